@@ -1,0 +1,1 @@
+"""Durable state in Delta tables and the protocol by which it is committed."""

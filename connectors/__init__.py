@@ -1,0 +1,1 @@
+"""How changes come and go: Kafka, the wire format, the replica agents."""

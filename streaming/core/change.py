@@ -1,0 +1,66 @@
+"""A change: one row operation with its full after-image, as it stands in its origin's topic."""
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+
+RowKey = tuple[str, str]
+"""(table, canonical text of the key object)."""
+
+NOBODY = 0
+"""The author of a row that no replica wrote within memory."""
+
+HUB_RID = 65_534
+READ_ONLY_RID = 65_535
+
+
+class Op(StrEnum):
+    """What a change does to its row."""
+
+    INSERT = "insert"
+    """Upsert of the whole row; the origin saw no row before."""
+    UPDATE = "update"
+    """Upsert of the whole row; the origin saw a row before."""
+    DELETE = "delete"
+    """The row is gone; a tombstone keeps its author and epoch."""
+    TRUNCATE = "truncate"
+    """All rows of the table are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One row operation of one replica.
+
+    Images and key are canonical JSON text (no spaces, columns in schema order); a column that
+    is absent from an image is unknown, not null. `prim_csn` None: a transaction of its own.
+    `epoch` is the origin's counter as the writing transaction read it.
+    """
+
+    csn: str
+    rid: int
+    epoch: int
+    table: str
+    key: str
+    op: Op
+    after: str | None = None
+    before: str | None = None
+    prim_csn: str | None = None
+    opno: int | None = None
+
+    @property
+    def row(self) -> RowKey:
+        """The row that it writes."""
+        return self.table, self.key
+
+    @property
+    def content(self) -> str:
+        """The hash by which a repeated CSN is told from a reused one (see CONTENT_FIELDS)."""
+        values = (getattr(self, name) for name in CONTENT_FIELDS)
+        text = FIELD_SEPARATOR.join(NULL_TEXT if v is None else str(v) for v in values)
+        return hashlib.sha256(text.encode()).hexdigest()[:CONTENT_DIGITS]
+
+
+CONTENT_FIELDS = ("csn", "prim_csn", "epoch", "table", "key", "op", "before", "after", "opno")
+FIELD_SEPARATOR = "\x1f"
+NULL_TEXT = "\x00"
+CONTENT_DIGITS = 32

@@ -1,0 +1,41 @@
+"""What can go wrong that is nobody's expected outcome."""
+
+
+class HubError(Exception):
+    """The base of all of Slackwater's errors; its text says what is wrong and what to do."""
+
+
+class ConfigError(HubError):
+    """The configuration cannot be used as it is."""
+
+
+class OvertakenError(HubError):
+    """Another hub works on the same state; this one must end and publish nothing more."""
+
+
+class StateError(HubError):
+    """The stored state contradicts itself or was written by a newer format."""
+
+
+class SourceError(HubError):
+    """A topic is missing, has the wrong shape, or delivered other offsets than it should."""
+
+
+class PublishError(HubError):
+    """A record could not be delivered to an updates topic; nothing after it was sent."""
+
+
+class WireError(HubError):
+    """A record does not follow the wire format; the text names the field."""
+
+
+class CsnError(HubError):
+    """A text is not a CSN, or a CSN is too far ahead of the clock to follow."""
+
+
+class RuvError(HubError):
+    """A text is not an element of a RUV."""
+
+
+class VectorError(HubError):
+    """A test vector is of an unknown kind or shape."""

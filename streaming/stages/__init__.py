@@ -1,0 +1,1 @@
+"""The steps of one batch, one step a file."""
