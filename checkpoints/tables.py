@@ -1,0 +1,258 @@
+"""The Delta tables under the state root, with their explicit schemas."""
+
+from enum import StrEnum
+
+import pyarrow as pa
+
+FORMAT = 1
+"""The format number of this state; a hub refuses state of a larger one."""
+
+_TIME = pa.timestamp("us", tz="UTC")
+
+
+class TableName(StrEnum):
+    """The tables under the state root (design: section 4)."""
+
+    CHANGELOG = "changelog"
+    """every judged change with its verdict, every refresh, in hub order"""
+    EPOCHS = "epochs"
+    """plans and commits: the state of the hub after each batch"""
+    ROWS = "rows"
+    """the full state of every row up to the materialized epoch"""
+    CONFLICTS = "conflicts"
+    """every loser with its winner"""
+    QUARANTINE = "quarantine"
+    """input that was no good, with its original bytes, and what became of it"""
+    PENDING = "pending"
+    """changes of transactions that are pending, waiting or ended"""
+    EVENTS = "events"
+    """control records: hello, applied, commit, abort, heartbeat ..."""
+    CONFIG = "config"
+    """configuration versions and operator commands"""
+
+
+_POSITION = [
+    ("batch", pa.int64()),
+    ("hub_epoch", pa.int64()),
+]
+
+_INPUT = [
+    ("rid", pa.int32()),
+    ("offset", pa.int64()),
+    ("time", _TIME),
+    ("session", pa.string()),
+]
+
+_CHANGE = [
+    ("csn", pa.string()),
+    ("prim_csn", pa.string()),
+    ("epoch", pa.int64()),
+    ("table", pa.string()),
+    ("key", pa.string()),
+    ("op", pa.string()),
+    ("before", pa.string()),
+    ("after", pa.string()),
+    ("opno", pa.int64()),
+    ("content", pa.string()),
+]
+
+CHANGELOG = pa.schema(
+    [
+        *_POSITION,
+        ("place", pa.int64()),  # from 0 within the hub epoch: the hub order
+        ("kind", pa.string()),  # change | refresh
+        *_INPUT,  # of a refresh: rid = the row's author, the rest null
+        *_CHANGE,  # of a refresh: csn of the row, op update or delete, after = the row
+        ("verdict", pa.string()),  # accepted | rejected; of a refresh null
+        ("concurrent", pa.bool_()),
+        ("mre", pa.int64()),
+        ("mre_same", pa.int64()),  # counting reflections of the change's own epoch too
+        ("row_author", pa.int32()),  # the row as the change met it; 0: nobody
+        ("row_epoch", pa.int64()),
+        ("row_csn", pa.string()),
+        ("realign_epoch", pa.int64()),  # largest realign or floor that blocked it; else 0
+        ("image", pa.string()),  # the row after an accepted change or in a refresh; null: deleted
+        ("to", pa.int32()),  # the receiver of a refresh
+        ("cause", pa.string()),  # of a refresh: conflict | late | reused | ended ...
+    ]
+)
+
+CONFLICTS = pa.schema(
+    [
+        *_POSITION,
+        ("place", pa.int64()),  # of the loser in the changelog
+        ("kind", pa.string()),  # insert_exists | update_origin_change | ...
+        ("function", pa.string()),
+        ("table", pa.string()),
+        ("key", pa.string()),
+        ("loser_csn", pa.string()),
+        ("loser_rid", pa.int32()),
+        ("loser_epoch", pa.int64()),  # the origin's epoch that the loser carries
+        ("winner_csn", pa.string()),
+        ("winner_rid", pa.int32()),
+        ("winner_epoch", pa.int64()),  # hub epoch of the winner's row
+        ("mre", pa.int64()),
+        ("realign_epoch", pa.int64()),
+        ("same_epoch_only", pa.bool_()),  # not concurrent if its own epoch's reflection counted
+        ("before", pa.string()),
+        ("after", pa.string()),
+        ("winner_image", pa.string()),
+        ("prim_csn", pa.string()),
+        ("resolution", pa.string()),  # open
+    ]
+)
+
+QUARANTINE = pa.schema(
+    [
+        ("batch", pa.int64()),
+        ("id", pa.string()),  # <rid>-<offset>
+        ("action", pa.string()),  # kept | released | dropped
+        ("reason", pa.string()),
+        ("detail", pa.string()),
+        ("topic", pa.string()),
+        *_INPUT,
+        ("csn", pa.string()),
+        ("prim_csn", pa.string()),
+        ("table", pa.string()),
+        ("key", pa.string()),
+        ("content", pa.string()),
+        ("value", pa.binary()),  # the original bytes
+    ]
+)
+
+PENDING = pa.schema(
+    [
+        ("batch", pa.int64()),
+        ("place", pa.int64()),  # within the batch: a later row of one (rid, csn) counts
+        ("action", pa.string()),  # pending | waiting | ended | gone
+        ("reason", pa.string()),  # of an ended one: late | reused | ended | aborted
+        *_INPUT,
+        *_CHANGE,
+        ("mre", pa.int64()),
+        ("mre_same", pa.int64()),
+    ]
+)
+
+EVENTS = pa.schema(
+    [
+        *_POSITION,
+        ("topic", pa.string()),
+        *_INPUT,
+        ("kind", pa.string()),
+        ("outcome", pa.string()),  # taken | duplicate | unknown | unsupported
+        ("value", pa.string()),  # the record as it came
+    ]
+)
+
+CONFIG = pa.schema(
+    [
+        ("number", pa.int64()),  # 1, 2, 3 ... over both kinds
+        ("kind", pa.string()),  # config | command
+        ("at", _TIME),
+        ("document", pa.string()),  # of a config: the whole configuration as JSON, no secrets
+        ("command", pa.string()),  # level | release | drop
+        ("argument", pa.string()),  # of a command: a quarantine id, or null
+    ]
+)
+
+ROWS = pa.schema(
+    [
+        ("table", pa.string()),
+        ("key", pa.string()),
+        ("author", pa.int32()),
+        ("epoch", pa.int64()),
+        ("csn", pa.string()),
+        ("image", pa.string()),  # null: a tombstone
+        (
+            "realign",
+            pa.list_(
+                pa.struct([("rid", pa.int32()), ("epoch", pa.int64()), ("offset", pa.int64())])
+            ),
+        ),
+    ]
+)
+
+_SESSION = pa.struct(
+    [
+        ("id", pa.string()),
+        ("hello_epoch", pa.int64()),
+        (
+            "reflections",
+            pa.list_(pa.struct([("epoch", pa.int64()), ("covers", pa.int64())])),
+        ),
+    ]
+)
+
+_REPLICA = pa.struct(
+    [
+        ("rid", pa.int32()),
+        ("state", pa.string()),  # silent | live | unsupported: <kind>
+        ("sessions", pa.list_(_SESSION)),  # oldest first; the last is the one in force
+        ("known_sessions", pa.list_(pa.string())),
+        ("epoch", pa.int64()),
+        ("seen_at", _TIME),  # time of its last record
+        ("opno", pa.int64()),  # no hole up to here
+        ("opno_above", pa.list_(pa.int64())),
+        ("floors", pa.list_(pa.struct([("epoch", pa.int64()), ("offset", pa.int64())]))),
+    ]
+)
+
+_AGREEMENT = pa.struct(
+    [
+        ("name", pa.string()),
+        ("consumer", pa.int32()),
+        ("state", pa.string()),  # waiting_for_hello | in_sync | catching_up | hub_behind | ...
+        ("session", pa.string()),
+        ("own", pa.string()),
+        ("sent_epoch", pa.int64()),  # hub epoch of the last batch sent in this session: prev
+        ("sent_covers", pa.int64()),
+        ("sent_ruv", pa.list_(pa.string())),
+        ("scanned", pa.int64()),  # nothing for it in (sent_covers, scanned]
+        ("sent_at", _TIME),
+        ("acked_covers", pa.int64()),
+        ("acked_ruv", pa.list_(pa.string())),
+        ("acked_at", _TIME),
+        ("send_after", pa.int64()),  # this batch publishes hub epochs (send_after, send_to]
+        ("send_to", pa.int64()),
+        ("send_prev", pa.int64()),
+    ]
+)
+
+EPOCHS = pa.schema(
+    [
+        ("kind", pa.string()),  # plan | commit
+        ("batch", pa.int64()),
+        ("hub_epoch", pa.int64()),
+        ("format", pa.int32()),
+        ("generation", pa.int64()),
+        ("replicageneration", pa.string()),
+        ("hub", pa.string()),  # the process that wrote it
+        ("at", _TIME),  # the hub's clock, fixed by the plan
+        ("config_version", pa.int64()),
+        ("commands", pa.list_(pa.int64())),  # operator commands taken by this batch
+        ("command_number", pa.int64()),  # the last one ever taken
+        ("offsets_from", pa.map_(pa.string(), pa.int64())),  # topic -> first offset of the batch
+        ("offsets", pa.map_(pa.string(), pa.int64())),  # topic -> next offset after the batch
+        ("topic_ids", pa.map_(pa.string(), pa.string())),
+        ("ruv", pa.list_(pa.string())),
+        ("purge_ruv", pa.list_(pa.string())),
+        ("purge_epoch", pa.int64()),
+        ("rows_epoch", pa.int64()),  # `rows` is materialized up to here
+        ("replicas", pa.list_(_REPLICA)),
+        ("agreements", pa.list_(_AGREEMENT)),
+        ("counts", pa.map_(pa.string(), pa.int64())),  # of this batch
+        ("totals", pa.map_(pa.string(), pa.int64())),  # since the beginning
+        ("versions", pa.map_(pa.string(), pa.int64())),  # Delta version of every other table
+    ]
+)
+
+SCHEMAS: dict[TableName, pa.Schema] = {
+    TableName.CHANGELOG: CHANGELOG,
+    TableName.EPOCHS: EPOCHS,
+    TableName.ROWS: ROWS,
+    TableName.CONFLICTS: CONFLICTS,
+    TableName.QUARANTINE: QUARANTINE,
+    TableName.PENDING: PENDING,
+    TableName.EVENTS: EVENTS,
+    TableName.CONFIG: CONFIG,
+}
