@@ -29,9 +29,10 @@ class CsnParts:
 
 def parse(text: str) -> CsnParts:
     """Split a CSN into its fields; CsnError when the text is not one."""
-    if not _CSN.match(text):
+    if not _CSN.fullmatch(text):
         raise CsnError(f"{text!r} is not a CSN: it must be 20 lower-case hex digits")
-    return CsnParts(int(text[:8], 16), int(text[8:12], 16), int(text[12:16], 16), int(text[16:], 16))
+    time_s, sequence, rid, subsequence = text[:8], text[8:12], text[12:16], text[16:]
+    return CsnParts(int(time_s, 16), int(sequence, 16), int(rid, 16), int(subsequence, 16))
 
 
 def format_csn(parts: CsnParts) -> Csn:
@@ -79,16 +80,20 @@ class Generator:
         )
 
     def seen(self, csn: str, clock_s: int, max_skew_s: int = MAX_SKEW_S) -> "Generator":
-        """Move past a CSN of another replica; CsnError when it is too far ahead to follow."""
+        """Move past a CSN; CsnError when it is too far ahead of the clock to follow.
+
+        One that this generator is past already asks for nothing, so it is never refused: a clock
+        that was set back does not stop a replica from applying what it would have applied before.
+        """
         parts = parse(csn)
+        if (parts.time_s, parts.sequence) <= (self.time_s, self.sequence):
+            return self
         ahead_s = parts.time_s - clock_s
         if ahead_s > max_skew_s:
             raise CsnError(
                 f"CSN {csn} is {ahead_s} s ahead of this replica's clock (limit {max_skew_s} s):"
                 " correct the clock of the replica that made it",
             )
-        if (parts.time_s, parts.sequence) <= (self.time_s, self.sequence):
-            return self
         offset_s = max(self.remote_offset_s, ahead_s)
         return replace(
             self, time_s=parts.time_s, sequence=parts.sequence, remote_offset_s=offset_s

@@ -139,7 +139,10 @@ Record = Change | Commit | Abort | Applied | Hello | Heartbeat | Refused | Snaps
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A record as it stood in a replica's topic; `reason` set: it was no good."""
+    """A record as it stood in a replica's topic; `reason` set: it was no good.
+
+    `content`: of a change, its content hash; None: not computed yet.
+    """
 
     rid: int
     offset: int
@@ -148,6 +151,7 @@ class Said:
     record: Record | None
     reason: Reason | None = None
     detail: str = ""
+    content: str | None = None
 
 
 class ItemType(StrEnum):

@@ -3,14 +3,29 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from streaming.core.csn import rid_of
 from streaming.core.errors import RuvError
 
 _GENERATION = "{replicageneration}"
-_ELEMENT = re.compile(r"^\{replica\s+(\d+)(?:\s+([^}\s]*))?\s*\}(.*)$", re.IGNORECASE)
-_CSN = re.compile(r"^[0-9a-fA-F]{20}$")
-_TIME = re.compile(r"^[0-9a-fA-F]{8}$")
+_ELEMENT = re.compile(r"\{replica +([0-9]+)(?: +([^}\s]+))? *\}(.*)", re.IGNORECASE)
+_CSN = re.compile(r"[0-9a-fA-F]{20}")
+_MODIFIED = re.compile(r"[0-9a-fA-F]{8}")
+_LARGEST_RID = 65_535
+
+
+class Standing(StrEnum):
+    """How one RUV's largest CSNs stand to another's."""
+
+    EQUAL = "equal"
+    """both know the same"""
+    AHEAD = "ahead"
+    """knows all that the other knows, and more"""
+    BEHIND = "behind"
+    """lacks something, and has nothing that the other lacks"""
+    APART = "apart"
+    """each knows something that the other lacks"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +57,38 @@ class Ruv:
         element = self.elements.get(rid)
         return element.min_csn if element else None
 
+    def max_csns(self) -> dict[int, str]:
+        """rid -> largest known CSN, for the replicas of which a change was seen."""
+        return {rid: e.max_csn for rid, e in self.elements.items() if e.max_csn is not None}
+
     def covers(self, csn: str) -> bool:
-        """Claim that this change is known here."""
+        """Claim that this change is known here; an unknown replica's never is."""
         known = self.max_of(rid_of(csn))
         return known is not None and csn <= known
 
     def covers_all(self, other: "Ruv") -> bool:
-        """Claim that everything the other knows is known here."""
-        return all(e.max_csn is None or self.covers(e.max_csn) for e in other.elements.values())
+        """Claim that everything the other knows is known here, whatever their generations."""
+        return all(self.covers(csn) for csn in other.max_csns().values())
+
+    def same_position(self, other: "Ruv") -> bool:
+        """Claim that both know the same changes, whatever their minima and URLs."""
+        return self.max_csns() == other.max_csns()
+
+    def same_generation(self, other: "Ruv") -> bool:
+        """Claim that both come from one initial load; case does not count (389: repl5_ruv.c)."""
+        return self.generation.lower() == other.generation.lower()
+
+    def compare(self, other: "Ruv") -> Standing:
+        """How this position stands to the other's."""
+        match self.covers_all(other), other.covers_all(self):
+            case True, True:
+                return Standing.EQUAL
+            case True, False:
+                return Standing.AHEAD
+            case False, True:
+                return Standing.BEHIND
+            case _:
+                return Standing.APART
 
     def with_csn(self, csn: str) -> "Ruv":
         """The RUV after this change: max moves only up, min is set once."""
@@ -57,56 +96,80 @@ class Ruv:
         old = self.elements.get(rid, Element())
         if old.max_csn is not None and csn <= old.max_csn:
             return self
-        new = replace(old, min_csn=old.min_csn or csn, max_csn=csn)
-        return replace(self, elements={**self.elements, rid: new})
+        return self._with(rid, replace(old, min_csn=old.min_csn or csn, max_csn=csn))
 
     def with_max(self, rid: int, csn: str | None) -> "Ruv":
         """The RUV with this replica's max set, up or down; None forgets its changes."""
         old = self.elements.get(rid, Element())
-        new = Element(url=old.url) if csn is None else replace(old, max_csn=csn, min_csn=old.min_csn or csn)
-        return replace(self, elements={**self.elements, rid: new})
+        if csn is None:
+            return self._with(rid, Element(url=old.url))
+        return self._with(rid, replace(old, min_csn=min(old.min_csn or csn, csn), max_csn=csn))
 
-    def max_csns(self) -> dict[int, str]:
-        """rid -> largest known CSN, for the replicas of which a change was seen."""
-        return {rid: e.max_csn for rid, e in self.elements.items() if e.max_csn is not None}
+    def merge(self, other: "Ruv") -> "Ruv":
+        """What both know together.
 
-    def same_position(self, other: "Ruv") -> bool:
-        """Claim that both know the same changes, whatever their minima and URLs."""
-        return self.max_csns() == other.max_csns()
+        A join per rid (smallest min, largest max), so the order of merging does not matter.
+        Generation and URLs are the first one's where it has any.
+        """
+        rids = sorted({*self.elements, *other.elements})
+        none = Element()
+        return Ruv(
+            self.generation or other.generation,
+            {r: _joined(self.elements.get(r, none), other.elements.get(r, none)) for r in rids},
+        )
 
     def text(self) -> list[str]:
         """The 389 text form: the generation first, then an element per rid in rid order."""
         head = [f"{_GENERATION} {self.generation}"] if self.generation else []
         return head + [_element_text(rid, self.elements[rid]) for rid in sorted(self.elements)]
 
+    def _with(self, rid: int, element: Element) -> "Ruv":
+        return replace(self, elements={**self.elements, rid: element})
+
+
+def _joined(one: Element, two: Element) -> Element:
+    minima = [csn for csn in (one.min_csn, two.min_csn) if csn]
+    maxima = [csn for csn in (one.max_csn, two.max_csn) if csn]
+    return Element(min(minima, default=None), max(maxima, default=None), one.url or two.url)
+
 
 def parse_ruv(lines: Iterable[str]) -> Ruv:
     """Read the text form as real servers write it; RuvError names the line that is not one.
 
-    An element may have 0, 1, 2 or 3 fields behind the brace (389 exports a purge RUV with one
-    CSN, a max RUV with a time as third) and may lack its URL. One CSN alone is the max.
+    Behind an element's brace stand 0 to 3 fields: nothing (known, no change seen), one CSN (389
+    exports a purge RUV so), two CSNs, and at the end perhaps the 8 hex digits of the time at
+    which the element last moved. One CSN alone is the max. The URL may be missing. Of a second
+    generation or a second element of one replica the first counts, as in 389's own look-ups.
     """
     generation, elements = "", dict[int, Element]()
-    for line in lines:
+    for line in map(str.strip, lines):
         if line.startswith(_GENERATION):
             generation = generation or line.removeprefix(_GENERATION).strip()
             continue
         rid, element = _parse_element(line)
-        elements[rid] = element
+        elements.setdefault(rid, element)
     return Ruv(generation, elements)
 
 
 def _parse_element(line: str) -> tuple[int, Element]:
-    match = _ELEMENT.match(line.strip())
+    match = _ELEMENT.fullmatch(line)
     if match is None:
-        raise RuvError(f"{line!r} is not an element of a RUV: expected {{replica <rid> <url>}} <min> <max>")
+        raise _not_an_element(line, "expected {replica <rid> <url>} <min> <max>")
     rid, url, fields = int(match[1]), match[2] or "", match[3].split()
-    if len(fields) > 1 and _TIME.match(fields[-1]):
+    if not 0 < rid <= _LARGEST_RID:
+        raise _not_an_element(line, f"a replica id is 1..{_LARGEST_RID}")
+    if len(fields) > 1 and _MODIFIED.fullmatch(fields[-1]):
         fields = fields[:-1]
-    if len(fields) > 2 or not all(_CSN.match(text) for text in fields):
-        raise RuvError(f"{line!r} is not an element of a RUV: behind the brace stand at most two CSNs and a time")
+    if len(fields) > 2 or not all(_CSN.fullmatch(text) for text in fields):
+        raise _not_an_element(line, "behind the brace stand at most two CSNs and a time")
     csns = [text.lower() for text in fields]
-    return rid, Element(csns[0] if len(csns) == 2 else (csns[0] if csns else None), csns[-1] if csns else None, url)
+    if any(rid_of(csn) != rid for csn in csns):
+        raise _not_an_element(line, f"its CSNs are of another replica than {rid}")
+    return rid, Element(*((csns[0], csns[-1]) if csns else (None, None)), url)
+
+
+def _not_an_element(line: str, why: str) -> RuvError:
+    return RuvError(f"{line!r} is not an element of a RUV: {why}")
 
 
 def _element_text(rid: int, element: Element) -> str:

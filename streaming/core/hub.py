@@ -1,0 +1,167 @@
+"""One batch of the hub, exactly and one change at a time: the model all else is tested against."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from streaming.core.change import RowKey
+from streaming.core.intake import Intake, Repair, in_order
+from streaming.core.judge import Arrived, Judged, Realign, RowState, judge, realigned
+from streaming.core.record import Said
+from streaming.core.rules import Rules
+from streaming.core.sending import Entry, Refresh, View, is_for, plan
+from streaming.core.state import AgreementState, HubState, ReplicaState
+
+UNKNOWN_ROW = RowState()
+"""A row of which nothing is known: a tombstone of nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a batch means: its entries in hub order, the rows after it, the state after it.
+
+    `rows` holds the rows that changed; `intake` the quarantine, the events and the counts.
+    """
+
+    intake: Intake
+    hub_epoch: int
+    entries: tuple[Entry, ...]
+    rows: Mapping[RowKey, RowState]
+    state: HubState
+
+
+def decide(  # noqa: PLR0913
+    state: HubState,
+    said: Iterable[Said],
+    rows: Mapping[RowKey, RowState],
+    rules: Rules,
+    view: View,
+    history: Mapping[str, frozenset[str]] | None = None,
+) -> Decision:
+    """Decide one batch (design: section 3, steps 2 to 5).
+
+    `said`: per topic in its order; topics may follow one another. `rows`: the state of every
+    row, with images. `view`: the clock and the committed hub epochs; its hub epoch and RUV are
+    set here.
+    """
+    intake = Intake(state, rules, history or {})
+    for record in said:
+        intake.take(record)
+    hub_epoch = next_epoch(intake)
+    entries, changed = judge_all(
+        in_order(intake.eligible), intake.repairs, rows, hub_epoch, rules, intake.replicas
+    )
+    return Decision(
+        intake, hub_epoch, entries, changed, after(intake, hub_epoch, entries, rules, view)
+    )
+
+
+def next_epoch(intake: Intake, *, judged: bool = False) -> int:
+    """The hub epoch of this batch: the next one if it judges, greets or refreshes, else the last."""
+    rises = bool(judged or intake.eligible or intake.hellos or intake.repairs)
+    return intake.state.hub_epoch + rises
+
+
+def judge_all(  # noqa: PLR0913
+    arrived: Iterable[Arrived],
+    repairs: Sequence[Repair],
+    rows: Mapping[RowKey, RowState],
+    hub_epoch: int,
+    rules: Rules,
+    replicas: Mapping[int, ReplicaState],
+) -> tuple[tuple[Entry, ...], dict[RowKey, RowState]]:
+    """Judge changes in hub order; repairs realign first and refresh last (trap 27)."""
+    bench = Bench(rows, hub_epoch, rules, replicas)
+    bench.realign(repairs)
+    for one in arrived:
+        bench.judge(one)
+    bench.refresh(repairs)
+    return tuple(bench.entries), bench.changed
+
+
+@dataclass(slots=True)
+class Bench:
+    """Where the changes of one batch are judged, over an overlay of the rows."""
+
+    rows: Mapping[RowKey, RowState]
+    hub_epoch: int
+    rules: Rules
+    replicas: Mapping[int, ReplicaState]
+    changed: dict[RowKey, RowState] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
+    refreshed: dict[tuple[int, RowKey], str | None] = field(default_factory=dict)
+
+    def row(self, key: RowKey) -> RowState:
+        """The row as it stands at this place in hub order."""
+        return self.changed.get(key) or self.rows.get(key, UNKNOWN_ROW)
+
+    def judge(self, arrived: Arrived) -> Judged:
+        """Judge one change; where it was concurrent its replica gets a refresh."""
+        change = arrived.change
+        columns = tuple(self.rules.tables[change.table].columns)
+        floor = self._floor(arrived)
+        judged = judge(arrived, self.row(change.row), self.hub_epoch, columns, floor)
+        self.changed[change.row] = judged.after
+        self.entries.append(judged)
+        if judged.concurrent:
+            self._refresh_once(change.rid, change.row, judged.after)
+        return judged
+
+    def realign(self, repairs: Sequence[Repair]) -> None:
+        """Block what stands behind each repair's record in the topic."""
+        for repair in repairs:
+            realign = Realign(repair.rid, self.hub_epoch, repair.offset)
+            self.changed[repair.row] = realigned(self.row(repair.row), realign)
+
+    def refresh(self, repairs: Sequence[Repair]) -> None:
+        """Refresh each repaired row once, behind everything that was judged."""
+        causes = {(repair.rid, repair.row): repair.cause for repair in reversed(repairs)}
+        for (rid, key), cause in sorted(causes.items()):
+            self.entries.append(Refresh(rid, *key, self.row(key), cause))
+
+    def _refresh_once(self, rid: int, key: RowKey, row: RowState) -> None:
+        """Send the row as it stands, unless the same version just went to the same replica."""
+        if self.refreshed.get((rid, key), "never") != row.csn:
+            self.entries.append(Refresh(rid, *key, row, "conflict"))
+            self.refreshed[rid, key] = row.csn
+
+    def _floor(self, arrived: Arrived) -> int:
+        floors = self.replicas[arrived.change.rid].floors
+        return max((f.epoch for f in floors if f.offset < arrived.offset), default=0)
+
+
+def after(
+    intake: Intake, hub_epoch: int, entries: Sequence[Entry], rules: Rules, view: View
+) -> HubState:
+    """The state after a batch: positions, lists and what each agreement is sent."""
+    ruv = intake.ruv
+    seen = replace(view, previous=intake.state.hub_epoch, hub_epoch=hub_epoch, ruv=ruv)
+    return settled(intake, seen, {
+        name: any(
+            is_for(entry, a.consumer, rules.subscriptions[name].tables, a.sent_ruv)
+            for entry in entries
+        )
+        for name, a in intake.agreements.items()
+    })
+
+
+def settled(intake: Intake, view: View, has_items: Mapping[str, bool]) -> HubState:
+    """The state after a batch, given which agreements its own hub epoch has something for."""
+    agreements: dict[str, AgreementState] = {
+        name: plan(
+            agreement,
+            view,
+            has_items=has_items[name],
+            page_items=intake.rules.page_items,
+            covers_interval_ms=intake.rules.covers_interval_ms,
+        )
+        for name, agreement in intake.agreements.items()
+    }
+    return replace(
+        intake.state,
+        batch=intake.state.batch + 1,
+        hub_epoch=view.hub_epoch,
+        ruv=view.ruv,
+        replicas=intake.replicas,
+        agreements=agreements,
+        open=intake.open,
+    )

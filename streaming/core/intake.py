@@ -1,0 +1,512 @@
+"""From records in topic order to eligible transactions: sessions, duplicates, pending lists.
+
+Decided record by record, so nothing depends on how the input is cut into batches
+(design: section 3, steps 2 and 3).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from streaming.core.change import Change, Op, RowKey
+from streaming.core.csn import rid_of
+from streaming.core.judge import Arrived
+from streaming.core.pending import Context
+from streaming.core.record import (
+    Abort,
+    Applied,
+    Commit,
+    Heartbeat,
+    Hello,
+    Reason,
+    Refused,
+    Said,
+    Snapshot,
+)
+from streaming.core.reflection import Session, mre, mre_same, opened, reflect
+from streaming.core.ruv import Ruv
+from streaming.core.rules import Rules
+from streaming.core.state import (
+    CATCHING_UP,
+    HUB_BEHIND,
+    LIVE,
+    OTHER_GENERATION,
+    UNSUPPORTED,
+    AgreementState,
+    EndedTransaction,
+    HubState,
+    ReplicaState,
+    is_stopped,
+)
+
+KEPT_SESSIONS = 8
+KEPT_SESSION_IDS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """A record that is no good, the reason, and its change where it is one."""
+
+    rid: int
+    offset: int
+    time_ms: int
+    session: str | None
+    reason: Reason
+    detail: str
+    change: Change | None = None
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A row to be refreshed and realigned at its origin, for what stands behind `offset`."""
+
+    rid: int
+    row: RowKey
+    offset: int
+    cause: Reason
+
+
+class Outcome(StrEnum):
+    """What became of a control record."""
+
+    TAKEN = "taken"
+    """it changed the hub's state"""
+    DUPLICATE = "duplicate"
+    """known already"""
+    UNKNOWN = "unknown"
+    """a commit or abort of a transaction that is not open"""
+    STOPPED = "stopped"
+    """the replica stops here"""
+
+
+@dataclass(slots=True)
+class Intake:
+    """One batch's working copy of the state; `take` every record of a topic in its order.
+
+    `history`: csn -> contents of what is in the changelog or the quarantine, for the CSNs of
+    this batch that are not above their replica's RUV max at its start.
+    """
+
+    state: HubState
+    rules: Rules
+    history: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    eligible: list[tuple[Arrived, ...]] = field(default_factory=list)
+    quarantined: list[Quarantined] = field(default_factory=list)
+    repairs: list[Repair] = field(default_factory=list)
+    ended: list[tuple[Context, str, tuple[Arrived, ...]]] = field(default_factory=list)
+    events: list[tuple[Said, Outcome]] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    hellos: int = 0
+
+    def __post_init__(self) -> None:
+        """Copy what this batch changes."""
+        self.replicas = dict(self.state.replicas)
+        self.agreements = dict(self.state.agreements)
+        self.open = self.state.open.copy()
+        self.maxima = self.state.ruv.max_csns()
+        self.minima = {rid: e.min_csn for rid, e in self.state.ruv.elements.items() if e.min_csn}
+        self.passed = dict[str, str]()
+
+    replicas: dict[int, ReplicaState] = field(init=False)
+    agreements: dict[str, AgreementState] = field(init=False)
+    maxima: dict[int, str] = field(init=False)
+    minima: dict[int, str] = field(init=False)
+    passed: dict[str, str] = field(init=False)
+
+    @property
+    def ruv(self) -> Ruv:
+        """The hub's RUV after what became eligible so far."""
+        ruv = self.state.ruv
+        for rid, csn in self.minima.items():
+            ruv = ruv.with_csn(csn)
+            ruv = ruv.with_csn(self.maxima[rid])
+        return ruv
+
+    def take(self, said: Said) -> None:
+        """Take one record; it must stand behind all that were taken from its topic."""
+        replica = self.replicas[said.rid]
+        if is_stopped(replica.state):
+            return
+        replica = replace(replica, seen_ms=max(replica.seen_ms, said.time_ms))
+        self.replicas[said.rid] = replica
+        if said.reason is not None:
+            self._refuse_invalid(said, said.reason)
+            return
+        match said.record:
+            case Hello() as hello:
+                self._hello(said, hello, replica)
+            case _ if replica.session is None or replica.session.id != said.session:
+                self._quarantine(said, Reason.SESSION, _session_detail(said, replica.session))
+            case Change() as change:
+                self._change(said, change, replica)
+            case Commit() as commit:
+                self._commit(said, (commit.prim_csn, said.rid))
+            case Abort() as abort:
+                self._abort(said, (abort.prim_csn, said.rid))
+            case Applied() as applied:
+                self._applied(said, applied, replica)
+            case Heartbeat() as heartbeat:
+                self.replicas[said.rid] = replace(replica, epoch=heartbeat.epoch)
+                self.events.append((said, Outcome.TAKEN))
+            case Refused():
+                self._stop(said, UNSUPPORTED + "refused")
+            case Snapshot():
+                self._stop(said, UNSUPPORTED + "snapshot")
+            case None:
+                self._quarantine(said, Reason.KIND, "an empty record")
+
+    # -- sessions ---------------------------------------------------------------------------
+
+    def _hello(self, said: Said, hello: Hello, replica: ReplicaState) -> None:
+        session_id = said.session or ""
+        if session_id in replica.known_sessions:
+            self.events.append((said, Outcome.DUPLICATE))
+            self.counts["duplicates"] += 1
+            return
+        stop = self._hello_stops(said.rid, hello)
+        if stop:
+            self._stop(said, stop)
+            return
+        for context in self.open.lists.open_of(said.rid):
+            self._end(context, "hello")
+        self.replicas[said.rid] = replace(
+            replica,
+            state=LIVE,
+            epoch=hello.epoch,
+            sessions=(*replica.sessions, opened(session_id, hello.epoch, hello.covers))[
+                -KEPT_SESSIONS:
+            ],
+            known_sessions=(*replica.known_sessions, session_id)[-KEPT_SESSION_IDS:],
+        )
+        name = self.rules.agreement_of(said.rid)
+        if name is not None:
+            self.agreements[name] = _greeted(self.agreements[name], said, hello)
+        self.hellos += 1
+        self.events.append((said, Outcome.TAKEN))
+
+    def _hello_stops(self, rid: int, hello: Hello) -> str | None:
+        """Why this hello cannot be answered, as a state; None: it can."""
+        known = self.state.replicageneration
+        if hello.ruv.generation and hello.ruv.generation != known:
+            return OTHER_GENERATION
+        ahead = any(
+            csn > self.maxima[other]
+            for other, csn in hello.ruv.max_csns().items()
+            if other != rid and other in self.maxima
+        )
+        if ahead or hello.covers > self.state.hub_epoch or hello.generation > self.state.generation:
+            return HUB_BEHIND
+        return UNSUPPORTED + "hello with lost" if hello.lost else None
+
+    def _applied(self, said: Said, applied: Applied, replica: ReplicaState) -> None:
+        session = replica.session
+        name = self.rules.agreement_of(said.rid)
+        sent = self.agreements[name].sent_covers if name is not None else 0
+        if session is None or applied.generation != self.state.generation or applied.covers > sent:
+            detail = (
+                f"applied covers {applied.covers} of generation {applied.generation};"
+                f" this session was sent {sent} of generation {self.state.generation}"
+            )
+            self._quarantine(said, Reason.SESSION, detail)
+            return
+        new = reflect(session, applied.epoch, applied.covers, self.rules.reflections)
+        self.replicas[said.rid] = replace(
+            replica,
+            sessions=(*replica.sessions[:-1], new),
+            epoch=max(replica.epoch, applied.epoch + 1),
+        )
+        if name is not None and applied.covers >= self.agreements[name].acked_covers:
+            self.agreements[name] = replace(
+                self.agreements[name],
+                acked_covers=applied.covers,
+                acked_ruv=applied.ruv,
+                acked_ms=said.time_ms,
+            )
+        self.events.append((said, Outcome.TAKEN))
+
+    def _stop(self, said: Said, state: str) -> None:
+        """Stop reading this replica before this record, and sending to it."""
+        self.replicas[said.rid] = replace(
+            self.replicas[said.rid], state=state, stop_offset=said.offset
+        )
+        name = self.rules.agreement_of(said.rid)
+        if name is not None:
+            self.agreements[name] = replace(self.agreements[name], state=state)
+        self.events.append((said, Outcome.STOPPED))
+
+    # -- changes ----------------------------------------------------------------------------
+
+    def _change(self, said: Said, change: Change, replica: ReplicaState) -> None:
+        if change.op is Op.TRUNCATE:
+            self._stop(said, UNSUPPORTED + "truncate")
+            return
+        content = said.content or change.content
+        context = (change.prim_csn or change.csn, said.rid)
+        known = self._known(change.csn)
+        if content in known:
+            self.counts["duplicates"] += 1
+            return
+        bad = self._bad(change, context, replica, reused=bool(known))
+        if bad is not None:
+            self._bad_change(said, change, content, context, *bad)
+            return
+        self._fill_opno(said.rid, change.opno)
+        hidden = not self.rules.sees(said.rid, change.table)
+        arrived = Arrived(
+            change,
+            content,
+            said.session or "",
+            said.offset,
+            said.time_ms,
+            0 if hidden else mre(replica.sessions, change.epoch),
+            0 if hidden else mre_same(replica.sessions, change.epoch),
+        )
+        self.open.changes[change.csn] = arrived
+        self.open.lists.insert(change.csn, said.rid, context)
+        if change.prim_csn is None:
+            self.open.lists.commit(context)
+        self._roll_up(said.rid)
+
+    def _known(self, csn: str) -> set[str]:
+        """The contents under which this CSN is known; none: it is new."""
+        arrived = self.open.changes.get(csn)
+        one = (arrived.content if arrived else None, self.passed.get(csn), self.open.ended_csns.get(csn))
+        many = (self.open.quarantined.get(csn, ()), self.history.get(csn, ()))
+        return {content for content in one if content}.union(*many)
+
+    def _bad(
+        self, change: Change, context: Context, replica: ReplicaState, *, reused: bool
+    ) -> tuple[Reason, str] | None:
+        purged = self.state.purge_ruv.max_of(change.rid)
+        largest = self.maxima.get(change.rid, "")
+        if reused:
+            return Reason.REUSED, f"CSN {change.csn} was used before with other content"
+        if purged is not None and change.csn <= purged:
+            return Reason.PURGED, f"CSN {change.csn} is not above the purge RUV {purged}"
+        if change.opno is not None and (
+            change.opno <= replica.opno or change.opno in replica.opno_above
+        ):
+            return Reason.REUSED, f"opno {change.opno} was taken by another CSN"
+        ended = self.open.ended.get(context)
+        if ended is not None:
+            reason = Reason(ended.reason) if ended.reason in _REASONS else Reason.ENDED
+            return reason, f"transaction {context[0]} was ended: {ended.reason}"
+        if change.csn <= largest:
+            return Reason.LATE, f"CSN {change.csn} is below {largest}, which is eligible already"
+        is_open = context in self.open.lists.members
+        closed = context in self.open.lists.committed or (not is_open and context[0] <= largest)
+        if change.prim_csn is not None and closed:
+            return Reason.LATE, f"transaction {context[0]} was committed before this change came"
+        return None
+
+    def _bad_change(  # noqa: PLR0913
+        self,
+        said: Said,
+        change: Change,
+        content: str,
+        context: Context,
+        reason: Reason,
+        detail: str,
+    ) -> None:
+        """Put a change into quarantine; its transaction goes with it, its rows are repaired."""
+        self._quarantine(said, reason, detail, content)
+        self._fill_opno(said.rid, change.opno)
+        self._remember(change.csn, content)
+        self._repair(said, change.row, reason)
+        ended = self.open.ended.get(context)
+        if ended is not None:
+            self._tell_ended(said, context, ended)
+        elif change.prim_csn is not None:
+            self._take_along(said, context, reason)
+        self._roll_up(said.rid)
+
+    def _take_along(self, said: Said, context: Context, reason: Reason) -> None:
+        """Quarantine what is open of a transaction, and remember that it ended."""
+        members = [self.open.changes[csn] for csn in self.open.lists.members.get(context, {})]
+        for arrived in members:
+            detail = f"its transaction {context[0]} went to quarantine: {reason}"
+            self._quarantine_arrived(arrived, reason, detail)
+            self._repair(said, arrived.change.row, reason)
+        self._end(context, reason.value)
+
+    def _tell_ended(self, said: Said, context: Context, ended: EndedTransaction) -> None:
+        """Repair the rows of a transaction that its origin holds and a hello ended, once."""
+        if ended.reason != "hello":
+            return
+        for row in ended.rows:
+            self._repair(said, row, Reason.ENDED)
+        self.open.ended[context] = replace(ended, reason=Reason.ENDED.value)
+        self.ended.append((context, Reason.ENDED.value, ()))
+
+    def _commit(self, said: Said, context: Context) -> None:
+        ended = self.open.ended.get(context)
+        if ended is not None and ended.reason == "hello":
+            detail = f"transaction {context[0]} was ended by the hello before its commit came"
+            self._quarantine(said, Reason.ENDED, detail)
+            self._tell_ended(said, context, ended)
+            return
+        if not self.open.lists.commit(context):
+            self.counts["unknown_commits"] += 1
+            self.events.append((said, Outcome.UNKNOWN))
+            return
+        self.events.append((said, Outcome.TAKEN))
+        self._roll_up(said.rid)
+
+    def _abort(self, said: Said, context: Context) -> None:
+        if context not in self.open.lists.members or context in self.open.lists.committed:
+            self.counts["unknown_aborts"] += 1
+            self.events.append((said, Outcome.UNKNOWN))
+            return
+        self.events.append((said, Outcome.TAKEN))
+        self._end(context, "aborted")
+        self._roll_up(said.rid)
+
+    def _end(self, context: Context, reason: str) -> None:
+        """Take a transaction out of the lists and keep the memory of its CSNs and rows."""
+        rids = {context[1]}
+        if context in self.open.lists.members:
+            rids |= self.open.lists.rids_of(context)
+        gone = [self.open.changes.pop(csn) for csn in self.open.lists.remove(context)]
+        rows = tuple(dict.fromkeys(a.change.row for a in gone))
+        self.open.ended[context] = EndedTransaction(reason, rows)
+        self.open.ended_csns.update({a.change.csn: a.content for a in gone})
+        self.ended.append((context, reason, tuple(gone)))
+        for rid in sorted(rids):
+            self._roll_up(rid)
+
+    def _roll_up(self, rid: int) -> None:
+        """Move what nothing holds back any more from the lists to the eligible."""
+        for context in self.open.lists.eligible([rid], self._no_hole_below):
+            if context not in self.open.lists.members:
+                continue
+            csns = self.open.lists.remove(context)
+            transaction = tuple(self.open.changes.pop(csn) for csn in csns)
+            self.eligible.append(transaction)
+            for arrived in transaction:
+                self._pass(arrived.change.csn, arrived.content)
+            for other in {rid_of(csn) for csn in csns} - {rid}:
+                self._roll_up(other)
+
+    def _pass(self, csn: str, content: str) -> None:
+        rid = rid_of(csn)
+        self.passed[csn] = content
+        self.minima.setdefault(rid, csn)
+        self.maxima[rid] = max(csn, self.maxima.get(rid, ""))
+
+    def take_run(self, rid: int, first_csn: str, last_csn: str, opno: int | None, time_ms: int) -> None:
+        """Take a run of plain changes at once: `is_plain_from` held, and their CSNs rise.
+
+        A plain change is valid, of the session in force, without prim_csn, with the next opno or
+        none, and its CSN is known nowhere; each of them would have become eligible when taken.
+        """
+        self.minima.setdefault(rid, first_csn)
+        self.maxima[rid] = last_csn
+        replica = self.replicas[rid]
+        self.replicas[rid] = replace(
+            replica,
+            seen_ms=max(replica.seen_ms, time_ms),
+            opno=replica.opno if opno is None else opno,
+        )
+
+    def is_plain_from(self, rid: int, csn: str, opno: int | None) -> bool:
+        """Claim that a run of plain changes may start with this one."""
+        replica = self.replicas[rid]
+        quiet = rid not in self.open.lists.by_rid and not replica.opno_above
+        above = csn > self.maxima.get(rid, "")
+        return quiet and above and (opno is None or opno == replica.opno + 1)
+
+    def _no_hole_below(self, context: Context) -> bool:
+        return all(
+            change.opno is None or change.opno <= self.replicas[change.rid].opno
+            for change in (self.open.changes[c].change for c in self.open.lists.members[context])
+        )
+
+    def _fill_opno(self, rid: int, opno: int | None) -> None:
+        if opno is None:
+            return
+        replica = self.replicas[rid]
+        contiguous, above = replica.opno, replica.opno_above | {opno}
+        while contiguous + 1 in above:
+            contiguous += 1
+        above = frozenset(n for n in above if n > contiguous)
+        self.replicas[rid] = replace(replica, opno=contiguous, opno_above=above)
+
+    # -- quarantine -------------------------------------------------------------------------
+
+    def _remember(self, csn: str, content: str) -> None:
+        """Let a repeat of this quarantined change count as a duplicate."""
+        self.open.quarantined[csn] = (*self.open.quarantined.get(csn, ()), content)
+
+    def _refuse_invalid(self, said: Said, reason: Reason) -> None:
+        """Quarantine what validation found; a repeat of it is a duplicate."""
+        change = said.record if isinstance(said.record, Change) else None
+        if change is not None and said.content is not None and reason is not Reason.RID:
+            if said.content in self._known(change.csn):
+                self.counts["duplicates"] += 1
+                return
+            self._remember(change.csn, said.content)
+            self._fill_opno(said.rid, change.opno)
+        self._quarantine(said, reason, said.detail, said.content)
+        self._roll_up(said.rid)
+
+    def _quarantine(
+        self, said: Said, reason: Reason, detail: str, content: str | None = None
+    ) -> None:
+        change = said.record if isinstance(said.record, Change) else None
+        self.quarantined.append(
+            Quarantined(
+                said.rid, said.offset, said.time_ms, said.session, reason, detail, change, content
+            )
+        )
+
+    def _quarantine_arrived(self, arrived: Arrived, reason: Reason, detail: str) -> None:
+        self.quarantined.append(
+            Quarantined(
+                arrived.change.rid,
+                arrived.offset,
+                arrived.time_ms,
+                arrived.session,
+                reason,
+                detail,
+                arrived.change,
+                arrived.content,
+            )
+        )
+
+    def _repair(self, said: Said, row: RowKey, cause: Reason) -> None:
+        self.repairs.append(Repair(said.rid, row, said.offset, cause))
+
+
+_REASONS = {Reason.LATE.value, Reason.REUSED.value, Reason.PURGED.value, Reason.ENDED.value}
+
+
+def _session_detail(said: Said, session: Session | None) -> str:
+    if session is None:
+        return f"session {said.session}: no hello stands before this record"
+    return f"session {said.session} is not the one of the last hello, {session.id}"
+
+
+def _greeted(agreement: AgreementState, said: Said, hello: Hello) -> AgreementState:
+    """The agreement behind a hello: its position is believed and sent from."""
+    return replace(
+        agreement,
+        state=CATCHING_UP,
+        session=said.session,
+        own=hello.own,
+        sent_epoch=hello.covers,
+        sent_covers=hello.covers,
+        sent_ruv=hello.ruv,
+        scanned=hello.covers,
+        sent_ms=0,
+        acked_covers=hello.covers,
+        acked_ruv=hello.ruv,
+        acked_ms=said.time_ms,
+    )
+
+
+def in_order(transactions: Sequence[tuple[Arrived, ...]]) -> list[Arrived]:
+    """The changes in judging order: transactions by their largest CSN, inside in CSN order."""
+    ordered = sorted(transactions, key=lambda t: t[-1].change.csn)
+    return [arrived for transaction in ordered for arrived in transaction]

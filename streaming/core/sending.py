@@ -1,0 +1,145 @@
+"""What an agreement is sent by a batch: live, page by page while catching up, or nothing."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from streaming.core.change import Op
+from streaming.core.judge import Judged, RowState, Verdict
+from streaming.core.record import Item, ItemType
+from streaming.core.ruv import Ruv
+from streaming.core.state import CATCHING_UP, IN_SYNC, AgreementState, is_stopped
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """A row that the hub sends to one replica as it stands at this place in hub order."""
+
+    to: int
+    table: str
+    key: str
+    row: RowState
+    cause: str
+
+
+Entry = Judged | Refresh
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A committed hub epoch: how many changelog rows it has, and the RUV after it."""
+
+    hub_epoch: int
+    entries: int
+    ruv: Ruv
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What sending is decided from: the hub after the batch.
+
+    `marks(after)`: the hub epochs above `after` in order, this batch's included.
+    `nudged`: an operator waits for level, so a lagging covers is moved at once.
+    """
+
+    previous: int
+    hub_epoch: int
+    ruv: Ruv
+    clock_ms: int
+    nudged: bool
+    marks: Callable[[int], Sequence[Mark]]
+
+
+def plan(
+    agreement: AgreementState, view: View, *, has_items: bool, page_items: int, covers_interval_ms: int
+) -> AgreementState:
+    """The agreement after this batch, with the range of hub epochs that it publishes.
+
+    has_items: this batch's own hub epoch holds something for the consumer.
+    """
+    idle = replace(agreement, send_after=0, send_to=0, send_prev=0, send_ruv=Ruv())
+    if is_stopped(agreement.state) or agreement.session is None:
+        return idle
+    if agreement.scanned < view.previous:
+        return _page(idle, view, page_items)
+    if view.hub_epoch > agreement.scanned and has_items:
+        return _sent(idle, view.hub_epoch, view.ruv, view)
+    scanned = replace(idle, scanned=view.hub_epoch, state=IN_SYNC)
+    due = view.nudged or view.clock_ms - agreement.sent_ms >= covers_interval_ms
+    if agreement.sent_covers < view.hub_epoch and due:
+        return _sent(scanned, view.hub_epoch, view.ruv, view)
+    return scanned
+
+
+def wants_batch(
+    agreement: AgreementState, hub_epoch: int, clock_ms: int, covers_interval_ms: int, *, nudged: bool
+) -> bool:
+    """Claim that this agreement has something to be sent although no input came."""
+    if is_stopped(agreement.state) or agreement.session is None:
+        return False
+    if agreement.scanned < hub_epoch:
+        return True
+    due = nudged or clock_ms - agreement.sent_ms >= covers_interval_ms
+    return agreement.sent_covers < hub_epoch and due
+
+
+def _page(agreement: AgreementState, view: View, page_items: int) -> AgreementState:
+    """A page from the changelog: whole hub epochs, at least one, at most `page_items` rows."""
+    end, entries = None, 0
+    for mark in view.marks(agreement.scanned):
+        entries += mark.entries
+        if end is not None and entries > page_items:
+            break
+        end = mark
+    if end is None:
+        return agreement
+    return _sent(agreement, end.hub_epoch, end.ruv, view)
+
+
+def _sent(agreement: AgreementState, hub_epoch: int, ruv: Ruv, view: View) -> AgreementState:
+    return replace(
+        agreement,
+        state=IN_SYNC if hub_epoch == view.hub_epoch else CATCHING_UP,
+        sent_epoch=hub_epoch,
+        sent_covers=hub_epoch,
+        sent_ruv=ruv,
+        sent_ms=view.clock_ms,
+        scanned=hub_epoch,
+        send_after=agreement.scanned,
+        send_to=hub_epoch,
+        send_prev=agreement.sent_epoch,
+        send_ruv=agreement.sent_ruv,
+    )
+
+
+def is_for(entry: Entry, consumer: int, tables: Iterable[str], ruv: Ruv) -> bool:
+    """Claim that a changelog entry is sent to this consumer.
+
+    Fresh changes are skipped by its RUV and never go back to their origin; refreshes are
+    skipped only by covers, for they carry the CSN of an old winner (trap 1).
+    """
+    if isinstance(entry, Refresh):
+        return entry.to == consumer
+    change = entry.arrived.change
+    accepted = entry.verdict is Verdict.ACCEPTED and change.table in tables
+    return accepted and change.rid != consumer and not ruv.covers(change.csn)
+
+
+def item(entry: Entry) -> Item:
+    """The item by which a consumer is told of an entry."""
+    if isinstance(entry, Refresh):
+        op = Op.UPDATE if entry.row.exists else Op.DELETE
+        row = entry.row
+        return Item(
+            ItemType.REFRESH, entry.table, entry.key, op, row.image, row.csn, row.author, None, entry.cause
+        )
+    change = entry.arrived.change
+    return Item(
+        ItemType.CHANGE,
+        change.table,
+        change.key,
+        change.op,
+        entry.after.image,
+        change.csn,
+        change.rid,
+        change.prim_csn,
+    )

@@ -1,0 +1,140 @@
+"""What the hub knows between two batches, rows apart."""
+
+from dataclasses import dataclass, field
+
+from streaming.core.change import RowKey
+from streaming.core.judge import Arrived
+from streaming.core.pending import Context, PendingLists
+from streaming.core.reflection import Session
+from streaming.core.ruv import Ruv
+
+LIVE = "live"
+SILENT = "silent"
+"""A replica that never said hello."""
+
+WAITING_FOR_HELLO = "waiting_for_hello"
+IN_SYNC = "in_sync"
+CATCHING_UP = "catching_up"
+HUB_BEHIND = "hub_behind"
+"""The consumer is ahead of the hub: the hub was rolled back."""
+OTHER_GENERATION = "other_replicageneration"
+"""The consumer's data came from another initial load."""
+UNSUPPORTED = "unsupported: "
+
+
+def is_stopped(state: str) -> bool:
+    """Claim that nothing more is read from or sent to a replica in this state."""
+    return state in (HUB_BEHIND, OTHER_GENERATION) or state.startswith(UNSUPPORTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """All rows are realigned at `epoch` for changes behind `offset` (a hello that lost state)."""
+
+    epoch: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaState:
+    """A replica as its own topic shows it; the last of `sessions` is in force.
+
+    `opno`: every ordinal up to here was seen; `opno_above`: those seen beyond the first hole.
+    `stop_offset`: where reading stopped, for a replica that is stopped.
+    """
+
+    rid: int
+    state: str = SILENT
+    sessions: tuple[Session, ...] = ()
+    known_sessions: tuple[str, ...] = ()
+    epoch: int = 0
+    seen_ms: int = 0
+    opno: int = 0
+    opno_above: frozenset[int] = frozenset()
+    floors: tuple[Floor, ...] = ()
+    stop_offset: int | None = None
+
+    @property
+    def session(self) -> Session | None:
+        """The session in force, or None before the first hello."""
+        return self.sessions[-1] if self.sessions else None
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementState:
+    """An agreement's two positions and what this batch publishes to it.
+
+    sent: the estimate, raised at sending. acked: the consumer's own last word. `scanned`: the
+    hub has nothing for it in (sent_covers, scanned]. A batch publishes the hub epochs in
+    (send_after, send_to], minus what `send_ruv` covers, the first with `prev` = send_prev.
+    """
+
+    name: str
+    consumer: int
+    state: str = WAITING_FOR_HELLO
+    session: str | None = None
+    own: str | None = None
+    sent_epoch: int = 0
+    sent_covers: int = 0
+    sent_ruv: Ruv = Ruv()
+    scanned: int = 0
+    sent_ms: int = 0
+    acked_covers: int = 0
+    acked_ruv: Ruv = Ruv()
+    acked_ms: int = 0
+    send_after: int = 0
+    send_to: int = 0
+    send_prev: int = 0
+    send_ruv: Ruv = Ruv()
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTransaction:
+    """A transaction that never will be judged: why, and the rows that it was known to write.
+
+    reason: aborted (by its replica) · hello (its replica started anew; no commit seen since) ·
+    ended, late, reused (in quarantine, its rows refreshed at the origin).
+    """
+
+    reason: str
+    rows: tuple[RowKey, ...]
+
+
+@dataclass(slots=True)
+class Open:
+    """Everything that is announced and not judged, and the memory of what never will be."""
+
+    lists: PendingLists = field(default_factory=PendingLists)
+    changes: dict[str, Arrived] = field(default_factory=dict)
+    ended: dict[Context, EndedTransaction] = field(default_factory=dict)
+    ended_csns: dict[str, str] = field(default_factory=dict)
+    quarantined: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def copy(self) -> "Open":
+        """An independent copy; the values themselves never change."""
+        return Open(
+            self.lists.copy(),
+            dict(self.changes),
+            dict(self.ended),
+            dict(self.ended_csns),
+            dict(self.quarantined),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HubState:
+    """The hub after a committed batch; `open` is copied before a batch works on it.
+
+    `tables` per agreement are configuration and stand in `Rules`, not here.
+    """
+
+    generation: int
+    replicageneration: str
+    batch: int = 0
+    hub_epoch: int = 0
+    ruv: Ruv = Ruv()
+    purge_ruv: Ruv = Ruv()
+    purge_epoch: int = 0
+    replicas: dict[int, ReplicaState] = field(default_factory=dict)
+    agreements: dict[str, AgreementState] = field(default_factory=dict)
+    open: Open = field(default_factory=Open)
