@@ -1,0 +1,58 @@
+"""Options for other programs: flat dotted names, and no secret is ever shown."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+HIDDEN = "***"
+"""What stands for a secret wherever the configuration is shown or stored."""
+
+_SECRET = re.compile(
+    r"password|passphrase|jaas|secret|token|credential|access\.?key|keystore\.key|private",
+    re.IGNORECASE,
+)
+
+
+def is_secret(name: str) -> bool:
+    """Claim that the value of an option of this name must not be shown."""
+    return _SECRET.search(name) is not None
+
+
+def masked(options: Mapping[str, str]) -> dict[str, str]:
+    """The options in name order, with every secret replaced."""
+    return {name: HIDDEN if is_secret(name) else options[name] for name in sorted(options)}
+
+
+def flat(value: object) -> object:
+    """Turn nested tables into dotted names: TOML reads a bare `a.b = 1` as a table in a table.
+
+    Nested names win over dotted ones, because the environment writes nested names. What is no
+    table is given back as it is, for the model to refuse.
+    """
+    return _flat(value, "") if isinstance(value, dict) else value
+
+
+def _flat(table: dict[str, object], prefix: str) -> dict[str, object]:
+    names: dict[str, object] = {}
+    for name, value in sorted(table.items(), key=lambda item: isinstance(item[1], dict)):
+        if isinstance(value, dict):
+            names |= _flat(value, f"{prefix}{name}.")
+        else:
+            names[prefix + name] = _option_text(value)
+    return names
+
+
+def _option_text(value: object) -> object:
+    match value:
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return str(value)
+        case _:
+            return value
+
+
+Options = Annotated[dict[str, str], BeforeValidator(flat)]
+"""Options by their full names; numbers and booleans become text."""
