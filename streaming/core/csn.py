@@ -95,6 +95,4 @@ class Generator:
                 " correct the clock of the replica that made it",
             )
         offset_s = max(self.remote_offset_s, ahead_s)
-        return replace(
-            self, time_s=parts.time_s, sequence=parts.sequence, remote_offset_s=offset_s
-        )
+        return replace(self, time_s=parts.time_s, sequence=parts.sequence, remote_offset_s=offset_s)

@@ -8,8 +8,8 @@ from streaming.core.intake import Intake, Repair, in_order
 from streaming.core.judge import Arrived, Judged, Realign, RowState, judge, realigned
 from streaming.core.record import Said
 from streaming.core.rules import Rules
-from streaming.core.sending import Entry, Refresh, View, is_for, plan
-from streaming.core.state import AgreementState, HubState, ReplicaState
+from streaming.core.sending import Entry, Mark, Refresh, View, is_for, plan
+from streaming.core.state import HubState, ReplicaState
 
 UNKNOWN_ROW = RowState()
 """A row of which nothing is known: a tombstone of nobody."""
@@ -29,7 +29,7 @@ class Decision:
     state: HubState
 
 
-def decide(  # noqa: PLR0913
+def decide(
     state: HubState,
     said: Iterable[Said],
     rows: Mapping[RowKey, RowState],
@@ -40,7 +40,7 @@ def decide(  # noqa: PLR0913
     """Decide one batch (design: section 3, steps 2 to 5).
 
     `said`: per topic in its order; topics may follow one another. `rows`: the state of every
-    row, with images. `view`: the clock and the committed hub epochs; its hub epoch and RUV are
+    row, with images. `view`: the clock and the marks of committed hub epochs; the rest of it is
     set here.
     """
     intake = Intake(state, rules, history or {})
@@ -61,7 +61,7 @@ def next_epoch(intake: Intake, *, judged: bool = False) -> int:
     return intake.state.hub_epoch + rises
 
 
-def judge_all(  # noqa: PLR0913
+def judge_all(
     arrived: Iterable[Arrived],
     repairs: Sequence[Repair],
     rows: Mapping[RowKey, RowState],
@@ -133,34 +133,45 @@ def after(
     intake: Intake, hub_epoch: int, entries: Sequence[Entry], rules: Rules, view: View
 ) -> HubState:
     """The state after a batch: positions, lists and what each agreement is sent."""
-    ruv = intake.ruv
-    seen = replace(view, previous=intake.state.hub_epoch, hub_epoch=hub_epoch, ruv=ruv)
-    return settled(intake, seen, {
+    has_items = {
         name: any(
             is_for(entry, a.consumer, rules.subscriptions[name].tables, a.sent_ruv)
             for entry in entries
         )
         for name, a in intake.agreements.items()
-    })
+    }
+    return settled(intake, hub_epoch, len(entries), has_items, view)
 
 
-def settled(intake: Intake, view: View, has_items: Mapping[str, bool]) -> HubState:
+def settled(
+    intake: Intake, hub_epoch: int, entries: int, has_items: Mapping[str, bool], view: View
+) -> HubState:
     """The state after a batch, given which agreements its own hub epoch has something for."""
-    agreements: dict[str, AgreementState] = {
+    previous, ruv = intake.state.hub_epoch, intake.ruv
+    own = [Mark(hub_epoch, entries, ruv)] if hub_epoch > previous else []
+    seen = replace(
+        view,
+        previous=previous,
+        hub_epoch=hub_epoch,
+        ruv=ruv,
+        marks=lambda covered: [*view.marks(covered), *own],
+    )
+    agreements = {
         name: plan(
             agreement,
-            view,
+            seen,
             has_items=has_items[name],
             page_items=intake.rules.page_items,
             covers_interval_ms=intake.rules.covers_interval_ms,
         )
         for name, agreement in intake.agreements.items()
     }
+    intake.open.forget(ruv)
     return replace(
         intake.state,
         batch=intake.state.batch + 1,
-        hub_epoch=view.hub_epoch,
-        ruv=view.ruv,
+        hub_epoch=hub_epoch,
+        ruv=ruv,
         replicas=intake.replicas,
         agreements=agreements,
         open=intake.open,

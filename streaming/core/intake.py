@@ -25,8 +25,8 @@ from streaming.core.record import (
     Snapshot,
 )
 from streaming.core.reflection import Session, mre, mre_same, opened, reflect
-from streaming.core.ruv import Ruv
 from streaming.core.rules import Rules
+from streaming.core.ruv import Ruv
 from streaming.core.state import (
     CATCHING_UP,
     HUB_BEHIND,
@@ -272,7 +272,11 @@ class Intake:
     def _known(self, csn: str) -> set[str]:
         """The contents under which this CSN is known; none: it is new."""
         arrived = self.open.changes.get(csn)
-        one = (arrived.content if arrived else None, self.passed.get(csn), self.open.ended_csns.get(csn))
+        one = (
+            arrived.content if arrived else None,
+            self.passed.get(csn),
+            self.open.ended_csns.get(csn),
+        )
         many = (self.open.quarantined.get(csn, ()), self.history.get(csn, ()))
         return {content for content in one if content}.union(*many)
 
@@ -301,7 +305,7 @@ class Intake:
             return Reason.LATE, f"transaction {context[0]} was committed before this change came"
         return None
 
-    def _bad_change(  # noqa: PLR0913
+    def _bad_change(
         self,
         said: Said,
         change: Change,
@@ -395,7 +399,9 @@ class Intake:
         self.minima.setdefault(rid, csn)
         self.maxima[rid] = max(csn, self.maxima.get(rid, ""))
 
-    def take_run(self, rid: int, first_csn: str, last_csn: str, opno: int | None, time_ms: int) -> None:
+    def take_run(
+        self, rid: int, first_csn: str, last_csn: str, opno: int | None, time_ms: int
+    ) -> None:
         """Take a run of plain changes at once: `is_plain_from` held, and their CSNs rise.
 
         A plain change is valid, of the session in force, without prim_csn, with the next opno or

@@ -127,9 +127,7 @@ def blocking_epoch(arrived: Arrived, row: RowState, floor: int = 0) -> int:
 def realigned(row: RowState, new: Realign) -> RowState:
     """The row with a realign added; entries that the new one dominates go."""
     kept = tuple(
-        r
-        for r in row.realign
-        if r.rid != new.rid or r.epoch > new.epoch or r.offset < new.offset
+        r for r in row.realign if r.rid != new.rid or r.epoch > new.epoch or r.offset < new.offset
     )
     return replace(row, realign=(*kept, new))
 

@@ -58,7 +58,7 @@ class Ruv:
         return element.min_csn if element else None
 
     def max_csns(self) -> dict[int, str]:
-        """rid -> largest known CSN, for the replicas of which a change was seen."""
+        """Rid -> largest known CSN, for the replicas of which a change was seen."""
         return {rid: e.max_csn for rid, e in self.elements.items() if e.max_csn is not None}
 
     def covers(self, csn: str) -> bool:
@@ -156,8 +156,8 @@ def _parse_element(line: str) -> tuple[int, Element]:
     if match is None:
         raise _not_an_element(line, "expected {replica <rid> <url>} <min> <max>")
     rid, url, fields = int(match[1]), match[2] or "", match[3].split()
-    if not 0 < rid <= _LARGEST_RID:
-        raise _not_an_element(line, f"a replica id is 1..{_LARGEST_RID}")
+    if rid > _LARGEST_RID:
+        raise _not_an_element(line, f"a replica id is at most {_LARGEST_RID}")
     if len(fields) > 1 and _MODIFIED.fullmatch(fields[-1]):
         fields = fields[:-1]
     if len(fields) > 2 or not all(_CSN.fullmatch(text) for text in fields):
@@ -174,4 +174,6 @@ def _not_an_element(line: str, why: str) -> RuvError:
 
 def _element_text(rid: int, element: Element) -> str:
     brace = f"{{replica {rid} {element.url}}}" if element.url else f"{{replica {rid}}}"
-    return f"{brace} {element.min_csn} {element.max_csn}" if element.max_csn else brace
+    if element.max_csn is None:
+        return brace
+    return f"{brace} {element.min_csn or element.max_csn} {element.max_csn}"

@@ -50,7 +50,12 @@ class View:
 
 
 def plan(
-    agreement: AgreementState, view: View, *, has_items: bool, page_items: int, covers_interval_ms: int
+    agreement: AgreementState,
+    view: View,
+    *,
+    has_items: bool,
+    page_items: int,
+    covers_interval_ms: int,
 ) -> AgreementState:
     """The agreement after this batch, with the range of hub epochs that it publishes.
 
@@ -71,7 +76,12 @@ def plan(
 
 
 def wants_batch(
-    agreement: AgreementState, hub_epoch: int, clock_ms: int, covers_interval_ms: int, *, nudged: bool
+    agreement: AgreementState,
+    hub_epoch: int,
+    clock_ms: int,
+    covers_interval_ms: int,
+    *,
+    nudged: bool,
 ) -> bool:
     """Claim that this agreement has something to be sent although no input came."""
     if is_stopped(agreement.state) or agreement.session is None:
@@ -130,7 +140,15 @@ def item(entry: Entry) -> Item:
         op = Op.UPDATE if entry.row.exists else Op.DELETE
         row = entry.row
         return Item(
-            ItemType.REFRESH, entry.table, entry.key, op, row.image, row.csn, row.author, None, entry.cause
+            ItemType.REFRESH,
+            entry.table,
+            entry.key,
+            op,
+            row.image,
+            row.csn,
+            row.author,
+            None,
+            entry.cause,
         )
     change = entry.arrived.change
     return Item(

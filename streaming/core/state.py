@@ -110,6 +110,11 @@ class Open:
     ended_csns: dict[str, str] = field(default_factory=dict)
     quarantined: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
+    def forget(self, ruv: Ruv) -> None:
+        """Drop the memory of quarantined CSNs that the RUV covers: a repeat is looked up."""
+        if self.quarantined:
+            self.quarantined = {c: v for c, v in self.quarantined.items() if not ruv.covers(c)}
+
     def copy(self) -> "Open":
         """An independent copy; the values themselves never change."""
         return Open(
