@@ -1,0 +1,175 @@
+"""The jars of the broker and of Spark's connectors: fetched once, read from the cache ever after.
+
+The fetching is done by the Ivy that pyspark ships. A set is made in a folder beside its place and
+renamed when it is whole: it is either complete or not there.
+"""
+
+import fcntl
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from streaming.core.errors import HubError
+from streaming.java import find_java
+
+
+class JarsError(HubError):
+    """The jars are not in the cache, or could not be brought there."""
+
+
+@dataclass(frozen=True, slots=True)
+class JarSet:
+    """Maven roots (organisation, name, version), fetched with all that they need at run time."""
+
+    name: str
+    roots: tuple[tuple[str, str, str], ...]
+    excludes: tuple[str, ...] = ()  # organisations that pyspark brings anyway
+    beside_pyspark: bool = False  # leaves out every jar that pyspark has, in whatever version
+
+
+KAFKA = JarSet(
+    name="kafka",
+    roots=(
+        ("org.apache.kafka", "kafka_2.13", "4.2.1"),
+        ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),  # without it, no broker log
+    ),
+)
+SPARK = JarSet(
+    name="spark",
+    roots=(
+        ("io.delta", "delta-spark_4.0_2.13", "4.4.0"),
+        ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.0.0"),
+    ),
+    excludes=("org.apache.hadoop", "org.scala-lang"),
+    beside_pyspark=True,
+)
+
+
+def cache_folder() -> Path:
+    """Where fetched things are kept: SLACKWATER_CACHE, else the user's cache folder."""
+    own = os.environ.get("SLACKWATER_CACHE")
+    if own:
+        return Path(own).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "slackwater"
+
+
+def kafka_jars() -> list[Path]:
+    """The class path of the embedded broker; JarsError if the cache lacks it."""
+    return cached(KAFKA)
+
+
+def spark_jars() -> list[Path]:
+    """What Spark needs beside pyspark for Delta and Kafka; JarsError if the cache lacks it."""
+    return cached(SPARK)
+
+
+def cached(jars: JarSet) -> list[Path]:
+    """The set's files, from the cache alone."""
+    found = sorted(folder(jars).glob("*.jar"))
+    if not found:
+        raise JarsError(f"the jars of {jars.name} are not in {folder(jars)}: run make setup")
+    return found
+
+
+def folder(jars: JarSet) -> Path:
+    """The place of a set; other versions have another place, so none is changed under a user."""
+    versions = repr((jars.roots, jars.excludes, importlib.metadata.version("pyspark")))
+    mark = hashlib.sha256(versions.encode()).hexdigest()[:8]
+    return cache_folder() / "jars" / f"{jars.name}-{mark}"
+
+
+def fill(jars: JarSet) -> None:
+    """Fetches the set unless the cache has it; JarsError with what to do if that fails."""
+    place = folder(jars)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with (place.parent / f"{place.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # a second setup waits, then finds the set
+        if place.is_dir():
+            return
+        sys.stdout.write(f"fetching the jars of {jars.name} (once, kept in {place})\n")
+        sys.stdout.flush()
+        with tempfile.TemporaryDirectory(dir=place.parent) as workshop:
+            _retrieve(jars, Path(workshop))
+            (Path(workshop) / "jars").rename(place)
+
+
+def _retrieve(jars: JarSet, workshop: Path) -> None:
+    """Brings the set's files to `workshop`/jars."""
+    module = workshop / "ivy.xml"
+    module.write_text(_module(jars))
+    target = workshop / "jars"
+    ivy: list[str | Path] = [find_java(), "-jar", _ivy(), "-warn", "-cache", workshop / "cache"]
+    what: list[str | Path] = ["-ivy", module, "-confs", "default", "-types", "jar", "bundle"]
+    pattern = f"{target}/[artifact]-[revision].[ext]"
+    done = subprocess.run(
+        [*ivy, *what, "-retrieve", pattern], capture_output=True, text=True, check=False
+    )
+    if done.returncode or not target.is_dir():
+        tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
+        raise JarsError(
+            f"the jars of {jars.name} could not be fetched: check that Maven Central can be "
+            "reached (a proxy goes into JAVA_TOOL_OPTIONS, as -Dhttps.proxyHost=...), "
+            f"then run make setup again\n{tail}"
+        )
+    if jars.beside_pyspark:
+        shipped = {artifact(jar) for jar in _pyspark_jars().glob("*.jar")}
+        for jar in target.iterdir():
+            if artifact(jar) in shipped:
+                jar.unlink()
+
+
+def artifact(jar: Path) -> str:
+    """A jar's name without its version: kafka-clients of kafka-clients-4.2.1.jar."""
+    return re.sub(r"-\d.*$", "", jar.stem)
+
+
+def _module(jars: JarSet) -> str:
+    """The Ivy file that asks for the set; one file for all roots, so that versions agree."""
+    wanted = "".join(
+        f'<dependency org="{organisation}" name="{name}" rev="{version}" conf="default"/>'
+        for organisation, name, version in jars.roots
+    )
+    unwanted = "".join(f'<exclude org="{organisation}"/>' for organisation in jars.excludes)
+    return (
+        f'<ivy-module version="2.0"><info organisation="slackwater" module="{jars.name}"/>'
+        f"<dependencies>{wanted}{unwanted}</dependencies></ivy-module>"
+    )
+
+
+def _ivy() -> Path:
+    """The Ivy that pyspark ships."""
+    found = sorted(_pyspark_jars().glob("ivy-*.jar"))
+    if not found:
+        raise JarsError(f"no Ivy in {_pyspark_jars()}: install pyspark again with make setup")
+    return found[-1]
+
+
+def _pyspark_jars() -> Path:
+    """The jars folder of the installed pyspark, found without importing it."""
+    found = importlib.util.find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise JarsError("pyspark is not installed in this Python: run make setup")
+    return Path(found.origin).parent / "jars"
+
+
+def main() -> int:
+    """Fills the cache with every set; exit code 1 with the reason if one cannot be had."""
+    try:
+        for jars in (KAFKA, SPARK):
+            fill(jars)
+    except (HubError, OSError) as error:
+        sys.stderr.write(f"setup: {error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+"""Makes `.venv` in the checkout and fills the caches; the second time nothing is fetched.
+
+Runs under any Python 3 before anything is installed, so it imports only the standard library
+until it knows that the Python is new enough.
+
+In order, each step skipped when it was done before:
+
+1. the wheels of `requirements.lock` into the wheel house (`<cache>/wheels`), from the index
+2. `.venv`, and the wheels into it, from the wheel house alone
+3. the package itself, editable, without an isolated build
+4. the jars (`<cache>/jars`), by `connectors.jars`
+"""
+
+from __future__ import annotations  # so that an old Python gets as far as check_python
+
+import fcntl
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+VENV = CHECKOUT / ".venv"
+LOCK = CHECKOUT / "requirements.lock"
+PROJECT = CHECKOUT / "pyproject.toml"
+MARK = VENV / "slackwater-setup.json"
+PYTHON_MIN = (3, 11)
+
+
+class SetupError(Exception):
+    """Something that the user has to do first; its text says what."""
+
+
+def main() -> int:
+    """Exit code 0 when everything is in place, 1 with a sentence that says what to do."""
+    try:
+        check_python()
+        sys.path.insert(0, str(CHECKOUT))
+        from connectors.jars import cache_folder  # noqa: PLC0415 - needs a checked Python
+        from streaming.core.errors import HubError  # noqa: PLC0415
+        from streaming.java import check_java  # noqa: PLC0415
+    except SetupError as error:
+        return failed(error)
+    try:
+        check_java()
+        cache = cache_folder()
+        cache.mkdir(parents=True, exist_ok=True)
+        with (cache / "setup.lock").open("w") as lock:
+            wait_for(lock.fileno())
+            install(cache)
+    except (SetupError, HubError, OSError) as error:
+        return failed(error)
+    return 0
+
+
+def failed(error: Exception) -> int:
+    """Prints the error as the one line that a user reads."""
+    sys.stderr.write(f"setup: {error}\n")
+    return 1
+
+
+def say(text: str) -> None:
+    """One line of progress."""
+    sys.stdout.write(f"setup: {text}\n")
+    sys.stdout.flush()
+
+
+def check_python() -> None:
+    """Raises SetupError for a Python that is too old or cannot make virtual environments."""
+    if sys.version_info < PYTHON_MIN:
+        found = ".".join(str(part) for part in sys.version_info[:3])
+        wanted = ".".join(str(part) for part in PYTHON_MIN)
+        raise SetupError(
+            f"{sys.executable} is Python {found}, {wanted} or newer is needed "
+            f"(Debian 12: apt-get install python3 python3-venv; "
+            f"another one by name: make setup PYTHON=python{wanted})"
+        )
+    if importlib.util.find_spec("ensurepip") is None:
+        raise SetupError(
+            f"{sys.executable} cannot make virtual environments: "
+            "install its venv package (Debian: apt-get install python3-venv)"
+        )
+
+
+def wait_for(lock: int) -> None:
+    """Takes the lock by which two setups on one machine fill the caches one after the other."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        say("another setup is running, waiting for it")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def install(cache: Path) -> None:
+    """Brings `.venv` and the caches to what the lock file and pyproject.toml say."""
+    wanted = wanted_mark()
+    if read_mark() != wanted:
+        fill_venv(cache / "wheels" / platform_tag(), wanted)
+    run([VENV / "bin" / "python", "-m", "connectors.jars"], "the jars could not be fetched")
+
+
+def wanted_mark() -> dict[str, str]:
+    """What a finished `.venv` was made from: place, Python, packages."""
+    import tomllib  # noqa: PLC0415 - new in Python 3.11
+
+    project = tomllib.loads(PROJECT.read_text())
+    package = json.dumps(
+        [project["project"], project["build-system"], project["tool"]["setuptools"]]
+    )
+    return {
+        "place": str(CHECKOUT),
+        "python": f"{os.path.realpath(sys.executable)} {sys.version}",
+        "packages": digest(LOCK.read_text() + json.dumps(package)),
+    }
+
+
+def read_mark() -> dict[str, str]:
+    """The mark of the last setup that ended well; empty if there is none."""
+    try:
+        mark = json.loads(MARK.read_text())
+    except (OSError, ValueError):
+        return {}
+    return mark if isinstance(mark, dict) else {}
+
+
+def fill_venv(house: Path, wanted: dict[str, str]) -> None:
+    """Makes `.venv` where it is not usable as it is, and installs into it; marked at the end."""
+    found = read_mark()
+    MARK.unlink(missing_ok=True)
+    usable = all(found.get(name) == wanted[name] for name in ("place", "python"))
+    if not usable:
+        say(f"making {VENV}")
+        run([sys.executable, "-m", "venv", "--clear", VENV], "the virtual environment failed")
+    fill_house(house)
+    offline: list[str | Path] = ["--no-index", "--find-links", house]
+    say("installing the packages")
+    pip(["install", "-q", "--no-deps", *offline, "-r", LOCK], "the packages could not be installed")
+    pip(
+        ["install", "-q", "--no-deps", *offline, "--no-build-isolation", "-e", CHECKOUT],
+        "the package itself could not be installed",
+    )
+    MARK.write_text(json.dumps(wanted))
+
+
+def fill_house(house: Path) -> None:
+    """Fetches and builds what the lock file names and the wheel house lacks."""
+    full = house / f"{digest(LOCK.read_text())}.full"
+    if full.exists():
+        return
+    say(f"fetching the packages: some 700 MB, a minute or more (once, kept in {house})")
+    house.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=house) as fresh:
+        pip(
+            ["wheel", "-q", "--no-deps", "--find-links", house, "-w", fresh, "-r", LOCK],
+            "the packages could not be fetched; check the network and pip's index settings",
+        )
+        for wheel in Path(fresh).glob("*.whl"):
+            wheel.replace(house / wheel.name)
+    full.touch()
+
+
+def platform_tag() -> str:
+    """Wheels of another Python or platform are not ours, so each has its own house."""
+    return f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
+
+
+def digest(text: str) -> str:
+    """Enough of a hash to tell two lock files apart."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def pip(arguments: list[str | Path], complaint: str) -> None:
+    """Runs the virtual environment's own pip."""
+    quiet = ["--disable-pip-version-check", "--no-input"]
+    run([VENV / "bin" / "python", "-m", "pip", *quiet, *arguments], complaint)
+
+
+def run(command: list[str | Path], complaint: str) -> None:
+    """Runs a command whose output the user sees; SetupError with the complaint if it fails."""
+    if subprocess.run(command, cwd=CHECKOUT, check=False).returncode:
+        raise SetupError(f"{complaint} (see above), then run make setup again")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
