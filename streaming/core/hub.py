@@ -56,7 +56,7 @@ def decide(
 
 
 def next_epoch(intake: Intake, *, judged: bool = False) -> int:
-    """The hub epoch of this batch: the next one if it judges, greets or refreshes, else the last."""
+    """The hub epoch of this batch: a new one if it judges, greets or refreshes."""
     rises = bool(judged or intake.eligible or intake.hellos or intake.repairs)
     return intake.state.hub_epoch + rises
 
