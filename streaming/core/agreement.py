@@ -136,16 +136,29 @@ class Refused:
 def refused(lacking: Lack, purged: Ruv, in_log: Callable[[str], bool]) -> Refused | None:
     """Why nothing may be sent, or None: the changelog can be entered and has no hole behind it.
 
-    `purged`: per rid the largest purged CSN. The anchor must be in the log, except that a start
-    after the very CSN up to which its replica was purged lacks nothing. Every other start is
-    held against `purged` too, since the anchor of one replica says nothing of another's hole.
+    `purged`: per rid the largest purged CSN. 389 looks for the anchor alone, although the anchor
+    of one replica says nothing of another's hole; here `purged` speaks for every start.
     """
-    anchor = lacking.anchor
     for rid, start in sorted(lacking.starts.items(), key=lambda each: each[1].csn):
-        edge = purged.max_of(rid)
-        below = edge is not None and start.csn < edge
-        at_edge = not start.at and start.csn == edge
-        suspect = below or (start == anchor and not at_edge)
-        if suspect and not in_log(start.csn):
-            return Refused(start, rid, Gap.PURGED if below or edge is None else Gap.MISSING)
+        gap = _gap(start, purged.max_of(rid), in_log, is_anchor=start == lacking.anchor)
+        if gap is not None:
+            return Refused(start, rid, gap)
     return None
+
+
+def _gap(
+    start: Anchor, edge: str | None, in_log: Callable[[str], bool], *, is_anchor: bool
+) -> Gap | None:
+    """The gap at this start of a replica that was purged up to `edge`.
+
+    The log is asked for the anchor, and for what stands below an edge. Purged exactly up to the
+    CSN that the consumer has last: nothing that it lacks is gone. A min CSN is no start when
+    something below it was purged, since the consumer never saw that either.
+    """
+    if start.at and edge is not None and edge < start.csn:
+        return Gap.PURGED
+    below = edge is not None and start.csn < edge
+    at_edge = start.csn == edge and not start.at
+    if at_edge or not (is_anchor or below) or in_log(start.csn):
+        return None
+    return Gap.MISSING if edge is not None and edge < start.csn else Gap.PURGED

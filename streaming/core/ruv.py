@@ -165,7 +165,7 @@ def _parse_element(line: str) -> tuple[int, Element]:
     csns = [text.lower() for text in fields]
     if any(rid_of(csn) != rid for csn in csns):
         raise _not_an_element(line, f"its CSNs are of another replica than {rid}")
-    return rid, Element(*((csns[0], csns[-1]) if csns else (None, None)), url)
+    return rid, Element(csns[0], csns[-1], url) if csns else Element(url=url)
 
 
 def _not_an_element(line: str, why: str) -> RuvError:
