@@ -36,6 +36,7 @@ from streaming.core.state import (
     AgreementState,
     EndedTransaction,
     HubState,
+    Open,
     ReplicaState,
     is_stopped,
 )
@@ -110,6 +111,7 @@ class Intake:
         self.passed = dict[str, str]()
 
     replicas: dict[int, ReplicaState] = field(init=False)
+    open: Open = field(init=False)
     agreements: dict[str, AgreementState] = field(init=False)
     maxima: dict[int, str] = field(init=False)
     minima: dict[int, str] = field(init=False)
@@ -272,11 +274,8 @@ class Intake:
     def _known(self, csn: str) -> set[str]:
         """The contents under which this CSN is known; none: it is new."""
         arrived = self.open.changes.get(csn)
-        one = (
-            arrived.content if arrived else None,
-            self.passed.get(csn),
-            self.open.ended_csns.get(csn),
-        )
+        pending = arrived.content if arrived else None
+        one = (pending, self.passed.get(csn), self.open.ended_csns.get(csn))
         many = (self.open.quarantined.get(csn, ()), self.history.get(csn, ()))
         return {content for content in one if content}.union(*many)
 

@@ -37,7 +37,7 @@ class ConflictKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Realign:
-    """A refresh of hub epoch `epoch` is on its way to `rid`: what it wrote without it is concurrent.
+    """A refresh of hub epoch `epoch` is on its way: what `rid` wrote without it is concurrent.
 
     `offset`: it blocks only changes that stand behind this place in the replica's topic.
     """

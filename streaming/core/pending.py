@@ -70,7 +70,7 @@ class PendingLists:
 
     def _head_moves(self, rid: int, ready: Callable[[Context], bool]) -> bool:
         """Claim that the smallest entry may go; where it stays, it holds everything back."""
-        entries = self.by_rid.get(rid)
+        entries = self.by_rid.get(rid, [])
         return bool(entries) and entries[0][1] in self.committed and ready(entries[0][1])
 
     def _is_held(self, context: Context, going: set[Context]) -> bool:

@@ -42,7 +42,7 @@ class Reason(StrEnum):
     RID = "rid"
     """the CSN is of another replica than the topic"""
     SESSION = "session"
-    """before the first hello, not of the last hello's session, or an applied of what was not sent"""
+    """before the first hello, of another session than the last, or applied of what was not sent"""
     TABLE = "table"
     """an unknown table or column, or a value that does not fit its column"""
     KEY = "key"

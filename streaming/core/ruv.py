@@ -133,6 +133,10 @@ def _joined(one: Element, two: Element) -> Element:
     return Element(min(minima, default=None), max(maxima, default=None), one.url or two.url)
 
 
+NOTHING_KNOWN = Ruv()
+"""The RUV of a replica that has seen no change of anybody."""
+
+
 def parse_ruv(lines: Iterable[str]) -> Ruv:
     """Read the text form as real servers write it; RuvError names the line that is not one.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from streaming.core.change import Op
 from streaming.core.judge import Judged, RowState, Verdict
 from streaming.core.record import Item, ItemType
-from streaming.core.ruv import Ruv
+from streaming.core.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.state import CATCHING_UP, IN_SYNC, AgreementState, is_stopped
 
 
@@ -61,7 +61,7 @@ def plan(
 
     has_items: this batch's own hub epoch holds something for the consumer.
     """
-    idle = replace(agreement, send_after=0, send_to=0, send_prev=0, send_ruv=Ruv())
+    idle = replace(agreement, send_after=0, send_to=0, send_prev=0, send_ruv=NOTHING_KNOWN)
     if is_stopped(agreement.state) or agreement.session is None:
         return idle
     if agreement.scanned < view.previous:

@@ -6,7 +6,7 @@ from streaming.core.change import RowKey
 from streaming.core.judge import Arrived
 from streaming.core.pending import Context, PendingLists
 from streaming.core.reflection import Session
-from streaming.core.ruv import Ruv
+from streaming.core.ruv import NOTHING_KNOWN, Ruv
 
 LIVE = "live"
 SILENT = "silent"
@@ -76,16 +76,16 @@ class AgreementState:
     own: str | None = None
     sent_epoch: int = 0
     sent_covers: int = 0
-    sent_ruv: Ruv = Ruv()
+    sent_ruv: Ruv = NOTHING_KNOWN
     scanned: int = 0
     sent_ms: int = 0
     acked_covers: int = 0
-    acked_ruv: Ruv = Ruv()
+    acked_ruv: Ruv = NOTHING_KNOWN
     acked_ms: int = 0
     send_after: int = 0
     send_to: int = 0
     send_prev: int = 0
-    send_ruv: Ruv = Ruv()
+    send_ruv: Ruv = NOTHING_KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,8 @@ class HubState:
     replicageneration: str
     batch: int = 0
     hub_epoch: int = 0
-    ruv: Ruv = Ruv()
-    purge_ruv: Ruv = Ruv()
+    ruv: Ruv = NOTHING_KNOWN
+    purge_ruv: Ruv = NOTHING_KNOWN
     purge_epoch: int = 0
     replicas: dict[int, ReplicaState] = field(default_factory=dict)
     agreements: dict[str, AgreementState] = field(default_factory=dict)
