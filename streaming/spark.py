@@ -1,0 +1,50 @@
+"""The SparkSession that the hub runs in, with the settings that its speed rests on."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark import SparkConf
+from pyspark.sql import SparkSession
+
+from connectors.jars import spark_jars
+
+_LOG4J = Path(__file__).with_name("log4j2.properties")
+
+_DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "1",  # 50 by default: seconds for a tiny table
+}
+
+_MICRO_BATCHES = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    # a fifth of a second a batch on a local disk, against the default's rename of each log file
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.session.timeZone": "UTC",
+}
+
+_ONE_MACHINE = {
+    "spark.master": "local[2]",
+    "spark.driver.memory": "4g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
+    "spark.log.level": "WARN",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def session(app: str, extra: Mapping[str, str] | None = None) -> SparkSession:
+    """A started session; `extra` has the last word on every setting.
+
+    Nothing is resolved at the start: the jars come from the cache (JarsError if it lacks them).
+    """
+    jars = {"spark.jars": ",".join(jar.as_uri() for jar in spark_jars())}
+    settings = {**_ONE_MACHINE, **_MICRO_BATCHES, **_DELTA, **jars, **(extra or {})}
+    conf = SparkConf().setAppName(app).setAll(list(settings.items()))
+    return SparkSession.builder.config(conf=conf).getOrCreate()
