@@ -1,0 +1,1 @@
+"""Tests of the pure core: laws by hypothesis, cases by table."""
