@@ -1,0 +1,99 @@
+"""Asks a Delta table of the state in SQL, in this process: no JVM, nothing is written."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from checkpoints.tables import SCHEMAS, TableName
+from streaming.core.errors import StateError
+
+Value = str | int | bool
+
+
+def open_table(root: Path, name: TableName) -> DeltaTable | None:
+    """The table as it stands now; None: it was never made."""
+    path = root / name
+    if not path.is_dir():
+        return None
+    try:
+        return DeltaTable(path)
+    except TableNotFoundError:
+        return None
+    except DeltaError as error:
+        raise StateError(f"the table {path} cannot be read: {_one_line(error)}") from error
+
+
+def ask(table: DeltaTable, sql: str) -> pa.Table:
+    """The answer to a query over the table, which is called `t` in it."""
+    try:
+        return pa.table(QueryBuilder().register("t", table).execute(sql).read_all())
+    except DeltaError as error:
+        where = table.table_uri
+        raise StateError(f"the table {where} cannot be read: {_one_line(error)}") from error
+
+
+def select(
+    table: DeltaTable | None,
+    name: TableName,
+    *,
+    columns: Sequence[str] | None = None,
+    where: Iterable[str] = (),
+    order_by: str = "",
+    limit: int | None = None,
+) -> pa.Table:
+    """Rows in the types of the table's schema; a table that was never made has none.
+
+    `where`: conditions in SQL, all of which hold; see `equals`. `order_by`: SQL.
+    """
+    schema = SCHEMAS[name]
+    chosen = schema if columns is None else pa.schema([schema.field(c) for c in columns])
+    if table is None:
+        return chosen.empty_table()
+    names = ", ".join(quoted(column) for column in chosen.names)
+    conditions = " AND ".join(f"({condition})" for condition in where)
+    sql = f"SELECT {names} FROM t"  # noqa: S608  # names come from the schema
+    sql += f" WHERE {conditions}" if conditions else ""
+    sql += f" ORDER BY {order_by}" if order_by else ""
+    sql += f" LIMIT {limit}" if limit is not None else ""
+    return ask(table, sql).cast(chosen)
+
+
+def equals(values: Mapping[str, Value | None]) -> list[str]:
+    """Conditions that these columns have these values; a None asks nothing."""
+    return [f"{quoted(k)} = {literal(v)}" for k, v in values.items() if v is not None]
+
+
+def among(column: str, values: Iterable[Value]) -> str:
+    """The condition that a column has one of these values."""
+    listed = ", ".join(literal(value) for value in values)
+    return f"{quoted(column)} IN ({listed})" if listed else "false"
+
+
+def quoted(column: str) -> str:
+    """A column's name in SQL, where `table`, `to` and `offset` mean something else."""
+    return '"' + column.replace('"', '""') + '"'
+
+
+def literal(value: Value) -> str:
+    """A value in SQL."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return str(value)
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def records(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows as dictionaries."""
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows

@@ -1,0 +1,222 @@
+"""Reads the state of a hub without a JVM: committed batches only, and nothing is written."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from checkpoints.epochs import COMMIT, PLAN, Checkpoint, checkpoint_of
+from checkpoints.query import Value, among, ask, equals, open_table, records, select
+from checkpoints.tables import TableName
+from streaming.core.errors import StateError
+from streaming.core.ruv import Ruv
+
+_LATEST_ACTION = """
+    SELECT * FROM (
+        SELECT *, row_number() OVER (PARTITION BY id ORDER BY batch DESC, rank DESC) AS n FROM (
+            SELECT id, batch, action, reason, CASE action
+                WHEN 'kept' THEN 0 WHEN 'released' THEN 1 ELSE 2 END AS rank
+            FROM t WHERE batch <= {batch}
+        )
+    ) WHERE n = 1
+"""
+_LATEST_PENDING = """
+    SELECT rid, action, count(*) AS count FROM (
+        SELECT rid, action, row_number() OVER (
+            PARTITION BY rid, csn ORDER BY batch DESC, place DESC
+        ) AS n FROM t WHERE batch <= {batch}
+    ) WHERE n = 1 GROUP BY rid, action
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The state as of one commit; what is committed later is not seen (open it again).
+
+    `commit` None: no batch was committed yet. `planned`: the batch behind it that is at work, or
+    whose hub died. `hub`: the process that wrote last.
+    """
+
+    root: Path
+    commit: Checkpoint | None
+    planned: int | None
+    hub: str
+    tables: dict[TableName, DeltaTable | None] = field(default_factory=dict, repr=False)
+
+    @property
+    def batch(self) -> int:
+        """The last committed batch; 0 before the first."""
+        return self.commit.state.batch if self.commit else 0
+
+    def read(
+        self,
+        name: TableName,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Iterable[str] = (),
+        order_by: str = "",
+        limit: int | None = None,
+    ) -> pa.Table:
+        """Committed rows of a table with a batch column; arguments as in `select`."""
+        return select(
+            self._table(name),
+            name,
+            columns=columns,
+            where=[f"batch <= {self.batch}", *where],
+            order_by=order_by,
+            limit=limit,
+        )
+
+    def changelog(
+        self,
+        equal: Mapping[str, Value | None] | None = None,
+        *,
+        after: int = 0,
+        upto: int | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Entries of the hub epochs in (after, upto] with these values, in hub order."""
+        bounds = [f"hub_epoch > {after}", *([] if upto is None else [f"hub_epoch <= {upto}"])]
+        where = [*bounds, *equals(equal or {})]
+        order = "hub_epoch, place"
+        return self.read(TableName.CHANGELOG, columns=columns, where=where, order_by=order)
+
+    def conflicts(
+        self, equal: Mapping[str, Value | None] | None = None, *, newest: int | None = None
+    ) -> pa.Table:
+        """Conflicts with these values in hub order; of many, the `newest`."""
+        rows = self.read(
+            TableName.CONFLICTS,
+            where=equals(equal or {}),
+            order_by="hub_epoch DESC, place DESC",
+            limit=newest,
+        )
+        return rows.take(list(reversed(range(rows.num_rows))))
+
+    def conflict_counts(self) -> dict[str, int]:
+        """Kind of conflict -> how many there are."""
+        sql = f"SELECT kind, count(*) AS count FROM t WHERE batch <= {self.batch} GROUP BY kind"  # noqa: S608
+        return {row["kind"]: row["count"] for row in self._ask(TableName.CONFLICTS, sql)}
+
+    def quarantine(self, equal: Mapping[str, Value | None] | None = None) -> list[dict[str, Any]]:
+        """Each record as it was last kept, with its latest `action` and that one's batch.
+
+        The fields are the table's, and `action_batch`. Of one batch's actions the largest of
+        kept < released < dropped counts.
+        """
+        latest = {row["id"]: row for row in self._ask(TableName.QUARANTINE, self._latest_action)}
+        kept = self.read(
+            TableName.QUARANTINE,
+            where=["action = 'kept'", *equals(equal or {})],
+            order_by="batch, rid, offset",
+        )
+        by_id = {row["id"]: row for row in records(kept)}
+        return [
+            row | {"action": latest[id_]["action"], "action_batch": latest[id_]["batch"]}
+            for id_, row in by_id.items()
+        ]
+
+    def quarantine_counts(self) -> dict[str, int]:
+        """Reason -> how many records are kept, neither released nor dropped."""
+        sql = f"""
+            SELECT reason, count(*) AS count FROM ({self._latest_action})
+            WHERE action = 'kept' GROUP BY reason
+        """  # noqa: S608
+        return {row["reason"]: row["count"] for row in self._ask(TableName.QUARANTINE, sql)}
+
+    def open_counts(self) -> dict[tuple[int, str], int]:
+        """(rid, pending | waiting) -> how many of the replica's changes are."""
+        rows = self._ask(TableName.PENDING, _LATEST_PENDING.format(batch=self.batch))
+        return {
+            (row["rid"], row["action"]): row["count"]
+            for row in rows
+            if row["action"] in ("pending", "waiting")
+        }
+
+    def configs(self) -> list[dict[str, Any]]:
+        """The versions of the configuration, oldest first."""
+        return self._config("config")
+
+    def commands(self) -> list[dict[str, Any]]:
+        """The operator commands, oldest first; the hub took those up to `command_number`."""
+        return self._config("command")
+
+    def to_be_sent(
+        self, consumer: int, tables: Iterable[str], after: int, ruv: Ruv
+    ) -> tuple[int, int]:
+        """How many fresh changes and how many refreshes a consumer lacks.
+
+        Fresh ones are skipped by its RUV, refreshes only by covers (design: section 5).
+        """
+        known = [f"rid = {rid} AND csn <= '{csn}'" for rid, csn in ruv.max_csns().items()]
+        fresh = " AND ".join(
+            [
+                f"kind = 'change' AND verdict = 'accepted' AND rid <> {consumer}",
+                among("table", sorted(tables)),
+                *(f"NOT ({condition})" for condition in known),
+            ]
+        )
+        sql = f"""
+            SELECT kind, count(*) AS count FROM t
+            WHERE batch <= {self.batch} AND hub_epoch > {after}
+                AND (({fresh}) OR (kind = 'refresh' AND "to" = {consumer}))
+            GROUP BY kind
+        """  # noqa: S608
+        counts = {row["kind"]: row["count"] for row in self._ask(TableName.CHANGELOG, sql)}
+        return counts.get("change", 0), counts.get("refresh", 0)
+
+    @property
+    def _latest_action(self) -> str:
+        return _LATEST_ACTION.format(batch=self.batch)
+
+    def _config(self, kind: str) -> list[dict[str, Any]]:
+        table = self._table(TableName.CONFIG)
+        where = equals({"kind": kind})
+        return records(select(table, TableName.CONFIG, where=where, order_by="number"))
+
+    def _ask(self, name: TableName, sql: str) -> list[dict[str, Any]]:
+        table = self._table(name)
+        return [] if table is None else records(ask(table, sql))
+
+    def _table(self, name: TableName) -> DeltaTable | None:
+        if name not in self.tables:
+            self.tables[name] = open_table(self.root, name)
+        return self.tables[name]
+
+
+def open_state(root: Path) -> Reader:
+    """The state as of its last commit; StateError when no hub has run there yet."""
+    table = open_table(root, TableName.EPOCHS)
+    if table is None:
+        raise StateError(
+            f"no hub has run at {root} yet: there is no state in it;"
+            " start one with `slackwater run`, or correct hub.state"
+        )
+    newest = select(
+        table,
+        TableName.EPOCHS,
+        where=[f"batch >= {_commit_batch_at_least(table)}"],
+        order_by="batch DESC, kind",
+        limit=2,
+    )
+    rows = records(newest)
+    commit = next((checkpoint_of(row) for row in rows if row["kind"] == COMMIT), None)
+    planned = next((row["batch"] for row in rows[:1] if row["kind"] == PLAN), None)
+    return Reader(root, commit, planned, rows[0]["hub"] if rows else "")
+
+
+def _commit_batch_at_least(table: DeltaTable) -> int:
+    """A lower bound of the last committed batch, from the files' statistics; 0 without any.
+
+    A file whose smallest kind is `commit` has one, and none of its rows is older than its
+    smallest batch: so files without a newer row need not be read.
+    """
+    files = pa.table(table.get_add_actions(flatten=True))
+    if not {"min.kind", "min.batch"} <= set(files.column_names):
+        return 0
+    of_commits = files.filter(pc.equal(files["min.kind"].cast(pa.string()), COMMIT))
+    return pc.max(of_commits["min.batch"]).as_py() or 0

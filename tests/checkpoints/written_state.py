@@ -1,0 +1,121 @@
+"""Writes a state folder as a hub does, row by row, for tests of those who read it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from deltalake import write_deltalake
+
+from checkpoints.epochs import Checkpoint, Plan, commit_row, plan_row
+from checkpoints.store import Store, rows_of
+from checkpoints.tables import TableName
+from streaming.core.csn import CsnParts, format_csn
+from streaming.core.reflection import Session
+from streaming.core.ruv import Ruv
+from streaming.core.state import IN_SYNC, LIVE, AgreementState, HubState, ReplicaState
+
+START_S = 1_700_000_000
+
+
+def csn(rid: int, number: int) -> str:
+    """The number-th CSN of this replica."""
+    return format_csn(CsnParts(START_S, number, rid, 0))
+
+
+def ruv(**largest: int) -> Ruv:
+    """The changes 1 to n of each replica are known; r2=3: three of replica 2."""
+    known = Ruv("655d1c80000000010000")
+    for name, number in largest.items():
+        rid = int(name.removeprefix("r"))
+        known = known.with_csn(csn(rid, 1)).with_csn(csn(rid, number))
+    return known
+
+
+def replica(rid: int, covers: int = 0, **changed: object) -> ReplicaState:
+    """A live replica that reflected the hub up to `covers`."""
+    session = Session(f"session-{rid}", 4, (4, 7), (0, covers)) if covers else None
+    known = ReplicaState(rid, LIVE, (session,) if session else (), epoch=8, seen_ms=START_S * 1000)
+    return replace(known, **changed)  # type: ignore[arg-type]
+
+
+def agreement(name: str, consumer: int, acked: int, acked_ruv: Ruv) -> AgreementState:
+    """An agreement in sync whose consumer acknowledged `acked`."""
+    return AgreementState(
+        name,
+        consumer,
+        IN_SYNC,
+        f"session-{consumer}",
+        sent_epoch=acked,
+        sent_covers=acked,
+        sent_ruv=acked_ruv,
+        scanned=acked,
+        sent_ms=START_S * 1000,
+        acked_covers=acked,
+        acked_ruv=acked_ruv,
+        acked_ms=START_S * 1000,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenState:
+    """A state folder under construction."""
+
+    root: Path
+
+    def create(self) -> "WrittenState":
+        """Make the empty tables."""
+        Store(self.root).create()
+        return self
+
+    def append(self, name: TableName, *rows: Mapping[str, object]) -> None:
+        """Append rows; columns that are not given are null."""
+        write_deltalake(self.root / name, rows_of(name, rows), mode="append")
+
+    def plan(self, batch: int, at_ms: int = START_S * 1000) -> None:
+        """Write the plan of a batch."""
+        plan = Plan(batch, at_ms, 1, {}, {})
+        last = Checkpoint(HubState(1, "655d1c80000000010000", batch - 1), {}, {}, 1)
+        self.append(TableName.EPOCHS, plan_row(plan, last, "host:1"))
+
+    def commit(
+        self,
+        batch: int,
+        hub_epoch: int,
+        known: Ruv,
+        replicas: Sequence[ReplicaState] = (),
+        agreements: Sequence[AgreementState] = (),
+        **changed: object,
+    ) -> None:
+        """Write plan and commit of a batch; `changed`: other fields of its checkpoint."""
+        state = HubState(
+            generation=1,
+            replicageneration=known.generation,
+            batch=batch,
+            hub_epoch=hub_epoch,
+            ruv=known,
+            replicas={r.rid: r for r in replicas},
+            agreements={a.name: a for a in agreements},
+        )
+        checkpoint = Checkpoint(state, {"slackwater.changes.a": 7}, {}, 1, at_ms=START_S * 1000)
+        checkpoint = replace(checkpoint, **changed)  # type: ignore[arg-type]
+        self.plan(batch)
+        self.append(TableName.EPOCHS, commit_row(checkpoint, "host:1"))
+
+
+def change_row(
+    batch: int, hub_epoch: int, place: int, text: str, table: str = "t"
+) -> dict[str, object]:
+    """An accepted change in the changelog."""
+    rid = int(text[12:16], 16)
+    return {
+        "batch": batch,
+        "hub_epoch": hub_epoch,
+        "place": place,
+        "kind": "change",
+        "rid": rid,
+        "csn": text,
+        "table": table,
+        "key": '{"id":"1"}',
+        "op": "update",
+        "verdict": "accepted",
+    }
