@@ -1,0 +1,418 @@
+"""The one file that knows JSON: records, updates and column values as they stand on the wire.
+
+Every record is a JSON object in UTF-8 with `v`, `kind` and `session` (design: section 2). Keys and
+images are objects on the wire and canonical text inside: no spaces, columns in schema order,
+nothing escaped that need not be.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connectors.values import Value, from_json, to_json
+from streaming.core.change import Change, Op
+from streaming.core.csn import CSN_PATTERN, rid_of
+from streaming.core.errors import RuvError, WireError
+from streaming.core.record import (
+    Abort,
+    Applied,
+    Commit,
+    Heartbeat,
+    Hello,
+    Item,
+    ItemType,
+    Kind,
+    Record,
+    Refused,
+    Snapshot,
+    Update,
+)
+from streaming.core.ruv import Ruv, parse_ruv
+from streaming.core.table import ColumnType, Table
+
+VERSION = 1
+"""The version of the wire that is written; a larger one is not read."""
+
+UPDATE_KIND = "update"
+"""The kind of every record in an updates topic."""
+
+_CSN = re.compile(CSN_PATTERN)
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
+
+
+def dumps(value: object) -> str:
+    """Canonical JSON text; WireError for what JSON cannot say."""
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise WireError(f"{value!r} cannot be written as JSON: {error}") from error
+
+
+# -- images -----------------------------------------------------------------------------------
+
+
+def image_text(values: Mapping[str, Value], table: Table) -> str:
+    """The canonical text of a row; columns that `values` lacks are left out."""
+    _known(values, table)
+    present = {name: kind for name, kind in table.columns.items() if name in values}
+    return dumps({name: _of(name, to_json, values[name], kind) for name, kind in present.items()})
+
+
+def key_text(values: Mapping[str, Value], table: Table) -> str:
+    """The canonical text of a row's key, in key order; WireError if a part is missing or null."""
+    for name in table.key:
+        if values.get(name) is None:
+            raise WireError(f"column {name} of the key of table {table.name} is missing or null")
+    return dumps(
+        {name: _of(name, to_json, values[name], table.columns[name]) for name in table.key}
+    )
+
+
+def image_values(text: str, table: Table) -> dict[str, Value]:
+    """The values of an image or key text, in its order; WireError names the column."""
+    image = _object(text)
+    _known(image, table)
+    return {name: _of(name, from_json, json_, table.columns[name]) for name, json_ in image.items()}
+
+
+def _known(image: Mapping[str, object], table: Table) -> None:
+    unknown = [name for name in image if name not in table.columns]
+    if unknown:
+        raise WireError(f"column {unknown[0]} is not in table {table.name}: add it to its columns")
+
+
+def _of(
+    name: str, convert: Callable[[_Given, ColumnType], _Made], value: _Given, kind: ColumnType
+) -> _Made:
+    try:
+        return convert(value, kind)
+    except WireError as error:
+        raise WireError(f"column {name}: {error}") from error
+
+
+# -- what replicas say -----------------------------------------------------------------------
+
+
+def encode(session: str, record: Record) -> bytes:
+    """A record as a replica writes it to its own topic in this session."""
+    head = f'"v":{VERSION},"kind":"{kind_of(record)}","session":{dumps(session)}'
+    return f"{{{head},{_body(record)}}}".encode()
+
+
+def kind_of(record: Record) -> Kind:
+    """The kind by which the wire calls a record."""
+    return _KINDS[type(record)]
+
+
+_KINDS: dict[type, Kind] = {
+    Change: Kind.CHANGE,
+    Commit: Kind.COMMIT,
+    Abort: Kind.ABORT,
+    Applied: Kind.APPLIED,
+    Hello: Kind.HELLO,
+    Heartbeat: Kind.HEARTBEAT,
+    Refused: Kind.REFUSED,
+    Snapshot: Kind.SNAPSHOT,
+}
+
+
+def _body(record: Record) -> str:
+    """The fields of a record behind its head; keys and images are JSON text already."""
+    match record:
+        case Change():
+            return _change_body(record)
+        case Commit(prim_csn) | Abort(prim_csn):
+            return f'"prim_csn":{dumps(prim_csn)}'
+        case Applied(epoch, covers, generation, ruv):
+            return _position(epoch, covers, generation, ruv)
+        case Hello(epoch, covers, generation, ruv, own, lost):
+            position = _position(epoch, covers, generation, ruv)
+            return f'{position},"own":{dumps(own)},"lost":{dumps(lost)}'
+        case Heartbeat(epoch):
+            return f'"epoch":{epoch}'
+        case Refused(hub_epoch, csn, table, key, code, text):
+            return (
+                f'"hub_epoch":{hub_epoch},"csn":{dumps(csn)},"table":{dumps(table)},"key":{key},'
+                f'"code":{dumps(code)},"text":{dumps(text)}'
+            )
+        case Snapshot(phase, id_):
+            return f'{dumps(phase)}:{{"id":{dumps(id_)}}}'
+
+
+def _position(epoch: int, covers: int, generation: int, ruv: Ruv) -> str:
+    return f'"epoch":{epoch},"covers":{covers},"generation":{generation},"ruv":{dumps(ruv.text())}'
+
+
+def _change_body(change: Change) -> str:
+    prim = "" if change.prim_csn is None else f'"prim_csn":"{change.prim_csn}",'
+    before = "" if change.before is None else f'"before":{change.before},'
+    opno = "" if change.opno is None else f',"opno":{change.opno}'
+    return (
+        f'"csn":"{change.csn}",{prim}"epoch":{change.epoch},"table":{dumps(change.table)},'
+        f'"key":{change.key},"op":"{change.op}",{before}"after":{change.after or "null"}{opno}'
+    )
+
+
+def decode(value: bytes) -> tuple[str, Record]:
+    """A record of a replica's topic as (session, record); WireError names the field."""
+    fields = _record(value)
+    kind = fields.text("kind")
+    if kind not in list(Kind):
+        raise WireError(f"field kind: {kind!r} is not known: upgrade this side")
+    return fields.text("session"), _decode(Kind(kind), fields)
+
+
+def _decode(kind: Kind, fields: "_Fields") -> Record:
+    match kind:
+        case Kind.CHANGE:
+            return _decode_change(fields)
+        case Kind.COMMIT:
+            return Commit(fields.csn("prim_csn"))
+        case Kind.ABORT:
+            return Abort(fields.csn("prim_csn"))
+        case Kind.APPLIED:
+            return Applied(*fields.position())
+        case Kind.HELLO:
+            return Hello(*fields.position(), fields.csn_or_none("own"), fields.boolean("lost"))
+        case Kind.HEARTBEAT:
+            return Heartbeat(fields.number("epoch"))
+        case Kind.REFUSED:
+            return Refused(
+                fields.number("hub_epoch"),
+                fields.text("csn"),
+                fields.text("table"),
+                fields.image("key"),
+                fields.text("code"),
+                fields.text("text"),
+            )
+        case Kind.SNAPSHOT:
+            return _decode_snapshot(fields)
+
+
+def _decode_change(fields: "_Fields") -> Change:
+    csn, op = fields.csn("csn"), fields.text("op")
+    if op not in list(Op):
+        raise WireError(f"field op: {op!r} is none of {', '.join(Op)}")
+    after = fields.image_or_none("after")
+    if (op in (Op.INSERT, Op.UPDATE)) != (after is not None):
+        raise WireError(f"field after: an {op} has an image, a delete or truncate has none")
+    return Change(
+        csn,
+        rid_of(csn),
+        fields.number("epoch"),
+        fields.text("table"),
+        fields.image("key"),
+        Op(op),
+        after,
+        fields.image_or_none("before"),
+        fields.csn_or_none("prim_csn"),
+        None if fields.get("opno") is None else fields.number("opno"),
+    )
+
+
+def _decode_snapshot(fields: "_Fields") -> Snapshot:
+    for phase in ("begin", "row", "end"):
+        part = fields.get(phase)
+        if isinstance(part, dict) and isinstance(part.get("id"), str):
+            return Snapshot(phase, part["id"])
+    raise WireError("field begin, row or end: one of them must be there with its id")
+
+
+# -- what the hub says -----------------------------------------------------------------------
+
+
+def encode_update(update: Update) -> bytes:
+    """A chunk of a batch as it stands in an updates topic."""
+    return update_text(update, [item_text(item) for item in update.items])
+
+
+def update_text(header: Update, items: Iterable[str]) -> bytes:
+    """A chunk composed of ready item texts; the items of `header` itself are not looked at."""
+    return (
+        f'{{"v":{VERSION},"kind":"{UPDATE_KIND}","session":{dumps(header.session)},'
+        f'"agreement":{dumps(header.agreement)},"generation":{header.generation},'
+        f'"hub_epoch":{header.hub_epoch},"prev":{header.prev},"covers":{header.covers},'
+        f'"ruv":{dumps(header.ruv.text())},"chunk":{header.chunk},"chunks":{header.chunks},'
+        f'"items":[{",".join(items)}]}}'
+    ).encode()
+
+
+def item_text(item: Item) -> str:
+    """The JSON text of an item; what is None is left out."""
+    after = "" if item.after is None else f',"after":{item.after}'
+    csn = "" if item.csn is None else f',"csn":{dumps(item.csn)}'
+    prim = "" if item.prim_csn is None else f',"prim_csn":{dumps(item.prim_csn)}'
+    cause = "" if item.cause is None else f',"cause":{dumps(item.cause)}'
+    return (
+        f'{{"type":"{item.type}","table":{dumps(item.table)},"key":{item.key},"op":{dumps(item.op)}'
+        f'{after}{csn},"author":{item.author}{prim}{cause}}}'
+    )
+
+
+def items_text(items: pa.Table) -> pa.Array:
+    """`item_text` in columns: type, table, key, op, after, csn, author, prim_csn, cause -> text.
+
+    `key` and `after` hold JSON text; every column but `author` is of strings.
+    """
+    parts = [
+        _member('{"type":', _quoted(items["type"])),
+        _member(',"table":', _quoted(items["table"])),
+        _member(',"key":', _strings(items["key"])),
+        _member(',"op":', _quoted(items["op"])),
+        _member(',"after":', _strings(items["after"])),
+        _member(',"csn":', _quoted_plain(items["csn"])),
+        _member(',"author":', _strings(items["author"])),
+        _member(',"prim_csn":', _quoted_plain(items["prim_csn"])),
+        _member(',"cause":', _quoted(items["cause"])),
+    ]
+    return pc.binary_join_element_wise(
+        *parts, _text("}"), _text(""), null_handling="replace", null_replacement=""
+    )
+
+
+def _text(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.large_string())
+
+
+def _member(name: str, values: pa.Array) -> pa.Array:
+    """A member of an object in front of its values; null where the value is null."""
+    return pc.binary_join_element_wise(_text(name), values, _text(""))
+
+
+def _strings(column: pa.ChunkedArray) -> pa.Array:
+    return column.cast(pa.large_string()).combine_chunks()
+
+
+def _quoted_plain(column: pa.ChunkedArray) -> pa.Array:
+    """Strings in which nothing needs an escape, in quotes."""
+    return pc.binary_join_element_wise(_text('"'), _strings(column), _text('"'), _text(""))
+
+
+def _quoted(column: pa.ChunkedArray) -> pa.Array:
+    """Strings as JSON; each distinct one is escaped once."""
+    encoded = _strings(column).dictionary_encode()
+    escaped = [dumps(text) for text in encoded.dictionary.to_pylist()]
+    return pa.array(escaped, pa.large_string()).take(encoded.indices)
+
+
+def decode_update(value: bytes) -> Update:
+    """A chunk of a batch from an updates topic; WireError names the field."""
+    fields = _record(value)
+    items = fields.get("items")
+    if not isinstance(items, list):
+        raise WireError("field items: it must be an array")
+    return Update(
+        fields.text("agreement"),
+        fields.number("generation"),
+        fields.text("session"),
+        fields.number("hub_epoch"),
+        fields.number("prev"),
+        fields.number("covers"),
+        fields.ruv(),
+        fields.number("chunk"),
+        fields.number("chunks"),
+        tuple(_decode_item(item) for item in items),
+    )
+
+
+def _decode_item(item: object) -> Item:
+    if not isinstance(item, dict):
+        raise WireError("field items: each must be an object")
+    fields = _Fields(item)
+    kind = fields.text("type")
+    if kind not in list(ItemType):
+        raise WireError(f"field type of an item: {kind!r} is not known: upgrade this side")
+    return Item(
+        ItemType(kind),
+        fields.text("table"),
+        fields.image("key"),
+        fields.text("op"),
+        fields.image_or_none("after"),
+        fields.csn_or_none("csn"),
+        fields.number("author"),
+        fields.csn_or_none("prim_csn"),
+        None if fields.get("cause") is None else fields.text("cause"),
+    )
+
+
+# -- fields ----------------------------------------------------------------------------------
+
+
+def _object(text: str | bytes) -> dict[str, object]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise WireError(f"not JSON in UTF-8: {error}") from error
+    if not isinstance(found, dict):
+        raise WireError("not a JSON object")
+    return found
+
+
+def _record(value: bytes) -> "_Fields":
+    fields = _Fields(_object(value))
+    version = fields.number("v")
+    if version > VERSION:
+        raise WireError(f"field v: {version} is newer than {VERSION}: upgrade this side")
+    return fields
+
+
+class _Fields:
+    """The fields of one object, each read with the form that it must have."""
+
+    __slots__ = ("get",)
+
+    def __init__(self, values: dict[str, object]) -> None:
+        self.get = values.get
+
+    def text(self, name: str) -> str:
+        found = self.get(name)
+        if not isinstance(found, str):
+            raise WireError(f"field {name}: {found!r} must be a string")
+        return found
+
+    def number(self, name: str) -> int:
+        found = self.get(name)
+        if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < 2**63:
+            raise WireError(f"field {name}: {found!r} must be an integer from 0 on")
+        return found
+
+    def boolean(self, name: str) -> bool:
+        found = self.get(name)
+        if not isinstance(found, bool):
+            raise WireError(f"field {name}: {found!r} must be true or false")
+        return found
+
+    def csn(self, name: str) -> str:
+        found = self.get(name)
+        if not isinstance(found, str) or not _CSN.fullmatch(found):
+            raise WireError(f"field {name}: {found!r} must be a CSN, 20 lower-case hex digits")
+        return found
+
+    def csn_or_none(self, name: str) -> str | None:
+        return None if self.get(name) is None else self.csn(name)
+
+    def image(self, name: str) -> str:
+        found = self.get(name)
+        if not isinstance(found, dict):
+            raise WireError(f"field {name}: {found!r} must be an object")
+        return dumps(found)
+
+    def image_or_none(self, name: str) -> str | None:
+        return None if self.get(name) is None else self.image(name)
+
+    def ruv(self) -> Ruv:
+        lines = self.get("ruv")
+        if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+            raise WireError("field ruv: it must be an array of strings")
+        try:
+            return parse_ruv(lines)
+        except RuvError as error:
+            raise WireError(f"field ruv: {error}") from error
+
+    def position(self) -> tuple[int, int, int, Ruv]:
+        return self.number("epoch"), self.number("covers"), self.number("generation"), self.ruv()
