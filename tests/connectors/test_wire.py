@@ -40,6 +40,7 @@ CSN = "65e0f1c0000000010000"
 SESSION = "0b6f6c3e-54f5-4a5b-8a0e-1d2f6c3e54f5"
 RUV = Ruv("12ab").with_csn("65e0f1c0000000020000")
 
+
 def _ruv(csns: list[str]) -> Ruv:
     ruv = Ruv("5f00")
     for csn in csns:
@@ -212,7 +213,9 @@ def test_a_value_of_another_type_is_not_written(kind: ColumnType, value: Value) 
 @given(st.data())
 def test_an_image_comes_back(data: st.DataObject) -> None:
     """Keys stand in key order, images in schema order, whatever order the caller used."""
-    values = {name: data.draw(VALUES[kind], name) for name, kind in reversed(list(TABLE.columns.items()))}
+    values = {
+        name: data.draw(VALUES[kind], name) for name, kind in reversed(list(TABLE.columns.items()))
+    }
 
     image, key = wire.image_text(values, TABLE), wire.key_text(values, TABLE)
 
