@@ -1,6 +1,45 @@
-"""Settings for all tests."""
+"""Real services for the tests: one broker and one Spark for the whole run, started when needed."""
 
+import uuid
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
+from pyspark.sql import SparkSession
+
+from connectors.broker import Broker
+from streaming.spark import session
 
 settings.register_profile("slackwater", deadline=None)  # a busy machine is not a failed law
 settings.load_profile("slackwater")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests by the services that they ask for."""
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if "spark" in fixtures:
+            item.add_marker(pytest.mark.spark)
+        if "broker" in fixtures:
+            item.add_marker(pytest.mark.kafka)
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker for all tests; who stops or kills one starts one of his own."""
+    with Broker.start(tmp_path_factory.mktemp("broker")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The product's own session, small."""
+    running = session("tests", {"spark.driver.memory": "2g"})
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def topic_prefix() -> str:
+    """A prefix that no other test has, so that topics of one broker do not meet."""
+    return f"t{uuid.uuid4().hex[:12]}."
