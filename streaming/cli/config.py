@@ -1,0 +1,108 @@
+"""`config`: is the configuration good, and what can be configured at all?"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from enum import Enum
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import typer
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
+from streaming.cli.output import write_json, write_line, write_table
+from streaming.config import Config, load
+from streaming.config_errors import section
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The configuration.")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDoc:
+    """A field of the configuration, for people; `default` None: it must be given."""
+
+    path: str
+    type: str
+    default: str | None
+    meaning: str
+
+
+@app.command()
+def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
+    """Exit 0 when the configuration can be used; else say what is wrong, field by field."""
+    good = load(config)
+    if as_json:
+        write_json(json.loads(good.document()))
+        return
+    counts = {
+        "replicas": len(good.replicas),
+        "tables": len(good.tables),
+        "agreements": len(good.agreements),
+    }
+    parts = ", ".join(f"{count} {name}" for name, count in counts.items())
+    write_line(f"{config} is good: {parts}")
+
+
+@app.command()
+def schema(*, as_json: AsJson = False) -> None:
+    """Show every field with its type, its default and its meaning."""
+    found = list(fields())
+    if as_json:
+        write_json([asdict(field) for field in found])
+        return
+    rows = (
+        (f.path, f.type, "required" if f.default is None else f.default, f.meaning) for f in found
+    )
+    write_table(("field", "type", "default", "meaning"), rows)
+
+
+def fields() -> Iterator[FieldDoc]:
+    """Every field, section by section; `[]` marks a section that is a list."""
+    for name, info in Config.model_fields.items():
+        inner = section(Config, name)
+        if inner is None:
+            yield _field(name, info)
+            continue
+        listed = "[]" if get_origin(info.annotation) is tuple else ""
+        for field, field_info in inner.model_fields.items():
+            yield _field(f"{name}{listed}.{field}", field_info)
+
+
+def _field(path: str, info: FieldInfo) -> FieldDoc:
+    return FieldDoc(path, _type_text(info.annotation), _default_text(info), info.description or "")
+
+
+def _default_text(info: FieldInfo) -> str | None:
+    default = info.default
+    if default is PydanticUndefined:
+        return None
+    return "none" if default is None else json.dumps(_plain(default))
+
+
+def _plain(value: object) -> object:
+    match value:
+        case Path():
+            return str(value)
+        case BaseModel():
+            return value.model_dump(mode="json")
+        case _:
+            return value
+
+
+def _type_text(kind: Any) -> str:  # noqa: ANN401  # annotations have no common type
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _type_text(inner[0])
+    if origin is tuple:
+        return f"list of {_type_text(inner[0])}"
+    if origin is dict:
+        return f"table of {_type_text(inner[1])}"
+    if origin in (Union, UnionType):
+        return _type_text(inner[0])
+    if issubclass(kind, Enum):
+        return "one of " + ", ".join(member.value for member in kind)
+    return {str: "text", int: "integer", Path: "path"}[kind]

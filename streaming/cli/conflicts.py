@@ -1,0 +1,122 @@
+"""`conflicts`: every change that lost against another, with its winner."""
+
+from typing import Annotated, Any
+
+import typer
+
+from checkpoints.query import records
+from checkpoints.reader import Reader
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, names_of, opened
+from streaming.cli.output import write_json, write_line, write_pairs, write_table
+from streaming.config import Config
+from streaming.core.errors import HubError
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Changes that lost.")
+
+OfTable = Annotated[str | None, typer.Option("--table", help="Of this table.")]
+OfKey = Annotated[str | None, typer.Option("--key", help='Of this key: {"id":"1"}.')]
+OfKind = Annotated[str | None, typer.Option("--kind", help="Of this kind: insert_exists ...")]
+OfLoser = Annotated[str | None, typer.Option("--loser", help="Of this replica's changes.")]
+CsnArgument = Annotated[str, typer.Argument(metavar="CSN", help="Of the loser or the winner.")]
+
+
+@app.command("list")
+def list_(
+    *,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+    table: OfTable = None,
+    key: OfKey = None,
+    kind: OfKind = None,
+    loser: OfLoser = None,
+    limit: Limit = 100,
+) -> None:
+    """List conflicts in hub order, the newest last."""
+    configured, reader = opened(config)
+    rid = None if loser is None else rid_named(configured, loser)
+    equal = {"table": table, "key": key, "kind": kind, "loser_rid": rid}
+    found = records(reader.conflicts(equal, newest=limit))
+    if as_json:
+        write_json(found)
+        return
+    names = names_of(configured)
+    write_table(
+        (
+            "hub epoch",
+            "kind",
+            "table",
+            "key",
+            "loser",
+            "its epoch",
+            "winner",
+            "its hub epoch",
+            "MRE",
+        ),
+        (
+            (
+                row["hub_epoch"],
+                row["kind"],
+                row["table"],
+                row["key"],
+                f"{names.get(row['loser_rid'], row['loser_rid'])} {row['loser_csn']}",
+                row["loser_epoch"],
+                f"{names.get(row['winner_rid'], row['winner_rid'])} {row['winner_csn']}",
+                row["winner_epoch"],
+                row["mre"],
+            )
+            for row in found
+        ),
+    )
+    total = sum(reader.conflict_counts().values())
+    write_line(f"{len(found)} of {total} conflicts")
+
+
+@app.command()
+def show(csn: CsnArgument, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
+    """Show the conflicts that a change lost or won, with the images."""
+    configured, reader = opened(config)
+    found = _of(reader, csn)
+    if not found:
+        raise HubError(f"no conflict was lost or won by {csn}: see `slackwater conflicts list`")
+    if as_json:
+        write_json(found)
+        return
+    for row in found:
+        write_pairs(_pairs(row, configured))
+        write_line()
+
+
+def rid_named(config: Config, name: str) -> int:
+    """The rid of a replica that is given by name or rid; HubError when there is none."""
+    rids = {known: rid for rid, known in names_of(config).items()}
+    if name in rids:
+        return rids[name]
+    if name.isdecimal():
+        return int(name)
+    raise HubError(f"there is no replica {name!r}: use one of {', '.join(rids)}")
+
+
+def _of(reader: Reader, csn: str) -> list[dict[str, Any]]:
+    lost = records(reader.conflicts({"loser_csn": csn}))
+    return lost + records(reader.conflicts({"winner_csn": csn}))
+
+
+def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
+    names = names_of(config)
+    loser, winner = row["loser_rid"], row["winner_rid"]
+    return [
+        ("kind", f"{row['kind']}, by {row['function']}"),
+        ("row", f"{row['table']} {row['key']}"),
+        ("at", f"hub epoch {row['hub_epoch']}, place {row['place']}, batch {row['batch']}"),
+        ("loser", f"{names.get(loser, loser)} {row['loser_csn']}, epoch {row['loser_epoch']}"),
+        ("  transaction", row["prim_csn"]),
+        ("  before", row["before"]),
+        ("  after", row["after"]),
+        ("  had seen", f"hub epoch {row['mre']} (MRE)"),
+        ("  realigned at", row["realign_epoch"] or None),
+        ("  same epoch only", row["same_epoch_only"]),
+        ("winner", f"{names.get(winner, winner)} {row['winner_csn']}"),
+        ("  hub epoch", row["winner_epoch"]),
+        ("  row", row["winner_image"] or "deleted"),
+        ("resolution", row["resolution"]),
+    ]

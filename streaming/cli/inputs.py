@@ -1,0 +1,37 @@
+"""What every command takes: the configuration, the state that it names, and how to answer."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from checkpoints.reader import Reader, open_state
+from streaming.config import ENV_PREFIX, Config, load
+
+DEFAULT_CONFIG = Path("hub.toml")
+
+ConfigPath = Annotated[
+    Path,
+    typer.Option(
+        "--config", envvar=f"{ENV_PREFIX}CONFIG", help="The configuration.", metavar="FILE"
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, help="Show the newest so many.")]
+
+
+def opened(path: Path) -> tuple[Config, Reader]:
+    """The configuration and the state that it names, as of its last commit."""
+    config = load(path)
+    return config, open_state(config.hub.state)
+
+
+def now() -> datetime:
+    """The clock by which ages are shown."""
+    return datetime.now(UTC)
+
+
+def names_of(config: Config) -> dict[int, str]:
+    """Name by rid, the hub's own included."""
+    return {config.hub.rid: config.hub.name} | {r.rid: r.name for r in config.replicas}

@@ -1,0 +1,50 @@
+"""The command `slackwater`. Exit codes: 0 yes or done, 1 no or failed, 2 wrong usage."""
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from streaming.cli import config, conflicts, positions, quarantine, run, services
+from streaming.cli.level import level
+from streaming.cli.output import write_error
+from streaming.cli.status import status
+from streaming.core.errors import ConfigError, HubError
+
+app = typer.Typer(
+    name="slackwater",
+    help="A multi-master replication hub.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,  # they would show local variables, and so secrets
+)
+app.command()(run.demo)
+app.command()(run.run)
+app.command()(status)
+app.command()(level)
+app.command()(positions.ruv)
+app.command()(positions.lacks)
+app.add_typer(conflicts.app, name="conflicts")
+app.add_typer(quarantine.app, name="quarantine")
+app.add_typer(config.app, name="config")
+app.add_typer(services.app, name="services")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code; an expected failure is one line on stderr."""
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="slackwater")
+    except ConfigError as error:
+        write_error(str(error))
+        return 2
+    except HubError as error:
+        write_error(str(error))
+        return 1
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""The printer: tables for people, JSON for programs, one line on stderr for errors."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+
+PIPE_COLUMNS = 10_000
+"""The width of a page that nobody looks at: no line of it is broken."""
+
+
+def write_json(value: object) -> None:
+    """One JSON document."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=_plain) + "\n")
+
+
+def write_line(text: str = "") -> None:
+    """One line as it is."""
+    sys.stdout.write(text + "\n")
+
+
+def write_error(text: str) -> None:
+    """What went wrong, a line for each mistake."""
+    for line in text.splitlines() or [""]:
+        sys.stderr.write(f"slackwater: {line}\n")
+
+
+def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table; columns of numbers are set to the right."""
+    from rich import box  # noqa: PLC0415  # only people pay for its import
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    cells = [list(row) for row in rows]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for place, column in enumerate(columns):
+        values = [row[place] for row in cells if row[place] is not None]
+        numbers = bool(values) and all(isinstance(value, int | float) for value in values)
+        table.add_column(column, justify="right" if numbers else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*(as_text(value) for value in row))
+    console = Console(
+        width=None if sys.stdout.isatty() else PIPE_COLUMNS, markup=False, highlight=False
+    )
+    with console.capture() as page:
+        console.print(table)
+    for line in page.get().splitlines():
+        write_line(line.rstrip())
+
+
+def write_pairs(pairs: Iterable[tuple[str, object]]) -> None:
+    """Names and values below each other; a value of several lines stays in its column."""
+    listed = list(pairs)
+    width = max((len(name) for name, _ in listed), default=0)
+    for name, value in listed:
+        first, *others = as_text(value).splitlines() or [""]
+        write_line(f"{name:<{width}}  {first}".rstrip())
+        for other in others:
+            write_line(f"{'':<{width}}  {other}")
+
+
+def as_text(value: object) -> str:
+    """A value for people: nothing is `-`."""
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return as_time(value)
+        case Enum():
+            return str(value.value)
+        case _:
+            return str(value)
+
+
+def as_time(value: datetime) -> str:
+    """A time in UTC, to the second."""
+    return value.strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def as_age(seconds: float) -> str:
+    """How long ago, in the two largest units; the future counts as now."""
+    whole = max(0, int(seconds))
+    for unit_s, unit, part_s, part in (
+        (86_400, "d", 3_600, "h"),
+        (3_600, "h", 60, "min"),
+        (60, "min", 1, "s"),
+    ):
+        if whole >= unit_s:
+            return f"{whole // unit_s} {unit} {whole % unit_s // part_s} {part} ago"
+    return f"{whole} s ago"
+
+
+def as_counts(counts: dict[str, int]) -> str:
+    """Counts by name, on one line."""
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "none"
+
+
+def _plain(value: object) -> object:
+    match value:
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case Path() | Enum():
+            return str(value)
+        case _:
+            raise TypeError(f"{type(value).__name__} has no JSON form")

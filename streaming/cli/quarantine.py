@@ -1,0 +1,156 @@
+"""`quarantine`: input that was no good, and what an operator wants done with it."""
+
+import base64
+from typing import Annotated, Any
+
+import typer
+
+from checkpoints.reader import Reader
+from streaming.cli.command import ask_hub
+from streaming.cli.conflicts import rid_named
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, names_of, now, opened
+from streaming.cli.output import write_json, write_line, write_pairs, write_table
+from streaming.config import Config
+from streaming.core.errors import HubError
+from streaming.core.record import Reason
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Input that was no good.")
+
+NOT_RELEASABLE = (Reason.LATE, Reason.REUSED, Reason.PURGED, Reason.ENDED)
+"""The replica's rows were refreshed when these came; to take them needs a decision per row."""
+
+Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="<rid>-<offset>, as listed.")]
+OneId = Annotated[str, typer.Argument(metavar="ID", help="<rid>-<offset>, as listed.")]
+OfReason = Annotated[Reason | None, typer.Option("--reason", help="Of this reason.")]
+OfReplica = Annotated[str | None, typer.Option("--replica", help="Of this replica.")]
+Everything = Annotated[bool, typer.Option("--all", help="Released and dropped ones too.")]
+
+
+@app.command("list")
+def list_(
+    *,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+    reason: OfReason = None,
+    replica: OfReplica = None,
+    everything: Everything = False,
+    limit: Limit = 100,
+) -> None:
+    """List what is kept in quarantine, the newest last."""
+    configured, reader = opened(config)
+    rid = None if replica is None else rid_named(configured, replica)
+    found = [
+        row
+        for row in reader.quarantine({"reason": reason, "rid": rid})
+        if everything or row["action"] == "kept"
+    ]
+    shown = found[-limit:]
+    if as_json:
+        write_json([_facts(row) for row in shown])
+        return
+    names = names_of(configured)
+    write_table(
+        ("id", "replica", "time", "reason", "CSN", "what is wrong", "action"),
+        (
+            (
+                row["id"],
+                names.get(row["rid"], row["rid"]),
+                row["time"],
+                row["reason"],
+                row["csn"],
+                row["detail"],
+                row["action"],
+            )
+            for row in shown
+        ),
+    )
+    write_line(f"{len(shown)} of {len(found)} records")
+
+
+@app.command()
+def show(id_: OneId, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
+    """Show one record with its original bytes."""
+    configured, reader = opened(config)
+    row = _kept(reader, id_)
+    if as_json:
+        write_json(_facts(row))
+    else:
+        write_pairs(_pairs(row, configured))
+
+
+@app.command()
+def release(ids: Ids, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
+    """Ask the hub to take records as if they came now."""
+    _, reader = opened(config)
+    rows = [_kept(reader, id_) for id_ in ids]
+    for row in rows:
+        _refuse_unless_kept(row)
+        if row["reason"] in NOT_RELEASABLE:
+            raise HubError(
+                f"{row['id']} is {row['reason']}: this version cannot release late, reused, purged"
+                " and ended changes; the replica's row was refreshed: write it there again and"
+                f" `slackwater quarantine drop {row['id']}`"
+            )
+    _ask(reader, "release", ids, as_json=as_json)
+
+
+@app.command()
+def drop(ids: Ids, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
+    """Ask the hub to forget records; their bytes stay in the table."""
+    _, reader = opened(config)
+    for id_ in ids:
+        _refuse_unless_kept(_kept(reader, id_))
+    _ask(reader, "drop", ids, as_json=as_json)
+
+
+def _ask(reader: Reader, command: str, ids: list[str], *, as_json: bool) -> None:
+    numbers = {id_: ask_hub(reader, command, id_, now()) for id_ in dict.fromkeys(ids)}
+    if as_json:
+        write_json({"command": command, "numbers": numbers})
+        return
+    for id_, number in numbers.items():
+        write_line(f"{command} {id_}: command {number}; a running hub takes it with its next batch")
+
+
+def _kept(reader: Reader, id_: str) -> dict[str, Any]:
+    found = reader.quarantine({"id": id_})
+    if not found:
+        raise HubError(f"{id_} is not in quarantine: see `slackwater quarantine list --all`")
+    return found[0]
+
+
+def _refuse_unless_kept(row: dict[str, Any]) -> None:
+    if row["action"] != "kept":
+        raise HubError(f"{row['id']} was {row['action']} in batch {row['action_batch']} already")
+
+
+def _facts(row: dict[str, Any]) -> dict[str, Any]:
+    """The row for JSON: bytes as text where they are some, and as base64."""
+    value = row["value"] or b""
+    return row | {"value": _text(value), "value_base64": base64.b64encode(value).decode()}
+
+
+def _text(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
+    value = row["value"] or b""
+    text = _text(value)
+    return [
+        ("id", f"{row['id']}: {row['topic']}, offset {row['offset']}"),
+        ("replica", names_of(config).get(row["rid"], row["rid"])),
+        ("time", row["time"]),
+        ("session", row["session"]),
+        ("reason", row["reason"]),
+        ("detail", row["detail"]),
+        ("CSN", row["csn"]),
+        ("transaction", row["prim_csn"]),
+        ("row", f"{row['table']} {row['key']}" if row["table"] else None),
+        ("action", f"{row['action']} in batch {row['action_batch']}"),
+        ("bytes", f"{len(value)}" if text is not None else f"{len(value)}, not UTF-8"),
+        ("", text if text is not None else repr(value)),
+    ]

@@ -1,0 +1,45 @@
+"""`services`: the embedded broker on its own, to try a hub without a Kafka cluster."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from connectors.broker import Broker
+from streaming.cli.inputs import AsJson
+from streaming.cli.output import write_json, write_line
+from streaming.core.errors import HubError
+from streaming.java import check_java
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="An embedded Kafka broker.")
+
+DEFAULT_FOLDER = Path("services")
+
+Folder = Annotated[
+    Path, typer.Option("--folder", metavar="DIR", help="Its data, its log, and its process id.")
+]
+Port = Annotated[
+    int | None, typer.Option("--port", min=1, max=65_535, help="Instead of a free or its last one.")
+]
+
+
+@app.command()
+def up(*, folder: Folder = DEFAULT_FOLDER, port: Port = None, as_json: AsJson = False) -> None:
+    """Start the broker of a folder, or find it running, and show its address."""
+    check_java()
+    broker = Broker.start(folder, port)
+    found = {"bootstrap_servers": broker.bootstrap_servers, "pid": broker.pid, "folder": folder}
+    if as_json:
+        write_json(found)
+    else:
+        write_line(f"broker at {broker.bootstrap_servers} (process {broker.pid}, data in {folder})")
+
+
+@app.command()
+def down(*, folder: Folder = DEFAULT_FOLDER) -> None:
+    """Stop the broker of a folder; its data stays."""
+    broker = Broker.running(folder)
+    if broker is None:
+        raise HubError(f"no broker runs in {folder}: name its folder with --folder")
+    broker.stop()
+    write_line(f"broker of {folder} stopped")

@@ -1,0 +1,156 @@
+"""`status`: what the hub's last commit says of replicas, agreements, quarantine and conflicts."""
+
+from typing import Any
+
+from checkpoints.epochs import time_of
+from checkpoints.reader import Reader
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, names_of, now, opened
+from streaming.cli.level import lags
+from streaming.cli.output import as_age, as_counts, write_json, write_line, write_pairs, write_table
+from streaming.config import Config
+from streaming.core.state import AgreementState, ReplicaState
+
+SILENT_AFTER_S = 60
+"""Live replicas send a heartbeat at least every 10 s, and each makes a commit."""
+
+
+def status(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
+    """Show the state of the hub as of its last commit, and how old that is."""
+    configured, reader = opened(config)
+    found = facts(configured, reader, now().timestamp())
+    if as_json:
+        write_json(found)
+    else:
+        _show(found)
+
+
+def facts(config: Config, reader: Reader, now_s: float) -> dict[str, Any]:
+    """What `status --json` says; ages are in seconds."""
+    commit = reader.commit
+    state = commit.state if commit else None
+    quarantine, conflicts = reader.quarantine_counts(), reader.conflict_counts()
+    return {
+        "hub": config.hub.name,
+        "state": config.hub.state,
+        "process": reader.hub,
+        "committed_at": time_of(commit.at_ms) if commit else None,
+        "age_s": round(now_s - commit.at_ms / 1000, 3) if commit else None,
+        "batch": reader.batch,
+        "planned_batch": reader.planned,
+        "hub_epoch": state.hub_epoch if state else 0,
+        "generation": state.generation if state else None,
+        "config_version": commit.config_version if commit else None,
+        "ruv": state.ruv.text() if state else [],
+        "replicas": _replicas(config, reader, now_s),
+        "agreements": _agreements(config, reader),
+        "quarantine": {"kept": sum(quarantine.values()), "by_reason": quarantine},
+        "conflicts": {"total": sum(conflicts.values()), "by_kind": conflicts},
+        "counts": dict(commit.counts) if commit else {},
+        "totals": dict(commit.totals) if commit else {},
+    }
+
+
+def _replicas(config: Config, reader: Reader, now_s: float) -> list[dict[str, Any]]:
+    state = reader.commit.state if reader.commit else None
+    names, counts = names_of(config), reader.open_counts()
+    known = state.replicas if state else {}
+    rids = dict.fromkeys([*(r.rid for r in config.replicas), *known])
+    return [
+        _replica(known.get(rid, ReplicaState(rid)), names.get(rid), now_s)
+        | {
+            "max_csn": state.ruv.max_of(rid) if state else None,
+            "pending": counts.get((rid, "pending"), 0),
+            "waiting": counts.get((rid, "waiting"), 0),
+        }
+        for rid in rids
+    ]
+
+
+def _replica(replica: ReplicaState, name: str | None, now_s: float) -> dict[str, Any]:
+    session = replica.session
+    seen = replica.seen_ms > 0
+    return {
+        "rid": replica.rid,
+        "name": name,
+        "state": replica.state,
+        "session": session.id if session else None,
+        "epoch": replica.epoch,
+        "mre": session.mre if session else 0,
+        "seen_at": time_of(replica.seen_ms) if seen else None,
+        "seen_age_s": round(now_s - replica.seen_ms / 1000, 3) if seen else None,
+    }
+
+
+def _agreements(config: Config, reader: Reader) -> list[dict[str, Any]]:
+    known = reader.commit.state.agreements if reader.commit else {}
+    return [
+        {
+            "name": lag.agreement,
+            "consumer": lag.consumer,
+            "state": lag.state,
+            "sent_covers": known.get(lag.agreement, AgreementState(lag.agreement, 0)).sent_covers,
+            "acked_covers": lag.acked_covers,
+            "lag_epochs": lag.epochs,
+            "level": lag.is_level,
+        }
+        for lag in lags(config, reader)
+    ]
+
+
+def _show(found: dict[str, Any]) -> None:
+    write_pairs(_head(found))
+    write_line()
+    replicas = ("rid", "replica", "state", "session", "epoch", "MRE", "last seen", "max CSN")
+    write_table(
+        (*replicas, "pending", "waiting"),
+        (
+            (
+                r["rid"],
+                r["name"],
+                r["state"],
+                r["session"] and r["session"][:8],
+                r["epoch"],
+                r["mre"],
+                None if r["seen_age_s"] is None else as_age(r["seen_age_s"]),
+                r["max_csn"],
+                r["pending"],
+                r["waiting"],
+            )
+            for r in found["replicas"]
+        ),
+    )
+    write_line()
+    write_table(
+        ("agreement", "consumer", "state", "sent", "acked", "lag", "level"),
+        (tuple(agreement.values()) for agreement in found["agreements"]),
+    )
+
+
+def _head(found: dict[str, Any]) -> list[tuple[str, object]]:
+    kept, conflicts = found["quarantine"], found["conflicts"]
+    return [
+        ("hub", f"{found['hub']}, state in {found['state']}"),
+        ("last commit", _last_commit(found)),
+        ("position", _position(found)),
+        ("quarantine", f"{kept['kept']} kept ({as_counts(kept['by_reason'])})"),
+        ("conflicts", f"{conflicts['total']} ({as_counts(conflicts['by_kind'])})"),
+        ("last batch", as_counts(found["counts"])),
+        ("totals", as_counts(found["totals"])),
+    ]
+
+
+def _last_commit(found: dict[str, Any]) -> str:
+    planned = found["planned_batch"]
+    behind = f"; batch {planned} is planned and not committed" if planned else ""
+    if found["age_s"] is None:
+        return f"none yet{behind}"
+    old = found["age_s"] > SILENT_AFTER_S
+    doubt = "\nso long without a heartbeat: no hub runs, or no replica lives" if old else ""
+    return f"{as_age(found['age_s'])}, by {found['process']}{behind}{doubt}"
+
+
+def _position(found: dict[str, Any]) -> str:
+    return (
+        f"hub epoch {found['hub_epoch']}, batch {found['batch']},"
+        f" generation {found['generation'] or '-'}"
+    )
