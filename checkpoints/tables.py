@@ -61,13 +61,13 @@ CHANGELOG = pa.schema(
         *_POSITION,
         ("place", pa.int64()),  # from 0 within the hub epoch: the hub order
         ("kind", pa.string()),  # change | refresh
-        *_INPUT,  # of a refresh: rid = the row's author, the rest null
+        *_INPUT,  # of a refresh: rid = the row's author, offset = behind which it realigns
         *_CHANGE,  # of a refresh: csn of the row, op update or delete, after = the row
         ("verdict", pa.string()),  # accepted | rejected; of a refresh null
         ("concurrent", pa.bool_()),
         ("mre", pa.int64()),
         ("mre_same", pa.int64()),  # counting reflections of the change's own epoch too
-        ("row_author", pa.int32()),  # the row as the change met it; 0: nobody
+        ("row_author", pa.int32()),  # the row as the change met it, or as it is sent; 0: nobody
         ("row_epoch", pa.int64()),
         ("row_csn", pa.string()),
         ("realign_epoch", pa.int64()),  # largest realign or floor that blocked it; else 0
@@ -194,6 +194,7 @@ _REPLICA = pa.struct(
         ("opno", pa.int64()),  # no hole up to here
         ("opno_above", pa.list_(pa.int64())),
         ("floors", pa.list_(pa.struct([("epoch", pa.int64()), ("offset", pa.int64())]))),
+        ("stop_offset", pa.int64()),  # where reading stopped, for a replica that is stopped
     ]
 )
 
@@ -215,6 +216,7 @@ _AGREEMENT = pa.struct(
         ("send_after", pa.int64()),  # this batch publishes hub epochs (send_after, send_to]
         ("send_to", pa.int64()),
         ("send_prev", pa.int64()),
+        ("send_ruv", pa.list_(pa.string())),
     ]
 )
 

@@ -114,9 +114,16 @@ class Bench:
 
     def refresh(self, repairs: Sequence[Repair]) -> None:
         """Refresh each repaired row once, behind everything that was judged."""
-        causes = {(repair.rid, repair.row): repair.cause for repair in reversed(repairs)}
-        for (rid, key), cause in sorted(causes.items()):
-            self.entries.append(Refresh(rid, *key, self.row(key), cause))
+        first: dict[tuple[int, RowKey], Repair] = {}
+        for repair in sorted(repairs, key=lambda r: (r.rid, r.offset)):
+            first.setdefault((repair.rid, repair.row), repair)
+        for (rid, key), repair in first.items():
+            self.entries.append(Refresh(rid, *key, self.row(key), repair.cause, repair.offset))
+
+    def taken(self) -> list[Entry]:
+        """Hand over the entries since the last call."""
+        entries, self.entries = self.entries, []
+        return entries
 
     def _refresh_once(self, rid: int, key: RowKey, row: RowState) -> None:
         """Send the row as it stands, unless the same version just went to the same replica."""

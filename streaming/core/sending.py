@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from streaming.core.change import Op
-from streaming.core.judge import Judged, RowState, Verdict
+from streaming.core.judge import ALL_OFFSETS, Judged, RowState, Verdict
 from streaming.core.record import Item, ItemType
 from streaming.core.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.state import CATCHING_UP, IN_SYNC, AgreementState, is_stopped
@@ -12,13 +12,17 @@ from streaming.core.state import CATCHING_UP, IN_SYNC, AgreementState, is_stoppe
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """A row that the hub sends to one replica as it stands at this place in hub order."""
+    """A row that the hub sends to one replica as it stands at this place in hub order.
+
+    `behind`: it realigns what stands behind this offset of the replica's topic.
+    """
 
     to: int
     table: str
     key: str
     row: RowState
     cause: str
+    behind: int = ALL_OFFSETS
 
 
 Entry = Judged | Refresh

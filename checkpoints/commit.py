@@ -1,0 +1,140 @@
+"""The commit protocol: a batch is planned, decided, written, committed, and only then told."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
+
+from checkpoints.epochs import COMMIT, PLAN, Checkpoint, Plan, checkpoint_of, commit_row, plan_row
+from checkpoints.faults import At, Point, nowhere
+from checkpoints.store import Store, among, append, rows_of
+from checkpoints.tables import TableName
+from streaming.core.errors import OvertakenError, StateError
+
+WRITE_ORDER: Mapping[TableName, Point] = {
+    TableName.CHANGELOG: Point.AFTER_CHANGELOG,
+    TableName.CONFLICTS: Point.AFTER_CONFLICTS,
+    TableName.QUARANTINE: Point.AFTER_QUARANTINE,
+    TableName.PENDING: Point.AFTER_PENDING,
+    TableName.EVENTS: Point.AFTER_EVENTS,
+}
+"""The tables that a batch may write, in this order, and the point behind each."""
+
+_KEY = "epochs"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a batch came to: rows for each table that has some, and the checkpoint after it."""
+
+    tables: Mapping[TableName, pa.Table]
+    checkpoint: Checkpoint
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The one writer's view of `epochs`: every append is a compare-and-set on what it last saw.
+
+    Plan n carries the application transaction (epochs, 2n), commit n (epochs, 2n + 1). Delta
+    refuses one that is concurrent, and the table object is never refreshed, so the append of a
+    hub that was overtaken always fails.
+    """
+
+    store: Store
+    hub: str
+    last: Checkpoint
+    at: At = nowhere
+    unfinished: Mapping[str, object] | None = None
+    _table: DeltaTable = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Keep a table object of our own, at the version that `last` was read from."""
+        self._table = self.store.table(TableName.EPOCHS)
+
+    def write_plan(self, plan: Plan) -> None:
+        """Claim batch n; OvertakenError when another hub wrote since."""
+        self._append(plan_row(plan, self.last, self.hub), 2 * plan.batch)
+
+    def write_commit(self, checkpoint: Checkpoint) -> None:
+        """Make batch n hold; OvertakenError when another hub wrote since."""
+        self._append(commit_row(checkpoint, self.hub), 2 * checkpoint.state.batch + 1)
+        self.last = checkpoint
+        self.unfinished = None
+
+    def _append(self, row: Mapping[str, object], number: int) -> None:
+        if (self._table.transaction_version(_KEY) or 0) != number - 1:
+            raise self._overtaken()
+        try:
+            append(self._table, rows_of(TableName.EPOCHS, [row]), _KEY, number)
+        except CommitFailedError as error:
+            raise self._overtaken() from error
+
+    def _overtaken(self) -> OvertakenError:
+        return OvertakenError(
+            f"another hub works on the state in {self.store.root}: this one ({self.hub}) stops"
+            f" before batch {self.last.state.batch + 1}; run one hub only"
+        )
+
+
+def run(
+    ledger: Ledger,
+    plan: Plan,
+    decide: Callable[[Plan], Outcome],
+    publish: Callable[[Outcome], None],
+) -> Outcome:
+    """Run one batch to its end, in this order (design: section 4).
+
+    0. plan: claimed by compare-and-set, unless it is the unfinished one of a hub that died.
+    1. decide: everything that is read is pinned to the plan; time is the plan's clock.
+    2. tables: each append carries (table and generation, n) and is left out if it is there.
+    3. commit: the commit row; from here on the batch holds, readers see it.
+    4. publish: Kafka is told. A crash before 3 runs again from the plan, one after 3 repeats
+       only this, with the same ids.
+    """
+    at = ledger.at
+    if ledger.unfinished is None:
+        ledger.write_plan(plan)
+    at(Point.AFTER_PLAN)
+
+    outcome = decide(plan)
+    at(Point.AFTER_READ)
+
+    generation = outcome.checkpoint.state.generation
+    for name, point in WRITE_ORDER.items():
+        rows = outcome.tables.get(name)
+        if rows is not None and rows.num_rows:
+            ledger.store.append_once(name, rows, f"{name}:{generation}", plan.batch)
+            at(point)
+    at(Point.BEFORE_COMMIT)
+
+    ledger.write_commit(outcome.checkpoint)
+    at(Point.AFTER_COMMIT)
+
+    publish(outcome)
+    at(Point.AFTER_PUBLISH)
+    return outcome
+
+
+def found(store: Store, genesis: Checkpoint, hub: str) -> None:
+    """Write the first commit row, batch 0, into empty tables; a concurrent one wins."""
+    store.create()
+    store.append_once(
+        TableName.EPOCHS, rows_of(TableName.EPOCHS, [commit_row(genesis, hub)]), _KEY, 1
+    )
+
+
+def open_ledger(store: Store, hub: str, at: At = nowhere) -> Ledger:
+    """The ledger behind the last commit, with the plan of a batch that was not finished."""
+    table = store.refreshed(TableName.EPOCHS)
+    number = table.transaction_version(_KEY)
+    if number is None:
+        raise StateError(f"{store.uri(TableName.EPOCHS)} has no commit: the state is not a hub's")
+    batches = [(number - 1) // 2, number // 2]
+    rows = store.read(TableName.EPOCHS, among("batch", sorted(set(batches)))).to_pylist()
+    commits = {row["batch"]: row for row in rows if row["kind"] == COMMIT}
+    plans = {row["batch"]: row for row in rows if row["kind"] == PLAN}
+    commit = commits[(number - 1) // 2]
+    unfinished = plans[number // 2] if number % 2 == 0 else None
+    return Ledger(store, hub, checkpoint_of(commit), at, unfinished)

@@ -1,0 +1,235 @@
+"""The heart: what a plan and a commit say, as values and as rows of `epochs`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from checkpoints.tables import FORMAT
+from streaming.core.errors import StateError
+from streaming.core.reflection import Session
+from streaming.core.ruv import Ruv, parse_ruv
+from streaming.core.state import AgreementState, Floor, HubState, ReplicaState
+
+PLAN = "plan"
+COMMIT = "commit"
+
+_RUVS = ("sent_ruv", "acked_ruv", "send_ruv")
+_TIMES = {"sent_at": "sent_ms", "acked_at": "acked_ms", "seen_at": "seen_ms"}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """An operator's command as it stands in `config`."""
+
+    number: int
+    command: str
+    argument: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What batch `batch` reads and by which clock, fixed before any table is written.
+
+    Offsets: topic -> first offset, and topic -> next offset behind the batch.
+    """
+
+    batch: int
+    at_ms: int
+    config_version: int
+    offsets_from: Mapping[str, int]
+    offsets_to: Mapping[str, int]
+    commands: tuple[Command, ...] = ()
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Everything that a commit row says: the hub's state and the positions around it."""
+
+    state: HubState
+    offsets: Mapping[str, int]
+    topic_ids: Mapping[str, str]
+    config_version: int
+    command_number: int = 0
+    rows_epoch: int = 0
+    at_ms: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    totals: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+
+def plan_row(plan: Plan, last: Checkpoint, hub: str) -> dict[str, object]:
+    """The plan as a row of `epochs`."""
+    return {
+        "kind": PLAN,
+        "batch": plan.batch,
+        "hub_epoch": last.state.hub_epoch,
+        "format": FORMAT,
+        "generation": last.state.generation,
+        "replicageneration": last.state.replicageneration,
+        "hub": hub,
+        "at": time_of(plan.at_ms),
+        "config_version": plan.config_version,
+        "commands": [c.number for c in plan.commands],
+        "command_number": last.command_number,
+        "offsets_from": list(plan.offsets_from.items()),
+        "offsets": list(plan.offsets_to.items()),
+        "topic_ids": list(last.topic_ids.items()),
+        "rows_epoch": last.rows_epoch,
+        "versions": list(plan.versions.items()),
+    }
+
+
+def plan_of(row: Mapping[str, Any], commands: Mapping[int, Command]) -> Plan:
+    """The plan that a row holds."""
+    return Plan(
+        row["batch"],
+        ms_of(row["at"]),
+        row["config_version"],
+        dict(row["offsets_from"]),
+        dict(row["offsets"]),
+        tuple(commands[number] for number in row["commands"] or ()),
+        dict(row["versions"] or ()),
+    )
+
+
+def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
+    """The checkpoint as a row of `epochs`."""
+    state = checkpoint.state
+    return {
+        "kind": COMMIT,
+        "batch": state.batch,
+        "hub_epoch": state.hub_epoch,
+        "format": FORMAT,
+        "generation": state.generation,
+        "replicageneration": state.replicageneration,
+        "hub": hub,
+        "at": time_of(checkpoint.at_ms),
+        "config_version": checkpoint.config_version,
+        "command_number": checkpoint.command_number,
+        "offsets": list(checkpoint.offsets.items()),
+        "topic_ids": list(checkpoint.topic_ids.items()),
+        "ruv": state.ruv.text(),
+        "purge_ruv": state.purge_ruv.text(),
+        "purge_epoch": state.purge_epoch,
+        "rows_epoch": checkpoint.rows_epoch,
+        "replicas": [_replica_row(r) for r in state.replicas.values()],
+        "agreements": [_agreement_row(a) for a in state.agreements.values()],
+        "counts": list(checkpoint.counts.items()),
+        "totals": list(checkpoint.totals.items()),
+        "versions": list(checkpoint.versions.items()),
+    }
+
+
+def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
+    """The checkpoint that a row holds, the open transactions apart (table `pending`)."""
+    if row["format"] > FORMAT:
+        raise StateError(
+            f"the state was written in format {row['format']}, this hub knows {FORMAT}:"
+            " run the newer version"
+        )
+    replicas = [_replica(r) for r in row["replicas"] or ()]
+    agreements = [_agreement(a) for a in row["agreements"] or ()]
+    state = HubState(
+        row["generation"],
+        row["replicageneration"],
+        row["batch"],
+        row["hub_epoch"],
+        parse_ruv(row["ruv"]),
+        parse_ruv(row["purge_ruv"]),
+        row["purge_epoch"],
+        {r.rid: r for r in replicas},
+        {a.name: a for a in agreements},
+    )
+    return Checkpoint(
+        state,
+        dict(row["offsets"]),
+        dict(row["topic_ids"]),
+        row["config_version"],
+        row["command_number"],
+        row["rows_epoch"],
+        ms_of(row["at"]),
+        dict(row["counts"]),
+        dict(row["totals"]),
+        dict(row["versions"]),
+    )
+
+
+def _replica_row(replica: ReplicaState) -> dict[str, object]:
+    return {
+        "rid": replica.rid,
+        "state": replica.state,
+        "sessions": [
+            {
+                "id": s.id,
+                "hello_epoch": s.hello_epoch,
+                "reflections": [
+                    {"epoch": e, "covers": c} for e, c in zip(s.epochs, s.covers, strict=True)
+                ],
+            }
+            for s in replica.sessions
+        ],
+        "known_sessions": list(replica.known_sessions),
+        "epoch": replica.epoch,
+        "seen_at": time_of(replica.seen_ms),
+        "opno": replica.opno,
+        "opno_above": sorted(replica.opno_above),
+        "floors": [{"epoch": f.epoch, "offset": f.offset} for f in replica.floors],
+        "stop_offset": replica.stop_offset,
+    }
+
+
+def _replica(row: Mapping[str, Any]) -> ReplicaState:
+    sessions = tuple(
+        Session(
+            s["id"],
+            s["hello_epoch"],
+            tuple(r["epoch"] for r in s["reflections"]),
+            tuple(r["covers"] for r in s["reflections"]),
+        )
+        for s in row["sessions"]
+    )
+    return ReplicaState(
+        row["rid"],
+        row["state"],
+        sessions,
+        tuple(row["known_sessions"]),
+        row["epoch"],
+        ms_of(row["seen_at"]),
+        row["opno"],
+        frozenset(row["opno_above"]),
+        tuple(Floor(f["epoch"], f["offset"]) for f in row["floors"]),
+        row["stop_offset"],
+    )
+
+
+def _agreement_row(agreement: AgreementState) -> dict[str, object]:
+    row: dict[str, object] = {}
+    for name in AgreementState.__slots__:
+        value = getattr(agreement, name)
+        row[name] = value.text() if isinstance(value, Ruv) else value
+    for column, name in _TIMES.items():
+        if name in row:
+            row[column] = time_of(row.pop(name))  # type: ignore[arg-type]
+    return row
+
+
+def _agreement(row: Mapping[str, Any]) -> AgreementState:
+    values = dict(row)
+    for name in _RUVS:
+        values[name] = parse_ruv(values[name])
+    for column, name in _TIMES.items():
+        if column in values:
+            values[name] = ms_of(values.pop(column))
+    return AgreementState(**values)
+
+
+def time_of(milliseconds: int) -> datetime:
+    """Milliseconds since 1970 as the tables hold them."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def ms_of(time: datetime) -> int:
+    """The tables' time as milliseconds since 1970."""
+    return round(time.timestamp() * 1000)

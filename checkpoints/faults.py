@@ -1,0 +1,66 @@
+"""Where a hub may die: the named points of the commit protocol, for tests that kill it there."""
+
+import os
+import signal
+from collections.abc import Callable
+from enum import StrEnum
+
+from streaming.core.errors import ConfigError
+
+
+class Point(StrEnum):
+    """Every place between two side effects of a batch."""
+
+    AFTER_PLAN = "after_plan"
+    """the plan is in `epochs`, nothing else"""
+    AFTER_READ = "after_read"
+    """the input is on the driver and decided, nothing written"""
+    AFTER_CHANGELOG = "after_changelog"
+    """the changelog has the batch"""
+    AFTER_CONFLICTS = "after_conflicts"
+    """the conflicts are written"""
+    AFTER_QUARANTINE = "after_quarantine"
+    """the quarantine is written"""
+    AFTER_PENDING = "after_pending"
+    """the pending lists are written"""
+    AFTER_EVENTS = "after_events"
+    """the control events are written"""
+    BEFORE_COMMIT = "before_commit"
+    """everything is written but the commit row"""
+    AFTER_COMMIT = "after_commit"
+    """the commit row is written, nothing is published"""
+    BETWEEN_CHUNKS = "between_chunks"
+    """a chunk of an agreement's batch is delivered, the next is not"""
+    BETWEEN_AGREEMENTS = "between_agreements"
+    """one agreement has its batch, the next has not"""
+    AFTER_PUBLISH = "after_publish"
+    """everything is delivered, Spark does not know yet"""
+
+
+At = Callable[[Point], None]
+"""Called at every point; in production it does nothing."""
+
+
+def nowhere(_: Point) -> None:
+    """Do nothing."""
+
+
+def from_text(text: str | None) -> At:
+    """Read `[stop:]<point>[:<n>]`: at the n-th time (from 1) kill or stop this very process."""
+    if not text:
+        return nowhere
+    words = text.split(":")
+    blow = signal.SIGSTOP if words[0] == "stop" else signal.SIGKILL
+    words = words[1:] if words[0] == "stop" else words
+    if words[0] not in set(Point):
+        raise ConfigError(f"{text!r} names no fault point; there are: {', '.join(Point)}")
+    fatal, left = Point(words[0]), int(words[1]) if len(words) > 1 else 1
+
+    def at(point: Point) -> None:
+        nonlocal left
+        if point is fatal:
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), blow)
+
+    return at

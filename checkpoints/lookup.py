@@ -1,0 +1,125 @@
+"""Reads of a batch that memory cannot answer: contents of old CSNs, rows, and images."""
+
+from collections.abc import Collection, Mapping
+
+import pyarrow.dataset as ds
+
+from checkpoints.epochs import COMMIT
+from checkpoints.store import Store, among
+from checkpoints.tables import TableName
+from streaming.core.change import Op, RowKey
+from streaming.core.judge import Realign, RowState, Verdict, realigned
+from streaming.core.record import Reason
+from streaming.core.ruv import parse_ruv
+from streaming.core.sending import Mark
+
+
+def contents(store: Store, csns: Collection[str]) -> dict[str, frozenset[str]]:
+    """Csn -> the contents under which changelog and quarantine know it; one pruned read each.
+
+    What is in quarantine for its session is no base for a duplicate (trap 23).
+    """
+    if not csns:
+        return {}
+    found: dict[str, set[str]] = {}
+    here = among("csn", list(csns))
+    logged = here & (ds.field("kind") == "change")
+    refused = here & (ds.field("reason") != Reason.SESSION.value) & ds.field("content").is_valid()
+    for name, where in ((TableName.CHANGELOG, logged), (TableName.QUARANTINE, refused)):
+        for row in store.read(name, where, ["csn", "content"]).to_pylist():
+            found.setdefault(row["csn"], set()).add(row["content"])
+    return {csn: frozenset(known) for csn, known in found.items()}
+
+
+def rows(store: Store, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
+    """The materialized state of these rows, images included; unknown rows are left out."""
+    if not keys:
+        return {}
+    wanted = set(keys)
+    where = among("key", list({key for _, key in keys})) & ds.field("table").isin(
+        sorted({table for table, _ in keys})
+    )
+    found = {}
+    for row in store.read(TableName.ROWS, where).to_pylist():
+        if (row["table"], row["key"]) in wanted:
+            realign = tuple(
+                Realign(r["rid"], r["epoch"], r["offset"]) for r in row["realign"] or ()
+            )
+            found[row["table"], row["key"]] = RowState(
+                row["author"],
+                row["epoch"],
+                row["csn"],
+                row["image"] is not None,
+                row["image"],
+                realign,
+            )
+    return found
+
+
+def images(
+    store: Store, versions: Mapping[RowKey, RowState], rows_epoch: int
+) -> dict[RowKey, str | None]:
+    """The image of each row version, from the changelog or, when it is older, from `rows`."""
+    recent = {key: row for key, row in versions.items() if row.epoch > rows_epoch and row.exists}
+    older = [key for key, row in versions.items() if row.epoch <= rows_epoch and row.exists]
+    found: dict[RowKey, str | None] = {key: r.image for key, r in rows(store, older).items()}
+    if recent:
+        epochs = sorted({row.epoch for row in recent.values()})
+        csns = sorted({row.csn for row in recent.values() if row.csn})
+        where = (
+            among("hub_epoch", epochs) & among("csn", csns) & (ds.field("verdict") == "accepted")
+        )
+        table = store.read(TableName.CHANGELOG, where, ["csn", "image"])
+        by_csn = dict(zip(table["csn"].to_pylist(), table["image"].to_pylist(), strict=True))
+        found.update({key: by_csn[row.csn] for key, row in recent.items() if row.csn is not None})
+    return found
+
+
+def marks(store: Store, after: int, committed: int) -> list[Mark]:
+    """The committed hub epochs above `after`, in order, with their RUV and number of entries."""
+    where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= committed)
+    table = store.read(
+        TableName.EPOCHS,
+        where & (ds.field("kind") == COMMIT),
+        ["batch", "hub_epoch", "ruv", "counts"],
+    )
+    first: dict[int, Mark] = {}
+    for row in sorted(table.to_pylist(), key=lambda r: r["batch"]):
+        entries = dict(row["counts"]).get("entries", 0)
+        first.setdefault(row["hub_epoch"], Mark(row["hub_epoch"], entries, parse_ruv(row["ruv"])))
+    return [first[hub_epoch] for hub_epoch in sorted(first)]
+
+
+def replay_rows(store: Store, after: int, committed: int) -> dict[RowKey, RowState]:
+    """The rows that the changelog tells of in (after, committed], as they end, without images."""
+    where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= committed)
+    table = store.read(TableName.CHANGELOG, where, [*_TOLD, "place"])
+    ordered = table.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
+    state: dict[RowKey, RowState] = {}
+    for hub_epoch, kind, rid, csn, name, key, op, verdict, epoch, to, offset in zip(
+        *(ordered[column].to_pylist() for column in _TOLD), strict=True
+    ):
+        row = (name, key)
+        old = state.get(row)
+        if kind == "refresh":
+            base = old or RowState(rid, epoch, csn, op != Op.DELETE)
+            state[row] = realigned(base, Realign(to, hub_epoch, offset))
+        elif verdict == Verdict.ACCEPTED:
+            realign = old.realign if old else ()
+            state[row] = RowState(rid, hub_epoch, csn, op != Op.DELETE, None, realign)
+    return state
+
+
+_TOLD = (
+    "hub_epoch",
+    "kind",
+    "rid",
+    "csn",
+    "table",
+    "key",
+    "op",
+    "verdict",
+    "row_epoch",
+    "to",
+    "offset",
+)

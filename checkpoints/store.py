@@ -1,0 +1,98 @@
+"""The Delta tables under one state root: opened once, appended to at most once per key."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError
+
+from checkpoints.tables import SCHEMAS, TableName
+
+_SETTINGS = {"delta.checkpointInterval": "100"}
+
+
+class Store:
+    """The tables of one hub. Only one process appends at a time; any number may read."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._open: dict[TableName, DeltaTable] = {}
+
+    def exists(self) -> bool:
+        """Claim that a hub has run on this state root."""
+        return DeltaTable.is_deltatable(self.uri(TableName.EPOCHS))
+
+    def create(self) -> None:
+        """Create the tables that are missing, empty; `epochs` last, for it makes a state root."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        for name in sorted(SCHEMAS, key=lambda n: n is TableName.EPOCHS):
+            DeltaTable.create(
+                self.uri(name), schema=SCHEMAS[name], mode="ignore", configuration=_SETTINGS
+            )
+
+    def uri(self, name: TableName) -> str:
+        """Where a table is."""
+        return str(self.root / name.value)
+
+    def table(self, name: TableName) -> DeltaTable:
+        """The table as this process last saw it; `refreshed` for what others wrote."""
+        if name not in self._open:
+            self._open[name] = DeltaTable(self.uri(name))
+        return self._open[name]
+
+    def refreshed(self, name: TableName) -> DeltaTable:
+        """The table at its newest version."""
+        table = self.table(name)
+        table.update_incremental()
+        return table
+
+    def append_once(self, name: TableName, rows: pa.Table, key: str, number: int) -> bool:
+        """Append unless (key, number) was appended before; False when it was.
+
+        The key is an application transaction; Delta refuses a concurrent one, and we look at it
+        before appending, because deltalake alone does not.
+        """
+        table = self.refreshed(name)
+        while (table.transaction_version(key) or 0) < number:
+            try:
+                append(table, rows, key, number)
+            except CommitFailedError:
+                table.update_incremental()
+            else:
+                return True
+        return False
+
+    def read(
+        self,
+        name: TableName,
+        where: pc.Expression | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Rows of the table as last seen, in the schema's types."""
+        dataset = self.table(name).to_pyarrow_dataset()
+        return dataset.to_table(filter=where, columns=list(columns) if columns else None)
+
+    def versions(self) -> dict[str, int]:
+        """Table -> Delta version as last seen, `epochs` apart."""
+        return {n.value: self.table(n).version() for n in SCHEMAS if n is not TableName.EPOCHS}
+
+
+def append(table: DeltaTable, rows: pa.Table, key: str, number: int) -> None:
+    """Append rows and the application transaction in one Delta commit."""
+    marks = CommitProperties(app_transactions=[Transaction(key, number)])
+    write_deltalake(table, rows, mode="append", commit_properties=marks)
+
+
+def rows_of(name: TableName, rows: Sequence[Mapping[str, object]]) -> pa.Table:
+    """Rows as a table of this table's schema; absent columns are null."""
+    return pa.Table.from_pylist(list(rows), schema=SCHEMAS[name])
+
+
+def among(column: str, values: Sequence[object]) -> pc.Expression:
+    """Column in values, as a filter that statistics can prune: its range comes first."""
+    ordered = sorted(values)  # type: ignore[type-var]
+    field = ds.field(column)
+    return (field >= ordered[0]) & (field <= ordered[-1]) & field.isin(ordered)

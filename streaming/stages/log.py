@@ -1,0 +1,219 @@
+"""What a batch writes: rows for the changelog, the conflicts, the quarantine and the events."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkpoints.epochs import time_of
+from checkpoints.store import rows_of
+from checkpoints.tables import CHANGELOG, TableName
+from streaming.core.change import Op
+from streaming.core.intake import Intake, Quarantined
+from streaming.core.judge import Judged, Verdict
+from streaming.core.record import Kind, Record
+from streaming.core.rules import Rules
+from streaming.core.sending import Refresh
+from streaming.stages.intake import ELIGIBLE
+from streaming.stages.judge import Verdicts
+
+CHANGE = "change"
+REFRESH = "refresh"
+
+Originals = Callable[[Sequence[tuple[int, int]]], Mapping[tuple[int, int], bytes]]
+"""The bytes of records by (rid, offset), as they stand in Kafka."""
+
+_COPIED = [name for name in CHANGELOG.names if name in ELIGIBLE.names]
+
+
+def changelog(eligible: pa.Table, verdicts: Verdicts, batch: int, hub_epoch: int) -> pa.Table:
+    """Every judged change with its verdict and every refresh, as CHANGELOG in hub order."""
+    count = eligible.num_rows
+    behind = np.array([place for place, _ in verdicts.refreshes], dtype=np.int64)
+    own_place = np.arange(count) + np.searchsorted(behind, np.arange(count))
+    columns = {name: eligible[name] for name in _COPIED}
+    columns |= _verdict_columns(eligible, verdicts)
+    columns |= {
+        "batch": np.full(count, batch),
+        "hub_epoch": np.full(count, hub_epoch),
+        "place": own_place,
+        "kind": pa.array([CHANGE], pa.string()).take(pa.array(np.zeros(count, dtype=np.int64))),
+        "to": pa.nulls(count, pa.int32()),
+        "cause": pa.nulls(count, pa.string()),
+    }
+    changes = pa.table({name: columns[name] for name in CHANGELOG.names}).cast(CHANGELOG)
+    if not verdicts.refreshes:
+        return changes
+    places = np.minimum(behind + 1, count) + np.arange(len(behind))
+    refreshes = [
+        _refresh_row(refresh, batch, hub_epoch, int(place))
+        for (_, refresh), place in zip(verdicts.refreshes, places, strict=True)
+    ]
+    both = pa.concat_tables([changes, rows_of(TableName.CHANGELOG, refreshes)])
+    return both.sort_by("place").combine_chunks()
+
+
+def _verdict_columns(eligible: pa.Table, verdicts: Verdicts) -> dict[str, object]:
+    """The columns that judging adds; what core judged overrides what was settled in bulk."""
+    count = eligible.num_rows
+    places = np.array(list(verdicts.judged), dtype=np.int64)
+    judged = list(verdicts.judged.values())
+    author, epoch = verdicts.row_author.copy(), verdicts.row_epoch.copy()
+    author[places] = [j.before.author for j in judged]
+    epoch[places] = [j.before.epoch for j in judged]
+    realign = np.zeros(count, dtype=np.int64)
+    realign[places] = [j.realign_epoch for j in judged]
+    concurrent = np.zeros(count, dtype=np.bool_)
+    concurrent[places] = [j.concurrent for j in judged]
+    rejected = np.zeros(count, dtype=np.bool_)
+    rejected[places] = [j.verdict is Verdict.REJECTED for j in judged]
+    mask = np.zeros(count, dtype=np.bool_)
+    mask[places] = True
+    written = pc.not_equal(eligible["op"], Op.DELETE.value)
+    image = pc.if_else(written, eligible["after"], pa.scalar(None, pa.string()))
+    images = [j.after.image if j.verdict is Verdict.ACCEPTED else None for j in judged]
+    return {
+        "verdict": pc.if_else(pa.array(rejected), Verdict.REJECTED.value, Verdict.ACCEPTED.value),
+        "concurrent": concurrent,
+        "row_author": author,
+        "row_epoch": epoch,
+        "row_csn": _replaced(verdicts.row_csn, mask, [j.before.csn for j in judged]),
+        "realign_epoch": realign,
+        "image": _replaced(image, mask, images),
+    }
+
+
+def _replaced(column: pa.Array, mask: np.ndarray, values: Sequence[str | None]) -> pa.Array:
+    """The column with the values, in order, where the mask is set."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if not values:
+        return column
+    return pc.replace_with_mask(column, pa.array(mask), pa.array(values, pa.string()))
+
+
+def _refresh_row(refresh: Refresh, batch: int, hub_epoch: int, place: int) -> dict[str, object]:
+    row = refresh.row
+    return {
+        "batch": batch,
+        "hub_epoch": hub_epoch,
+        "place": place,
+        "kind": REFRESH,
+        "rid": row.author,
+        "offset": refresh.behind,
+        "csn": row.csn,
+        "table": refresh.table,
+        "key": refresh.key,
+        "op": (Op.UPDATE if row.exists else Op.DELETE).value,
+        "row_author": row.author,
+        "row_epoch": row.epoch,
+        "row_csn": row.csn,
+        "image": row.image,
+        "to": refresh.to,
+        "cause": str(refresh.cause),
+    }
+
+
+def conflicts(log: pa.Table, judged: Sequence[Judged], rules: Rules) -> pa.Table:
+    """Every loser with its winner, as CONFLICTS; `log` gives the losers' places."""
+    losers = {j.arrived.change.csn: j for j in judged if j.conflict is not None}
+    if not losers:
+        return rows_of(TableName.CONFLICTS, [])
+    rejected = log.filter(pc.equal(log["verdict"], Verdict.REJECTED.value))
+    where = rejected.select(["batch", "hub_epoch", "place", "csn"]).to_pylist()
+    rows = []
+    for at in where:
+        one = losers[at.pop("csn")]
+        rows.append({**at, **_conflict_row(one, rules)})
+    return rows_of(TableName.CONFLICTS, rows)
+
+
+def _conflict_row(judged: Judged, rules: Rules) -> dict[str, object]:
+    arrived, row = judged.arrived, judged.before
+    change = arrived.change
+    return {
+        "kind": judged.conflict,
+        "function": rules.tables[change.table].function.value,
+        "table": change.table,
+        "key": change.key,
+        "loser_csn": change.csn,
+        "loser_rid": change.rid,
+        "loser_epoch": change.epoch,
+        "winner_csn": row.csn,
+        "winner_rid": row.author,
+        "winner_epoch": row.epoch,
+        "mre": arrived.mre,
+        "realign_epoch": judged.realign_epoch,
+        "same_epoch_only": judged.same_epoch_only,
+        "before": change.before,
+        "after": change.after,
+        "winner_image": row.image,
+        "prim_csn": change.prim_csn,
+        "resolution": "open",
+    }
+
+
+def quarantine(
+    quarantined: Sequence[Quarantined],
+    values: Mapping[tuple[int, int], bytes],
+    originals: Originals,
+    topics: Mapping[int, str],
+    batch: int,
+) -> pa.Table:
+    """The quarantined records with their original bytes, as QUARANTINE.
+
+    `values`: the bytes that came with the batch; `originals` fetches the others.
+    """
+    missing = [q for q in quarantined if (q.rid, q.offset) not in values]
+    fetched = originals([(q.rid, q.offset) for q in missing]) if missing else {}
+    known = {**fetched, **values}
+    rows = [
+        {
+            "batch": batch,
+            "id": f"{q.rid}-{q.offset}",
+            "action": "kept",
+            "reason": q.reason.value,
+            "detail": q.detail,
+            "topic": topics[q.rid],
+            "rid": q.rid,
+            "offset": q.offset,
+            "time": time_of(q.time_ms),
+            "session": q.session,
+            "csn": q.change.csn if q.change else None,
+            "prim_csn": q.change.prim_csn if q.change else None,
+            "table": q.change.table if q.change else None,
+            "key": q.change.key if q.change else None,
+            "content": q.content,
+            "value": known.get((q.rid, q.offset)),
+        }
+        for q in quarantined
+    ]
+    return rows_of(TableName.QUARANTINE, rows)
+
+
+def events(
+    intake: Intake,
+    values: Mapping[tuple[int, int], bytes],
+    topics: Mapping[int, str],
+    batch: int,
+    hub_epoch: int,
+    kind_of: Callable[[Record], Kind],
+) -> pa.Table:
+    """The control records with what became of them, as EVENTS."""
+    rows = [
+        {
+            "batch": batch,
+            "hub_epoch": hub_epoch,
+            "topic": topics[said.rid],
+            "rid": said.rid,
+            "offset": said.offset,
+            "time": time_of(said.time_ms),
+            "session": said.session,
+            "kind": kind_of(said.record).value if said.record else None,
+            "outcome": outcome.value,
+            "value": values.get((said.rid, said.offset), b"").decode(errors="replace"),
+        }
+        for said, outcome in intake.events
+    ]
+    return rows_of(TableName.EVENTS, rows)
