@@ -105,30 +105,31 @@ def _retrieve(jars: JarSet, workshop: Path) -> None:
     """Brings the set's files to `workshop`/jars."""
     module = workshop / "ivy.xml"
     module.write_text(_module(jars))
-    target = workshop / "jars"
+    fetched = workshop / "fetched"
     ivy: list[str | Path] = [find_java(), "-jar", _ivy(), "-warn", "-cache", workshop / "cache"]
     what: list[str | Path] = ["-ivy", module, "-confs", "default", "-types", "jar", "bundle"]
-    pattern = f"{target}/[artifact]-[revision].[ext]"
+    pattern = f"{fetched}/[artifact]/[artifact]-[revision].[ext]"
     done = subprocess.run(
         [*ivy, *what, "-retrieve", pattern], capture_output=True, text=True, check=False
     )
-    if done.returncode or not target.is_dir():
+    if done.returncode or not fetched.is_dir():
         tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
         raise JarsError(
             f"the jars of {jars.name} could not be fetched: check that Maven Central can be "
             "reached (a proxy goes into JAVA_TOOL_OPTIONS, as -Dhttps.proxyHost=...), "
             f"then run make setup again\n{tail}"
         )
-    if jars.beside_pyspark:
-        shipped = {artifact(jar) for jar in _pyspark_jars().glob("*.jar")}
-        for jar in target.iterdir():
-            if artifact(jar) in shipped:
-                jar.unlink()
+    target = workshop / "jars"
+    target.mkdir()
+    for jar in fetched.glob("*/*.jar"):
+        if not (jars.beside_pyspark and _pyspark_ships(jar.parent.name)):
+            jar.rename(target / jar.name)
 
 
-def artifact(jar: Path) -> str:
-    """A jar's name without its version: kafka-clients of kafka-clients-4.2.1.jar."""
-    return re.sub(r"-\d.*$", "", jar.stem)
+def _pyspark_ships(artifact: str) -> bool:
+    """Whether pyspark has the library, in whatever version."""
+    name = re.compile(re.escape(artifact) + r"-\d.*\.jar")
+    return any(name.fullmatch(jar.name) for jar in _pyspark_jars().iterdir())
 
 
 def _module(jars: JarSet) -> str:
