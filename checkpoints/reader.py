@@ -95,7 +95,7 @@ class Reader:
             order_by="hub_epoch DESC, place DESC",
             limit=newest,
         )
-        return rows.take(list(reversed(range(rows.num_rows))))
+        return rows.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
 
     def conflict_counts(self) -> dict[str, int]:
         """Kind of conflict -> how many there are."""

@@ -1,0 +1,100 @@
+"""Claims about `conflicts`."""
+
+import pytest
+
+from checkpoints.tables import TableName
+from tests.checkpoints.written_state import WrittenState, csn, ruv
+from tests.streaming.cli.conftest import Slackwater
+
+
+@pytest.fixture(autouse=True)
+def conflicts(state: WrittenState) -> None:
+    """Three conflicts on two rows."""
+    state.commit(3, 3, ruv(r1=3, r2=3))
+    state.append(
+        TableName.CONFLICTS,
+        *(
+            {
+                "batch": number,
+                "hub_epoch": number,
+                "place": 0,
+                "kind": "insert_exists" if number == 1 else "update_origin_change",
+                "function": "EPOCH",
+                "table": "t",
+                "key": '{"id":"7"}' if number == 3 else '{"id":"1"}',
+                "loser_csn": csn(2, number),
+                "loser_rid": 2,
+                "loser_epoch": 4,
+                "winner_csn": csn(1, number),
+                "winner_rid": 1,
+                "winner_epoch": number,
+                "mre": number - 1,
+                "realign_epoch": 0,
+                "same_epoch_only": False,
+                "after": f'{{"id":"1","loses":{number}}}',
+                "winner_image": None if number == 3 else f'{{"id":"1","wins":{number}}}',
+                "resolution": "open",
+            }
+            for number in (3, 1, 2)
+        ),
+    )
+
+
+def test_conflicts_are_listed_in_hub_order(slackwater: Slackwater) -> None:
+    """The newest stands last, where the prompt is."""
+    facts = slackwater("conflicts", "list", "--json").facts
+
+    assert [row["hub_epoch"] for row in facts] == [1, 2, 3]
+    assert "3 of 3 conflicts" in slackwater("conflicts", "list").out
+
+
+def test_a_limit_keeps_the_newest(slackwater: Slackwater) -> None:
+    """Old ones were seen before."""
+    answer = slackwater("conflicts", "list", "--limit", "2")
+
+    assert csn(2, 1) not in answer.out
+    assert csn(2, 3) in answer.out
+    assert "2 of 3 conflicts" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("options", "epochs"),
+    [
+        (["--key", '{"id":"1"}'], [1, 2]),
+        (["--kind", "insert_exists"], [1]),
+        (["--table", "other"], []),
+        (["--loser", "b"], [1, 2, 3]),
+        (["--loser", "1"], []),
+    ],
+)
+def test_a_list_can_be_narrowed(
+    slackwater: Slackwater, options: list[str], epochs: list[int]
+) -> None:
+    """One row, one kind, one replica."""
+    facts = slackwater("conflicts", "list", "--json", *options).facts
+
+    assert [row["hub_epoch"] for row in facts] == epochs
+
+
+@pytest.mark.parametrize("rid", [1, 2])
+def test_a_conflict_is_found_by_loser_and_by_winner(slackwater: Slackwater, rid: int) -> None:
+    """An operator has one CSN and wants the other."""
+    answer = slackwater("conflicts", "show", csn(rid, 2))
+
+    assert answer.code == 0
+    assert '{"id":"1","loses":2}' in answer.out
+    assert '{"id":"1","wins":2}' in answer.out
+    assert len(slackwater("conflicts", "show", csn(rid, 2), "--json").facts) == 1
+
+
+def test_a_deleted_winner_is_shown_as_such(slackwater: Slackwater) -> None:
+    """A missing image means that the row is gone."""
+    assert "deleted" in slackwater("conflicts", "show", csn(2, 3)).out
+
+
+def test_a_change_without_conflict_is_exit_code_1(slackwater: Slackwater) -> None:
+    """`no` is an answer."""
+    answer = slackwater("conflicts", "show", csn(3, 1))
+
+    assert answer.code == 1
+    assert csn(3, 1) in answer.err

@@ -1,0 +1,106 @@
+"""Claims about every command: exit codes, errors, and what they cost."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.checkpoints.written_state import WrittenState, csn, ruv
+from tests.streaming.cli.conftest import Slackwater
+
+READERS = [
+    ("status",),
+    ("level",),
+    ("ruv",),
+    ("lacks", "to-a"),
+    ("conflicts", "list"),
+    ("conflicts", "show", csn(1, 1)),
+    ("quarantine", "list"),
+    ("quarantine", "show", "1-1"),
+    ("quarantine", "release", "1-1"),
+    ("quarantine", "drop", "1-1"),
+]
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_without_state_every_reader_says_that_no_hub_has_run(
+    slackwater: Slackwater, command: tuple[str, ...]
+) -> None:
+    """A wrong path must not look like a hub without work."""
+    answer = slackwater(*command)
+
+    assert answer.code == 1
+    assert answer.out == ""
+    assert "no hub has run at" in answer.err
+    assert len(answer.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [*READERS, ("run",), ("config", "check")])
+def test_a_bad_configuration_is_exit_code_2(
+    slackwater: Slackwater, config_file: Path, command: tuple[str, ...]
+) -> None:
+    """Scripts tell `no` from `you asked wrongly`."""
+    config_file.write_text("[hub]\nrid = 0\n", encoding="utf-8")
+
+    answer = slackwater(*command)
+
+    assert answer.code == 2
+    assert "hub.rid = 0: should be greater than or equal to 1" in answer.err
+    assert all(line.startswith("slackwater: ") for line in answer.err.splitlines())
+
+
+@pytest.mark.parametrize("arguments", [("nonsense",), ("status", "--nonsense"), ("lacks",)])
+def test_wrong_usage_is_exit_code_2(slackwater: Slackwater, arguments: tuple[str, ...]) -> None:
+    """As every command line has it."""
+    assert slackwater(*arguments).code == 2
+
+
+def test_the_configuration_may_be_named(
+    slackwater: Slackwater, config_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--config goes before the environment."""
+    monkeypatch.setenv("SLACKWATER_CONFIG", "nowhere.toml")
+
+    assert slackwater("config", "check", "--config", str(config_file)).code == 0
+    assert slackwater("config", "check").code == 2
+
+
+def test_a_broken_table_is_an_error_of_one_line(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Half a copy of a state folder happens; a traceback helps nobody."""
+    state.commit(1, 1, ruv(r1=1))
+    for file in (state.root / "epochs").glob("*.parquet"):
+        file.unlink()
+
+    answer = slackwater("status")
+
+    assert answer.code == 1
+    assert "cannot be read" in answer.err
+    assert len(answer.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [("status",), ("level",), ("quarantine", "list")])
+def test_reading_starts_no_spark(state: WrittenState, command: tuple[str, ...]) -> None:
+    """An operator in trouble wants the answer now."""
+    state.commit(1, 1, ruv(r1=1))
+    code = (
+        "import sys; from streaming.cli.main import main; main(sys.argv[1:]);"
+        " sys.exit(any(name in sys.modules for name in ('pyspark', 'py4j', 'pandas', 'kafka')))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code, *command], check=False, capture_output=True)
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_broken_pipe_ends_quietly(state: WrittenState) -> None:
+    """`slackwater conflicts list | head` is ordinary use."""
+    state.commit(1, 1, ruv(r1=1))
+    command = f"{sys.executable} -m streaming.cli.main config schema | head -n 1"
+
+    done = subprocess.run(command, shell=True, check=False, capture_output=True, text=True)
+
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) == 1

@@ -1,0 +1,113 @@
+"""Claims about `status`."""
+
+import time
+from dataclasses import replace
+
+from checkpoints.tables import TableName
+from tests.checkpoints.written_state import WrittenState, agreement, csn, replica, ruv
+from tests.streaming.cli.conftest import Slackwater
+
+
+def test_status_tells_where_everybody_is(slackwater: Slackwater, state: WrittenState) -> None:
+    """One commit row, read as an operator asks."""
+    state.commit(
+        9,
+        5,
+        ruv(r1=3, r2=2),
+        [replica(1, covers=4), replica(2, state="silent")],
+        [agreement("to-a", 1, 4, ruv(r1=3, r2=2)), agreement("to-b", 2, 5, ruv(r1=3, r2=2))],
+        counts={"changes": 2},
+        totals={"changes": 11},
+    )
+    conflict = {"batch": 9, "hub_epoch": 5, "place": 0, "kind": "insert_exists"}
+    state.append(TableName.CONFLICTS, conflict, conflict | {"place": 1, "kind": "other"})
+    kept = {"batch": 9, "id": "1-4", "action": "kept", "reason": "json", "rid": 1}
+    state.append(TableName.QUARANTINE, kept)
+    pending = {"batch": 9, "place": 0, "action": "pending", "rid": 2, "csn": csn(2, 3)}
+    state.append(TableName.PENDING, pending)
+
+    facts = slackwater("status", "--json").facts
+
+    assert facts["hub"] == "centre"
+    assert (facts["hub_epoch"], facts["batch"], facts["generation"]) == (5, 9, 1)
+    assert facts["planned_batch"] is None
+    assert facts["ruv"] == ruv(r1=3, r2=2).text()
+    one, two = facts["replicas"]
+    assert (one["name"], one["state"], one["session"], one["epoch"]) == (
+        "a",
+        "live",
+        "session-1",
+        8,
+    )
+    assert (one["mre"], one["max_csn"], one["pending"]) == (4, csn(1, 3), 0)
+    assert (two["state"], two["session"], two["mre"], two["pending"]) == ("silent", None, 0, 1)
+    assert [
+        (a["name"], a["state"], a["sent_covers"], a["acked_covers"], a["lag_epochs"], a["level"])
+        for a in facts["agreements"]
+    ] == [("to-a", "in_sync", 4, 4, 1, False), ("to-b", "in_sync", 5, 5, 0, True)]
+    assert facts["quarantine"] == {"kept": 1, "by_reason": {"json": 1}}
+    assert facts["conflicts"] == {"total": 2, "by_kind": {"insert_exists": 1, "other": 1}}
+    assert (facts["counts"], facts["totals"]) == ({"changes": 2}, {"changes": 11})
+
+
+def test_status_shows_how_old_the_last_commit_is(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """A hub that seems to run and does not is what operators fear."""
+    state.commit(1, 1, ruv(r1=1), at_ms=round(time.time() * 1000) - 3 * 3_600_000)
+
+    answer = slackwater("status")
+
+    assert answer.code == 0
+    assert "3 h 0 min ago, by host:1" in answer.out
+    assert "no hub runs, or no replica lives" in answer.out
+
+
+def test_a_fresh_commit_raises_no_doubt(slackwater: Slackwater, state: WrittenState) -> None:
+    """A warning that is always there is none."""
+    state.commit(1, 1, ruv(r1=1), at_ms=round(time.time() * 1000))
+
+    answer = slackwater("status")
+
+    assert "s ago, by host:1" in answer.out
+    assert "no hub runs" not in answer.out
+
+
+def test_a_planned_batch_is_shown(slackwater: Slackwater, state: WrittenState) -> None:
+    """Where it stays, a hub died in it."""
+    state.commit(1, 1, ruv(r1=1))
+    state.plan(2)
+
+    assert "batch 2 is planned and not committed" in slackwater("status").out
+    assert slackwater("status", "--json").facts["planned_batch"] == 2
+
+
+def test_before_the_first_commit_status_says_so(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """The hub has just been started, or dies in its first batch each time."""
+    state.plan(1)
+
+    answer = slackwater("status")
+
+    assert answer.code == 0
+    assert "none yet; batch 1 is planned" in answer.out
+    assert slackwater("status", "--json").facts["age_s"] is None
+
+
+def test_a_stopped_replica_shows_why(slackwater: Slackwater, state: WrittenState) -> None:
+    """What the hub cannot do yet stops that replica loudly."""
+    stopped = replica(2, covers=1, state="unsupported: snapshot")
+    to_b = replace(agreement("to-b", 2, 1, ruv(r1=1)), state="unsupported: snapshot")
+    state.commit(1, 1, ruv(r1=1), [replica(1), stopped], [to_b])
+
+    assert slackwater("status").out.count("unsupported: snapshot") == 2
+
+
+def test_a_replica_that_left_the_configuration_is_still_shown(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Its changes are in the state, so it is part of it."""
+    state.commit(1, 1, ruv(r7=1), [replica(7)])
+
+    assert slackwater("status", "--json").facts["replicas"][-1]["rid"] == 7
