@@ -1,0 +1,1 @@
+"""Vectors of the origin systems, and what runs them: `python -m tests.vectors FILE...`."""

@@ -1,0 +1,127 @@
+"""Runs the cases of any file of the known kinds, a line each."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from streaming.core.errors import VectorError
+from tests.vectors import epochs, sessions, shapes
+from tests.vectors.deviations import Deviations, Rule
+from tests.vectors.outcome import Case, Difference, Explains, Outcome
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[P]):
+    """A kind of case: how it is told, run and compared, and the names that rules may use."""
+
+    name: str
+    matches: Callable[[Case], bool]
+    functions: Callable[[Case], set[str]]
+    play: Callable[[Case, Deviations], tuple[P, list[Difference]]]
+    shapes: dict[str, Callable[[Case, P], Explains | None]]
+    laws: dict[str, Callable[[Case, P], str | None]]
+
+
+def _play_session(case: Case, _: Deviations) -> tuple[sessions.Played, list[Difference]]:
+    played = sessions.play(case)
+    return played, sessions.differences(case, played)
+
+
+def _play_epochs(case: Case, deviations: Deviations) -> tuple[epochs.Played, list[Difference]]:
+    played = epochs.play(case, deviations.counters)
+    return played, list(played.differences)
+
+
+def _named(*functions: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    return {function.__name__: function for function in functions}
+
+
+KINDS: tuple[Kind[Any], ...] = (
+    Kind(
+        "session",
+        sessions.is_session,
+        lambda _: set(),
+        _play_session,
+        _named(
+            sessions.start_at_purge_edge,
+            sessions.hole_behind_another_start,
+            sessions.neighbour_beyond_stop,
+        ),
+        _named(sessions.gapless),
+    ),
+    Kind(
+        "epoch",
+        epochs.is_epoch_case,
+        epochs.functions,
+        _play_epochs,
+        _named(shapes.insert_meets_unseen_delete, shapes.insert_follows_rejected_write),
+        _named(shapes.converged),
+    ),
+)
+
+
+def run_file(path: Path, deviations: Deviations) -> Iterator[Outcome]:
+    """The outcomes of a file's cases; a file that holds none is a failed outcome itself."""
+    try:
+        cases = json.loads(path.read_text())["cases"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        yield Outcome(str(path), f"is not a file of vectors: {error!r}", failed=True)
+        return
+    if not cases:
+        yield Outcome(str(path), "is a file of vectors without a case", failed=True)
+    for number, case in enumerate(cases, start=1):
+        yield run_case(case, deviations, f"{path.name} case {number}")
+
+
+def run_case(
+    case: Case,
+    deviations: Deviations,
+    default_id: str = "case",
+    kinds: tuple[Kind[Any], ...] = KINDS,
+) -> Outcome:
+    """One case's outcome, whatever it does."""
+    name = default_id
+    try:
+        name = str(case.get("id", default_id))
+        return Outcome(name, *_outcome(case, deviations, kinds))
+    except Exception as error:  # noqa: BLE001  whatever a case raises is its outcome
+        return Outcome(name, f"raised {type(error).__name__}: {error}", failed=True)
+
+
+def _outcome(case: Case, deviations: Deviations, kinds: tuple[Kind[Any], ...]) -> tuple[str, bool]:
+    """The text of a case's line, and whether it failed."""
+    kind = next((kind for kind in kinds if kind.matches(case)), None)
+    if kind is None:
+        raise VectorError(f"a case of an unknown kind, with the fields {', '.join(sorted(case))}")
+    functions = kind.functions(case)
+    reason = deviations.skipped(functions, {s["op"] for s in case.get("steps", []) if "op" in s})
+    if reason is not None:
+        return f"skipped, {reason}", False
+    if unknown := functions - epochs.FUNCTIONS:
+        raise VectorError(f"unknown conflict functions: {', '.join(sorted(unknown))}")
+    played, differences = kind.play(case, deviations)
+    if not differences:
+        return "ok", False
+    return _deviation(kind, case, played, differences, deviations.for_case(kind.name, functions))
+
+
+def _deviation(
+    kind: Kind[P], case: Case, played: P, differences: list[Difference], rules: tuple[Rule, ...]
+) -> tuple[str, bool]:
+    """A difference that rules account for, where their laws hold; or the difference."""
+    explains = {rule: kind.shapes[rule.shape](case, played) for rule in rules}
+    used = dict[Rule, None]()
+    for difference in differences:
+        rule = next((r for r, explain in explains.items() if explain and explain(difference)), None)
+        if rule is None:
+            return "; ".join(each.text for each in differences), True
+        used[rule] = None
+    names = " and ".join(rule.name for rule in used)
+    broken = [why for rule in used if (why := kind.laws[rule.law](case, played)) is not None]
+    if broken:
+        return f"differs by rule {names}, but its law does not hold: {'; '.join(broken)}", True
+    return f"differs by rule {names}, law holds", False
