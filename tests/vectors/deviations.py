@@ -60,13 +60,12 @@ class Deviations:
         """The rules that may apply to a case of this kind with these functions."""
         return tuple(r for r in self.rules if r.kind == kind and r.function in {None, *functions})
 
-    def skipped(self, functions: set[str], ops: set[str]) -> str | None:
-        """Why a case is not run, or None."""
+    def skip(self, *, function: str | None = None, op: str | None = None) -> Skip | None:
+        """Why nothing with this function or this operation is run, or None."""
         for skip in self.skips:
-            pattern = skip.function
-            named = [
-                f for f in sorted(functions) if pattern is not None and fnmatchcase(f, pattern)
-            ]
-            if named or skip.op in ops:
-                return f"{named[0] or 'no function' if named else skip.op}: {skip.reason}"
+            if function is not None and skip.function is not None:
+                if fnmatchcase(function, skip.function):
+                    return skip
+            elif op is not None and skip.op == op:
+                return skip
         return None

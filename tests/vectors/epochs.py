@@ -7,6 +7,7 @@ all, then its target has a new epoch.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from streaming.core.errors import VectorError
 from tests.vectors.deviations import CounterRule
 from tests.vectors.expectations import differences
 from tests.vectors.outcome import Case, Difference
@@ -60,6 +61,8 @@ def play(case: Case, counters: Sequence[CounterRule]) -> Played:
         if isinstance(segment[-1], Sync):
             exchange(world, segment[-1], detecting)
             found += differences(case, world, segment[-1].expect, counters)
+    for record in world.hub.quarantined:
+        raise VectorError(f"a record of replica {record.rid} went to quarantine: {record.detail}")
     found += differences(case, world, case["expect"], counters)
     return Played(world, tuple(found))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from streaming.core.change import Op, RowKey
 from streaming.core.errors import VectorError
-from streaming.core.judge import ConflictKind, Judged
+from streaming.core.judge import Judged
 from tests.vectors.deviations import CounterRule
 from tests.vectors.outcome import Case, Difference
 from tests.vectors.steps import CLUSTERS, row_of
@@ -16,12 +16,14 @@ from tests.vectors.world import World
 
 OP_TYPES = {Op.INSERT: "WRITE_ROW", Op.UPDATE: "UPDATE_ROW", Op.DELETE: "DELETE_ROW"}
 CAUSES = {
-    ConflictKind.INSERT_EXISTS: "ROW_ALREADY_EXISTS",
-    ConflictKind.UPDATE_ORIGIN_CHANGE: "DATA_IN_CONFLICT",
-    ConflictKind.DELETE_RECENTLY_UPDATED: "DATA_IN_CONFLICT",
-    ConflictKind.UPDATE_RECENTLY_DELETED: "ROW_DOES_NOT_EXIST",
-    ConflictKind.DELETE_RECENTLY_DELETED: "ROW_DOES_NOT_EXIST",
+    "insert_exists": "ROW_ALREADY_EXISTS",
+    "update_origin_change": "DATA_IN_CONFLICT",
+    "delete_recently_updated": "DATA_IN_CONFLICT",
+    "update_recently_deleted": "ROW_DOES_NOT_EXIST",
+    "delete_recently_deleted": "ROW_DOES_NOT_EXIST",
+    "transaction": "TRANS_IN_CONFLICT",
 }
+"""The origin's cause for each conflict kind."""
 
 
 def differences(
@@ -115,7 +117,7 @@ def _exception(judged: Judged) -> dict[str, Any]:
     change = judged.arrived.change
     return {
         "op_type": OP_TYPES[change.op],
-        "cause": judged.conflict and CAUSES[judged.conflict],
+        "cause": CAUSES[str(judged.conflict)],
         "old": json.loads(change.before or "{}"),
         "new": json.loads(change.after or "{}"),
     }

@@ -89,7 +89,8 @@ def run_case(
         name = str(case.get("id", default_id))
         return Outcome(name, *_outcome(case, deviations, kinds))
     except Exception as error:  # noqa: BLE001  whatever a case raises is its outcome
-        return Outcome(name, f"raised {type(error).__name__}: {error}", failed=True)
+        told = " ".join(str(error).split())
+        return Outcome(name, f"raised {type(error).__name__}: {told}", failed=True)
 
 
 def _outcome(case: Case, deviations: Deviations, kinds: tuple[Kind[Any], ...]) -> tuple[str, bool]:
@@ -98,15 +99,26 @@ def _outcome(case: Case, deviations: Deviations, kinds: tuple[Kind[Any], ...]) -
     if kind is None:
         raise VectorError(f"a case of an unknown kind, with the fields {', '.join(sorted(case))}")
     functions = kind.functions(case)
-    reason = deviations.skipped(functions, {s["op"] for s in case.get("steps", []) if "op" in s})
-    if reason is not None:
-        return f"skipped, {reason}", False
-    if unknown := functions - epochs.FUNCTIONS:
-        raise VectorError(f"unknown conflict functions: {', '.join(sorted(unknown))}")
+    if skipped := _skipped(case, functions, deviations):
+        return skipped, False
     played, differences = kind.play(case, deviations)
     if not differences:
         return "ok", False
     return _deviation(kind, case, played, differences, deviations.for_case(kind.name, functions))
+
+
+def _skipped(case: Case, functions: set[str], deviations: Deviations) -> str | None:
+    """Why the case is not run, or None; VectorError for a function that nobody knows."""
+    reasons = list[str]()
+    for function in sorted(functions - epochs.FUNCTIONS):
+        skip = deviations.skip(function=function)
+        if skip is None:
+            raise VectorError(f"unknown conflict function {function}")
+        reasons.append(f"{function or 'no function'}: {skip.reason}")
+    for step in case.get("steps", []):
+        if skip := deviations.skip(op=step.get("op")):
+            reasons.append(f"{skip.op}: {skip.reason}")
+    return f"skipped, {reasons[0]}" if reasons else None
 
 
 def _deviation(

@@ -135,6 +135,23 @@ def random_cases(draw: st.DrawFn) -> Case:
     return origin.case(setup, [*written, *draw(st.sampled_from(ENDINGS))])
 
 
+def mirrored(case: Case) -> Case:
+    """The same with A and B exchanged: B detects."""
+    other, expect = {"A": "B", "B": "A", "A->B": "B->A", "B->A": "A->B"}, case["expect"]
+    return {
+        **case,
+        "detecting_cluster": other[case["detecting_cluster"]],
+        "steps": [
+            {name: other[step[name]]} | {k: v for k, v in step.items() if k != name}
+            for step in case["steps"]
+            for name in ("sync", "cluster")
+            if name in step
+        ],
+        "expect": expect
+        | {f"final_rows_{to}": expect[f"final_rows_{of}"] for of, to in ("AB", "BA")},
+    }
+
+
 ENDINGS: list[list[Case]] = [[], [{"sync": "B->A"}, {"sync": "A->B"}]]
 
 
@@ -144,3 +161,4 @@ def test_the_rules_account_for_every_difference_to_the_origin(case: Case) -> Non
     outcome = run_case(case, DEVIATIONS)
 
     assert not outcome.failed, outcome.line
+    assert run_case(mirrored(case), DEVIATIONS).text == outcome.text
