@@ -20,12 +20,12 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 VENV = CHECKOUT / ".venv"
+PYTHON = VENV / "bin" / "python"
 LOCK = CHECKOUT / "requirements.lock"
 PROJECT = CHECKOUT / "pyproject.toml"
 MARK = VENV / "slackwater-setup.json"
@@ -98,29 +98,15 @@ def wait_for(lock: int) -> None:
 
 def install(cache: Path) -> None:
     """Brings `.venv` and the caches to what the lock file and pyproject.toml say."""
-    wanted = wanted_mark()
-    if read_mark() != wanted:
-        fill_venv(cache / "wheels" / platform_tag(), wanted)
-    run([VENV / "bin" / "python", "-m", "connectors.jars"], "the jars could not be fetched")
-
-
-def wanted_mark() -> dict[str, str]:
-    """What a finished `.venv` was made from: place, Python, packages."""
-    import tomllib  # noqa: PLC0415 - new in Python 3.11
-
-    project = tomllib.loads(PROJECT.read_text())
-    package = json.dumps(
-        [project["project"], project["build-system"], project["tool"]["setuptools"]]
-    )
-    return {
-        "place": str(CHECKOUT),
-        "python": f"{os.path.realpath(sys.executable)} {sys.version}",
-        "packages": digest(LOCK.read_text() + json.dumps(package)),
-    }
+    mark = read_mark()
+    usable = mark.get("place") == str(CHECKOUT) and mark.get("python") == venv_python()
+    if not usable or mark.get("packages") != packages():
+        fill_venv(cache / "wheels", usable=usable)
+    run([PYTHON, "-m", "connectors.jars"], "the jars could not be fetched")
 
 
 def read_mark() -> dict[str, str]:
-    """The mark of the last setup that ended well; empty if there is none."""
+    """What the last setup that ended well made `.venv` from; empty if there was none."""
     try:
         mark = json.loads(MARK.read_text())
     except (OSError, ValueError):
@@ -128,14 +114,27 @@ def read_mark() -> dict[str, str]:
     return mark if isinstance(mark, dict) else {}
 
 
-def fill_venv(house: Path, wanted: dict[str, str]) -> None:
+def venv_python() -> str:
+    """The Python behind `.venv`; an upgrade of the system may have changed it or taken it away."""
+    return os.path.realpath(PYTHON) if PYTHON.exists() else "none"
+
+
+def packages() -> str:
+    """A hash of all that decides what is installed."""
+    import tomllib  # noqa: PLC0415 - new in Python 3.11
+
+    project = tomllib.loads(PROJECT.read_text())
+    own = [project["project"], project["build-system"], project["tool"]["setuptools"]]
+    return digest(LOCK.read_text() + json.dumps(own))
+
+
+def fill_venv(wheels: Path, *, usable: bool) -> None:
     """Makes `.venv` where it is not usable as it is, and installs into it; marked at the end."""
-    found = read_mark()
     MARK.unlink(missing_ok=True)
-    usable = all(found.get(name) == wanted[name] for name in ("place", "python"))
     if not usable:
         say(f"making {VENV}")
         run([sys.executable, "-m", "venv", "--clear", VENV], "the virtual environment failed")
+    house = wheels / platform_tag()
     fill_house(house)
     offline: list[str | Path] = ["--no-index", "--find-links", house]
     say("installing the packages")
@@ -144,7 +143,8 @@ def fill_venv(house: Path, wanted: dict[str, str]) -> None:
         ["install", "-q", "--no-deps", *offline, "--no-build-isolation", "-e", CHECKOUT],
         "the package itself could not be installed",
     )
-    MARK.write_text(json.dumps(wanted))
+    mark = {"place": str(CHECKOUT), "python": venv_python(), "packages": packages()}
+    MARK.write_text(json.dumps(mark))
 
 
 def fill_house(house: Path) -> None:
@@ -166,7 +166,10 @@ def fill_house(house: Path) -> None:
 
 def platform_tag() -> str:
     """Wheels of another Python or platform are not ours, so each has its own house."""
-    return f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
+    ask = "import sys, sysconfig as s; print(f'{sys.implementation.cache_tag}-{s.get_platform()}')"
+    return subprocess.run(
+        [PYTHON, "-c", ask], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def digest(text: str) -> str:
@@ -177,7 +180,7 @@ def digest(text: str) -> str:
 def pip(arguments: list[str | Path], complaint: str) -> None:
     """Runs the virtual environment's own pip."""
     quiet = ["--disable-pip-version-check", "--no-input"]
-    run([VENV / "bin" / "python", "-m", "pip", *quiet, *arguments], complaint)
+    run([PYTHON, "-m", "pip", *quiet, *arguments], complaint)
 
 
 def run(command: list[str | Path], complaint: str) -> None:
