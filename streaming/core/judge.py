@@ -125,11 +125,12 @@ def blocking_epoch(arrived: Arrived, row: RowState, floor: int = 0) -> int:
 
 
 def realigned(row: RowState, new: Realign) -> RowState:
-    """The row with a realign added; entries that the new one dominates go."""
-    kept = tuple(
-        r for r in row.realign if r.rid != new.rid or r.epoch > new.epoch or r.offset < new.offset
-    )
-    return replace(row, realign=(*kept, new))
+    """The row with a realign added; of one replica's, what another one dominates is left out."""
+    same = [r for r in row.realign if r.rid == new.rid]
+    if any(r.epoch >= new.epoch and r.offset <= new.offset for r in same):
+        return row
+    dominated = [r for r in same if r.epoch <= new.epoch and r.offset >= new.offset]
+    return replace(row, realign=(*(r for r in row.realign if r not in dominated), new))
 
 
 def conflict_kind(op: Op, *, exists: bool) -> ConflictKind:

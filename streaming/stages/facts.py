@@ -15,7 +15,33 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Texts = NDArray[np.bytes_]
 
-NO_OPNO = 0
+FACTS = pa.schema(
+    [
+        ("rid", pa.int32()),
+        ("offset", pa.int64()),
+        ("time", pa.timestamp("us", tz="UTC")),
+        ("reason", pa.string()),
+        ("detail", pa.string()),
+        ("kind", pa.string()),
+        ("session", pa.string()),
+        ("csn", pa.string()),
+        ("prim_csn", pa.string()),
+        ("epoch", pa.int64()),
+        ("table", pa.string()),
+        ("key", pa.string()),
+        ("op", pa.string()),
+        ("before", pa.string()),
+        ("after", pa.string()),
+        ("opno", pa.int64()),
+        ("content", pa.string()),
+        ("partial", pa.bool_()),
+        ("value", pa.binary()),
+    ]
+)
+"""A validated record on the driver; `stages/validate.py` tells what each column holds."""
+
+NO_FACTS = FACTS.empty_table()
+
 CSN_TYPE = "S20"
 
 
@@ -23,8 +49,8 @@ CSN_TYPE = "S20"
 class Facts:
     """One row per record, ordered by (rid, offset); see `stages/validate.py` for the columns.
 
-    `plain[i]`: a valid change without prim_csn that no rule but its CSN, session and opno can
-    keep from becoming eligible at once. `csn` is empty bytes where the record has none.
+    `plain[i]`: a valid change without prim_csn, its CSN once in the batch, that no rule but CSN,
+    session and opno can keep from becoming eligible at once. `csn` is empty bytes where the record has none.
     """
 
     table: pa.Table
@@ -41,21 +67,34 @@ class Facts:
 
 def facts_of(table: pa.Table) -> Facts:
     """Order the validated records and lay out what bulk decisions look at."""
-    table = table.combine_chunks().sort_by([("rid", "ascending"), ("offset", "ascending")])
+    table = (
+        table.cast(FACTS).combine_chunks().sort_by([("rid", "ascending"), ("offset", "ascending")])
+    )
     change = pc.and_(pc.equal(table["kind"], Kind.CHANGE.value), pc.is_null(table["reason"]))
     plain = pc.and_(
         pc.and_(change, pc.is_null(table["prim_csn"])),
         pc.not_equal(table["op"], Op.TRUNCATE.value),
     )
+    rid, csn = ints(table["rid"]), texts(pc.if_else(change, table["csn"], ""))
     return Facts(
         table,
-        ints(table["rid"]),
+        rid,
         ints(table["offset"]),
         ints(table["epoch"]),
         ints(table["opno"]),
-        texts(pc.if_else(change, table["csn"], "")),
-        bools(plain),
+        csn,
+        bools(plain) & ~_repeated(rid, csn),
     )
+
+
+def _repeated(rid: Ints, csn: Texts) -> Bools:
+    """Mark the changes whose CSN stands more than once in this batch: core compares contents."""
+    named = csn != b""
+    rises = (csn[1:] > csn[:-1]) | (rid[1:] != rid[:-1])
+    if bool(named.all() and rises.all()):
+        return np.zeros(len(csn), dtype=np.bool_)
+    _, where, counts = np.unique(csn, return_inverse=True, return_counts=True)
+    return np.asarray(named & (counts[where] > 1), dtype=np.bool_)
 
 
 def ints(column: pa.ChunkedArray) -> Ints:

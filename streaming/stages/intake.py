@@ -85,7 +85,6 @@ def _runs(facts: Facts) -> Iterator[_Run]:
         & _same_session(facts)
         & _next_opno(facts)
     )
-    goes_on &= ~_repeated(facts)
     starts = np.flatnonzero(~goes_on)
     for start, end in zip(starts, [*starts[1:], len(facts)], strict=True):
         yield _Run(int(start), int(end))
@@ -100,18 +99,6 @@ def _same_session(facts: Facts) -> Bools:
 def _next_opno(facts: Facts) -> Bools:
     both_absent = (facts.opno[1:] == 0) & (facts.opno[:-1] == 0)
     return np.asarray(both_absent | (facts.opno[1:] == facts.opno[:-1] + 1), dtype=np.bool_)
-
-
-def _repeated(facts: Facts) -> Bools:
-    """Mark the changes whose CSN stands more than once in this batch: core compares contents."""
-    named = facts.csn != b""
-    rises = facts.csn[1:] > facts.csn[:-1]
-    other = facts.rid[1:] != facts.rid[:-1]
-    if named.all() and bool(np.all(rises | other)):
-        return np.zeros(len(facts), dtype=np.bool_)
-    values, where, counts = np.unique(facts.csn, return_inverse=True, return_counts=True)
-    del values
-    return np.asarray(named & (counts[where] > 1), dtype=np.bool_)
 
 
 def _goes_in_bulk(intake: Intake, facts: Facts, run: _Run, session: pa.Array) -> bool:

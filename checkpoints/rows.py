@@ -1,0 +1,73 @@
+"""Table `rows`, the full state: brought up to a hub epoch from the changelog by one MERGE."""
+
+from pyspark.sql import SparkSession
+
+from checkpoints.store import Store
+from checkpoints.tables import TableName
+
+_MERGE = """
+MERGE INTO delta.`{rows}` AS t
+USING (
+  SELECT `table`, `key`,
+    max_by(
+      CASE WHEN verdict = 'accepted'
+        THEN struct(rid AS author, hub_epoch AS epoch, csn, image) END,
+      CASE WHEN verdict = 'accepted' THEN struct(hub_epoch, place) END
+    ) AS written,
+    max_by(
+      CASE WHEN kind = 'refresh'
+        THEN struct(row_author AS author, row_epoch AS epoch, csn, image) END,
+      CASE WHEN kind = 'refresh' THEN struct(hub_epoch, place) END
+    ) AS sent,
+    collect_set(
+      CASE WHEN kind = 'refresh'
+        THEN struct(`to` AS rid, hub_epoch AS epoch, `offset` AS `offset`) END
+    ) AS realign
+  FROM delta.`{changelog}`
+  WHERE hub_epoch > {after} AND hub_epoch <= {to}
+  GROUP BY `table`, `key`
+) AS s
+ON t.`table` = s.`table` AND t.`key` = s.`key`
+WHEN MATCHED THEN UPDATE SET
+  author = CASE WHEN s.written.epoch > t.epoch THEN s.written.author ELSE t.author END,
+  csn = CASE WHEN s.written.epoch > t.epoch THEN s.written.csn ELSE t.csn END,
+  image = CASE WHEN s.written.epoch > t.epoch THEN s.written.image ELSE t.image END,
+  epoch = CASE WHEN s.written.epoch > t.epoch THEN s.written.epoch ELSE t.epoch END,
+  realign = {undominated}
+WHEN NOT MATCHED THEN INSERT (`table`, `key`, author, epoch, csn, image, realign) VALUES (
+  s.`table`, s.`key`,
+  coalesce(s.written, s.sent).author, coalesce(s.written, s.sent).epoch,
+  coalesce(s.written, s.sent).csn, coalesce(s.written, s.sent).image,
+  s.realign
+)
+"""
+
+# A realign that blocks no more than another of the same replica is left out: core's `realigned`.
+_UNDOMINATED = """
+filter(
+  array_union(coalesce(t.realign, array()), s.realign),
+  x -> NOT exists(
+    array_union(coalesce(t.realign, array()), s.realign),
+    y -> y.rid = x.rid AND y.epoch >= x.epoch AND y.`offset` <= x.`offset`
+      AND NOT (y.epoch = x.epoch AND y.`offset` = x.`offset`)
+  )
+)
+"""
+
+
+def materialize(spark: SparkSession, store: Store, after: int, to: int) -> None:
+    """Merge the changelog of the hub epochs (after, to] into `rows`.
+
+    Merging the same range again changes nothing, so a crash before the new epoch is noted in
+    `epochs` costs only the work.
+    """
+    spark.sql(
+        _MERGE.format(
+            rows=store.uri(TableName.ROWS),
+            changelog=store.uri(TableName.CHANGELOG),
+            after=after,
+            to=to,
+            undominated=_UNDOMINATED,
+        )
+    )
+    store.refreshed(TableName.ROWS)

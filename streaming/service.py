@@ -1,0 +1,337 @@
+"""The hub as a process: one state, one Spark query, and an orderly end."""
+
+import logging
+import os
+import shutil
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from checkpoints import faults
+from checkpoints.commit import Ledger, found, open_ledger
+from checkpoints.config import commands, remember, settings_document
+from checkpoints.epochs import Checkpoint, Command, Plan, plan_of
+from checkpoints.rows import materialize
+from checkpoints.store import Store
+from connectors.kafka import Topics, UpdatesSink, source_options
+from connectors.originals import read_records
+from streaming.config import Config
+from streaming.core.csn import CsnParts, format_csn
+from streaming.core.errors import HubError, SourceError
+from streaming.core.rules import Rules, Subscription
+from streaming.core.ruv import Ruv
+from streaming.core.state import AgreementState, HubState, ReplicaState
+from streaming.java import check_java
+from streaming.offsets import end_offsets
+from streaming.pipeline import Hub, Outlets, Settings, publish, resume
+from streaming.stages.facts import NO_FACTS
+from streaming.stages.parse import parse
+from streaming.stages.publish import Chunks
+from streaming.stages.read import batch, stream
+from streaming.stages.validate import validate
+
+LOG = logging.getLogger("slackwater")
+
+FAULT_VARIABLE = "SLACKWATER_FAULT"
+IDLE_S = 0.2
+CHECKPOINTS = "spark"
+STALE_CHECKPOINT_S = 86_400
+
+
+def rules_of(config: Config) -> Rules:
+    """What the pure core needs of the configuration."""
+    rids = {replica.name: replica.rid for replica in config.replicas}
+    return Rules(
+        config.table_map(),
+        {
+            a.name: Subscription(a.name, rids[a.consumer], config.tables_of(a))
+            for a in config.agreements
+        },
+        config.limits.reflections,
+        config.limits.page_items,
+        config.hub.covers_interval_ms,
+    )
+
+
+def settings_of(config: Config) -> Settings:
+    """What a batch needs of the configuration."""
+    return Settings(
+        rules_of(config),
+        {config.changes_topic(replica.name): replica.rid for replica in config.replicas},
+        Chunks(config.limits.chunk_items, config.limits.chunk_bytes),
+        config.limits.window_rows,
+        config.limits.materialize_every_epochs,
+    )
+
+
+def run(config: Config, available_now: bool = False) -> int:  # noqa: FBT001, FBT002
+    """Run the hub until it is told to end; 0 when it ended in order.
+
+    HubError: it could not start or go on, with the reason. `available_now`: process what is
+    there, publish all of it, then end.
+    """
+    logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    LOG.setLevel(logging.INFO)
+    check_java()
+    from streaming.spark import session  # noqa: PLC0415 - only now is Java known to be there
+
+    end = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: end.set())
+    at = faults.from_text(os.environ.get(FAULT_VARIABLE))
+    spark = session(f"slackwater {config.hub.name}", config.spark)
+    try:
+        Service(config, spark, at).run(end, available_now=available_now)
+    finally:
+        spark.stop()
+    return 0
+
+
+class Service:
+    """A hub with its surroundings: the state root, the topics, the session and the clock."""
+
+    def __init__(self, config: Config, spark: SparkSession, at: faults.At = faults.nowhere) -> None:
+        self.config = config
+        self.spark = spark
+        self.settings = settings_of(config)
+        self.source = source_options(config.kafka.bootstrap_servers, config.kafka.options)
+        self.store = Store(config.hub.state)
+        self.name = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
+        self.at = at
+        self.turn = threading.Lock()
+        self.looked_at_s = 0.0
+        self.hub = self._open()
+
+    def run(self, end: threading.Event, *, available_now: bool = False) -> None:
+        """Read until told to end; the end falls between two batches, with all published."""
+        query = self._start(available_now=available_now)
+        try:
+            while not end.is_set() and not query.awaitTermination(IDLE_S):
+                self._idle()
+        except StreamingQueryException as error:
+            raise self.failure or _reason(error) from error
+        finally:
+            with self.turn:
+                end.set()
+                self.ended = True
+            query.stop()
+            shutil.rmtree(self._checkpoint(), ignore_errors=True)
+        if available_now:
+            self._drain()
+        LOG.info("ended behind batch %d", self.hub.state.batch)
+
+    ended = False
+    failure: HubError | None = None
+
+    # -- start ------------------------------------------------------------------------------
+
+    def _open(self) -> Hub:
+        """Found or open the state, finish what a hub that died left, take over the configuration."""
+        config, kafka = self.config, self.config.kafka
+        topics = list(self.settings.topics)
+        updates = [config.updates_topic(a.name) for a in config.agreements]
+        with Topics(kafka.bootstrap_servers, kafka.options) as admin:
+            admin.ensure([*topics, *updates], config.limits.record_bytes)
+            ids = admin.ids([*topics, *updates])
+            first = admin.first_offsets(topics)
+        self.sink = UpdatesSink(kafka.bootstrap_servers, kafka.options)
+        if not self.store.exists():
+            found(self.store, self._genesis(), self.name)
+        ledger = open_ledger(self.store, self.name, self.at)
+        hub = self._finished(ledger)
+        self._check_topics(ledger.last, ids)
+        version = remember(self.store, config.document(), _now_ms())
+        self._adopt(hub, first, ids, version)
+        return hub
+
+    def _genesis(self) -> Checkpoint:
+        """The state before the first batch; its replicageneration names the initial load."""
+        now_ms = _now_ms()
+        generation = format_csn(CsnParts(now_ms // 1000, 0, self.config.hub.rid, 0))
+        state = HubState(1, generation, ruv=Ruv(generation), purge_ruv=Ruv(generation))
+        return Checkpoint(state, {}, {}, 0, at_ms=now_ms)
+
+    def _finished(self, ledger: Ledger) -> Hub:
+        """Finish the batch of a hub that died: from its plan, or only its publishing."""
+        unfinished, version = ledger.unfinished, ledger.last.config_version
+        document = settings_document(self.store, version) if version else None
+        settings = settings_of(Config.from_document(document)) if document else self.settings
+        hub = resume(ledger, settings, self._outlets())
+        if unfinished is None:
+            publish(hub, hub.state)
+        else:
+            plan = plan_of(unfinished, {c.number: c for c in commands(self.store, 0)})
+            LOG.info("finishing batch %d of a hub that died", plan.batch)
+            hub.process(plan, lambda p: self._planned(p, settings))
+        return hub
+
+    def _planned(self, plan: Plan, settings: Settings) -> pa.Table:
+        """The records of a plan, read again by its offsets."""
+        topics = {t: r for t, r in settings.topics.items() if t in plan.offsets_to}
+        from_ = {t: plan.offsets_from[t] for t in topics}
+        records = batch(self.spark, self.source, topics, from_, plan.offsets_to)
+        return self._validated(records, settings, plan)
+
+    def _check_topics(self, last: Checkpoint, ids: Mapping[str, str]) -> None:
+        for topic, known in last.topic_ids.items():
+            if topic in ids and ids[topic] != known:
+                raise SourceError(
+                    f"topic {topic} was made anew (id {ids[topic]}, was {known}): its offsets mean"
+                    " other records now; the hub must not read on from its old place"
+                )
+
+    def _adopt(
+        self, hub: Hub, first: Mapping[str, int], ids: Mapping[str, str], version: int
+    ) -> None:
+        """Let the state know the replicas, agreements and topics of this configuration."""
+        last = hub.ledger.last
+        state = adopted(last.state, self.settings.rules, list(self.settings.topics.values()))
+        offsets = {**first, **last.offsets}
+        hub.settings = self.settings
+        hub.state = state
+        hub.ledger.last = replace(
+            last, state=state, offsets=offsets, topic_ids=dict(ids), config_version=version
+        )
+
+    def _outlets(self) -> Outlets:
+        kafka, topic = self.config.kafka, self.config.updates_topic
+        names = {rid: name for name, rid in self.settings.topics.items()}
+        return Outlets(
+            send=lambda agreement, key, value: self.sink.send(
+                topic(agreement), key.encode(), value
+            ),
+            flush=self.sink.flush,
+            originals=lambda places: read_records(
+                kafka.bootstrap_servers, kafka.options, names, places
+            ),
+            materialize=lambda after, to: materialize(self.spark, self.store, after, to),
+        )
+
+    # -- batches ----------------------------------------------------------------------------
+
+    def _start(self, *, available_now: bool) -> StreamingQuery:
+        """Start the query at the committed offsets; Spark's own checkpoint is only its scratch."""
+        _remove_stale(self._checkpoint().parent)
+        limits = self.config.limits
+        records = stream(
+            self.spark,
+            self.source,
+            self.settings.topics,
+            self.hub.ledger.last.offsets,
+            offsets_per_batch=limits.offsets_per_batch,
+            min_partitions=limits.min_partitions,
+        )
+        writer = (
+            records.writeStream.queryName("slackwater")
+            .option("checkpointLocation", self._checkpoint().absolute().as_uri())
+            .foreachBatch(self._micro_batch)
+        )
+        if available_now:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{self.config.hub.trigger_ms} milliseconds").start()
+
+    def _micro_batch(self, records: DataFrame, batch_id: int) -> None:
+        with self.turn:
+            if self.ended:
+                return
+            to = end_offsets(self.spark, self._checkpoint().absolute().as_uri(), batch_id)
+            plan = self.hub.next_plan(to, _now_ms(), self._commands())
+            if self.hub.is_due(plan):
+                self._run_batch(plan, records)
+
+    def _idle(self) -> None:
+        """Do what is due although no input came: pages, a lagging covers, an operator's command."""
+        with self.turn:
+            plan = self.hub.next_plan({}, _now_ms(), self._commands())
+            if not self.ended and self.hub.is_due(plan):
+                self.hub.process(plan, lambda _: NO_FACTS)
+
+    def _run_batch(self, plan: Plan, records: DataFrame) -> None:
+        try:
+            self.hub.process(plan, lambda p: self._validated(records, self.settings, p))
+        except HubError as error:
+            self.failure = error
+            raise
+
+    def _drain(self) -> None:
+        """Publish what is left for agreements that are catching up."""
+        while True:
+            plan = self.hub.next_plan({}, _now_ms(), self._commands())
+            if not self.hub.is_due(plan):
+                return
+            self.hub.process(plan, lambda _: NO_FACTS)
+
+    def _validated(self, records: DataFrame, settings: Settings, plan: Plan) -> pa.Table:
+        """The facts of the records, on the driver."""
+        limits = self.config.limits
+        valid = validate(
+            parse(records, settings.topics),
+            settings.rules.tables,
+            record_bytes=limits.record_bytes,
+            skew_s=limits.skew_s,
+        )
+        facts = valid.toArrow()
+        _check_range(facts, plan, settings.topics)
+        return facts
+
+    def _commands(self) -> Sequence[Command]:
+        """The operator's commands since the last one taken; looked for once a second."""
+        now_s = time.monotonic()
+        if now_s - self.looked_at_s < 1:
+            return ()
+        self.looked_at_s = now_s
+        return commands(self.store, self.hub.ledger.last.command_number)
+
+    def _checkpoint(self) -> Path:
+        return self.config.hub.state / CHECKPOINTS / self.name
+
+
+def adopted(state: HubState, rules: Rules, rids: Sequence[int]) -> HubState:
+    """The state with a place for every configured replica and agreement."""
+    replicas = {rid: state.replicas.get(rid, ReplicaState(rid)) for rid in rids}
+    agreements = {
+        name: state.agreements.get(name, AgreementState(name, one.consumer))
+        for name, one in rules.subscriptions.items()
+    }
+    return replace(state, replicas={**state.replicas, **replicas}, agreements=agreements)
+
+
+def _check_range(facts: pa.Table, plan: Plan, topics: Mapping[str, int]) -> None:
+    """SourceError when Spark delivered what the plan does not name."""
+    found = facts.group_by("rid").aggregate([("offset", "min"), ("offset", "max")]).to_pylist()
+    names = {rid: topic for topic, rid in topics.items()}
+    for row in found:
+        topic, first, last = names[row["rid"]], row["offset_min"], row["offset_max"]
+        stopped = plan.offsets_from[topic] == plan.offsets_to[topic]
+        if not stopped and not plan.offsets_from[topic] <= first <= last < plan.offsets_to[topic]:
+            raise SourceError(
+                f"{topic}: Spark delivered offsets {first} to {last}, batch {plan.batch} is"
+                f" [{plan.offsets_from[topic]}, {plan.offsets_to[topic]}): run the hub again"
+            )
+
+
+def _reason(error: StreamingQueryException) -> HubError:
+    """What ended the query, without the JVM's part of the story."""
+    return HubError(str(error).split("JVM stacktrace")[0].strip())
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove what hubs that were killed left of Spark's scratch."""
+    if not folder.exists():
+        return
+    for one in folder.iterdir():
+        if time.time() - one.stat().st_mtime > STALE_CHECKPOINT_S:
+            shutil.rmtree(one, ignore_errors=True)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

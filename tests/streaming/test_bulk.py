@@ -1,0 +1,274 @@
+"""The stages' bulk decisions are core's rule, one change at a time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from checkpoints.commit import found, open_ledger
+from checkpoints.epochs import Checkpoint
+from checkpoints.store import Store
+from checkpoints.tables import TableName
+from streaming.core.change import Change, Op, RowKey
+from streaming.core.csn import CsnParts, format_csn
+from streaming.core.hub import decide
+from streaming.core.judge import Judged, RowState
+from streaming.core.record import Abort, Applied, Commit, Hello, Record, Said
+from streaming.core.ruv import Ruv
+from streaming.core.rules import Rules, Subscription
+from streaming.core.sending import Mark, Refresh, View
+from streaming.core.state import HubState
+from streaming.core.table import ColumnType, Table
+from streaming.pipeline import Hub, Outlets, Settings, resume
+from streaming.service import adopted
+from streaming.stages.publish import Chunks
+from tests.streaming.facts import facts_from
+
+TABLES = {
+    "t": Table("t", ("id",), {"id": ColumnType.INT64, "v": ColumnType.TEXT, "w": ColumnType.TEXT})
+}
+RULES = Rules(TABLES, {f"a{r}": Subscription(f"a{r}", r, frozenset(TABLES)) for r in (1, 2, 3)})
+GENERATION = "00000001000000000000"
+
+
+@dataclass
+class Author:
+    """Writes one replica's topic: mostly well behaved, sometimes not."""
+
+    rid: int
+    offset: int = 0
+    time: int = 1
+    epoch: int = 1
+    session: str = ""
+    opno: int = 0
+    said: list[Said] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+
+    def say(self, record: Record) -> None:
+        """Append a record of the session in force."""
+        self.said.append(Said(self.rid, self.offset, 1_000 + self.offset, self.session, record))
+        self.offset += 1
+
+    def hello(self, covers: int) -> None:
+        """Start a session."""
+        self.session = f"{self.rid}-{self.offset}"
+        self.say(Hello(self.epoch, covers, 1, Ruv(), None, lost=False))
+
+    def change(self, key: int, op: Op, *, back: int, prim: str | None, part: bool) -> str:
+        """Write a row; `back` makes the CSN an older one."""
+        self.time += 1
+        csn = format_csn(CsnParts(max(1, self.time - back), 0, self.rid, 0))
+        image = (
+            None
+            if op is Op.DELETE
+            else f'{{"id":"{key}","v":"{csn}"' + ("}" if part else ',"w":"x"}')
+        )
+        self.opno += 1
+        record = Change(
+            csn, self.rid, self.epoch, "t", f'{{"id":"{key}"}}', op, image, None, prim or None
+        )
+        self.say(record)
+        return csn
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from([1, 2, 3]),
+        st.sampled_from(
+            ["change"] * 8
+            + [
+                "transaction",
+                "commit",
+                "abort",
+                "applied",
+                "hello",
+                "late",
+                "again",
+                "batch",
+                "batch",
+            ]
+        ),
+        st.integers(0, 3),
+        st.sampled_from([Op.INSERT, Op.UPDATE, Op.DELETE]),
+        st.booleans(),
+    ),
+    max_size=60,
+)
+
+
+def batches(steps: list[tuple[int, str, int, Op, bool]]) -> Iterator[list[Said]]:
+    """The steps as micro-batches of records, replica by replica."""
+    authors = {rid: Author(rid) for rid in (1, 2, 3)}
+    for author in authors.values():
+        author.hello(0)
+    for rid, what, key, op, part in steps:
+        author = authors[rid]
+        match what:
+            case "change":
+                author.change(key, op, back=0, prim=None, part=part)
+            case "late":
+                author.change(key, op, back=2, prim=None, part=part)
+            case "transaction":
+                prim = author.open[-1] if author.open and part else ""
+                csn = author.change(key, op, back=0, prim=prim or "0" * 20, part=False)
+                if not prim:
+                    prim = csn
+                    said = author.said.pop()
+                    assert isinstance(said.record, Change)
+                    author.said.append(replace(said, record=replace(said.record, prim_csn=csn)))
+                    author.open.append(prim)
+            case "commit" if author.open:
+                author.say(Commit(author.open.pop(0)))
+            case "abort" if author.open:
+                author.say(Abort(author.open.pop(0)))
+            case "applied":
+                author.say(Applied(author.epoch, key, 1, Ruv()))
+                author.epoch += 1
+            case "hello":
+                author.hello(0)
+                author.open.clear()
+            case "again" if author.said:
+                author.say(author.said[-1].record)  # type: ignore[arg-type]
+            case "batch":
+                yield _cut(authors)
+            case _:
+                pass
+    yield _cut(authors)
+
+
+def _cut(authors: dict[int, Author]) -> list[Said]:
+    said = [one for author in authors.values() for one in author.said]
+    for author in authors.values():
+        author.said.clear()
+    return said
+
+
+@dataclass
+class Model:
+    """Core's hub with everything it needs around it, in memory."""
+
+    state: HubState
+    rows: dict[RowKey, RowState] = field(default_factory=dict)
+    known: dict[str, set[str]] = field(default_factory=dict)
+    marks: list[Mark] = field(default_factory=list)
+
+    def batch(self, said: list[Said], clock_ms: int) -> list[Judged | Refresh]:
+        """One batch by the exact rule."""
+        history = {csn: frozenset(contents) for csn, contents in self.known.items()}
+        view = View(
+            0, 0, Ruv(), clock_ms, False, lambda a: [m for m in self.marks if m.hub_epoch > a]
+        )  # noqa: FBT003
+        decision = decide(self.state, said, self.rows, RULES, view, history)
+        self.rows |= decision.rows
+        for entry in decision.entries:
+            if isinstance(entry, Judged):
+                self.known.setdefault(entry.arrived.change.csn, set()).add(entry.arrived.content)
+        for one in decision.intake.quarantined:
+            if one.change is not None and one.content is not None:
+                self.known.setdefault(one.change.csn, set()).add(one.content)
+        if decision.hub_epoch > self.state.hub_epoch:
+            self.marks.append(Mark(decision.hub_epoch, len(decision.entries), decision.state.ruv))
+        self.state = decision.state
+        self.quarantined = [(q.rid, q.offset, q.reason) for q in decision.intake.quarantined]
+        return list(decision.entries)
+
+
+def real_hub(root: Path) -> Hub:
+    """The pipeline's hub on real Delta tables, publishing into nothing."""
+    store = Store(root)
+    state = adopted(
+        HubState(1, GENERATION, ruv=Ruv(GENERATION), purge_ruv=Ruv(GENERATION)), RULES, [1, 2, 3]
+    )
+    found(store, Checkpoint(state, {"1": 0, "2": 0, "3": 0}, {}, 0), "test")
+    outlets = Outlets(
+        send=lambda _a, _i, _v: None,
+        flush=lambda: None,
+        originals=lambda places: dict.fromkeys(places, b""),
+        materialize=lambda _after, _to: None,
+    )
+    chosen = Settings(RULES, {"1": 1, "2": 2, "3": 3}, Chunks(3, 1_000), 1_000, 1_000_000)
+    return resume(open_ledger(store, "test"), chosen, outlets)
+
+
+@settings(
+    max_examples=60,
+    phases=[Phase.explicit, Phase.generate],
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+@given(STEPS)
+def test_bulk_decides_as_core_does(steps: list[tuple[int, str, int, Op, bool]]) -> None:
+    """A verdict that depended on how it was computed would make replays lie."""
+    with TemporaryDirectory() as folder:
+        hub = real_hub(Path(folder))
+        model = Model(hub.state)
+
+        for number, said in enumerate(batches(steps), start=1):
+            expected = model.batch(said, number * 10_000)
+            hub.process(
+                hub.next_plan({"1": number}, number * 10_000, ()),
+                lambda _, s=said: facts_from(s, TABLES),
+            )
+
+            assert comparable(hub.state) == comparable(model.state)
+            assert logged(hub, number) == [summary(entry) for entry in expected]
+            assert kept(hub, number) == sorted(model.quarantined)
+        again = resume(open_ledger(hub.ledger.store, "again"), hub.settings, hub.outlets)
+        assert comparable(again.state) == comparable(hub.state)
+        assert {k: (*r[:4], set(r[4])) for k, r in again.window.rows.items()} == {
+            k: (*r[:4], set(r[4])) for k, r in hub.window.rows.items()
+        }
+
+
+def comparable(state: HubState) -> dict[str, object]:
+    """What must agree between two states; the order of memory does not count."""
+    opened = state.open
+    return {
+        "hub_epoch": state.hub_epoch,
+        "ruv": state.ruv.text(),
+        "replicas": {rid: replace(r, known_sessions=()) for rid, r in state.replicas.items()},
+        "agreements": state.agreements,
+        "changes": opened.changes,
+        "committed": opened.lists.committed,
+        "lists": opened.lists.by_rid,
+        "ended": opened.ended,
+        "ended_csns": opened.ended_csns,
+        "quarantined": {c: set(v) for c, v in opened.quarantined.items()},
+    }
+
+
+def summary(entry: Judged | Refresh) -> tuple[object, ...]:
+    """An entry as the changelog shows it."""
+    if isinstance(entry, Refresh):
+        return "refresh", entry.to, entry.key, entry.row.csn, entry.row.image, str(entry.cause)
+    change, after = entry.arrived.change, entry.after
+    image = after.image if entry.verdict == "accepted" else None
+    facts = (entry.before.author, entry.before.epoch, entry.before.csn, entry.realign_epoch)
+    return "change", change.csn, change.key, entry.verdict.value, image, entry.arrived.mre, *facts
+
+
+def logged(hub: Hub, batch: int) -> list[tuple[object, ...]]:
+    """The changelog of a batch in hub order."""
+    rows = hub.ledger.store.read(TableName.CHANGELOG).sort_by("place").to_pylist()
+    found_: list[tuple[object, ...]] = []
+    for row in (r for r in rows if r["batch"] == batch):
+        if row["kind"] == "refresh":
+            found_.append(
+                ("refresh", row["to"], row["key"], row["csn"], row["image"], row["cause"])
+            )
+        else:
+            facts = (row["row_author"], row["row_epoch"], row["row_csn"], row["realign_epoch"])
+            found_.append(
+                ("change", row["csn"], row["key"], row["verdict"], row["image"], row["mre"], *facts)
+            )
+    return found_
+
+
+def kept(hub: Hub, batch: int) -> list[tuple[int, int, str]]:
+    """What a batch put into quarantine."""
+    rows = hub.ledger.store.read(TableName.QUARANTINE).to_pylist()
+    return sorted((r["rid"], r["offset"], r["reason"]) for r in rows if r["batch"] == batch)
