@@ -1,0 +1,62 @@
+"""Imports go one way: core <- stages <- pipeline <- service <- cli."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parent.parent
+LEAF = ("streaming.core", "streaming.java")  # who finds Java needs nothing but an error class
+
+MAY_IMPORT = {
+    "streaming/core": ("streaming.core",),
+    "streaming/java.py": ("streaming.core.errors",),
+    "connectors": (*LEAF, "connectors"),
+    "checkpoints": (*LEAF, "checkpoints"),
+    "streaming/stages": (*LEAF, "connectors", "checkpoints", "streaming.stages"),
+    "streaming/pipeline.py": (*LEAF, "connectors", "checkpoints", "streaming.stages"),
+}
+IN_CORE = {"pyspark", "delta", "deltalake", "pyarrow", "kafka", "os", "time", "random", "secrets"}
+
+
+def imports(place: Path) -> Iterator[tuple[str, str]]:
+    """Each file below the place with each module that it imports."""
+    files = place.rglob("*.py") if place.is_dir() else [place]
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                yield str(file), node.module
+            elif isinstance(node, ast.Import):
+                for alias in node.names:
+                    yield str(file), alias.name
+
+
+def is_below(module: str, packages: tuple[str, ...]) -> bool:
+    """Whether the module is one of the packages or in one."""
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
+@pytest.mark.parametrize("place", MAY_IMPORT)
+def test_nothing_imports_from_above(place: str) -> None:
+    """What the rules know of the machinery around them, nobody can test or reuse without it."""
+    ours = ("streaming", "connectors", "checkpoints")
+
+    upward = [
+        (file, module)
+        for file, module in imports(CHECKOUT / place)
+        if is_below(module, ours) and not is_below(module, MAY_IMPORT[place])
+    ]
+
+    assert upward == []
+
+
+def test_core_knows_no_spark_no_clock_and_no_environment() -> None:
+    """Values in, values out: that is what makes the core a model to test everything against."""
+    impure = [
+        (file, module)
+        for file, module in imports(CHECKOUT / "streaming" / "core")
+        if module.split(".")[0] in IN_CORE
+    ]
+
+    assert impure == []
