@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from checkpoints.epochs import COMMIT, PLAN, Checkpoint, checkpoint_of
@@ -218,5 +217,5 @@ def _commit_batch_at_least(table: DeltaTable) -> int:
     files = pa.table(table.get_add_actions(flatten=True))
     if not {"min.kind", "min.batch"} <= set(files.column_names):
         return 0
-    of_commits = files.filter(pc.equal(files["min.kind"].cast(pa.string()), COMMIT))
-    return pc.max(of_commits["min.batch"]).as_py() or 0
+    smallest = zip(files["min.kind"].to_pylist(), files["min.batch"].to_pylist(), strict=True)
+    return max((batch for kind, batch in smallest if kind == COMMIT and batch), default=0)

@@ -7,14 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    SettingsError,
-)
 
 from streaming.config_errors import explain
 from streaming.config_sections import (
@@ -36,9 +30,9 @@ ENV_DELIMITER = "__"
 class Config(BaseModel):
     """The whole configuration of a hub."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    hub: HubConfig = HubConfig()
+    hub: HubConfig = Field(default_factory=HubConfig)
     """The hub itself."""
     kafka: KafkaConfig
     """The brokers and how to reach them."""
@@ -48,7 +42,7 @@ class Config(BaseModel):
     """The replicated tables."""
     agreements: tuple[AgreementConfig, ...] = ()
     """Who is sent what: at most one agreement for each consumer."""
-    limits: LimitsConfig = LimitsConfig()
+    limits: LimitsConfig = Field(default_factory=LimitsConfig)
     """Bounds on memory, records and batches."""
     spark: Options = {}
     """Settings for the Spark session, by their full names."""
@@ -136,48 +130,54 @@ def _twice(section: str, field: str, values: list[Any]) -> Iterator[str]:
             yield f"{section}[{index}].{field} = {value!r}: {section}[{first}] has it too"
 
 
-class _FileAndEnvironment(Config, BaseSettings):
-    """The configuration as it comes from the file, with the environment's values over it."""
-
-    model_config = SettingsConfigDict(
-        frozen=True,
-        extra="forbid",
-        env_prefix=ENV_PREFIX,
-        env_nested_delimiter=ENV_DELIMITER,
-    )
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003  # the interface's
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """First the environment, then the file; nothing else."""
-        return env_settings, init_settings
-
-
 def load(path: Path) -> Config:
     """Read the file and the environment; ConfigError names each field that cannot be used.
 
     `hub.state` becomes absolute: a relative one starts at the file's folder.
     """
     data = _read(path)
-    _refuse_unknown_variables()
     try:
-        settings = _FileAndEnvironment(**data)
-    except SettingsError as error:
-        text = f"the environment ({ENV_PREFIX}...): {error}: give JSON"
-        raise ConfigError(text) from None
+        config = _with_environment(data) if _our_variables() else Config(**data)
     except ValidationError as error:
         lines = explain(error, Config, ENV_PREFIX, os.environ)
         raise ConfigError("\n".join(f"{path}: {line}" for line in lines)) from None
-    state = path.resolve().parent / settings.hub.state.expanduser()
-    hub = settings.hub.model_copy(update={"state": state})
-    fields = {name: getattr(settings, name) for name in Config.model_fields}
-    return Config(**{**fields, "hub": hub})
+    state = path.resolve().parent / config.hub.state.expanduser()
+    hub = config.hub.model_copy(update={"state": state})
+    return config.model_copy(update={"hub": hub})
+
+
+def _our_variables() -> list[str]:
+    """The variables that override a field; one of an unknown section is refused.
+
+    A misspelt variable would be ignored in silence; its owner thinks that it holds.
+    """
+    names = [name.upper() for name in os.environ if name.upper().startswith(ENV_PREFIX)]
+    sections = {f"{ENV_PREFIX}{name}".upper() for name in Config.model_fields}
+    ours = [n for n in names if n in sections or ENV_DELIMITER in n.removeprefix(ENV_PREFIX)]
+    for name in ours:
+        if ENV_PREFIX + name.removeprefix(ENV_PREFIX).split(ENV_DELIMITER)[0] not in sections:
+            raise ConfigError(
+                f"environment variable {name}: the configuration has no such section:"
+                f" use {ENV_PREFIX}<section>{ENV_DELIMITER}<field> with a section of"
+                f" {', '.join(Config.model_fields)}"
+            )
+    return ours
+
+
+def _with_environment(data: dict[str, Any]) -> Config:
+    """The configuration with the environment's values over the file's.
+
+    The library for it takes long to import, so only who overrides something pays for it.
+    """
+    from pydantic_settings import SettingsError  # noqa: PLC0415
+
+    from streaming.config_environment import FileAndEnvironment  # noqa: PLC0415
+
+    try:
+        merged = FileAndEnvironment(**data)
+    except SettingsError as error:
+        raise ConfigError(f"the environment ({ENV_PREFIX}...): {error}: give JSON") from None
+    return Config(**{name: getattr(merged, name) for name in Config.model_fields})
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -197,16 +197,3 @@ def _read(path: Path) -> dict[str, Any]:
     if "spark" in data:
         data["spark"] = flat(data["spark"])
     return data
-
-
-def _refuse_unknown_variables() -> None:
-    """A misspelt variable would be ignored in silence; its owner thinks that it holds."""
-    sections = tuple(f"{ENV_PREFIX}{name}{ENV_DELIMITER}".upper() for name in Config.model_fields)
-    for name in os.environ:
-        ours = name.upper().startswith(ENV_PREFIX) and ENV_DELIMITER in name
-        if ours and not name.upper().startswith(sections):
-            raise ConfigError(
-                f"environment variable {name}: the configuration has no such section:"
-                f" use {ENV_PREFIX}<section>{ENV_DELIMITER}<field> with a section of"
-                f" {', '.join(Config.model_fields)}"
-            )

@@ -27,7 +27,7 @@ Positive = Annotated[int, Field(gt=0)]
 class _Section(BaseModel):
     """A part of the configuration; it cannot be changed once it is read."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     later: ClassVar[tuple[str, ...]] = ()
     """Fields that the design knows and this version cannot do yet."""
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from checkpoints.config import KEY, last_number
 from checkpoints.reader import Reader
 from checkpoints.store import Store, rows_of
 from checkpoints.tables import TableName
@@ -20,7 +21,7 @@ def ask_hub(reader: Reader, command: str, argument: str | None, at: datetime) ->
 def _append(store: Store, command: str, argument: str | None, at: datetime) -> int:
     """Take the next number; where another writer is faster, the one after it."""
     while True:
-        number = (store.refreshed(TableName.CONFIG).transaction_version("config") or 0) + 1
+        number = last_number(store) + 1
         row = {
             "number": number,
             "kind": "command",
@@ -28,5 +29,5 @@ def _append(store: Store, command: str, argument: str | None, at: datetime) -> i
             "command": command,
             "argument": argument,
         }
-        if store.append_once(TableName.CONFIG, rows_of(TableName.CONFIG, [row]), "config", number):
+        if store.append_once(TableName.CONFIG, rows_of(TableName.CONFIG, [row]), KEY, number):
             return number

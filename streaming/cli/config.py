@@ -1,9 +1,12 @@
 """`config`: is the configuration good, and what can be configured at all?"""
 
+import ast
+import inspect
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from enum import Enum
+from itertools import pairwise
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -65,15 +68,31 @@ def fields() -> Iterator[FieldDoc]:
     for name, info in Config.model_fields.items():
         inner = section(Config, name)
         if inner is None:
-            yield _field(name, info)
+            yield _field(name, info, meanings(Config)[name])
             continue
         listed = "[]" if get_origin(info.annotation) is tuple else ""
         for field, field_info in inner.model_fields.items():
-            yield _field(f"{name}{listed}.{field}", field_info)
+            yield _field(f"{name}{listed}.{field}", field_info, meanings(inner)[field])
 
 
-def _field(path: str, info: FieldInfo) -> FieldDoc:
-    return FieldDoc(path, _type_text(info.annotation), _default_text(info), info.description or "")
+def meanings(model: type[BaseModel]) -> dict[str, str]:
+    """The docstrings under the fields of a section, from its source."""
+    body = ast.parse(inspect.getsource(model)).body[0]
+    assert isinstance(body, ast.ClassDef)  # noqa: S101  # the source of a class is one
+    found = {}
+    for field, text in pairwise(body.body):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(
+                value=ast.Constant(value=str(doc))
+            ):
+                found[name] = " ".join(doc.split())
+            case _:
+                pass
+    return found
+
+
+def _field(path: str, info: FieldInfo, meaning: str) -> FieldDoc:
+    return FieldDoc(path, _type_text(info.annotation), _default_text(info), meaning)
 
 
 def _default_text(info: FieldInfo) -> str | None:

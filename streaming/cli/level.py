@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from checkpoints.reader import Reader
-from streaming.cli.command import ask_hub
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, names_of, now, opened
 from streaming.cli.output import as_age, write_json, write_line, write_table
 from streaming.config import Config
@@ -84,7 +83,7 @@ def level(
     configured, reader = opened(config)
     found = lags(configured, reader)
     if not all(lag.is_level for lag in found):
-        ask_hub(reader, "level", None, now())
+        _nudge(reader)
     while not all(lag.is_level for lag in found) and time.monotonic() < deadline:
         time.sleep(POLL_S)
         configured, reader = opened(config)
@@ -95,6 +94,12 @@ def level(
         _show(configured, reader, found)
     if not all(lag.is_level for lag in found):
         raise typer.Exit(1)
+
+
+def _nudge(reader: Reader) -> None:
+    from streaming.cli.command import ask_hub  # noqa: PLC0415  # most often all are level
+
+    ask_hub(reader, "level", None, now())
 
 
 def facts(config: Config, reader: Reader, found: Sequence[Lag]) -> dict[str, Any]:

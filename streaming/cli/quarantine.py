@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from checkpoints.reader import Reader
-from streaming.cli.command import ask_hub
 from streaming.cli.conflicts import rid_named
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, names_of, now, opened
 from streaming.cli.output import write_json, write_line, write_pairs, write_table
@@ -104,6 +103,8 @@ def drop(ids: Ids, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = Fal
 
 
 def _ask(reader: Reader, command: str, ids: list[str], *, as_json: bool) -> None:
+    from streaming.cli.command import ask_hub  # noqa: PLC0415  # reading does without
+
     numbers = {id_: ask_hub(reader, command, id_, now()) for id_ in dict.fromkeys(ids)}
     if as_json:
         write_json({"command": command, "numbers": numbers})

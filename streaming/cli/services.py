@@ -5,11 +5,9 @@ from typing import Annotated
 
 import typer
 
-from connectors.broker import Broker
 from streaming.cli.inputs import AsJson
 from streaming.cli.output import write_json, write_line
 from streaming.core.errors import HubError
-from streaming.java import check_java
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="An embedded Kafka broker.")
 
@@ -26,6 +24,9 @@ Port = Annotated[
 @app.command()
 def up(*, folder: Folder = DEFAULT_FOLDER, port: Port = None, as_json: AsJson = False) -> None:
     """Start the broker of a folder, or find it running, and show its address."""
+    from connectors.broker import Broker  # noqa: PLC0415  # only these two commands need it
+    from streaming.java import check_java  # noqa: PLC0415
+
     check_java()
     broker = Broker.start(folder, port)
     found = {"bootstrap_servers": broker.bootstrap_servers, "pid": broker.pid, "folder": folder}
@@ -38,6 +39,8 @@ def up(*, folder: Folder = DEFAULT_FOLDER, port: Port = None, as_json: AsJson = 
 @app.command()
 def down(*, folder: Folder = DEFAULT_FOLDER) -> None:
     """Stop the broker of a folder; its data stays."""
+    from connectors.broker import Broker  # noqa: PLC0415
+
     broker = Broker.running(folder)
     if broker is None:
         raise HubError(f"no broker runs in {folder}: name its folder with --folder")
