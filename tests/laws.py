@@ -1,0 +1,117 @@
+"""What must hold of every history: the promises of the hub, checked against what was written."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from streaming.core.change import Change
+from streaming.core.csn import rid_of
+from streaming.core.record import Commit, Reason
+from tests.model import World
+from tests.model_replica import Replica, Write
+
+Known = tuple[str, str]
+"""(csn, content): names one change, also where a CSN was given twice."""
+
+
+def check_level(world: World) -> None:
+    """When all is quiet: the same rows at all replicas and the hub, and the hub knows it."""
+    expected = world.rows_of_hub()
+    for name in world.replicas:
+        assert world.rows_of(name) == expected, f"{name} and the hub hold different rows"
+        assert world.is_level(name), f"{name} is not level with the hub"
+
+
+def check_nothing_lost(world: World) -> None:
+    """Every committed write that reached its topic is judged once, or kept where it is listed."""
+    judged = Counter((one.csn, one.content) for one in world.hub.changelog())
+    kept, ended = _quarantined(world) - _quarantined(world, Reason.SESSION), world.hub.ended()
+    for replica in world.replicas.values():
+        for write in _committed(replica):
+            change = write.change
+            known = change.csn, change.content
+            assert judged[known] <= 1, f"{known} is judged {judged[known]} times"
+            lists = (known in judged) + (known in kept or change.csn in ended)
+            assert lists == 1, f"{change} is in {lists} of changelog and quarantine"
+
+
+def check_losers_are_recorded(world: World) -> None:
+    """Every rejected change is in the conflicts, once, with the version that it met."""
+    rejected = [(one.csn, one.met) for one in world.hub.changelog() if one.verdict == "rejected"]
+    assert [(c.loser, c.winner) for c in world.hub.conflicts()] == rejected
+
+
+def check_accepted_saw_what_they_overwrote(world: World) -> None:
+    """An accepted change was made where the version that it overwrites was known."""
+    writes = {
+        (write.change.csn, write.change.content): write
+        for replica in world.replicas.values()
+        for write in replica.writes
+    }
+    for one in world.hub.changelog():
+        if one.verdict == "accepted":
+            write = writes[one.csn, one.content]
+            assert one.met in write.seen, f"{write.change} overwrote {one.met}, never seen there"
+
+
+def check_ruv_follows_changelog(world: World) -> None:
+    """The RUV knows nothing that the changelog lacks, and lacks nothing that it has."""
+    largest: dict[int, str] = {}
+    for one in world.hub.changelog():
+        rid = rid_of(one.csn)
+        largest[rid] = max(one.csn, largest.get(rid, ""))
+    assert world.hub.ruv().max_csns() == largest
+    told = {(one.csn, one.content) for one in world.hub.changelog()} | _quarantined(world)
+    ended = world.hub.ended()
+    for change in _taken(world):
+        if world.hub.ruv().covers(change.csn) and change.csn not in ended:
+            assert (change.csn, change.content) in told, f"the RUV covers {change}, not judged"
+
+
+def check_uncommitted_is_invisible(world: World) -> None:
+    """A change of a transaction is judged or sent only after its commit was in the topic."""
+    commits = {
+        (world.replicas[name].rid, record.prim_csn)
+        for name, said in world.said.items()
+        for _, record in said
+        if isinstance(record, Commit)
+    }
+    seen: list[tuple[str | None, str | None]] = [
+        (one.csn, one.prim_csn) for one in world.hub.changelog()
+    ]
+    for replica in world.replicas.values():
+        for update in world.hub.updates(replica.rid):
+            seen += [(item.csn, item.prim_csn) for item in update.items]
+    for csn, prim_csn in seen:
+        if csn and prim_csn:
+            assert (rid_of(csn), prim_csn) in commits, f"{csn} of {prim_csn} is not committed"
+
+
+ALWAYS = (check_losers_are_recorded, check_uncommitted_is_invisible, check_ruv_follows_changelog)
+AT_REST = (check_level, check_nothing_lost, check_accepted_saw_what_they_overwrote, *ALWAYS)
+
+
+def _committed(replica: Replica) -> Iterator[Write]:
+    """The writes that hold at their replica and were published."""
+    done = {line.record.prim_csn for line in replica.journal if isinstance(line.record, Commit)}
+    for write in replica.writes:
+        if write.line.reached and write.change.prim_csn in {None, *done}:
+            yield write
+
+
+def _quarantined(world: World, reason: Reason | None = None) -> set[Known]:
+    """The changes in quarantine (for this reason)."""
+    names = {replica.rid: name for name, replica in world.replicas.items()}
+    records = (
+        world.said[names[kept.rid]][kept.offset][1]
+        for kept in world.hub.quarantine()
+        if reason in {None, kept.reason}
+    )
+    return {(change.csn, change.content) for change in records if isinstance(change, Change)}
+
+
+def _taken(world: World) -> Iterator[Change]:
+    """The changes that the hub has taken from the topics."""
+    for name, said in world.said.items():
+        for _, record in said[: world.hub.offset(world.replicas[name].rid)]:
+            if isinstance(record, Change):
+                yield record

@@ -1,0 +1,174 @@
+"""The world in memory: replicas, a hub, and nothing between them but topics.
+
+A write is named by the value that it writes, so a story can speak of it; whose backend is the
+pure hub is the specification in code, and another backend must come to the same end.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from checkpoints.faults import Point
+from streaming.core.record import Record
+from streaming.core.rules import Rules, Subscription
+from tests.backend import Backend, Judgement
+from tests.model_replica import TABLE, Line, Replica, Write
+
+ROUNDS = 30
+"""So many rounds of everybody doing all that can be done must be enough to become quiet."""
+
+ROUND_S = 10
+
+
+class RestlessError(AssertionError):
+    """The world never becomes quiet."""
+
+
+def rules(
+    replicas: Iterable[Replica], *, covers_interval_ms: int = 0, page_items: int = 3
+) -> Rules:
+    """One agreement per replica, named after it; pages small enough to need several."""
+    subscriptions = {r.name: Subscription(r.name, r.rid, frozenset([TABLE.name])) for r in replicas}
+    return Rules(
+        {TABLE.name: TABLE},
+        subscriptions,
+        covers_interval_ms=covers_interval_ms,
+        page_items=page_items,
+    )
+
+
+@dataclass(slots=True)
+class World:
+    """Replicas and a hub; `said` is what went to each replica's topic, in order."""
+
+    replicas: Mapping[str, Replica]
+    hub: Backend
+    now_s: int = 1_700_000_000
+    names: dict[str, Write] = field(default_factory=dict)
+    said: dict[str, list[tuple[str | None, Record]]] = field(default_factory=dict)
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write(
+        self,
+        replica: str,
+        key: str,
+        name: str,
+        *,
+        delete: bool = False,
+        transaction: str | None = None,
+        reuse: str | None = None,
+    ) -> None:
+        """Write the value `name` to a row, or delete the row by a change of that name."""
+        self.now_s += 1
+        value = None if delete else name
+        csn = self.names[reuse].change.csn if reuse else None
+        one = self.replicas[replica]
+        self.names[name] = one.write(key, value, self.now_s, transaction, csn)
+
+    # -- topics -----------------------------------------------------------------------------
+
+    def say(self, replica: str, session: str | None, record: Record) -> None:
+        """Append a record to a replica's topic."""
+        self.said.setdefault(replica, []).append((session, record))
+        self.hub.say(self.replicas[replica].rid, session, record, self.now_s * 1000)
+
+    def publish(self, replica: str, lines: Sequence[Line]) -> None:
+        """Publish lines of the journal, in this order."""
+        for line in lines:
+            self.say(replica, *self.replicas[replica].publish(line))
+
+    def publish_all(self, replica: str, at_most: int | None = None) -> None:
+        """Publish what is not known to be in the topic yet, in journal order."""
+        self.publish(replica, self.replicas[replica].unpublished()[:at_most])
+
+    def repeat(self, replica: str, place: int) -> None:
+        """The broker delivers a record once more, exactly as it was."""
+        self.say(replica, *self.said[replica][place])
+
+    # -- agents and the hub -----------------------------------------------------------------
+
+    def hello(self, replica: str) -> None:
+        """Start a session of this replica's agent."""
+        session, hello = self.replicas[replica].hello()
+        self.say(replica, session, hello)
+
+    def apply(self, replica: str, at_most: int | None = None) -> bool:
+        """Let a replica take records of its updates topic; claim that it took one."""
+        one = self.replicas[replica]
+        taken = 0
+        while at_most is None or taken < at_most:
+            if not one.receive(self.hub.updates(one.rid), self.now_s):
+                break
+            taken += 1
+        return taken > 0
+
+    def take(self, counts: Mapping[str, int] | None = None, kill: Point | None = None) -> None:
+        """The hub processes a micro-batch of so many records per replica (None: all)."""
+        by_rid = None
+        if counts is not None:
+            by_rid = {self.replicas[name].rid: n for name, n in counts.items()}
+        self.hub.take(by_rid, self.now_s * 1000, kill)
+
+    def settle(self) -> None:
+        """Do all that can be done until nothing is left to do; RestlessError when it never ends."""
+        for _ in range(ROUNDS):
+            before = self._progress()
+            self.turn()
+            if self._progress() == before:
+                return
+        raise RestlessError(f"not quiet after {ROUNDS} rounds: {self._progress()}")
+
+    def turn(self) -> None:
+        """Everybody does what can be done, once."""
+        self.now_s += ROUND_S
+        if not self.hub.is_up():
+            self.hub.restart(self.now_s * 1000)
+        for name, one in self.replicas.items():
+            self.publish_all(name)
+            if not one.is_up:
+                self.hello(name)
+        self.take()
+        for name in self.replicas:
+            self.apply(name)
+
+    def _progress(self) -> list[tuple[int, int, int]]:
+        return [
+            (len(self.said.get(name, ())), len(self.hub.updates(one.rid)), one.inbox)
+            for name, one in self.replicas.items()
+        ]
+
+    # -- what can be seen -------------------------------------------------------------------
+
+    def rows_of(self, replica: str) -> dict[str, str]:
+        """Key -> image of the rows that exist at a replica."""
+        rows = self.replicas[replica].rows.items()
+        return {key: version.image for key, version in rows if version.image is not None}
+
+    def rows_of_hub(self) -> dict[str, str]:
+        """Key -> image of the rows that exist at the hub."""
+        return {json.loads(key)["k"]: text for (_, key), text in self.hub.rows().items()}
+
+    def is_level(self, replica: str) -> bool:
+        """Claim that the replica's own last word is the hub's covers and RUV."""
+        standing = self.hub.standing(self.replicas[replica].rid)
+        level = standing.covers == self.hub.hub_epoch()
+        return level and standing.ruv.same_position(self.hub.ruv())
+
+    def judgement(self, name: str) -> Judgement | None:
+        """The changelog row of a change; None: it was not judged."""
+        change = self.names[name].change
+        found = [
+            judged
+            for judged in self.hub.changelog()
+            if (judged.csn, judged.content) == (change.csn, change.content)
+        ]
+        if len(found) > 1:
+            raise AssertionError(f"{name} stands {len(found)} times in the changelog")
+        return found[0] if found else None
+
+    def reasons(self, replica: str, record: Record) -> list[str]:
+        """The reasons for which this record of a replica is in quarantine."""
+        rid, said = self.replicas[replica].rid, self.said.get(replica, [])
+        kept = [kept for kept in self.hub.quarantine() if kept.rid == rid]
+        return [kept.reason for kept in kept if said[kept.offset][1] == record]

@@ -1,0 +1,233 @@
+"""A replica in memory: a database with its journal, and the agent that speaks for it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from streaming.core.change import Change, Op
+from streaming.core.consumer import Apply, Buffer, Position, SayHello, receive
+from streaming.core.csn import Generator
+from streaming.core.record import Abort, Commit, Hello, Record, Update
+from streaming.core.table import ColumnType, Table
+
+TABLE = Table("t", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.TEXT})
+"""The one table of the model: a key and a value; the value names the write that made it."""
+
+
+def key_text(key: str) -> str:
+    """The canonical text of a key of TABLE."""
+    return json.dumps({"k": key}, separators=(",", ":"))
+
+
+def image(key: str, value: str) -> str:
+    """The canonical text of a row of TABLE."""
+    return json.dumps({"k": key, "v": value}, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A row as one database holds it: the CSN that it came with, and its image or None."""
+
+    csn: str | None = None
+    image: str | None = None
+
+
+ABSENT = Version()
+
+
+@dataclass(slots=True)
+class Line:
+    """A line of the journal; `session`: in which it was made, None: stamped when published."""
+
+    record: Record
+    session: str | None = None
+    reached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What the user of the database knows of a write: the truth that the hub is held against.
+
+    `over`: the version that it overwrote there. `seen`: all that this database ever held of it.
+    """
+
+    line: Line
+    over: str | None
+    seen: frozenset[str | None]
+
+    @property
+    def change(self) -> Change:
+        """The change as it stands in the journal."""
+        assert isinstance(self.line.record, Change)
+        return self.line.record
+
+
+@dataclass(slots=True)
+class Transaction:
+    """A local transaction that is not committed: its rows are locked and nobody sees them."""
+
+    primary: str | None = None
+    rows: dict[str, Version] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Replica:
+    """A database whose agent follows the contract, unless a test makes it break it.
+
+    Everything is durable but `inbox` (how much of the updates topic this agent has read) and
+    the chunks of a batch that is not whole. `numbered`: its changes carry opnos.
+    """
+
+    name: str
+    rid: int
+    skew_s: int = 0
+    numbered: bool = False
+    rows: dict[str, Version] = field(default_factory=dict)
+    seen: dict[str, frozenset[str | None]] = field(default_factory=dict)
+    epoch: int = 1
+    position: Position = field(default_factory=Position)
+    journal: list[Line] = field(default_factory=list)
+    open: dict[str, Transaction] = field(default_factory=dict)
+    writes: list[Write] = field(default_factory=list)
+    sessions: int = 0
+    opno: int = 0
+    inbox: int = 0
+    is_up: bool = False
+    generator: Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Give it a source of CSNs of its own."""
+        self.generator = Generator(self.rid)
+
+    # -- the database -----------------------------------------------------------------------
+
+    def is_locked(self, key: str) -> bool:
+        """Claim that an open transaction has written this row."""
+        return any(key in transaction.rows for transaction in self.open.values())
+
+    def write(
+        self,
+        key: str,
+        value: str | None,
+        clock_s: int,
+        transaction: str | None = None,
+        reuse: str | None = None,
+    ) -> Write:
+        """Write a row, or delete it where `value` is None; captured at once, in commit order.
+
+        `transaction`: a label; the first write of a label opens it. `reuse`: a CSN that an agent
+        which forgot its generator gives a second time.
+        """
+        fresh, self.generator = self.generator.next(clock_s + self.skew_s)
+        csn, inside = reuse or fresh, None
+        if transaction is not None:
+            inside = self.open.setdefault(transaction, Transaction())
+            inside.primary = inside.primary or csn
+        old = (inside.rows if inside else {}).get(key, self.rows.get(key, ABSENT))
+        op = Op.DELETE if value is None else Op.UPDATE if old.image is not None else Op.INSERT
+        new = Version(csn, None if value is None else image(key, value))
+        change = Change(csn, self.rid, self.epoch, TABLE.name, key_text(key), op, new.image)
+        change = replace(change, before=old.image, prim_csn=inside.primary if inside else None)
+        write = Write(Line(change), old.csn, self._held(key, old.csn))
+        self.writes.append(write)
+        self.journal.append(write.line)
+        if inside:
+            inside.rows[key] = new
+        else:
+            self._hold(key, new)
+        return write
+
+    def commit(self, transaction: str) -> None:
+        """Make an open transaction's rows visible."""
+        done = self.open.pop(transaction)
+        for key, version in done.rows.items():
+            self._hold(key, version)
+        self.journal.append(Line(Commit(done.primary or "")))
+
+    def abort(self, transaction: str) -> None:
+        """Forget an open transaction's rows; what was captured of it is told to be void."""
+        gone = self.open.pop(transaction)
+        self.journal.append(Line(Abort(gone.primary or "")))
+
+    def _held(self, key: str, csn: str | None) -> frozenset[str | None]:
+        return self.seen.get(key, frozenset([None])) | {csn}
+
+    def _hold(self, key: str, version: Version) -> None:
+        self.rows[key] = version
+        self.seen[key] = self._held(key, version.csn)
+
+    # -- the agent --------------------------------------------------------------------------
+
+    def crash(self, *, database: bool, forgotten: int = 0) -> None:
+        """Lose the agent; with its database all that is not committed is rolled back.
+
+        forgotten: so many of the last lines reached the topic without being marked as such.
+        """
+        self.is_up, self.inbox = False, 0
+        reached = [line for line in self.journal if line.reached]
+        for line in reached[len(reached) - forgotten :]:
+            line.reached = False
+        if database:
+            void = {transaction.primary for transaction in self.open.values()}
+            self.open.clear()
+            self.journal = [line for line in self.journal if line.reached or not _is_of(line, void)]
+
+    def hello(self) -> tuple[str, Hello]:
+        """Start a session."""
+        self.is_up, self.sessions = True, self.sessions + 1
+        session = f"{self.name}-{self.sessions}"
+        self.position = self.position.greeting(session)
+        return session, self.position.hello(self._own(), lost=False)
+
+    def _own(self) -> str | None:
+        changes = (line.record for line in self.journal if line.reached)
+        return max((c.csn for c in changes if isinstance(c, Change)), default=None)
+
+    def unpublished(self) -> list[Line]:
+        """The lines that are not known to be in the topic, in journal order."""
+        return [line for line in self.journal if not line.reached]
+
+    def publish(self, line: Line) -> tuple[str, Record]:
+        """The record that goes to the topic now, with its session; numbered in that order."""
+        if self.numbered and isinstance(line.record, Change) and line.record.opno is None:
+            self.opno += 1
+            line.record = replace(line.record, opno=self.opno)
+        line.reached = True
+        return line.session or self.position.session or "", line.record
+
+    def receive(self, topic: Sequence[Update], clock_s: int) -> bool:
+        """Take the next record of the updates topic; False: there is none, or a row is locked."""
+        if not self.is_up or self.inbox >= len(topic):
+            return False
+        match receive(self.position, topic[self.inbox]):
+            case Apply() as batch:
+                if any(self.is_locked(json.loads(item.key)["k"]) for item in batch.items):
+                    return False
+                self._apply(batch, clock_s)
+            case Buffer(position):
+                self.position = position
+            case SayHello(position, _):
+                self.position, self.is_up = position, False
+                return True
+            case _:
+                pass
+        self.inbox += 1
+        return True
+
+    def _apply(self, batch: Apply, clock_s: int) -> None:
+        """Rows, position, epoch and `applied`: one local transaction."""
+        for item in batch.items:
+            self._hold(json.loads(item.key)["k"], Version(item.csn, item.after))
+            if item.csn is not None:
+                self.generator = self.generator.seen(item.csn, clock_s + self.skew_s)
+        self.position = replace(batch.position, epoch=self.epoch)
+        self.epoch += 1
+        self.journal.append(Line(self.position.applied(), self.position.session))
+
+
+def _is_of(line: Line, primaries: set[str | None]) -> bool:
+    """Claim that the line is a change of one of these transactions."""
+    change = line.record
+    return (
+        isinstance(change, Change) and change.prim_csn is not None and change.prim_csn in primaries
+    )
