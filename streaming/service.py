@@ -81,6 +81,7 @@ def run(config: Config, available_now: bool = False) -> int:  # noqa: FBT001, FB
     """
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s")
     LOG.setLevel(logging.INFO)
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters comes as an error of ours
     check_java()
     from streaming.spark import session  # noqa: PLC0415 - only now is Java known to be there
 
@@ -117,6 +118,8 @@ class Service:
         try:
             while not end.is_set() and not query.awaitTermination(IDLE_S):
                 self._idle()
+            if available_now and not end.is_set():
+                self._drain()
         except StreamingQueryException as error:
             raise self.failure or _reason(error) from error
         finally:
@@ -124,9 +127,8 @@ class Service:
                 end.set()
                 self.ended = True
             query.stop()
+            self.sink.close()
             shutil.rmtree(self._checkpoint(), ignore_errors=True)
-        if available_now:
-            self._drain()
         LOG.info("ended behind batch %d", self.hub.state.batch)
 
     ended = False
