@@ -9,6 +9,7 @@ from checkpoints.reader import Reader
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, names_of, opened
 from streaming.cli.output import write_json, write_line, write_pairs, write_table
 from streaming.config import Config
+from streaming.core.change import NOBODY
 from streaming.core.errors import HubError
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Changes that lost.")
@@ -58,9 +59,9 @@ def list_(
                 row["kind"],
                 row["table"],
                 row["key"],
-                f"{names.get(row['loser_rid'], row['loser_rid'])} {row['loser_csn']}",
+                _change(row, "loser", names),
                 row["loser_epoch"],
-                f"{names.get(row['winner_rid'], row['winner_rid'])} {row['winner_csn']}",
+                _change(row, "winner", names),
                 row["winner_epoch"],
                 row["mre"],
             )
@@ -101,21 +102,27 @@ def _of(reader: Reader, csn: str) -> list[dict[str, Any]]:
     return lost + records(reader.conflicts({"winner_csn": csn}))
 
 
+def _change(row: dict[str, Any], part: str, names: dict[int, str]) -> str:
+    """The loser's or winner's replica and CSN; a row that nobody wrote has no CSN."""
+    rid, csn = row[f"{part}_rid"], row[f"{part}_csn"]
+    name = "nobody" if rid == NOBODY else names.get(rid, str(rid))
+    return f"{name} {csn}" if csn else name
+
+
 def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
     names = names_of(config)
-    loser, winner = row["loser_rid"], row["winner_rid"]
     return [
         ("kind", f"{row['kind']}, by {row['function']}"),
         ("row", f"{row['table']} {row['key']}"),
         ("at", f"hub epoch {row['hub_epoch']}, place {row['place']}, batch {row['batch']}"),
-        ("loser", f"{names.get(loser, loser)} {row['loser_csn']}, epoch {row['loser_epoch']}"),
+        ("loser", f"{_change(row, 'loser', names)}, epoch {row['loser_epoch']}"),
         ("  transaction", row["prim_csn"]),
         ("  before", row["before"]),
         ("  after", row["after"]),
         ("  had seen", f"hub epoch {row['mre']} (MRE)"),
         ("  realigned at", row["realign_epoch"] or None),
         ("  same epoch only", row["same_epoch_only"]),
-        ("winner", f"{names.get(winner, winner)} {row['winner_csn']}"),
+        ("winner", _change(row, "winner", names)),
         ("  hub epoch", row["winner_epoch"]),
         ("  row", row["winner_image"] or "deleted"),
         ("resolution", row["resolution"]),

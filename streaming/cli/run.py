@@ -22,8 +22,9 @@ Seconds = Annotated[float, typer.Option("--seconds", min=1, help="How long the r
 def run(*, config: ConfigPath = DEFAULT_CONFIG, available_now: AvailableNow = False) -> None:
     """Run the hub until it is told to stop (SIGTERM, Ctrl-C); it ends behind a whole batch."""
     configured = load(config)
-    service = import_module("streaming.service")
-    raise typer.Exit(service.run(configured, available_now))
+    from streaming.service import run as run_hub  # noqa: PLC0415  # it imports Spark
+
+    raise typer.Exit(run_hub(configured, available_now))
 
 
 def demo(*, keep: Keep = None, seconds: Seconds = 10) -> None:

@@ -98,3 +98,12 @@ def test_a_change_without_conflict_is_exit_code_1(slackwater: Slackwater) -> Non
 
     assert answer.code == 1
     assert csn(3, 1) in answer.err
+
+
+def test_a_row_that_nobody_wrote_can_win(slackwater: Slackwater, state: WrittenState) -> None:
+    """A row that was there before the hub, or was realigned, has no CSN."""
+    row = {"batch": 3, "hub_epoch": 3, "place": 1, "loser_csn": csn(2, 4), "loser_rid": 2}
+    state.append(TableName.CONFLICTS, row | {"kind": "update_recently_deleted", "winner_rid": 0})
+
+    assert "nobody" in slackwater("conflicts", "show", csn(2, 4)).out
+    assert "None" not in slackwater("conflicts", "list").out
