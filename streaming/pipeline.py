@@ -23,6 +23,7 @@ from streaming.stages import intake as intake_stage
 from streaming.stages import judge as judge_stage
 from streaming.stages import log as log_stage
 from streaming.stages import publish as publish_stage
+from streaming.stages import release as release_stage
 from streaming.stages.facts import facts_of
 
 LEVEL = "level"
@@ -38,6 +39,7 @@ class Settings:
 
     rules: Rules
     topics: Mapping[str, int]
+    hub_rid: int
     chunks: publish_stage.Chunks
     window_rows: int
     materialize_every_epochs: int
@@ -54,6 +56,7 @@ class Outlets:
     send: Callable[[str, str, bytes], None]
     flush: Callable[[], None]
     originals: log_stage.Originals
+    revalidate: release_stage.Revalidate
     materialize: Callable[[int, int], None]
 
 
@@ -142,6 +145,17 @@ def decide(hub: Hub, plan: Plan, records: pa.Table) -> Outcome:
     facts = facts_of(records)
     old = intake_stage.repeated_or_old(facts, state.ruv.max_csns())
     intake = Intake(state, settings.rules, lookup.contents(store, old))
+    released = release_stage.act(
+        store,
+        plan.commands,
+        intake,
+        hub.outlets.revalidate,
+        hub_rid=settings.hub_rid,
+        batch=plan.batch,
+        at_ms=plan.at_ms,
+    )
+    for change in released.changes:
+        intake.take_own(change)
     eligible = intake_stage.take(intake, facts, wire.decode)
     hub_epoch = next_epoch(intake, judged=eligible.num_rows > 0)
     hub.verdicts = judge_stage.judge(
@@ -163,7 +177,7 @@ def decide(hub: Hub, plan: Plan, records: pa.Table) -> Outcome:
     )
     after = settled(intake, hub_epoch, hub.log.num_rows, _has_items(hub, intake), view)
     return Outcome(
-        _tables(hub, plan, intake, facts.table, hub_epoch),
+        _tables(hub, plan, intake, facts.table, released.rows, hub_epoch),
         _checkpoint(hub, plan, after, intake, eligible.num_rows),
     )
 
@@ -180,7 +194,7 @@ def _has_items(hub: Hub, intake: Intake) -> dict[str, bool]:
 
 
 def _tables(
-    hub: Hub, plan: Plan, intake: Intake, records: pa.Table, hub_epoch: int
+    hub: Hub, plan: Plan, intake: Intake, records: pa.Table, released: pa.Table, hub_epoch: int
 ) -> dict[TableName, pa.Table]:
     """The rows that the batch adds to each table."""
     if hub.log is None or hub.verdicts is None:
@@ -190,12 +204,13 @@ def _tables(
     values = {(row["rid"], row["offset"]): row["value"] for row in told.to_pylist()}
     judged = list(hub.verdicts.judged.values())
     batch = plan.batch
+    quarantined = log_stage.quarantine(
+        intake.quarantined, values, hub.outlets.originals, names, batch
+    )
     return {
         TableName.CHANGELOG: hub.log,
         TableName.CONFLICTS: log_stage.conflicts(hub.log, judged, hub.settings.rules),
-        TableName.QUARANTINE: log_stage.quarantine(
-            intake.quarantined, values, hub.outlets.originals, names, batch
-        ),
+        TableName.QUARANTINE: pa.concat_tables([quarantined, released]),
         TableName.PENDING: pending.moves(hub.state.open, intake.open, intake.ended, batch),
         TableName.EVENTS: log_stage.events(intake, values, names, batch, hub_epoch, wire.kind_of),
     }

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from checkpoints import faults
 from checkpoints.commit import Ledger, found, open_ledger
@@ -31,9 +31,9 @@ from streaming.core.rules import Rules, Subscription
 from streaming.core.ruv import Ruv
 from streaming.core.state import AgreementState, HubState, ReplicaState
 from streaming.java import check_java
-from streaming.offsets import end_offsets
 from streaming.pipeline import Hub, Outlets, Settings, publish, resume
 from streaming.stages.facts import NO_FACTS
+from streaming.stages.offsets import end_offsets
 from streaming.stages.parse import parse
 from streaming.stages.publish import Chunks
 from streaming.stages.read import batch, stream
@@ -67,6 +67,7 @@ def settings_of(config: Config) -> Settings:
     return Settings(
         rules_of(config),
         {config.changes_topic(replica.name): replica.rid for replica in config.replicas},
+        config.hub.rid,
         Chunks(config.limits.chunk_items, config.limits.chunk_bytes),
         config.limits.window_rows,
         config.limits.materialize_every_epochs,
@@ -116,7 +117,7 @@ class Service:
         """Read until told to end; the end falls between two batches, with all published."""
         query = self._start(available_now=available_now)
         try:
-            while not end.is_set() and not query.awaitTermination(IDLE_S):
+            while not end.is_set() and not query.awaitTermination(IDLE_S):  # type: ignore[arg-type]
                 self._idle()
             if available_now and not end.is_set():
                 self._drain()
@@ -137,7 +138,7 @@ class Service:
     # -- start ------------------------------------------------------------------------------
 
     def _open(self) -> Hub:
-        """Found or open the state, finish what a hub that died left, take over the configuration."""
+        """Found or open the state, finish what a dead hub left, take over the configuration."""
         config, kafka = self.config, self.config.kafka
         topics = list(self.settings.topics)
         updates = [config.updates_topic(a.name) for a in config.agreements]
@@ -215,6 +216,7 @@ class Service:
             originals=lambda places: read_records(
                 kafka.bootstrap_servers, kafka.options, names, places
             ),
+            revalidate=self._revalidated,
             materialize=lambda after, to: materialize(self.spark, self.store, after, to),
         )
 
@@ -272,8 +274,17 @@ class Service:
                 return
             self.hub.process(plan, lambda _: NO_FACTS)
 
+    def _revalidated(self, records: pa.Table) -> pa.Table:
+        """The facts of records that were in quarantine, under the present configuration."""
+        return self._facts(self.spark.createDataFrame(records), self.settings)
+
     def _validated(self, records: DataFrame, settings: Settings, plan: Plan) -> pa.Table:
-        """The facts of the records, on the driver."""
+        """The facts of a planned batch; SourceError when Spark delivered another."""
+        facts = self._facts(records, settings)
+        _check_range(facts, plan, settings.topics)
+        return facts
+
+    def _facts(self, records: DataFrame, settings: Settings) -> pa.Table:
         limits = self.config.limits
         valid = validate(
             parse(records, settings.topics),
@@ -281,9 +292,7 @@ class Service:
             record_bytes=limits.record_bytes,
             skew_s=limits.skew_s,
         )
-        facts = valid.toArrow()
-        _check_range(facts, plan, settings.topics)
-        return facts
+        return valid.toArrow()
 
     def _commands(self) -> Sequence[Command]:
         """The operator's commands since the last one taken; looked for once a second."""

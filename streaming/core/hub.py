@@ -132,7 +132,8 @@ class Bench:
             self.refreshed[rid, key] = row.csn
 
     def _floor(self, arrived: Arrived) -> int:
-        floors = self.replicas[arrived.change.rid].floors
+        author = self.replicas.get(arrived.change.rid)  # None: the hub, which loses nothing
+        floors = author.floors if author else ()
         return max((f.epoch for f in floors if f.offset < arrived.offset), default=0)
 
 

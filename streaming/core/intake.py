@@ -415,6 +415,11 @@ class Intake:
             opno=replica.opno if opno is None else opno,
         )
 
+    def take_own(self, arrived: Arrived) -> None:
+        """Take a change that the hub itself makes; its CSN is above all of the hub's."""
+        self.eligible.append((arrived,))
+        self._pass(arrived.change.csn, arrived.content)
+
     def is_plain_from(self, rid: int, csn: str, opno: int | None) -> bool:
         """Claim that a run of plain changes may start with this one."""
         replica = self.replicas[rid]

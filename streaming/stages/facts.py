@@ -50,7 +50,7 @@ class Facts:
     """One row per record, ordered by (rid, offset); see `stages/validate.py` for the columns.
 
     `plain[i]`: a valid change without prim_csn, its CSN once in the batch, that no rule but CSN,
-    session and opno can keep from becoming eligible at once. `csn` is empty bytes where the record has none.
+    session and opno can keep from becoming eligible at once. `csn`: empty where it has none.
     """
 
     table: pa.Table

@@ -187,9 +187,10 @@ def real_hub(root: Path) -> Hub:
         send=lambda _a, _i, _v: None,
         flush=lambda: None,
         originals=lambda places: dict.fromkeys(places, b""),
+        revalidate=lambda records: records,
         materialize=lambda _after, _to: None,
     )
-    chosen = Settings(RULES, {"1": 1, "2": 2, "3": 3}, Chunks(3, 1_000), 1_000, 1_000_000)
+    chosen = Settings(RULES, {"1": 1, "2": 2, "3": 3}, 65_534, Chunks(3, 1_000), 1_000, 1_000_000)
     return resume(open_ledger(store, "test"), chosen, outlets)
 
 

@@ -17,7 +17,7 @@ def end_offsets(spark: SparkSession, checkpoint: str, batch_id: int) -> dict[str
     if jvm is None:
         raise SourceError("Spark's JVM is gone: run the hub again")
     path = jvm.org.apache.hadoop.fs.Path(f"{checkpoint}/offsets/{batch_id}")
-    system = path.getFileSystem(spark._jsc.hadoopConfiguration())  # type: ignore[attr-defined] # noqa: SLF001
+    system = path.getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001
     stream = system.open(path)
     try:
         text = bytes(stream.readAllBytes()).decode()
