@@ -53,6 +53,17 @@ def dumps(value: object) -> str:
         raise WireError(f"{value!r} cannot be written as JSON: {error}") from error
 
 
+def loads(text: str | bytes) -> dict[str, object]:
+    """The members of a JSON object; WireError if it is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise WireError(f"not JSON in UTF-8: {error}") from error
+    if not isinstance(found, dict):
+        raise WireError("not a JSON object")
+    return found
+
+
 # -- images -----------------------------------------------------------------------------------
 
 
@@ -75,7 +86,7 @@ def key_text(values: Mapping[str, Value], table: Table) -> str:
 
 def image_values(text: str, table: Table) -> dict[str, Value]:
     """The values of an image or key text, in its order; WireError names the column."""
-    image = _object(text)
+    image = loads(text)
     _known(image, table)
     return {name: _of(name, from_json, json_, table.columns[name]) for name, json_ in image.items()}
 
@@ -343,18 +354,8 @@ def _decode_item(item: object) -> Item:
 # -- fields ----------------------------------------------------------------------------------
 
 
-def _object(text: str | bytes) -> dict[str, object]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise WireError(f"not JSON in UTF-8: {error}") from error
-    if not isinstance(found, dict):
-        raise WireError("not a JSON object")
-    return found
-
-
 def _record(value: bytes) -> "_Fields":
-    fields = _Fields(_object(value))
+    fields = _Fields(loads(value))
     version = fields.number("v")
     if version > VERSION:
         raise WireError(f"field v: {version} is newer than {VERSION}: upgrade this side")

@@ -1,0 +1,1 @@
+"""The replica agent for SQLite: captures a database's own writes and applies those of others."""

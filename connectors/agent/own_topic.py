@@ -1,0 +1,91 @@
+"""What a replica's own topic says of its past, folded record by record (design: section 2, hello).
+
+The topic may know more than the database (it was restored from a backup) or less (the journal's
+tail was not published yet).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from streaming.core.change import Change
+from streaming.core.record import (
+    Abort,
+    Applied,
+    Commit,
+    Heartbeat,
+    Hello,
+    Record,
+    Refused,
+    Snapshot,
+)
+
+Find = Callable[[Change | Commit], int | None]
+"""The id of the journal row that says the same, or None: the database lacks it."""
+
+
+@dataclass(slots=True)
+class OwnTopic:
+    """Everything behind the offset up to which the topic was compared before.
+
+    `session` and `own` start with what was stored for that offset. Only records of the session in
+    force count for `found`, `own` and `missing`: the hub has put others into quarantine.
+    """
+
+    session: str | None = None
+    own: str | None = None  # the largest CSN of a change that holds
+    csn: str = ""  # the largest CSN of all
+    epoch: int = 0  # the largest that was ever reached
+    opno: int = 0
+    found: int = 0  # the largest journal id that the topic holds
+    missing: list[str] = field(default_factory=list)  # hold, but the database lacks them
+    open: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)  # prim -> (csn, had)
+
+    def take(self, session: str, record: Record, find: Find) -> None:
+        """Take the next record of the topic."""
+        match record:
+            case Hello():
+                self._hello(session, record)
+            case Change():
+                self.csn = max(self.csn, record.csn)
+                self.epoch = max(self.epoch, record.epoch)
+                self.opno = max(self.opno, record.opno or 0)
+                if session == self.session:
+                    self._change(record, find(record))
+            case Commit():
+                if session == self.session:
+                    self.found = max(self.found, find(record) or 0)
+                    for csn, had in self.open.pop(record.prim_csn, ()):
+                        self._holds(csn, had=had)
+            case Abort():
+                if session == self.session:
+                    self.open.pop(record.prim_csn, None)
+            case Applied():
+                self.epoch = max(self.epoch, record.epoch + 1)
+            case Heartbeat():
+                self.epoch = max(self.epoch, record.epoch)
+            case Refused() | Snapshot():
+                pass
+
+    def unfinished(self) -> set[str]:
+        """The transactions that were cut off in mid publishing and that the database has."""
+        return {prim for prim, csns in self.open.items() if all(had for _, had in csns)}
+
+    def _hello(self, session: str, hello: Hello) -> None:
+        """A hello ends what is open; a loss that it reported is not reported again."""
+        self.session = session
+        self.epoch = max(self.epoch, hello.epoch + 1)
+        self.open.clear()
+        if hello.lost:
+            self.missing.clear()
+
+    def _change(self, change: Change, found: int | None) -> None:
+        self.found = max(self.found, found or 0)
+        if change.prim_csn is None:
+            self._holds(change.csn, had=found is not None)
+        else:
+            self.open.setdefault(change.prim_csn, []).append((change.csn, found is not None))
+
+    def _holds(self, csn: str, *, had: bool) -> None:
+        self.own = max(self.own or "", csn)
+        if not had:
+            self.missing.append(csn)

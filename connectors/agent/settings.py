@@ -1,0 +1,74 @@
+"""What an agent must know to start: one JSON document, so that no secret is on a command line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from connectors import wire
+from connectors.agent.schema import RECORD_BYTES
+from streaming.core.errors import ConfigError, WireError
+from streaming.core.table import ColumnType, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One replica: its database, its two topics, how to reach Kafka, and its tables.
+
+    `updates_topic` None: no agreement sends it anything. `options` are plain Kafka client names.
+    `rows_are_shared`: rows that were there before are the same at every replica.
+    """
+
+    database: Path
+    replica: str
+    rid: int
+    bootstrap_servers: str
+    changes_topic: str
+    updates_topic: str | None
+    tables: tuple[Table, ...]
+    options: Mapping[str, str] = field(default_factory=dict)
+    record_bytes: int = RECORD_BYTES
+    rows_are_shared: bool = False
+
+    def text(self) -> str:
+        """The settings as the document that `parse` reads."""
+        return wire.dumps(
+            {
+                "database": str(self.database),
+                "replica": self.replica,
+                "rid": self.rid,
+                "bootstrap_servers": self.bootstrap_servers,
+                "changes_topic": self.changes_topic,
+                "updates_topic": self.updates_topic,
+                "tables": [
+                    {"name": table.name, "key": table.key, "columns": dict(table.columns)}
+                    for table in self.tables
+                ],
+                "options": dict(self.options),
+                "record_bytes": self.record_bytes,
+                "rows_are_shared": self.rows_are_shared,
+            }
+        )
+
+
+def parse(text: str) -> Settings:
+    """Settings from their document; ConfigError says what is wrong, without showing a value."""
+    try:
+        values: dict[str, Any] = wire.loads(text)
+        tables = tuple(_table(table) for table in values.pop("tables"))
+        return Settings(database=Path(values.pop("database")), tables=tables, **values)
+    except WireError as error:
+        raise ConfigError(f"the agent's settings are {error}") from error
+    except KeyError as error:
+        raise ConfigError(f"the agent's settings lack {error}: add it") from error
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ConfigError(f"the agent's settings are not of the right form: {error}") from error
+
+
+def _table(values: Mapping[str, Any]) -> Table:
+    columns = {name: ColumnType(kind) for name, kind in values["columns"].items()}
+    key = tuple(values["key"])
+    unknown = [name for name in key if name not in columns]
+    if unknown or not key:
+        raise ValueError(f"table {values['name']}: its key must be some of its columns")
+    return Table(values["name"], key, columns)

@@ -1,0 +1,226 @@
+"""A replica's two topics, through times when the broker is away."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import KafkaError, KafkaTimeoutError
+
+from connectors.agent.settings import Settings
+from connectors.kafka import REQUEST_BYTES_MAX, client_options
+
+FOR_EVER_MS = 2**31 - 1
+ASK_MS = 5_000
+"""How long one question to a broker may take before it counts as away."""
+PATIENCE_S = 3.0
+"""How long a broker may take to acknowledge before the log says that it is away."""
+PAUSE_S = (0.1, 5.0)
+"""The first and the longest pause between two attempts."""
+
+log = logging.getLogger(__name__)
+
+
+class Stopped(Exception):  # noqa: N818 no error
+    """The agent was asked to end while it waited for the broker."""
+
+
+@dataclass(slots=True)
+class Outage:
+    """Tells the log once when the broker goes away and once when it is back."""
+
+    stop: threading.Event
+    since_s: float | None = None
+    pause_s: float = PAUSE_S[0]
+
+    def away(self, why: object) -> None:
+        """Note that the broker does not answer; Stopped if the agent is to end."""
+        if self.stop.is_set():
+            raise Stopped
+        if self.since_s is None:
+            self.since_s = time.monotonic()
+            log.warning("Kafka does not answer, the agent goes on trying: %s", why)
+
+    def pause(self, why: object) -> None:
+        """Note it and wait, longer each time up to a bound; Stopped if the agent is to end."""
+        self.away(why)
+        self.stop.wait(self.pause_s)
+        self.pause_s = min(self.pause_s * 2, PAUSE_S[1])
+
+    def over(self) -> None:
+        """Note that the broker answered."""
+        if self.since_s is not None:
+            log.warning("Kafka answers again after %.1f s", time.monotonic() - self.since_s)
+        self.since_s, self.pause_s = None, PAUSE_S[0]
+
+
+def _common(settings: Settings) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": settings.bootstrap_servers,
+        "bootstrap_timeout_ms": ASK_MS,
+        "allow_auto_create_topics": False,
+        "reconnect_backoff_max_ms": 1_000,
+        "metrics_enabled": False,
+        **client_options(settings.options),
+    }
+
+
+def _consumer(settings: Settings, partition: TopicPartition, offset: int) -> KafkaConsumer:
+    consumer = KafkaConsumer(
+        group_id=None,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        max_partition_fetch_bytes=REQUEST_BYTES_MAX // 8,
+        **_common(settings),
+    )
+    consumer.assign([partition])
+    consumer.seek(partition, offset)
+    return consumer
+
+
+@dataclass(slots=True)
+class ChangesTopic:
+    """The replica's own topic: read to its end at the start, then only written."""
+
+    settings: Settings
+    outage: Outage
+    producer: KafkaProducer | None = None
+
+    def read(self, offset: int) -> Iterator[tuple[int, bytes]]:
+        """Every record from this offset to the end as it is now, as (offset, value)."""
+        partition = TopicPartition(self.settings.changes_topic, 0)
+        consumer, end = self._reader(partition, offset)
+        if offset > end:
+            log.warning("topic %s is shorter than it was: all of it is read", partition.topic)
+            consumer.seek(partition, 0)
+        try:
+            yield from _up_to(consumer, partition, end, self.outage)
+        finally:
+            consumer.close(autocommit=False)
+
+    def _reader(self, partition: TopicPartition, offset: int) -> tuple[KafkaConsumer, int]:
+        """A consumer at this offset, and the end of the topic."""
+        while True:
+            consumer = None
+            try:
+                consumer = _consumer(self.settings, partition, offset)
+                end = consumer.end_offsets([partition], timeout_ms=ASK_MS)[partition]
+            except KafkaError as error:
+                if consumer is not None:
+                    consumer.close(autocommit=False)
+                self.outage.pause(f"topic {partition.topic}: {error!r}")
+            else:
+                self.outage.over()
+                return consumer, end
+
+    def publish(self, values: list[bytes]) -> None:
+        """Write records in order and wait until all are in the topic; Stopped if asked to end.
+
+        After a failure the rest is sent again from the first that is not acknowledged. A record
+        may so be in the topic twice, which the hub knows; never in another order.
+        """
+        left = values
+        while left:
+            left = left[self._send(left) :]
+
+    def close(self) -> None:
+        """Close the connection; what is under way may or may not arrive."""
+        if self.producer is not None:
+            self.producer.close(timeout=1)
+            self.producer = None
+
+    def _send(self, values: list[bytes]) -> int:
+        """How many of the records, from the first on, are acknowledged."""
+        done = 0
+        try:
+            producer = self._open()
+            key = self.settings.replica.encode()
+            topic = self.settings.changes_topic
+            sent = [producer.send(topic, key=key, value=value, partition=0) for value in values]
+            for future in sent:
+                self._wait(future)
+                done += 1
+        except KafkaError as error:
+            self.close()
+            self.outage.pause(repr(error))
+            return done
+        self.outage.over()
+        return done
+
+    def _wait(self, future: Any) -> None:  # noqa: ANN401 kafka-python has no types
+        """Wait for an acknowledgement as long as it takes; KafkaError if it will not come."""
+        started_s = time.monotonic()
+        while True:
+            try:
+                future.get(timeout=0.5)
+            except KafkaTimeoutError as error:
+                if future.is_done:
+                    raise
+                if self.outage.stop.is_set() or time.monotonic() - started_s > PATIENCE_S:
+                    self.outage.away(repr(error))
+            else:
+                return
+
+    def _open(self) -> KafkaProducer:
+        if self.producer is None:
+            self.producer = KafkaProducer(
+                acks="all",
+                enable_idempotence=True,  # a repeated request neither doubles nor overtakes
+                compression_type="lz4",
+                delivery_timeout_ms=FOR_EVER_MS,
+                max_block_ms=ASK_MS,
+                max_request_size=REQUEST_BYTES_MAX,
+                **_common(self.settings),
+            )
+        return self.producer
+
+
+@dataclass(slots=True)
+class UpdatesTopic:
+    """The topic in which the hub speaks to this replica, read from a stored offset on."""
+
+    settings: Settings
+    topic: str
+    offset: int
+    outage: Outage
+    consumer: KafkaConsumer | None = field(default=None)
+
+    def poll(self, timeout_ms: int) -> list[tuple[int, bytes]]:
+        """The next records as (offset, value); none if none comes in that time."""
+        partition = TopicPartition(self.topic, 0)
+        try:
+            if self.consumer is None:
+                self.consumer = _consumer(self.settings, partition, self.offset)
+            found = self.consumer.poll(timeout_ms=timeout_ms).get(partition, [])
+        except KafkaError as error:
+            self.close()
+            self.outage.pause(f"topic {self.topic}: {error!r}")
+            return []
+        if found:
+            self.offset = found[-1].offset + 1
+        return [(record.offset, record.value) for record in found if record.value is not None]
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self.consumer is not None:
+            self.consumer.close(autocommit=False)
+            self.consumer = None
+
+
+def _up_to(
+    consumer: KafkaConsumer, partition: TopicPartition, end: int, outage: Outage
+) -> Iterator[tuple[int, bytes]]:
+    quiet_since_s = time.monotonic()
+    while consumer.position(partition) < end:
+        found = consumer.poll(timeout_ms=500).get(partition, [])
+        if found:
+            outage.over()
+            quiet_since_s = time.monotonic()
+        elif outage.stop.is_set() or time.monotonic() - quiet_since_s > PATIENCE_S:
+            outage.away(f"topic {partition.topic}: no record for {PATIENCE_S} s")
+        for record in found:
+            if record.value is not None and record.offset < end:
+                yield record.offset, record.value
