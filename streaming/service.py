@@ -22,6 +22,7 @@ from checkpoints.config import commands, remember, settings_document
 from checkpoints.epochs import Checkpoint, Command, Plan, plan_of
 from checkpoints.rows import materialize
 from checkpoints.store import Store
+from checkpoints.tables import TableName
 from connectors.kafka import Topics, UpdatesSink, source_options
 from connectors.originals import read_records
 from streaming.config import Config
@@ -217,8 +218,14 @@ class Service:
                 kafka.bootstrap_servers, kafka.options, names, places
             ),
             revalidate=self._revalidated,
-            materialize=lambda after, to: materialize(self.spark, self.store, after, to),
+            materialize=self._materialized,
         )
+
+    def _materialized(self, after: int, to: int) -> None:
+        """Bring `rows` up to date, and keep the tables of every batch quick to append to."""
+        materialize(self.spark, self.store, after, to)
+        for name in (TableName.CHANGELOG, TableName.EPOCHS):
+            self.store.compact(name)
 
     # -- batches ----------------------------------------------------------------------------
 
