@@ -13,7 +13,8 @@ from streaming.cli.output import as_age, write_json, write_line, write_table
 from streaming.config import Config
 from streaming.config_sections import AgreementConfig
 from streaming.core.agreement import lack, own_counted
-from streaming.core.state import AgreementState, is_stopped
+from streaming.core.ruv import Ruv
+from streaming.core.state import AgreementState, HubState, is_stopped
 
 POLL_S = 0.1
 NO_COMMIT = "no commit yet"
@@ -47,15 +48,11 @@ class Lag:
 
 
 def lag_of(reader: Reader, agreement: AgreementConfig, rid: int) -> Lag:
-    """The lag of one agreement, by the consumer's own last word; `rid`: the consumer's.
-
-    Its own changes count as known to it (design: section 5).
-    """
+    """The lag of one agreement, by the consumer's own last word; `rid`: the consumer's."""
     if reader.commit is None:
         return Lag(agreement.name, agreement.consumer, NO_COMMIT, False, 0, 0, ())  # noqa: FBT003
     hub = reader.commit.state
     known = hub.agreements.get(agreement.name, AgreementState(agreement.name, rid))
-    consumer = own_counted(known.acked_ruv, rid, hub.ruv.max_of(rid))
     return Lag(
         agreement=agreement.name,
         consumer=agreement.consumer,
@@ -63,8 +60,14 @@ def lag_of(reader: Reader, agreement: AgreementConfig, rid: int) -> Lag:
         has_spoken=known.session is not None,
         acked_covers=known.acked_covers,
         epochs=hub.hub_epoch - known.acked_covers,
-        lacking=tuple(lack(hub.ruv, consumer).starts),
+        lacking=tuple(lack(hub.ruv, acked(hub, known, rid)).starts),
     )
+
+
+def acked(hub: HubState, agreement: AgreementState, rid: int) -> Ruv:
+    """What the consumer has by its own last word; its own changes count as known to it."""
+    own = hub.ruv.max_of(rid)
+    return own_counted(agreement.acked_ruv, rid, own) if own else agreement.acked_ruv
 
 
 def lags(config: Config, reader: Reader) -> list[Lag]:

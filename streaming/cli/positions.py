@@ -6,10 +6,11 @@ import typer
 
 from checkpoints.reader import Reader
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, names_of, opened
+from streaming.cli.level import acked
 from streaming.cli.output import as_counts, write_json, write_line, write_pairs
 from streaming.config import Config
 from streaming.config_sections import AgreementConfig
-from streaming.core.agreement import Anchor, lack, own_counted, refused
+from streaming.core.agreement import Anchor, lack, refused
 from streaming.core.errors import ConfigError, StateError
 from streaming.core.state import AgreementState, HubState
 
@@ -52,11 +53,11 @@ def lacks(
 
 
 def facts(config: Config, reader: Reader, agreement: AgreementConfig) -> dict[str, Any]:
-    """What `lacks --json` says. The consumer's own changes count as known to it."""
+    """What `lacks --json` says."""
     hub = _hub(reader)
     rid = config.replica(agreement.consumer).rid
     state = _state_of(hub, agreement)
-    consumer = own_counted(state.acked_ruv, rid, hub.ruv.max_of(rid))
+    consumer = acked(hub, state, rid)
     lacking = lack(hub.ruv, consumer)
     stop = refused(lacking, hub.purge_ruv, lambda csn: _in_log(reader, csn))
     tables = config.tables_of(agreement)
