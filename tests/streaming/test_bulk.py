@@ -17,8 +17,8 @@ from streaming.core.csn import CsnParts, format_csn
 from streaming.core.hub import decide
 from streaming.core.judge import Judged, RowState
 from streaming.core.record import Abort, Applied, Commit, Hello, Record, Said
-from streaming.core.ruv import Ruv
 from streaming.core.rules import Rules, Subscription
+from streaming.core.ruv import Ruv
 from streaming.core.sending import Mark, Refresh, View
 from streaming.core.state import HubState
 from streaming.core.table import ColumnType, Table
@@ -159,8 +159,13 @@ class Model:
         """One batch by the exact rule."""
         history = {csn: frozenset(contents) for csn, contents in self.known.items()}
         view = View(
-            0, 0, Ruv(), clock_ms, False, lambda a: [m for m in self.marks if m.hub_epoch > a]
-        )  # noqa: FBT003
+            0,
+            0,
+            Ruv(),
+            clock_ms,
+            nudged=False,
+            marks=lambda a: [m for m in self.marks if m.hub_epoch > a],
+        )
         decision = decide(self.state, said, self.rows, RULES, view, history)
         self.rows |= decision.rows
         for entry in decision.entries:

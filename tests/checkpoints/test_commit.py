@@ -1,0 +1,157 @@
+"""The commit protocol on real Delta tables."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from checkpoints.commit import Ledger, Outcome, found, open_ledger, run
+from checkpoints.epochs import Checkpoint, Command, Plan, plan_of
+from checkpoints.faults import Point, from_text
+from checkpoints.store import Store, rows_of
+from checkpoints.tables import TableName
+from streaming.core.errors import ConfigError, OvertakenError, StateError
+from streaming.core.state import HubState
+
+GENESIS = Checkpoint(HubState(1, "00000001000000000000"), {"t": 0}, {}, 1)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """An empty state that was founded."""
+    opened = Store(tmp_path / "state")
+    found(opened, GENESIS, "first")
+    return opened
+
+
+def plan(batch: int, to: int = 1) -> Plan:
+    """A plan that reads up to `to`."""
+    return Plan(batch, 1_000 * batch, 1, {"t": 0}, {"t": to}, (Command(7, "level", None),))
+
+
+def outcome(ledger: Ledger, planned: Plan) -> Outcome:
+    """A batch that writes one event."""
+    event = {"batch": planned.batch, "kind": "heartbeat", "offset": planned.offsets_to["t"]}
+    state = replace(ledger.last.state, batch=planned.batch)
+    after = replace(ledger.last, state=state, offsets=planned.offsets_to, at_ms=planned.at_ms)
+    return Outcome({TableName.EVENTS: rows_of(TableName.EVENTS, [event])}, after)
+
+
+def events(store: Store) -> list[int]:
+    """The batches of the events that are there."""
+    store.refreshed(TableName.EVENTS)
+    batches: list[int] = store.read(TableName.EVENTS)["batch"].to_pylist()
+    return sorted(batches)
+
+
+class DiedError(Exception):
+    """The process ended at a fault point."""
+
+
+def test_the_steps_stand_in_their_order(store: Store) -> None:
+    """Publishing before the commit row, or writing before the plan, would lose or double."""
+    passed: list[str] = []
+    ledger = open_ledger(store, "hub", lambda point: passed.append(point.value))
+
+    run(ledger, plan(1), lambda p: outcome(ledger, p), lambda _: passed.append("publish"))
+
+    assert passed == [
+        "after_plan",
+        "after_read",
+        "after_events",
+        "before_commit",
+        "after_commit",
+        "publish",
+        "after_publish",
+    ]
+    assert open_ledger(store, "next").last.offsets == {"t": 1}
+
+
+@pytest.mark.parametrize(
+    "point", [Point.AFTER_PLAN, Point.AFTER_READ, Point.AFTER_EVENTS, Point.BEFORE_COMMIT]
+)
+def test_a_batch_that_died_is_finished_from_its_plan(store: Store, point: Point) -> None:
+    """A second plan would read other input into tables that have the first one's rows."""
+
+    def die(here: Point) -> None:
+        if here is point:
+            raise DiedError
+
+    dead = open_ledger(store, "dead", die)
+    with pytest.raises(DiedError):
+        run(dead, plan(1), lambda p: outcome(dead, p), lambda _: None)
+
+    ledger = open_ledger(store, "next")
+    assert ledger.unfinished is not None
+    again = plan_of(ledger.unfinished, {7: Command(7, "level", None)})
+    run(ledger, again, lambda p: outcome(ledger, p), lambda _: None)
+
+    assert again == plan(1)
+    assert events(store) == [1]
+    assert open_ledger(store, "later").unfinished is None
+
+
+def test_a_hub_that_was_overtaken_stops(store: Store) -> None:
+    """Two hubs that both publish would send a consumer two different histories."""
+    slow, quick = open_ledger(store, "slow"), open_ledger(store, "quick")
+    run(quick, plan(1), lambda p: outcome(quick, p), lambda _: None)
+
+    with pytest.raises(OvertakenError, match=r"another hub works on the state.*slow"):
+        slow.write_plan(plan(1))
+    assert events(store) == [1]
+
+
+def test_a_hub_that_slept_after_its_plan_writes_nothing_twice(store: Store) -> None:
+    """SIGSTOP lasts as long as it likes; the other hub finished the plan meanwhile."""
+    published: list[str] = []
+    slept = open_ledger(store, "slept")
+    slept.write_plan(plan(1))
+    other = open_ledger(store, "other")
+    run(other, plan(1), lambda p: outcome(other, p), lambda _: published.append("other"))
+    slept.unfinished = {"batch": 1}
+
+    with pytest.raises(OvertakenError):
+        run(slept, plan(1), lambda p: outcome(slept, p), lambda _: published.append("slept"))
+
+    assert published == ["other"]
+    assert events(store) == [1]
+
+
+def test_state_of_a_newer_format_is_refused(store: Store, tmp_path: Path) -> None:
+    """An old hub that guessed at new state would damage it."""
+    rows = store.read(TableName.EPOCHS)
+    column = rows.schema.get_field_index("format")
+    newer = Store(tmp_path / "newer")
+    newer.create()
+    raised = rows.set_column(column, "format", pa.array([99], pa.int32()))
+    newer.append_once(TableName.EPOCHS, raised, "epochs", 1)
+
+    with pytest.raises(StateError, match="format 99"):
+        open_ledger(newer, "hub")
+
+
+def test_a_key_is_appended_once(store: Store) -> None:
+    """Deltalake records an application transaction but does not look at it."""
+    row = rows_of(TableName.EVENTS, [{"batch": 1}])
+
+    assert store.append_once(TableName.EVENTS, row, "events:1", 1)
+    assert not store.append_once(TableName.EVENTS, row, "events:1", 1)
+    assert not Store(store.root).append_once(TableName.EVENTS, row, "events:1", 1)
+    assert events(store) == [1]
+
+
+def test_an_unfounded_state_is_no_state(tmp_path: Path) -> None:
+    """A folder with empty tables must not be taken for a hub without history."""
+    store = Store(tmp_path)
+    store.create()
+
+    with pytest.raises(StateError, match="has no commit"):
+        open_ledger(store, "hub")
+
+
+def test_fault_texts_name_known_points() -> None:
+    """A misspelled point would make a test of faults pass without one."""
+    assert from_text(None)(Point.AFTER_PLAN) is None
+    with pytest.raises(ConfigError, match="names no fault point"):
+        from_text("after_lunch")
