@@ -13,6 +13,11 @@ from streaming.spark import session
 settings.register_profile("slackwater", deadline=None)  # a busy machine is not a failed law
 settings.load_profile("slackwater")
 
+SMALL_SPARK = {
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks the tests by the services that they ask for."""
@@ -33,8 +38,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The product's own session, small."""
-    running = session("tests", {"spark.driver.memory": "2g"})
+    """The product's own session, small, without the compiler that pays only later."""
+    running = session("tests", SMALL_SPARK)
     yield running
     running.stop()
 

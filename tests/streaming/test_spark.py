@@ -1,0 +1,66 @@
+"""The session reads and writes what the hub needs, quietly, and leaves nothing behind."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import SparkSession
+
+from connectors.broker import Broker
+from connectors.kafka import UpdatesSink, ensure_topics, source_options
+
+ALONE = """
+from streaming.spark import session
+own = {"spark.sql.shuffle.partitions": "3", "spark.driver.memory": "700m",
+       "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+spark = session("alone", own)
+spark.range(3).groupBy("id").count().write.format("delta").save("table")
+print(spark.conf.get("spark.sql.shuffle.partitions"))
+print(spark.conf.get("spark.sql.session.timeZone"))
+print(spark._jvm.java.lang.Runtime.getRuntime().maxMemory() // 2**20 < 800)
+"""
+
+
+def test_spark_reads_a_kafka_topic_with_times(
+    spark: SparkSession, broker: Broker, topic_prefix: str
+) -> None:
+    """Source and client library come from the cache; both must fit this Spark and this broker."""
+    topic = f"{topic_prefix}a"
+    ensure_topics(broker.bootstrap_servers, {}, [topic], 1000)
+    sink = UpdatesSink(broker.bootstrap_servers, {})
+    for number in range(3):
+        sink.send(topic, b"key", b"value %d" % number)
+    sink.flush()
+    sink.close()
+
+    options = source_options(broker.bootstrap_servers, {"client.id": "test"})
+    read = spark.read.format("kafka").options(**options).option("subscribe", topic).load()
+
+    rows = read.orderBy("offset").collect()
+    assert [bytes(row.value) for row in rows] == [b"value 0", b"value 1", b"value 2"]
+    assert [row.timestampType for row in rows] == [0, 0, 0]
+
+
+def test_spark_and_deltalake_write_one_table(spark: SparkSession, tmp_path: Path) -> None:
+    """The hot path appends without Spark, the materializer merges with it."""
+    table = str(tmp_path / "table")
+    write_deltalake(table, pa.table({"id": [1]}))
+
+    spark.sql("SELECT 2L AS id").write.format("delta").mode("append").save(table)
+    write_deltalake(table, pa.table({"id": [3]}), mode="append")
+
+    assert sorted(DeltaTable(table).to_pyarrow_table()["id"].to_pylist()) == [1, 2, 3]
+    assert spark.read.format("delta").load(table).count() == 3
+
+
+def test_a_session_is_quiet_leaves_nothing_and_takes_the_users_settings(tmp_path: Path) -> None:
+    """A hub's own log is unreadable below Spark's greetings; folders of its own are a surprise."""
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.splitlines() == ["3", "UTC", "True"]
+    assert [path.name for path in tmp_path.iterdir()] == ["table"]
+    assert [line for line in done.stderr.splitlines() if "incubator" not in line] == []
