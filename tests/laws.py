@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from streaming.core.change import Change
 from streaming.core.csn import rid_of
@@ -24,7 +25,8 @@ def check_level(world: World) -> None:
 def check_nothing_lost(world: World) -> None:
     """Every committed write that reached its topic is judged once, or kept where it is listed."""
     judged = Counter((one.csn, one.content) for one in world.hub.changelog())
-    kept, ended = _quarantined(world) - _quarantined(world, Reason.SESSION), world.hub.ended()
+    kept = _quarantined(world, {*Reason} - {Reason.SESSION})
+    ended = world.hub.ended()
     for replica in world.replicas.values():
         for write in _committed(replica):
             change = write.change
@@ -98,13 +100,13 @@ def _committed(replica: Replica) -> Iterator[Write]:
             yield write
 
 
-def _quarantined(world: World, reason: Reason | None = None) -> set[Known]:
-    """The changes in quarantine (for this reason)."""
+def _quarantined(world: World, reasons: AbstractSet[str] = frozenset(Reason)) -> set[Known]:
+    """The changes in quarantine for one of these reasons."""
     names = {replica.rid: name for name, replica in world.replicas.items()}
     records = (
         world.said[names[kept.rid]][kept.offset][1]
         for kept in world.hub.quarantine()
-        if reason in {None, kept.reason}
+        if kept.reason in reasons
     )
     return {(change.csn, change.content) for change in records if isinstance(change, Change)}
 

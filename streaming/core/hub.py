@@ -104,6 +104,8 @@ class Bench:
         self.entries.append(judged)
         if judged.concurrent:
             self._refresh_once(change.rid, change.row, judged.after)
+        else:
+            self._refresh_overtaken(arrived, judged.after)
         return judged
 
     def realign(self, repairs: Sequence[Repair]) -> None:
@@ -130,6 +132,23 @@ class Bench:
         if self.refreshed.get((rid, key), "never") != row.csn:
             self.entries.append(Refresh(rid, *key, row, "conflict"))
             self.refreshed[rid, key] = row.csn
+
+    def _refresh_overtaken(self, arrived: Arrived, row: RowState) -> None:
+        """Send the row again to its author, whom an earlier refresh gave what it was before.
+
+        That happens when the change waited while a record behind it in the topic had the row
+        repaired. The verdict stands, so the cut of the input decides nothing.
+        """
+        rid, key = arrived.change.rid, arrived.change.row
+        behind = [
+            r.offset
+            for r in row.realign
+            if r.rid == rid and r.offset > arrived.offset and r.epoch < self.hub_epoch
+        ]
+        if behind:
+            realign = Realign(rid, self.hub_epoch, min(behind))
+            self.changed[key] = realigned(row, realign)
+            self.entries.append(Refresh(rid, *key, row, "overtaken", realign.offset))
 
     def _floor(self, arrived: Arrived) -> int:
         author = self.replicas.get(arrived.change.rid)  # None: the hub, which loses nothing
