@@ -118,7 +118,7 @@ def run(
 
 
 def found(store: Store, genesis: Checkpoint, hub: str) -> None:
-    """Write the first commit row, batch 0, into empty tables; a concurrent one wins."""
+    """Create what is missing, up to the first commit row, batch 0; what is there stays."""
     store.create()
     store.append_once(
         TableName.EPOCHS, rows_of(TableName.EPOCHS, [commit_row(genesis, hub)]), _KEY, 1

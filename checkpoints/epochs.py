@@ -94,6 +94,11 @@ def plan_of(row: Mapping[str, Any], commands: Mapping[int, Command]) -> Plan:
     )
 
 
+def plan_topic_ids(row: Mapping[str, Any]) -> dict[str, str]:
+    """Topic -> the id that it had when the plan was made."""
+    return dict(row["topic_ids"] or ())
+
+
 def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
     """The checkpoint as a row of `epochs`."""
     state = checkpoint.state

@@ -21,10 +21,6 @@ class Store:
         self.root = root
         self._open: dict[TableName, DeltaTable] = {}
 
-    def exists(self) -> bool:
-        """Claim that a hub has run on this state root."""
-        return DeltaTable.is_deltatable(self.uri(TableName.EPOCHS))
-
     def create(self) -> None:
         """Create the tables that are missing, empty; `epochs` last, for it makes a state root."""
         self.root.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from checkpoints import faults
 from checkpoints.commit import Ledger, found, open_ledger
 from checkpoints.config import commands, remember, settings_document
-from checkpoints.epochs import Checkpoint, Command, Plan, plan_of
+from checkpoints.epochs import Checkpoint, Command, Plan, plan_of, plan_topic_ids
 from checkpoints.rows import materialize
 from checkpoints.store import Store
 from checkpoints.tables import TableName
@@ -148,13 +148,12 @@ class Service:
             ids = admin.ids([*topics, *updates])
             first = admin.first_offsets(topics)
         self.sink = UpdatesSink(kafka.bootstrap_servers, kafka.options)
-        if not self.store.exists():
-            found(self.store, self._genesis(), self.name)
+        found(self.store, self._genesis(), self.name)
         ledger = open_ledger(self.store, self.name, self.at)
-        hub = self._finished(ledger)
-        self._check_topics(ledger.last, ids)
+        self._check_topics(ledger, ids)
+        hub = self._finished(ledger, ids)
         version = remember(self.store, config.document(), _now_ms())
-        self._adopt(hub, first, ids, version)
+        self._adopt(hub, self.settings, first, ids, version)
         return hub
 
     def _genesis(self) -> Checkpoint:
@@ -164,29 +163,41 @@ class Service:
         state = HubState(1, generation, ruv=Ruv(generation), purge_ruv=Ruv(generation))
         return Checkpoint(state, {}, {}, 0, at_ms=now_ms)
 
-    def _finished(self, ledger: Ledger) -> Hub:
-        """Finish the batch of a hub that died: from its plan, or only its publishing."""
+    def _finished(self, ledger: Ledger, ids: Mapping[str, str]) -> Hub:
+        """Finish the batch of a hub that died: from its plan, or only its publishing.
+
+        It is judged under the configuration of its plan, which may be newer than the last commit.
+        """
         unfinished, version = ledger.unfinished, ledger.last.config_version
-        document = settings_document(self.store, version) if version else None
-        settings = settings_of(Config.from_document(document)) if document else self.settings
-        hub = resume(ledger, settings, self._outlets())
         if unfinished is None:
+            hub = resume(ledger, settings_of(self._config_of(version)), self._outlets())
             publish(hub, hub.state)
-        else:
-            plan = plan_of(unfinished, {c.number: c for c in commands(self.store, 0)})
-            LOG.info("finishing batch %d of a hub that died", plan.batch)
-            hub.process(plan, lambda p: self._planned(p, settings))
+            return hub
+        plan = plan_of(unfinished, {c.number: c for c in commands(self.store, 0)})
+        config = self._config_of(plan.config_version)
+        hub = resume(ledger, settings_of(config), self._outlets())
+        self._adopt(hub, hub.settings, plan.offsets_from, ids, plan.config_version)
+        LOG.info("finishing batch %d of a hub that died", plan.batch)
+        hub.process(plan, lambda p: self._planned(p, config))
         return hub
 
-    def _planned(self, plan: Plan, settings: Settings) -> pa.Table:
+    def _config_of(self, version: int) -> Config:
+        """The configuration that was stored as this version; before the first, the present one."""
+        document = settings_document(self.store, version) if version else None
+        return Config.from_document(document) if document else self.config
+
+    def _planned(self, plan: Plan, config: Config) -> pa.Table:
         """The records of a plan, read again by its offsets."""
+        settings = settings_of(config)
         topics = {t: r for t, r in settings.topics.items() if t in plan.offsets_to}
         from_ = {t: plan.offsets_from[t] for t in topics}
         records = batch(self.spark, self.source, topics, from_, plan.offsets_to)
-        return self._validated(records, settings, plan)
+        return self._validated(records, config, plan)
 
-    def _check_topics(self, last: Checkpoint, ids: Mapping[str, str]) -> None:
-        for topic, known in last.topic_ids.items():
+    def _check_topics(self, ledger: Ledger, ids: Mapping[str, str]) -> None:
+        plan = ledger.unfinished
+        known_ids = plan_topic_ids(plan) if plan else ledger.last.topic_ids
+        for topic, known in known_ids.items():
             if topic in ids and ids[topic] != known:
                 raise SourceError(
                     f"topic {topic} was made anew (id {ids[topic]}, was {known}): its offsets mean"
@@ -194,13 +205,18 @@ class Service:
                 )
 
     def _adopt(
-        self, hub: Hub, first: Mapping[str, int], ids: Mapping[str, str], version: int
+        self,
+        hub: Hub,
+        settings: Settings,
+        first: Mapping[str, int],
+        ids: Mapping[str, str],
+        version: int,
     ) -> None:
-        """Let the state know the replicas, agreements and topics of this configuration."""
+        """Let the state know the replicas, agreements and topics of a configuration."""
         last = hub.ledger.last
-        state = adopted(last.state, self.settings.rules, list(self.settings.topics.values()))
+        state = adopted(last.state, settings.rules, list(settings.topics.values()))
         offsets = {**first, **last.offsets}
-        hub.settings = self.settings
+        hub.settings = settings
         hub.state = state
         hub.ledger.last = replace(
             last, state=state, offsets=offsets, topic_ids=dict(ids), config_version=version
@@ -254,10 +270,15 @@ class Service:
         with self.turn:
             if self.ended:
                 return
-            to = end_offsets(self.spark, self._checkpoint().absolute().as_uri(), batch_id)
-            plan = self.hub.next_plan(to, _now_ms(), self._commands())
-            if self.hub.is_due(plan):
-                self._run_batch(plan, records)
+            try:
+                to = end_offsets(self.spark, self._checkpoint().absolute().as_uri(), batch_id)
+                plan = self.hub.next_plan(to, _now_ms(), self._commands())
+                if self.hub.is_due(plan):
+                    self.hub.process(plan, lambda p: self._validated(records, self.config, p))
+            except BaseException as error:
+                self.ended = True  # the hub in memory is not the committed one: no batch after it
+                self.failure = error if isinstance(error, HubError) else None
+                raise
 
     def _idle(self) -> None:
         """Do what is due although no input came: pages, a lagging covers, an operator's command."""
@@ -265,13 +286,6 @@ class Service:
             plan = self.hub.next_plan({}, _now_ms(), self._commands())
             if not self.ended and self.hub.is_due(plan):
                 self.hub.process(plan, lambda _: NO_FACTS)
-
-    def _run_batch(self, plan: Plan, records: DataFrame) -> None:
-        try:
-            self.hub.process(plan, lambda p: self._validated(records, self.settings, p))
-        except HubError as error:
-            self.failure = error
-            raise
 
     def _drain(self) -> None:
         """Publish what is left for agreements that are catching up."""
@@ -283,16 +297,16 @@ class Service:
 
     def _revalidated(self, records: pa.Table) -> pa.Table:
         """The facts of records that were in quarantine, under the present configuration."""
-        return self._facts(self.spark.createDataFrame(records), self.settings)
+        return self._facts(self.spark.createDataFrame(records), self.config)
 
-    def _validated(self, records: DataFrame, settings: Settings, plan: Plan) -> pa.Table:
+    def _validated(self, records: DataFrame, config: Config, plan: Plan) -> pa.Table:
         """The facts of a planned batch; SourceError when Spark delivered another."""
-        facts = self._facts(records, settings)
-        _check_range(facts, plan, settings.topics)
+        facts = self._facts(records, config)
+        _check_range(facts, plan, settings_of(config).topics)
         return facts
 
-    def _facts(self, records: DataFrame, settings: Settings) -> pa.Table:
-        limits = self.config.limits
+    def _facts(self, records: DataFrame, config: Config) -> pa.Table:
+        limits, settings = config.limits, settings_of(config)
         valid = validate(
             parse(records, settings.topics),
             settings.rules.tables,
