@@ -1,0 +1,1 @@
+"""Tests of a whole hub: the real process, replicas that follow a script, and a verdict."""

@@ -1,0 +1,116 @@
+"""The real hub as a process of its own: started, awaited, killed, stopped and continued."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+TIMEOUT_S = 240
+"""How long a hub may take for anything, on a machine that is busy with other things."""
+
+KILLED = -signal.SIGKILL
+"""The exit code of a process that was killed."""
+
+_CHECKOUT = Path(__file__).parent.parent.parent
+_POLL_S = 0.05
+
+
+def wait_until(claim: Callable[[], bool], what: Callable[[], str]) -> None:
+    """Wait until the claim holds; AssertionError says what did not come true."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not claim():
+        assert time.monotonic() < deadline, f"not within {TIMEOUT_S} s: {what()}"
+        time.sleep(_POLL_S)
+
+
+class HubProcess:
+    """`slackwater run` in a process group of its own; as a context manager it never outlives it."""
+
+    def __init__(self, config: Path, *arguments: str, fault: str = "") -> None:
+        """Start the hub of this configuration; `fault` as in checkpoints/faults.py."""
+        self._log = config.with_name("hub.log")
+        self._from = self._log.stat().st_size if self._log.exists() else 0
+        command = [sys.executable, "-m", "streaming.cli.main", "run", "--config", str(config)]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, *arguments],
+                cwd=_CHECKOUT,
+                env={**os.environ, "SLACKWATER_FAULT": fault},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    @property
+    def said(self) -> str:
+        """What this process has written to its standard error so far."""
+        with self._log.open("rb") as log:
+            log.seek(self._from)
+            return log.read().decode(errors="replace")
+
+    def ends(self) -> int:
+        """Wait for its end and give the exit code; its JVM ends with it."""
+        try:
+            code = self._process.wait(TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the hub does not end; it said:\n{self.said}") from None
+        finally:
+            self.kill()
+        return code
+
+    def ends_with(self, code: int) -> str:
+        """Wait for its end, hold it against this exit code, and give what it said."""
+        found = self.ends()
+        assert found == code, f"the hub ended with {found}, not {code}; it said:\n{self.said}"
+        return self.said
+
+    def is_stopped_after(self, words: str = "") -> None:
+        """Wait until the process stands still (SIGSTOP)."""
+        stat = Path(f"/proc/{self._process.pid}/stat")
+        wait_until(
+            lambda: self._runs() and stat.read_text().rpartition(")")[2].split()[0] == "T",
+            lambda: f"the hub stops {words}; it said:\n{self.said}",
+        )
+
+    def waits_for(self, claim: Callable[[], bool], what: str) -> None:
+        """Wait while it runs until the claim holds; its end before that fails."""
+        wait_until(
+            lambda: claim() or not self._runs(), lambda: f"{what}; the hub said:\n{self.said}"
+        )
+        assert claim(), f"the hub ended before this: {what}; it said:\n{self.said}"
+
+    def terminate(self) -> None:
+        """Ask it to end in order."""
+        self._process.send_signal(signal.SIGTERM)
+
+    def go_on(self) -> None:
+        """Let a stopped one go on."""
+        self._process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """Kill it and its JVM, if they are there still."""
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        self._process.wait()
+
+    def _runs(self) -> bool:
+        return self._process.poll() is None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.kill()

@@ -1,0 +1,151 @@
+"""A replica of the wire: what stands in its topic is what the test says, and nothing else.
+
+It has no database and no agent: rows and position are in memory, every record is sent when a
+test asks for it. What it reads it applies by the consumer's rules of core.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from connectors import wire
+from streaming.core.change import Change, Op
+from streaming.core.consumer import Apply, Buffer, Position, SayHello, receive
+from streaming.core.csn import Generator
+from streaming.core.record import Abort, Commit, Record
+from tests.harness.topics import TopicEnds
+from tests.model_replica import TABLE, image, key_text
+
+Row = tuple[str, str]
+"""(table, canonical text of the key)."""
+
+
+@dataclass(slots=True)
+class ScriptedReplica:
+    """One replica; `clock_s` stands still, so CSNs are numbered by their sequence.
+
+    `published`: every change in its topic. `open`: label -> prim_csn of a transaction that is not
+    ended; `void`: those that were aborted.
+    """
+
+    name: str
+    rid: int
+    ends: TopicEnds
+    changes: str
+    updates: str
+    clock_s: int
+    rows: dict[Row, str] = field(default_factory=dict)
+    position: Position = field(default_factory=Position)
+    epoch: int = 1
+    sessions: int = 0
+    published: list[Change] = field(default_factory=list)
+    open: dict[str, str] = field(default_factory=dict)
+    void: set[str] = field(default_factory=set)
+    inbox: int = 0
+    batches: int = 0
+    generator: Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Give it a source of CSNs of its own."""
+        self.generator = Generator(self.rid)
+
+    @property
+    def session(self) -> str:
+        """The id of the session in force."""
+        return self.position.session or ""
+
+    @property
+    def committed(self) -> list[Change]:
+        """The published changes that are not of an open or aborted transaction."""
+        unsettled = {*self.open.values(), *self.void}
+        return [change for change in self.published if change.prim_csn not in unsettled]
+
+    # -- what it says -----------------------------------------------------------------------
+
+    def say(self, record: Record) -> int:
+        """Write a record to its topic in the session in force; its offset."""
+        return self.say_bytes(wire.encode(self.session, record))
+
+    def say_bytes(self, value: bytes | None, time_ms: int | None = None) -> int:
+        """Write any bytes to its topic; their offset."""
+        return self.ends.send(self.changes, self.name, value, time_ms)
+
+    def hello(self, *, lost: bool = False) -> int:
+        """Start a session; what was open is void, as after a crash of the database."""
+        self.sessions += 1
+        self.void.update(self.open.values())
+        self.open.clear()
+        self.position = self.position.greeting(f"{self.name}-{self.sessions}")
+        own = max((change.csn for change in self.published), default=None)
+        return self.say(self.position.hello(own, lost=lost))
+
+    def change(self, key: str, value: str | None) -> Change:
+        """The change of a row that it would make now, `value` None: a delete; nothing is sent."""
+        csn, self.generator = self.generator.next(self.clock_s)
+        row = (TABLE.name, key_text(key))
+        op = Op.DELETE if value is None else Op.UPDATE if row in self.rows else Op.INSERT
+        after = None if value is None else image(key, value)
+        before = self.rows.get(row)
+        return Change(csn, self.rid, self.epoch, *row, op, after, before)
+
+    def write(self, key: str, value: str | None, inside: str | None = None) -> Change:
+        """Write a row and publish the change; `inside`: the label of an open transaction."""
+        change = self.change(key, value)
+        if inside is not None:
+            change = replace(change, prim_csn=self.open.setdefault(inside, change.csn))
+        self._hold(change.table, change.key, change.after)
+        self.published.append(change)
+        self.say(change)
+        return change
+
+    def commit(self, label: str) -> None:
+        """Commit an open transaction."""
+        self.say(Commit(self.open.pop(label)))
+
+    def abort(self, label: str) -> None:
+        """Abort an open transaction; who uses this undoes its rows himself."""
+        self.void.add(self.open[label])
+        self.say(Abort(self.open.pop(label)))
+
+    # -- what it reads ----------------------------------------------------------------------
+
+    def catch_up(self, *, answers: bool = True) -> int:
+        """Apply what stands in its updates topic; the number of batches that it applied.
+
+        answers: each batch is answered with `applied`.
+        """
+        before = self.batches
+        for _, value in self.ends.read(self.updates, self.inbox):
+            self._receive(value, answers=answers)
+        return self.batches - before
+
+    def _receive(self, value: bytes, *, answers: bool) -> None:
+        match receive(self.position, wire.decode_update(value)):
+            case Apply() as batch:
+                self._apply(batch)
+                if answers:
+                    self.say(self.position.applied())
+            case Buffer(position):
+                self.position = position
+            case SayHello(position, _):
+                self.position = position
+                self.hello()
+                self._receive(value, answers=answers)
+                return
+            case _:
+                pass
+        self.inbox += 1
+
+    def _apply(self, batch: Apply) -> None:
+        """Rows, position and epoch, as one transaction of a database would have them."""
+        for item in batch.items:
+            self._hold(item.table, item.key, item.after)
+            if item.csn is not None:
+                self.generator = self.generator.seen(item.csn, self.clock_s)
+        self.position = replace(batch.position, epoch=self.epoch)
+        self.epoch += 1
+        self.batches += 1
+
+    def _hold(self, table: str, key: str, after: str | None) -> None:
+        if after is None:
+            self.rows.pop((table, key), None)
+        else:
+            self.rows[table, key] = after

@@ -1,0 +1,200 @@
+"""One hub with its surroundings: a folder, a configuration, topics and scripted replicas."""
+
+import contextlib
+import io
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from checkpoints.reader import open_state
+from connectors.kafka import ensure_topics
+from streaming.cli.main import main
+from streaming.config import Config, load
+from streaming.service import Service
+from tests.harness.hub_process import HubProcess, wait_until
+from tests.harness.scripted import ScriptedReplica
+from tests.harness.topics import TopicEnds
+
+RECORD_BYTES = 20_000
+"""limits.record_bytes of every hub here."""
+
+_LIMITS: Mapping[str, object] = {
+    "record_bytes": RECORD_BYTES,
+    "chunk_items": 2,
+    "min_partitions": 1,
+}
+
+_TEXT = """\
+[hub]
+state = "state"
+topic_prefix = "{prefix}"
+trigger_ms = 0
+covers_interval_ms = 1
+
+[kafka]
+bootstrap_servers = "{bootstrap}"
+
+[limits]
+{limits}
+
+[spark]
+"spark.driver.memory" = "1g"
+"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+[[tables]]
+name = "t"
+key = ["k"]
+columns = {{ k = "text", v = "text" }}
+"""
+
+_MEMBER = """
+[[replicas]]
+name = "{name}"
+rid = {rid}
+
+[[agreements]]
+name = "{name}"
+consumer = "{name}"
+"""
+
+_SECOND_TABLE = """
+[[tables]]
+name = "u"
+key = ["k"]
+columns = { k = "text", v = "text" }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningHub:
+    """A hub at work; every wait ends at once when the hub does."""
+
+    site: "Site"
+    work: "Future[None]"
+
+    def takes(self, *replicas: ScriptedReplica) -> None:
+        """Wait until everything that these replicas have said is in a committed batch."""
+        for one in replicas:
+            end = one.ends.end(one.changes)
+            self._waits(partial(self._has_taken, one, end), f"{one.name} is taken")
+
+    def brings(self, *replicas: ScriptedReplica) -> None:
+        """Wait until each of these replicas has applied all that the hub has, and said so."""
+        for one in replicas:
+            self._waits(partial(self._is_level, one), f"{one.name} is level")
+        self.takes(*replicas)
+
+    def _waits(self, claim: Callable[[], bool], what: str) -> None:
+        wait_until(lambda: self.work.done() or claim(), lambda: what)
+        if self.work.done():
+            self.work.result()
+
+    def _has_taken(self, replica: ScriptedReplica, end: int) -> bool:
+        commit = open_state(self.site.state).commit
+        return commit is not None and commit.offsets.get(replica.changes, 0) >= end
+
+    def _is_level(self, replica: ScriptedReplica) -> bool:
+        replica.catch_up()
+        commit = open_state(self.site.state).commit
+        return commit is not None and replica.position.covers == commit.state.hub_epoch
+
+
+@dataclass(slots=True)
+class Site:
+    """Everything that a test of one hub needs; `replicas` by name, rids from 1."""
+
+    folder: Path
+    prefix: str
+    ends: TopicEnds
+    replicas: dict[str, ScriptedReplica]
+
+    @property
+    def file(self) -> Path:
+        """The configuration file."""
+        return self.folder / "hub.toml"
+
+    @property
+    def state(self) -> Path:
+        """The state root."""
+        return self.folder / "state"
+
+    def config(self) -> Config:
+        """The configuration as it stands in the file now."""
+        return load(self.file)
+
+    def learn_second_table(self) -> None:
+        """Add table `u`, of the same columns as `t`, to the configuration."""
+        self.file.write_text(self.file.read_text() + _SECOND_TABLE)
+
+    def hub(self, *arguments: str, fault: str = "") -> HubProcess:
+        """Start the hub as a process."""
+        return HubProcess(self.file, *arguments, fault=fault)
+
+    def run_available(self, spark: SparkSession) -> None:
+        """Let a hub in this process work off what is there; no process has to start for it."""
+        Service(self.config(), spark).run(threading.Event(), available_now=True)
+
+    @contextmanager
+    def running(self, spark: SparkSession) -> Iterator["RunningHub"]:
+        """A hub in this process, at work in a thread; it ends in order with the block."""
+        end = threading.Event()
+        service = Service(self.config(), spark)
+        with ThreadPoolExecutor(1) as pool:
+            work = pool.submit(service.run, end)
+            try:
+                yield RunningHub(self, work)
+            finally:
+                end.set()
+            work.result()
+
+    def slackwater(self, *arguments: str) -> Any:  # noqa: ANN401 - whatever the command prints
+        """What a command of the product prints with --json."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main([*arguments, "--config", str(self.file), "--json"])
+        assert code == 0, f"slackwater {' '.join(arguments)}: {code}, {err.getvalue()}"
+        return json.loads(out.getvalue())
+
+    def replica_states(self) -> dict[str, str]:
+        """Replica -> its state as `slackwater status` shows it."""
+        return {one["name"]: one["state"] for one in self.slackwater("status")["replicas"]}
+
+    def updates(self, name: str) -> list[tuple[str, bytes]]:
+        """The (id, bytes) of everything in a replica's updates topic."""
+        return self.ends.read(self.replicas[name].updates)
+
+
+@contextmanager
+def site(
+    folder: Path,
+    bootstrap: str,
+    prefix: str,
+    names: str = "ab",
+    limits: Mapping[str, object] | None = None,
+) -> Iterator[Site]:
+    """A site with a replica and an agreement for each letter of `names`, its topics made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    known = "\n".join(f"{k} = {v}" for k, v in {**_LIMITS, **(limits or {})}.items())
+    text = _TEXT.format(prefix=prefix, bootstrap=bootstrap, limits=known)
+    members = "".join(_MEMBER.format(name=n, rid=i) for i, n in enumerate(names, 1))
+    (folder / "hub.toml").write_text(text + members)
+    topics = [f"{prefix}{way}.{name}" for name in names for way in ("changes", "updates")]
+    ensure_topics(bootstrap, {}, topics, RECORD_BYTES)
+    with TopicEnds(bootstrap) as ends:
+        clock_s = int(time.time())
+        replicas = {
+            name: ScriptedReplica(
+                name, rid, ends, f"{prefix}changes.{name}", f"{prefix}updates.{name}", clock_s
+            )
+            for rid, name in enumerate(names, 1)
+        }
+        yield Site(folder, prefix, ends, replicas)

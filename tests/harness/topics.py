@@ -1,0 +1,55 @@
+"""Topics as a test touches them: one record in, everything that stands there out."""
+
+from types import TracebackType
+from typing import Self
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from tests.harness.hub_process import TIMEOUT_S
+
+
+class TopicEnds:
+    """A producer and a consumer for all topics of one broker."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
+        self._consumer = KafkaConsumer(bootstrap_servers=bootstrap, enable_auto_commit=False)
+
+    def send(self, topic: str, key: str, value: bytes | None, time_ms: int | None = None) -> int:
+        """Write one record; its offset."""
+        sent = self._producer.send(topic, key=key.encode(), value=value, timestamp_ms=time_ms)
+        return int(sent.get(TIMEOUT_S).offset)
+
+    def read(self, topic: str, offset: int = 0) -> list[tuple[str, bytes]]:
+        """The (key, value) of what stands in the topic now, from this offset on."""
+        partition = TopicPartition(topic, 0)
+        self._consumer.assign([partition])
+        self._consumer.seek(partition, offset)
+        end = self.end(topic)
+        found: list[tuple[str, bytes]] = []
+        while self._consumer.position(partition) < end:
+            records = self._consumer.poll(1000).get(partition, ())
+            found += ((record.key.decode(), record.value) for record in records)
+        return found
+
+    def end(self, topic: str) -> int:
+        """The offset that the topic's next record will get."""
+        partition = TopicPartition(topic, 0)
+        return int(self._consumer.end_offsets([partition])[partition])
+
+    def close(self) -> None:
+        """End both connections."""
+        self._producer.close(timeout=1)
+        self._consumer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

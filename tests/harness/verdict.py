@@ -1,0 +1,144 @@
+"""The verdict over a hub that has ended: its tables and topics against what the replicas hold.
+
+Read with deltalake alone, uncommitted rows included: after an orderly end there must be none.
+"""
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+
+from checkpoints.tables import TableName
+from streaming.core.csn import rid_of
+from streaming.core.ruv import parse_ruv
+from tests.harness.scripted import Row, ScriptedReplica
+from tests.harness.site import Site
+
+
+def rows_of(state: Path, name: TableName, *order: str) -> list[dict[str, Any]]:
+    """All rows of a table of the state, in this order."""
+    table = DeltaTable(str(state / name)).to_pyarrow_table()
+    rows: list[dict[str, Any]] = table.to_pylist(maps_as_pydicts="strict")
+    return sorted(rows, key=lambda row: [row[column] for column in order])
+
+
+def check(site: Site) -> None:
+    """All of it; every replica must have caught up."""
+    check_every_change_once(site)
+    check_conflicts(site)
+    check_order(site)
+    check_commits(site)
+    check_ruv(site)
+    check_records(site)
+    check_rows(site)
+
+
+def check_every_change_once(site: Site) -> None:
+    """Every committed change is in changelog or quarantine, once; an uncommitted in neither."""
+    judged = Counter(row["csn"] for row in _changes(site))
+    kept = Counter(
+        row["csn"] for row in rows_of(site.state, TableName.QUARANTINE) if row["action"] == "kept"
+    )
+    for replica in site.replicas.values():
+        committed = Counter(change.csn for change in replica.committed)
+        for change in replica.published:
+            found = judged[change.csn] + kept[change.csn]
+            expected = committed[change.csn]
+            assert found == expected, f"{change} is {found} times in changelog and quarantine"
+    known = {change.csn for r in site.replicas.values() for change in r.published}
+    strange = {csn for csn in judged if csn not in known}
+    assert not strange, f"nobody wrote what the changelog holds: {strange}"
+
+
+def check_conflicts(site: Site) -> None:
+    """Every rejected change is in the conflicts, once, and nothing else is."""
+    rejected = [
+        (row["hub_epoch"], row["place"], row["csn"])
+        for row in _changes(site)
+        if row["verdict"] == "rejected"
+    ]
+    losers = [
+        (row["hub_epoch"], row["place"], row["loser_csn"])
+        for row in rows_of(site.state, TableName.CONFLICTS, "hub_epoch", "place")
+    ]
+    assert losers == rejected
+
+
+def check_order(site: Site) -> None:
+    """Within a hub epoch the places of the changelog have no hole and no repeat."""
+    places: dict[int, list[int]] = {}
+    for row in rows_of(site.state, TableName.CHANGELOG, "hub_epoch", "place"):
+        places.setdefault(row["hub_epoch"], []).append(row["place"])
+    for hub_epoch, found in places.items():
+        assert found == list(range(len(found))), f"places of hub epoch {hub_epoch}: {found}"
+
+
+def check_commits(site: Site) -> None:
+    """Batches follow each other, each planned and committed once; hub epochs rise by one."""
+    rows = rows_of(site.state, TableName.EPOCHS, "batch", "kind")
+    commits = [row for row in rows if row["kind"] == "commit"]
+    plans = [row["batch"] for row in rows if row["kind"] == "plan"]
+    assert [row["batch"] for row in commits] == list(range(len(commits)))
+    assert plans == [row["batch"] for row in commits[1:]]
+    epochs = [row["hub_epoch"] for row in commits]
+    steps = {after - before for before, after in pairwise(epochs)}
+    assert steps <= {0, 1}, f"hub epochs of the commits: {epochs}"
+    logged = Counter((r["batch"], r["hub_epoch"]) for r in rows_of(site.state, TableName.CHANGELOG))
+    told = {(r["batch"], r["hub_epoch"]): r["counts"].get("entries", 0) for r in commits[1:]}
+    assert logged == {place: count for place, count in told.items() if count}
+
+
+def check_ruv(site: Site) -> None:
+    """The RUV of the last commit covers what the changelog holds, exactly."""
+    largest: dict[int, str] = {}
+    for row in _changes(site):
+        rid = rid_of(row["csn"])
+        largest[rid] = max(row["csn"], largest.get(rid, ""))
+    assert parse_ruv(last_commit(site)["ruv"]).max_csns() == largest
+
+
+def check_records(site: Site) -> None:
+    """A record that was published again says what it said before."""
+    for name in site.replicas:
+        contents: dict[str, set[bytes]] = {}
+        for record_id, value in site.updates(name):
+            contents.setdefault(record_id, set()).add(value)
+        differing = [record_id for record_id, values in contents.items() if len(values) > 1]
+        assert not differing, f"ids with more than one content in the topic of {name}: {differing}"
+
+
+def check_rows(site: Site) -> None:
+    """Every replica holds what the changelog's last accepted images are."""
+    expected = rows_of_changelog(site)
+    for name, replica in site.replicas.items():
+        assert replica.rows == expected, f"{name} and the changelog hold different rows"
+
+
+def rows_of_changelog(site: Site) -> dict[Row, str]:
+    """The rows that the accepted changes make, one over the other."""
+    rows: dict[Row, str] = {}
+    for change in _changes(site):
+        row = change["table"], change["key"]
+        if change["verdict"] == "accepted":
+            rows.pop(row, None)
+            if change["image"] is not None:
+                rows[row] = change["image"]
+    return rows
+
+
+def check_level(replica: ScriptedReplica, site: Site) -> None:
+    """The replica has been sent everything: its covers is the hub's epoch."""
+    assert replica.position.covers == last_commit(site)["hub_epoch"]
+
+
+def last_commit(site: Site) -> dict[str, Any]:
+    """The last commit row."""
+    rows = rows_of(site.state, TableName.EPOCHS, "batch", "kind")
+    return [row for row in rows if row["kind"] == "commit"][-1]
+
+
+def _changes(site: Site) -> list[dict[str, Any]]:
+    rows = rows_of(site.state, TableName.CHANGELOG, "hub_epoch", "place")
+    return [row for row in rows if row["kind"] == "change"]
