@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from streaming.cli.inputs import DEFAULT_CONFIG, ConfigPath
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.config import load
 
 AvailableNow = Annotated[
@@ -16,7 +16,13 @@ Keep = Annotated[
     Path | None,
     typer.Option("--keep", metavar="DIR", help="Leave configuration, state and logs there."),
 ]
-Seconds = Annotated[float, typer.Option("--seconds", min=1, help="How long the replicas write.")]
+Seconds = Annotated[
+    float, typer.Option("--seconds", min=1, help="How long the replicas write, at least.")
+]
+Check = Annotated[
+    Path | None,
+    typer.Option("--check", metavar="DIR", help="Only judge what --keep has left there."),
+]
 
 
 def run(*, config: ConfigPath = DEFAULT_CONFIG, available_now: AvailableNow = False) -> None:
@@ -27,7 +33,9 @@ def run(*, config: ConfigPath = DEFAULT_CONFIG, available_now: AvailableNow = Fa
     raise typer.Exit(run_hub(configured, available_now))
 
 
-def demo(*, keep: Keep = None, seconds: Seconds = 10) -> None:
+def demo(
+    *, keep: Keep = None, seconds: Seconds = 10, check: Check = None, as_json: AsJson = False
+) -> None:
     """Three replicas that collide, one hub, and a verdict: exit 0 when all of it holds."""
     demonstration = import_module("streaming.demo.run")
-    raise typer.Exit(demonstration.main(keep=keep, seconds=seconds))
+    raise typer.Exit(demonstration.main(keep=keep, seconds=seconds, check=check, as_json=as_json))

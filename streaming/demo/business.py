@@ -1,0 +1,116 @@
+"""Ordinary traffic beside the collisions: every replica for itself, on rows that all share."""
+
+import random
+import sqlite3
+from datetime import UTC, datetime, timedelta
+
+from connectors.agent.transaction import transaction
+from streaming.demo.client import Client
+
+SHARED = range(1, 61)
+"""Accounts that anybody opens, changes and closes."""
+WAREHOUSES = ("north", "süd")
+ITEMS = range(1, 16)
+WEIGHTS = (0.1, 2.5, 1e-300, 1 / 3, float("inf"), "NaN", None)
+NOTES = (None, "", "naïve \"quotes\" and 'these'", "line\nbreak", "\U0001f30a")
+PER_SECOND = 30.0
+START = datetime(2024, 2, 29, 23, 59, 59, tzinfo=UTC)
+
+
+class Business:
+    """The traffic of one replica; `random` is seeded, so every run wants the same."""
+
+    def __init__(self, name: str, rid: int, db: Client) -> None:
+        self.name = name
+        self.db = db
+        self.connection: sqlite3.Connection = db.connection
+        self.random = random.Random(rid)  # noqa: S311 no secret
+        self.own = 10_000 * rid
+        self.count = 0
+        self.deeds = (
+            (4, self._open_own),
+            (8, self._change_account),
+            (4, self._open_or_close_shared),
+            (8, self._count_stock),
+            (2, self._clear_stock),
+            (4, self._transfer),
+        )
+
+    def run(self) -> None:
+        """One deed after the other until it is told to stop."""
+        weights, deeds = zip(*self.deeds, strict=True)
+        while not self.db.stop.wait(self.random.expovariate(PER_SECOND)):
+            (deed,) = self.random.choices(deeds, weights)
+            deed()
+            self.count += 1
+
+    def _open_own(self) -> None:
+        self.own += 1
+        self._open(self.own)
+
+    def _open_or_close_shared(self) -> None:
+        account = self.random.choice(SHARED)
+        with self.db.at_once():
+            if self.db.exists(account):
+                self.connection.execute("DELETE FROM account WHERE id = ?", (account,))
+            else:
+                self._open(account)
+
+    def _open(self, account: int) -> None:
+        self.connection.execute(
+            "INSERT INTO account VALUES (?, ?, ?, ?, ?, ?)",
+            (account, self.name, self._amount(), 1, self._time(), self.random.choice(NOTES)),
+        )
+
+    def _change_account(self) -> None:
+        self.connection.execute(
+            "UPDATE account SET balance = ?, active = ?, note = ? WHERE id = ?",
+            (
+                self._amount(),
+                self.random.randint(0, 1),
+                self.random.choice(NOTES),
+                self.random.choice(SHARED),
+            ),
+        )
+
+    def _count_stock(self) -> None:
+        self._put(self.random.choice(WAREHOUSES), self.random.randint(0, 2**40))
+
+    def _put(self, warehouse: str, quantity: int) -> None:
+        self.connection.execute(
+            "INSERT INTO stock VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (warehouse, item)"
+            " DO UPDATE SET quantity = excluded.quantity, weight = excluded.weight,"
+            " label = excluded.label, counted = excluded.counted",
+            (
+                warehouse,
+                self.random.choice(ITEMS),
+                quantity,
+                self.random.choice(WEIGHTS),
+                self.random.randbytes(self.random.randint(0, 12)),
+                self._time(),
+            ),
+        )
+
+    def _clear_stock(self) -> None:
+        self.connection.execute(
+            "DELETE FROM stock WHERE warehouse = ? AND item = ?",
+            (self.random.choice(WAREHOUSES), self.random.choice(ITEMS)),
+        )
+
+    def _transfer(self) -> None:
+        """Two accounts and a row of stock in one transaction, for the hub as well."""
+        one, other = self.random.sample(SHARED, 2)
+        with transaction(self.connection):
+            for account in (one, other):
+                self.connection.execute(
+                    "UPDATE account SET balance = ?, note = ? WHERE id = ?",
+                    (self._amount(), f"transfer {one} to {other}", account),
+                )
+            self._put(WAREHOUSES[0], self.random.randint(0, 1_000))
+
+    def _amount(self) -> str:
+        return f"{self.random.randint(-99_999, 99_999) / 100:.2f}"
+
+    def _time(self) -> str:
+        time = START + timedelta(milliseconds=self.random.randint(0, 10**9), microseconds=1)
+        return time.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"

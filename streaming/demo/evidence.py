@@ -1,0 +1,172 @@
+"""What a demonstration left behind, read from its files alone: databases, journals, Delta tables.
+
+Nothing here asks the hub for a count; a row of the changelog is taken as a claim to be checked.
+"""
+
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from checkpoints.query import records
+from checkpoints.reader import open_state
+from checkpoints.tables import TableName
+from connectors import wire
+from connectors.agent import journal, sql
+from connectors.agent.columns import Stored, stored
+from streaming.config import load
+from streaming.core.change import Change
+from streaming.core.ruv import Ruv
+from streaming.core.table import Table
+from streaming.demo.folder import Folder
+
+Row = dict[str, Any]
+"""A row of a Delta table."""
+
+Key = tuple[str, tuple[Stored, ...]]
+"""A table and the values of a key, as SQLite holds them."""
+
+Typed = tuple[tuple[str, Stored], ...]
+"""The values of a row, each with its type, so that 1, 1.0 and '1' are three."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A change in a replica's own journal; `place` is its place there, `at_ms` its commit."""
+
+    change: Change
+    place: int
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A batch that a replica's journal says was applied, at this place and time."""
+
+    place: int
+    at_ms: int
+    epoch: int
+    covers: int
+    hub_epoch: int
+    ruv: Ruv
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """One SQLite file: its rows, its writes in commit order, and what it applied."""
+
+    name: str
+    rid: int
+    rows: Mapping[Key, Typed]
+    writes: tuple[Write, ...]
+    applied: tuple[Applied, ...]
+    refused: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All of it; the changelog is in hub order, a quarantine row is a record that was kept."""
+
+    tables: Mapping[str, Table]
+    replicas: tuple[Replica, ...]
+    changelog: list[Row]
+    conflicts: list[Row]
+    quarantine: list[Row]
+
+    @cached_property
+    def judged(self) -> list[Row]:
+        """The changes of the changelog, in hub order."""
+        return [row for row in self.changelog if row["kind"] == "change"]
+
+    @cached_property
+    def refreshes(self) -> list[Row]:
+        """Its refreshes, in hub order."""
+        return [row for row in self.changelog if row["kind"] == "refresh"]
+
+    @cached_property
+    def verdicts(self) -> dict[str, Row]:
+        """CSN -> its row in the changelog."""
+        return {row["csn"]: row for row in self.judged}
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """Rid -> name."""
+        return {replica.rid: replica.name for replica in self.replicas}
+
+    def key(self, table: str, text: str) -> Key:
+        """The row that a key's canonical text names."""
+        values = wire.image_values(text, self.tables[table])
+        return table, tuple(stored(value) for value in values.values())
+
+    def image(self, table: str, text: str) -> Typed:
+        """The row that an image's canonical text holds, in the order of the columns."""
+        values = wire.image_values(text, self.tables[table])
+        return typed(stored(values.get(column)) for column in self.tables[table].columns)
+
+
+def typed(values: Any) -> Typed:  # noqa: ANN401 any iterable of stored values
+    """Values with their types."""
+    return tuple((type(value).__name__, value) for value in values)
+
+
+def gather(folder: Folder) -> Evidence:
+    """Everything that a demonstration left in its folder; HubError if it cannot be read."""
+    config = load(folder.config)
+    tables = config.table_map()
+    reader = open_state(config.hub.state)
+    return Evidence(
+        tables,
+        tuple(_replica(folder.database(r.name), r.name, r.rid, tables) for r in config.replicas),
+        records(reader.changelog()),
+        records(reader.conflicts()),
+        records(reader.read(TableName.QUARANTINE, where=["action = 'kept'"])),
+    )
+
+
+def _replica(database: Path, name: str, rid: int, tables: Mapping[str, Table]) -> Replica:
+    with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as file:
+        return Replica(
+            name, rid, _rows(file, tables), _writes(file, rid), _applied(file), _refused(file)
+        )
+
+
+def _rows(file: sqlite3.Connection, tables: Mapping[str, Table]) -> dict[Key, Typed]:
+    rows = dict[Key, Typed]()
+    for name, table in tables.items():
+        columns = list(table.columns)
+        listed = ", ".join(map(sql.name, columns))
+        places = [columns.index(column) for column in table.key]
+        for row in file.execute(f"SELECT {listed} FROM {sql.name(name)}"):  # noqa: S608 quoted
+            rows[name, tuple(row[place] for place in places)] = typed(row)
+    return rows
+
+
+def _writes(file: sqlite3.Connection, rid: int) -> tuple[Write, ...]:
+    """A change of a group commits with the group's last row."""
+    commits = dict(
+        file.execute("SELECT prim_csn, at FROM _slackwater_journal WHERE kind = 'commit'")
+    )
+    times = file.execute("SELECT id, at FROM _slackwater_journal WHERE kind = 'change' ORDER BY id")
+    return tuple(
+        Write(change, place, commits.get(change.prim_csn, at_ms))
+        for change, (place, at_ms) in zip(journal.changes(file, rid), times, strict=True)
+    )
+
+
+def _applied(file: sqlite3.Connection) -> tuple[Applied, ...]:
+    rows = file.execute(
+        "SELECT id, at, epoch, covers, hub_epoch, ruv FROM _slackwater_journal"
+        " WHERE kind = 'applied' ORDER BY id"
+    )
+    return tuple(
+        Applied(place, at_ms, epoch, covers, hub_epoch, journal.ruv_of(ruv))
+        for place, at_ms, epoch, covers, hub_epoch, ruv in rows
+    )
+
+
+def _refused(file: sqlite3.Connection) -> int:
+    count = file.execute("SELECT count(*) FROM _slackwater_journal WHERE kind = 'refused'")
+    return int(count.fetchone()[0])

@@ -1,0 +1,145 @@
+"""Where a demonstration lives: configuration, state, databases and logs in one folder."""
+
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from connectors.agent.settings import Settings
+from streaming.config import Config, load
+from streaming.core.errors import ConfigError
+
+REPLICAS = {"berlin": 1, "lisbon": 2, "oslo": 3}
+"""Name -> rid."""
+
+CREATE = (
+    """CREATE TABLE account (
+  id INTEGER PRIMARY KEY,
+  owner TEXT NOT NULL,
+  balance TEXT NOT NULL,
+  active INTEGER NOT NULL,
+  opened TEXT NOT NULL,
+  note TEXT
+)""",
+    """CREATE TABLE stock (
+  warehouse TEXT,
+  item INTEGER,
+  quantity INTEGER NOT NULL,
+  weight REAL,
+  label BLOB,
+  counted TEXT,
+  PRIMARY KEY (warehouse, item)
+) WITHOUT ROWID""",
+)
+"""The user's tables, as each database has them."""
+
+_CONFIG = """\
+# The hub of a demonstration. Look at it with: slackwater status --config THIS_FILE
+
+[hub]
+state = "state"
+
+[kafka]
+bootstrap_servers = "{bootstrap_servers}"
+
+[[tables]]
+name = "account"
+key = ["id"]
+
+[tables.columns]
+id = "int64"
+owner = "text"
+balance = "decimal"
+active = "bool"
+opened = "timestamp"
+note = "text"
+
+[[tables]]
+name = "stock"
+key = ["warehouse", "item"]
+
+[tables.columns]
+warehouse = "text"
+item = "int32"
+quantity = "int64"
+weight = "float64"
+label = "bytes"
+counted = "timestamp"
+
+[spark]
+"spark.driver.memory" = "1g"
+"""
+
+_REPLICA = """
+[[replicas]]
+name = "{name}"
+rid = {rid}
+
+[[agreements]]
+name = "{name}"
+consumer = "{name}"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The places in a demonstration's folder."""
+
+    root: Path
+
+    @property
+    def config(self) -> Path:
+        """The hub's configuration."""
+        return self.root / "hub.toml"
+
+    @property
+    def broker(self) -> Path:
+        """The broker's data."""
+        return self.root / "broker"
+
+    def database(self, replica: str) -> Path:
+        """A replica's SQLite file."""
+        return self.root / "replicas" / f"{replica}.db"
+
+    def settings(self, replica: str) -> Path:
+        """What a replica's agent is told."""
+        return self.root / "replicas" / f"{replica}.json"
+
+    def log(self, part: str) -> Path:
+        """A part's log."""
+        return self.root / "logs" / f"{part}.log"
+
+    def make(self) -> None:
+        """Make the folder and the databases; ConfigError if something is there already."""
+        if self.root.exists() and (not self.root.is_dir() or any(self.root.iterdir())):
+            raise ConfigError(
+                f"{self.root} is not empty: a demonstration starts from nothing, name a new folder"
+                " (--check looks at the one that is there)"
+            )
+        for folder in (self.root / "replicas", self.root / "logs"):
+            folder.mkdir(parents=True)
+        for replica in REPLICAS:
+            with closing(sqlite3.connect(self.database(replica))) as connection:
+                for statement in CREATE:
+                    connection.execute(statement)
+
+    def configure(self, bootstrap_servers: str) -> Config:
+        """Write the configuration of the hub and of the agents."""
+        text = _CONFIG.format(bootstrap_servers=bootstrap_servers)
+        text += "".join(_REPLICA.format(name=name, rid=rid) for name, rid in REPLICAS.items())
+        self.config.write_text(text)
+        config = load(self.config)
+        for agreement in config.agreements:
+            replica = config.replica(agreement.consumer)
+            settings = Settings(
+                database=self.database(replica.name).absolute(),
+                replica=replica.name,
+                rid=replica.rid,
+                bootstrap_servers=bootstrap_servers,
+                changes_topic=config.changes_topic(replica.name),
+                updates_topic=config.updates_topic(agreement.name),
+                tables=tuple(config.table_map().values()),
+                record_bytes=config.limits.record_bytes,
+            )
+            self.settings(replica.name).write_text(settings.text())
+        return config

@@ -1,0 +1,139 @@
+"""The processes of a demonstration, each in a session of its own, ended one after the other.
+
+A Ctrl-C in the terminal is for the demonstration alone: it ends its parts in order.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from connectors.broker import Broker
+from streaming.demo.watch import Watch
+
+PATIENCE_S = 30.0
+"""How long a part may take to end in order before it is ended by force."""
+PATIENCE_INTERRUPTED_S = 10.0
+"""The same, after a Ctrl-C."""
+
+
+@dataclass(slots=True)
+class Part:
+    """A child process, its log, and whoever watches over it."""
+
+    name: str
+    log: Path
+    watch: Watch
+    process: "subprocess.Popen[bytes]"
+
+    @classmethod
+    def start(cls, name: str, command: Sequence[str], log: Path, watch: Watch) -> "Part":
+        """Start it; from now on its end is a failure, until it is told to end."""
+        with log.open("ab") as out:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        part = cls(name, log, watch, process)
+        watch.parts.append(part)
+        return part
+
+    def runs(self) -> bool:
+        """Claim that it has not ended."""
+        return self.process.poll() is None
+
+    def ask_to_end(self) -> None:
+        """Tell it to end in order; not its children, which are its own affair."""
+        if self in self.watch.parts:
+            self.watch.parts.remove(self)
+        if self.runs():
+            self.process.terminate()
+
+    def end(self) -> None:
+        """Tell it to end, wait, and end by force what is left of its session."""
+        self.ask_to_end()
+        since_s = time.monotonic()
+        while self.runs() and not self._is_overdue(time.monotonic() - since_s):
+            time.sleep(0.05)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def _is_overdue(self, waited_s: float) -> bool:
+        interrupted = self.watch.signal is not None
+        limit_s = PATIENCE_INTERRUPTED_S if interrupted else PATIENCE_S
+        return waited_s > limit_s or self.watch.in_haste
+
+
+def end_all(parts: Sequence[Part]) -> None:
+    """End several parts at the same time."""
+    for part in parts:
+        part.ask_to_end()
+    for part in parts:
+        part.end()
+
+
+@dataclass(slots=True)
+class BrokerPart:
+    """The broker; it starts in a thread, so that a signal is heard meanwhile."""
+
+    folder: Path
+    watch: Watch
+    name: str = "the broker"
+    broker: Broker | None = None
+    error: BaseException | None = None
+    thread: threading.Thread = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.thread = threading.Thread(target=self._start, name="broker", daemon=True)
+        self.thread.start()
+
+    def _start(self) -> None:
+        try:
+            self.broker = Broker.start(self.folder)
+        except BaseException as error:  # noqa: BLE001 it is raised where it is waited for
+            self.error = error
+
+    @property
+    def log(self) -> Path:
+        """Where the broker writes what it does."""
+        return self.folder / "broker.log"
+
+    def runs(self) -> bool:
+        """Claim that it has not ended."""
+        return Broker.running(self.folder) is not None
+
+    def is_ready(self) -> bool:
+        """Claim that it serves; its own error if it did not start."""
+        if self.error is not None:
+            raise self.error
+        if self.broker is None or self.thread.is_alive():
+            return False
+        if self not in self.watch.parts:
+            self.watch.parts.append(self)
+        return True
+
+    def end(self) -> None:
+        """Stop it, or kill it if it is still starting or somebody is in haste."""
+        if self in self.watch.parts:
+            self.watch.parts.remove(self)
+        while self.thread.is_alive():
+            self._kill()
+            self.thread.join(0.1)
+        if self.watch.in_haste:
+            self._kill()
+        elif self.broker is not None:
+            self.broker.stop()
+
+    def _kill(self) -> None:
+        running = Broker.running(self.folder)
+        if running is not None:
+            running.kill()

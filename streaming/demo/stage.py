@@ -1,0 +1,208 @@
+"""A demonstration from its first process to its verdict."""
+
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from checkpoints.reader import Reader, open_state
+from connectors.kafka import Topics
+from streaming.cli.level import Lag, lags
+from streaming.cli.output import as_counts, write_json, write_line
+from streaming.config import ENV_PREFIX, Config
+from streaming.core.errors import HubError, StateError
+from streaming.core.state import is_stopped
+from streaming.demo.evidence import gather
+from streaming.demo.folder import REPLICAS, Folder
+from streaming.demo.journals import last_write, published_all
+from streaming.demo.parts import BrokerPart, Part, end_all
+from streaming.demo.progress import Steps
+from streaming.demo.report import facts, show
+from streaming.demo.verdict import judge_evidence
+from streaming.demo.watch import Watch
+from streaming.demo.workload import Workload
+from streaming.java import check_java
+
+START_S = 600.0
+WORKLOAD_S = 600.0
+LEVEL_S = 300.0
+"""Limits for a machine that is busy; an idle one needs a tenth."""
+LOOK_S = 0.3
+"""How often the hub's state is looked at."""
+
+
+def perform(watch: Watch, keep: Path | None, seconds: float, *, as_json: bool) -> int:
+    """Run a demonstration and show it; the exit code. What failed is kept to be looked at."""
+    check_java()
+    _forget_overrides()
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters comes as an error of ours
+    with _place(keep) as folder, Steps() as steps:
+        _run(watch, folder, steps, seconds)
+        holds = _conclude(folder, steps.seconds, as_json=as_json, is_kept=keep is not None)
+        watch.check()
+        if not holds and keep is None:
+            raise HubError(f"not all of it holds; everything is kept in {folder.root}")
+    return 0 if holds else 1
+
+
+def look_at(root: Path, *, as_json: bool) -> int:
+    """The verdict on a demonstration that was kept; the exit code."""
+    _forget_overrides()
+    return 0 if _conclude(Folder(root), {}, as_json=as_json, is_kept=True) else 1
+
+
+def _conclude(
+    folder: Folder, seconds: Mapping[str, float], *, as_json: bool, is_kept: bool
+) -> bool:
+    evidence = gather(folder)
+    found = facts(evidence, judge_evidence(evidence), seconds, folder.root)
+    if as_json:
+        write_json(found)
+        return bool(found["holds"])
+    show(found)
+    if is_kept:
+        write_line()
+        write_line(f"look at it: slackwater status --config {folder.config}")
+        write_line(f"judge again: slackwater demo --check {folder.root}")
+    return bool(found["holds"])
+
+
+def _forget_overrides() -> None:
+    """Drop the environment's overrides: they are for a hub in earnest, and name its broker."""
+    sections = tuple(f"{ENV_PREFIX}{name}".upper() for name in Config.model_fields)
+    for name in list(os.environ):  # noqa: TID251 nobody else's
+        upper = name.upper()
+        if upper in sections or upper.startswith(tuple(f"{one}__" for one in sections)):
+            del os.environ[name]  # noqa: TID251 as above
+
+
+@contextmanager
+def _place(keep: Path | None) -> Iterator[Folder]:
+    """The folder of a demonstration; a temporary one is removed unless something failed."""
+    root = keep or Path(tempfile.mkdtemp(prefix="slackwater-demo-"))
+    folder = Folder(root)
+    folder.make()
+    try:
+        yield folder
+    except HubError as error:
+        if keep is None and str(root) not in str(error):
+            raise HubError(f"{error}\nlogs and data are kept in {root}") from error
+        raise
+    except BaseException:
+        if keep is None:
+            shutil.rmtree(root, ignore_errors=True)
+        raise
+    if keep is None:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _run(watch: Watch, folder: Folder, steps: Steps, seconds: float) -> None:
+    """Start everything, let it work, and end it in this order: writers, agents, hub, broker."""
+    with ExitStack() as ends:
+        with steps.step("broker"):
+            broker = BrokerPart(folder.broker, watch)
+            ends.callback(broker.end)
+            watch.wait(broker.is_ready, START_S, lambda: f"the broker does not serve: {broker.log}")
+            assert broker.broker is not None  # noqa: S101 it is ready
+            config = folder.configure(broker.broker.bootstrap_servers)
+            _make_topics(config)
+        with steps.step("hub and agents") as step:
+            hub = _start_hub(folder, watch)
+            ends.callback(hub.end)
+            agents = [_start_agent(folder, name, watch) for name in REPLICAS]
+            ends.callback(end_all, agents)
+            watch.wait(lambda: _is_attached(config), START_S, lambda: _not_level(config), LOOK_S)
+            step.show(f"processes {', '.join(str(p.process.pid) for p in (hub, *agents))}")
+        with steps.step("three replicas write", total=seconds) as step:
+            databases = {name: folder.database(name) for name in REPLICAS}
+            workload = Workload(databases, REPLICAS, seconds)
+            ends.callback(workload.end)
+
+            def is_done() -> bool:
+                step.show(workload.described(), workload.progress())
+                return workload.is_done()
+
+            watch.wait(is_done, seconds + WORKLOAD_S, lambda: "the replicas still write")
+            workload.end()
+        with steps.step("until level"):
+            watch.wait(
+                lambda: _is_level(config, folder), LEVEL_S, lambda: _not_level(config), LOOK_S
+            )
+        with steps.step("end in order"):
+            end_all(agents)
+            hub.end()
+            broker.end()
+            watch.check()
+
+
+def _make_topics(config: Config) -> None:
+    topics = [config.changes_topic(replica.name) for replica in config.replicas]
+    topics += [config.updates_topic(agreement.name) for agreement in config.agreements]
+    with Topics(config.kafka.bootstrap_servers, config.kafka.options) as admin:
+        admin.ensure(topics, config.limits.record_bytes)
+
+
+def _start_hub(folder: Folder, watch: Watch) -> Part:
+    command = [sys.executable, "-m", "streaming.cli.main", "run", "--config", str(folder.config)]
+    return Part.start("the hub", command, folder.log("hub"), watch)
+
+
+def _start_agent(folder: Folder, replica: str, watch: Watch) -> Part:
+    command = [sys.executable, "-m", "connectors.agent", str(folder.settings(replica))]
+    return Part.start(f"the agent of {replica}", command, folder.log(f"agent-{replica}"), watch)
+
+
+def _reader(config: Config) -> Reader | None:
+    """The hub's state as of its last commit; None before there is one."""
+    try:
+        reader = open_state(config.hub.state)
+    except StateError:
+        return None
+    return reader if reader.commit is not None else None
+
+
+def _is_attached(config: Config) -> bool:
+    """Claim that the hub has heard every replica."""
+    reader = _reader(config)
+    return reader is not None and all(lag.has_spoken for lag in lags(config, reader))
+
+
+def _is_level(config: Config, folder: Folder) -> bool:
+    """Claim that every journal is in its topic, the hub knows it, and all know what it knows."""
+    databases = [folder.database(name) for name in REPLICAS]
+    if not all(map(published_all, databases)):
+        return False
+    reader = _reader(config)
+    if reader is None or reader.commit is None:
+        return False
+    ruv = reader.commit.state.ruv
+    is_known = all(ruv.covers(csn) for csn in map(last_write, databases) if csn)
+    return is_known and all(lag.is_level for lag in lags(config, reader))
+
+
+def _not_level(config: Config) -> str:
+    """What is not level, in words."""
+    reader = _reader(config)
+    if reader is None or reader.commit is None:
+        return "the hub has not committed a batch; its log says more"
+    lines = [_lagging(lag) for lag in lags(config, reader) if not lag.is_level]
+    kept = reader.quarantine_counts()
+    quarantine = [f"in quarantine: {as_counts(kept)}"] if kept else []
+    known = [f"the hub knows: {', '.join(reader.commit.state.ruv.text())}"]
+    head = f"not all are level with hub epoch {reader.commit.state.hub_epoch}"
+    return "\n".join([head, *lines, *quarantine, *known])
+
+
+def _lagging(lag: Lag) -> str:
+    if not lag.has_spoken:
+        return f"{lag.consumer} did not say hello: see its agent's log"
+    stopped = ", stopped" if is_stopped(lag.state) else ""
+    lacking = ", ".join(map(str, lag.lacking)) or "nobody"
+    return (
+        f"{lag.consumer}: {lag.state}{stopped}, acknowledged {lag.acked_covers}, {lag.epochs} hub"
+        f" epochs behind, lacks changes of rid {lacking}"
+    )

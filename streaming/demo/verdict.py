@@ -1,0 +1,211 @@
+"""Does all of it hold? Each check reads the evidence and says what does not, a line a problem."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from streaming.core.judge import ConflictKind, Verdict
+from streaming.demo.collisions import INSERT_INSERT, UPDATE_DELETE, UPDATE_UPDATE
+from streaming.demo.evidence import Evidence, Key, Replica, Row, Typed, Write
+from streaming.demo.rule import rejected_by_journals
+
+QUOTA = 20
+"""With fewer conflicts of a kind the workload was tame and proves nothing."""
+
+KINDS = {
+    INSERT_INSERT: (ConflictKind.INSERT_EXISTS,),
+    UPDATE_UPDATE: (ConflictKind.UPDATE_ORIGIN_CHANGE,),
+    UPDATE_DELETE: (ConflictKind.UPDATE_RECENTLY_DELETED, ConflictKind.DELETE_RECENTLY_UPDATED),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One claim and what speaks against it; nothing: it holds."""
+
+    claim: str
+    problems: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Claim that nothing speaks against it."""
+        return not self.problems
+
+
+Check = Callable[[Evidence], Iterator[str]]
+
+
+def judge_evidence(evidence: Evidence) -> tuple[Finding, ...]:
+    """All findings, in the order in which they are shown."""
+    return tuple(Finding(claim, tuple(check(evidence))) for claim, check in CHECKS.items())
+
+
+def same_files(evidence: Evidence) -> Iterator[str]:
+    """Every row of every replica against the first one's, with types."""
+    first, *others = evidence.replicas
+    for other in others:
+        for key in sorted(first.rows.keys() | other.rows.keys(), key=repr):
+            one, two = first.rows.get(key), other.rows.get(key)
+            if one != two:
+                yield f"{_row(key)}: {first.name} has {_shown(one)}, {other.name} {_shown(two)}"
+
+
+def nothing_refused(evidence: Evidence) -> Iterator[str]:
+    """A database that refused an item differs on purpose, but it differs."""
+    for replica in evidence.replicas:
+        if replica.refused:
+            yield f"{replica.name} refused {replica.refused} items, see its log"
+
+
+def each_write_once(evidence: Evidence) -> Iterator[str]:
+    """Journals against changelog and quarantine, in both directions."""
+    judged = Counter(row["csn"] for row in evidence.judged)
+    kept = Counter(row["csn"] for row in evidence.quarantine if row["csn"])
+    written = {w.change.csn: w for replica in evidence.replicas for w in replica.writes}
+    for csn, write in written.items():
+        places = judged[csn] + kept[csn]
+        if places != 1:
+            yield (
+                f"{_change(evidence, write)} is {judged[csn]} times in the changelog and"
+                f" {kept[csn]} times in quarantine, not once in one of them"
+            )
+    for csn in (judged | kept).keys() - written.keys():
+        yield f"change {csn} is known to the hub, but no journal has it"
+
+
+def as_written(evidence: Evidence) -> Iterator[str]:
+    """What was judged is what was written."""
+    fields = ("epoch", "table", "key", "op", "before", "after", "prim_csn", "opno")
+    for replica in evidence.replicas:
+        for write in replica.writes:
+            row = evidence.verdicts.get(write.change.csn)
+            for field in fields if row else ():
+                said, found = getattr(write.change, field), (row or {})[field]
+                if said != found:
+                    yield f"{_change(evidence, write)}: {field} is {found} in the changelog"
+
+
+def losers_recorded(evidence: Evidence) -> Iterator[str]:
+    """Rejected changes against `conflicts`, in both directions."""
+    recorded = Counter(row["loser_csn"] for row in evidence.conflicts)
+    rejected = {row["csn"] for row in evidence.judged if row["verdict"] == Verdict.REJECTED}
+    for csn in sorted(rejected):
+        if recorded[csn] != 1:
+            yield f"change {csn} lost, but is {recorded[csn]} times in conflicts, not once"
+    for csn in sorted(recorded.keys() - rejected):
+        yield f"change {csn} is in conflicts, but did not lose by the changelog"
+
+
+def losers_by_rule(evidence: Evidence) -> Iterator[str]:
+    """Who must lose by what each replica had applied when it wrote, whatever the hub thinks."""
+    expected = rejected_by_journals(evidence)
+    for row in evidence.judged:
+        csn, lost = row["csn"], row["verdict"] == Verdict.REJECTED
+        if lost != (csn in expected):
+            yield f"change {csn} {'lost' if lost else 'won'}, by its replica's journal it must not"
+
+
+def last_images(evidence: Evidence) -> Iterator[str]:
+    """The last accepted image of each row against the files."""
+    last = dict[Key, Row]()
+    for row in evidence.judged:
+        if row["verdict"] == Verdict.ACCEPTED:
+            last[evidence.key(row["table"], row["key"])] = row
+    for replica in evidence.replicas:
+        for key in replica.rows.keys() - last.keys():
+            yield f"{_row(key)} is at {replica.name}, but no change of it was ever accepted"
+        for key, row in last.items():
+            image = None if row["image"] is None else evidence.image(row["table"], row["image"])
+            if replica.rows.get(key) != image:
+                yield (
+                    f"{_row(key)}: {replica.name} has {_shown(replica.rows.get(key))}, the last"
+                    f" accepted change {row['csn']} made it {_shown(image)}"
+                )
+
+
+def collided(evidence: Evidence) -> Iterator[str]:
+    """Enough conflicts of each kind."""
+    for kind, count in conflict_counts(evidence).items():
+        if count < QUOTA:
+            yield f"{count} conflicts of kind {kind}, {QUOTA} are asked for: a tame workload"
+
+
+def retried(evidence: Evidence) -> Iterator[str]:
+    """At least one loser that wrote the row again when it had the winner's, and won."""
+    if not winning_retries(evidence):
+        yield "no change that lost was written again and accepted behind its refresh"
+
+
+CHECKS: dict[str, Check] = {
+    "the files hold the same rows": same_files,
+    "no database refused anything": nothing_refused,
+    "every write is once in changelog or quarantine, and nothing else": each_write_once,
+    "every write was judged as it was written": as_written,
+    "every loser is once in conflicts, and nobody else": losers_recorded,
+    "the losers are those that had not seen the row, by their own journals": losers_by_rule,
+    "the last accepted image of every row is the row in the files": last_images,
+    f"at least {QUOTA} conflicts of each kind": collided,
+    "a change that lost won when it was written again behind its refresh": retried,
+}
+"""What must hold, by the sentence that says so."""
+
+
+def conflict_counts(evidence: Evidence) -> dict[str, int]:
+    """Conflicts that the changelog tells of, by the words of a user."""
+    kinds = Counter(row["kind"] for row in evidence.conflicts if _lost(evidence, row["loser_csn"]))
+    return {name: sum(kinds[kind] for kind in of) for name, of in KINDS.items()}
+
+
+def _lost(evidence: Evidence, csn: str) -> bool:
+    return evidence.verdicts.get(csn, {}).get("verdict") == Verdict.REJECTED
+
+
+def winning_retries(evidence: Evidence) -> list[tuple[str, str]]:
+    """(the change that lost, the next one of its replica on its row, which won)."""
+    refreshed = {(r["to"], r["table"], r["key"], r["hub_epoch"]) for r in evidence.refreshes}
+    return [
+        (lost.change.csn, again.change.csn)
+        for replica in evidence.replicas
+        for lost, again in _in_pairs(replica)
+        if _lost(evidence, lost.change.csn)
+        and evidence.verdicts.get(again.change.csn, {}).get("verdict") == Verdict.ACCEPTED
+        and _was_refreshed(evidence, replica, lost, again, refreshed)
+    ]
+
+
+def _in_pairs(replica: Replica) -> Iterator[tuple[Write, Write]]:
+    """Each write with the next one on the same row."""
+    before = dict[tuple[str, str], Write]()
+    for write in replica.writes:
+        if write.change.row in before:
+            yield before[write.change.row], write
+        before[write.change.row] = write
+
+
+def _was_refreshed(
+    evidence: Evidence,
+    replica: Replica,
+    lost: Write,
+    again: Write,
+    refreshed: set[tuple[int, str, str, int]],
+) -> bool:
+    """Claim that the refresh for the loser was applied before it was written again."""
+    hub_epoch = evidence.verdicts[lost.change.csn]["hub_epoch"]
+    return (replica.rid, *lost.change.row, hub_epoch) in refreshed and any(
+        lost.place < applied.place < again.place and applied.hub_epoch == hub_epoch
+        for applied in replica.applied
+    )
+
+
+def _change(evidence: Evidence, write: Write) -> str:
+    change = write.change
+    name = evidence.names[change.rid]
+    return f"change {change.csn} of {name} ({change.op} {change.table} {change.key})"
+
+
+def _row(key: Key) -> str:
+    return f"{key[0]} {', '.join(map(repr, key[1]))}"
+
+
+def _shown(row: Typed | None) -> str:
+    return "no row" if row is None else f"({', '.join(repr(value) for _, value in row)})"
