@@ -6,6 +6,7 @@ SIGINT end it in good order; exit code 1 with the reason if it cannot go on.
 
 import logging
 import signal
+import sqlite3
 import sys
 import threading
 from pathlib import Path
@@ -33,7 +34,7 @@ def main(arguments: list[str]) -> int:
         )
         logging.getLogger("kafka").setLevel(logging.CRITICAL)  # topics.py tells of outages, once
         run(settings, stop)
-    except (HubError, OSError) as error:
+    except (HubError, OSError, sqlite3.Error) as error:
         sys.stderr.write(f"agent: {error}\n")
         return 1
     return 0

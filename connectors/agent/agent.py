@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from connectors import wire
 from connectors.agent.journal import Entry
@@ -23,7 +24,7 @@ from connectors.agent.settings import Settings
 from connectors.agent.store import Store
 from connectors.agent.topics import ChangesTopic, Outage, Stopped, UpdatesTopic
 from streaming.core.change import Change
-from streaming.core.consumer import Apply, Buffer, Drop, SayHello, Skip, receive
+from streaming.core.consumer import Apply, Buffer, Drop, Position, SayHello, Skip, receive
 from streaming.core.csn import rid_of
 from streaming.core.errors import StateError, WireError
 from streaming.core.record import Commit, Heartbeat, Record
@@ -89,14 +90,31 @@ def alone(database: Path) -> Iterator[None]:
         yield
 
 
+class Changes(Protocol):
+    """The replica's own topic, in whatever broker."""
+
+    def read(self, offset: int) -> Iterator[tuple[int, bytes]]:
+        """Every record from this offset to the end as it is now, as (offset, value)."""
+
+    def publish(self, values: list[bytes]) -> None:
+        """Write records in order and return when all are in the topic."""
+
+
+class Updates(Protocol):
+    """The topic in which the hub speaks to the replica."""
+
+    def poll(self, timeout_ms: int) -> list[tuple[int, bytes]]:
+        """The next records as (offset, value); none if none comes in that time."""
+
+
 @dataclass(slots=True)
 class Agent:
     """A store between its two topics."""
 
     settings: Settings
     store: Store
-    changes: ChangesTopic
-    updates: UpdatesTopic | None
+    changes: Changes
+    updates: Updates | None
     clock_ms: Callable[[], int] = wall_ms
     inbox: deque[tuple[int, bytes]] = field(default_factory=deque)
     open_group: bool = False  # a transaction is in the topic without its commit
@@ -146,8 +164,8 @@ class Agent:
                 return
             self._tell(rest, past.session or "")
 
-    def _say_hello(self, own: str | None, *, lost: bool) -> None:
-        hello = self.store.greet(str(uuid.uuid4()), own, lost=lost)
+    def _say_hello(self, own: str | None, *, lost: bool, position: Position | None = None) -> None:
+        hello = self.store.greet(str(uuid.uuid4()), own, lost=lost, position=position)
         self.session = self.store.position.session or ""
         self._say(hello)
         log.info("session %s starts: covers %d", self.session, hello.covers)
@@ -180,7 +198,7 @@ class Agent:
     def hear(self, timeout_ms: int) -> None:
         """Take the next records of the updates topic, if any comes in that time."""
         if self.updates is None:
-            self.changes.outage.stop.wait(timeout_ms / 1000)
+            time.sleep(timeout_ms / 1000)
             return
         if not self.inbox:
             self.inbox.extend(self.updates.poll(timeout_ms))
@@ -211,8 +229,7 @@ class Agent:
                 log.warning("a new session is needed: %s", why)
                 while self.open_group and self.publish():
                     pass
-                self.store.position = position
-                self._say_hello(self.store.published_own(), lost=False)
+                self._say_hello(self.store.published_own(), lost=False, position=position)
             case Skip() | Drop():
                 pass
 

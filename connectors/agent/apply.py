@@ -41,6 +41,10 @@ CODES = {
 log = logging.getLogger(__name__)
 
 
+class _UnknownTableError(WireError):
+    """The agent was not told of the table."""
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
     """What became of a batch: the position after it, and the items that were refused."""
@@ -123,7 +127,7 @@ def _write_rows(
 def _write_row(connection: sqlite3.Connection, tables: Mapping[str, Table], item: Item) -> None:
     table = tables.get(item.table)
     if table is None:
-        raise WireError(f"table {item.table} is not configured here")
+        raise _UnknownTableError(f"table {item.table} is not configured here")
     key = wire.image_values(item.key, table)
     where = " AND ".join(f"{sql.name(name)} = ? COLLATE {BINARY}" for name in key)
     keyed = _stored(key)
@@ -151,6 +155,8 @@ def _stored(values: Mapping[str, Value]) -> tuple[Stored, ...]:
 
 def _code(error: Exception) -> str | None:
     """The code of a refusal; None: the database itself is in trouble, and nothing is refused."""
+    if isinstance(error, _UnknownTableError):
+        return "other"
     if isinstance(error, WireError | OverflowError):
         return "type"
     name = getattr(error, "sqlite_errorname", "")

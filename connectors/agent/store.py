@@ -126,15 +126,20 @@ class Store:
         """Move past what the own topic holds; the `own` of the next hello."""
         return reconcile(self.connection, past)
 
-    def greet(self, session: str, own: str | None, *, lost: bool) -> Hello:
-        """Start a session: its hello says what an unpublished `applied` would say, and more."""
+    def greet(
+        self, session: str, own: str | None, *, lost: bool, position: Position | None = None
+    ) -> Hello:
+        """Start a session: its hello says what an unpublished `applied` would say, and more.
+
+        `position`: that of a SayHello, if one asks for it.
+        """
         self.connection.execute("BEGIN IMMEDIATE")
         journal.forget_old_applied(self.connection)
         self.connection.execute(
             "UPDATE _slackwater_position SET session = ?, last = covers", (session,)
         )
         self.connection.execute("COMMIT")
-        self.position = self.position.greeting(session)
+        self.position = (position or self.position).greeting(session)
         return self.position.hello(own, lost=lost)
 
     def greeted(self, offset: int, past: OwnTopic) -> None:

@@ -128,27 +128,39 @@ class ChangesTopic:
 
     def close(self) -> None:
         """Close the connection; what is under way may or may not arrive."""
-        if self.producer is not None:
-            self.producer.close(timeout=1)
-            self.producer = None
+        producer, self.producer = self.producer, None
+        if producer is None:
+            return
+        try:
+            producer.close(timeout=1)
+        except KafkaTimeoutError:  # it cannot give up by itself, and there is no public way
+            producer._sender.force_close()  # noqa: SLF001
+            producer.close(timeout=1)
 
     def _send(self, values: list[bytes]) -> int:
         """How many of the records, from the first on, are acknowledged."""
-        done = 0
+        done, sent = 0, list[Any]()
+        failure: KafkaError | None = None
         try:
-            producer = self._open()
-            key = self.settings.replica.encode()
-            topic = self.settings.changes_topic
-            sent = [producer.send(topic, key=key, value=value, partition=0) for value in values]
+            for value in values:
+                sent.append(self._open().send(partition=0, value=value, **self._address()))
+        except KafkaError as error:
+            failure = error
+        try:
             for future in sent:
                 self._wait(future)
                 done += 1
         except KafkaError as error:
             self.close()
-            self.outage.pause(repr(error))
-            return done
-        self.outage.over()
+            failure = error
+        if failure is not None:
+            self.outage.pause(repr(failure))
+        else:
+            self.outage.over()
         return done
+
+    def _address(self) -> dict[str, Any]:
+        return {"topic": self.settings.changes_topic, "key": self.settings.replica.encode()}
 
     def _wait(self, future: Any) -> None:  # noqa: ANN401 kafka-python has no types
         """Wait for an acknowledgement as long as it takes; KafkaError if it will not come."""
@@ -156,11 +168,11 @@ class ChangesTopic:
         while True:
             try:
                 future.get(timeout=0.5)
-            except KafkaTimeoutError as error:
+            except KafkaTimeoutError:
                 if future.is_done:
                     raise
                 if self.outage.stop.is_set() or time.monotonic() - started_s > PATIENCE_S:
-                    self.outage.away(repr(error))
+                    self.outage.away(f"no acknowledgement for {PATIENCE_S} s")
             else:
                 return
 
