@@ -14,15 +14,16 @@ from streaming.core.ruv import parse_ruv
 from streaming.core.sending import Mark
 
 
-def contents(store: Store, csns: Collection[str]) -> dict[str, frozenset[str]]:
-    """Csn -> the contents under which changelog and quarantine know it; one pruned read each.
+def contents(store: Store, csns: Collection[str], batch: int) -> dict[str, frozenset[str]]:
+    """Csn -> the contents under which changelog and quarantine know it before this batch.
 
-    What is in quarantine for its session is no base for a duplicate (trap 23).
+    One pruned read each. What is in quarantine for its session is no base for a duplicate
+    (trap 23); what a hub that died has written of this very batch is none either.
     """
     if not csns:
         return {}
     found: dict[str, set[str]] = {}
-    here = among("csn", list(csns))
+    here = among("csn", list(csns)) & (ds.field("batch") < batch)
     logged = here & (ds.field("kind") == "change")
     refused = here & (ds.field("reason") != Reason.SESSION.value) & ds.field("content").is_valid()
     for name, where in ((TableName.CHANGELOG, logged), (TableName.QUARANTINE, refused)):

@@ -144,7 +144,7 @@ def decide(hub: Hub, plan: Plan, records: pa.Table) -> Outcome:
     store, settings, state = hub.ledger.store, hub.settings, hub.state
     facts = facts_of(records)
     old = intake_stage.repeated_or_old(facts, state.ruv.max_csns())
-    intake = Intake(state, settings.rules, lookup.contents(store, old))
+    intake = Intake(state, settings.rules, lookup.contents(store, old, plan.batch))
     released = release_stage.act(
         store,
         plan.commands,

@@ -45,6 +45,11 @@ def format_csn(parts: CsnParts) -> Csn:
     return Csn(f"{parts.time_s:08x}{parts.sequence:04x}{parts.rid:04x}{parts.subsequence:04x}")
 
 
+def is_csn_of(text: str, rid: int) -> bool:
+    """Claim that the text is a CSN, and one of this replica."""
+    return _CSN.fullmatch(text) is not None and rid_of(text) == rid
+
+
 def rid_of(csn: str) -> int:
     """The replica that made the change."""
     return int(csn[12:16], 16)

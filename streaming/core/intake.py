@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from streaming.core.change import Change, Op, RowKey
-from streaming.core.csn import rid_of
+from streaming.core.csn import is_csn_of, rid_of
 from streaming.core.judge import Arrived
 from streaming.core.pending import Context
 from streaming.core.record import (
@@ -450,15 +450,20 @@ class Intake:
         self.open.quarantined[csn] = (*self.open.quarantined.get(csn, ()), content)
 
     def _refuse_invalid(self, said: Said, reason: Reason) -> None:
-        """Quarantine what validation found; a repeat of it is a duplicate."""
-        change = said.record if isinstance(said.record, Change) else None
-        if change is not None and said.content is not None and reason is not Reason.RID:
-            if said.content in self._known(change.csn):
+        """Quarantine what validation found; a repeat of it is a duplicate.
+
+        Where its CSN is none of its replica's, the record says nothing of that CSN.
+        """
+        change, content = said.record, said.content
+        if not isinstance(change, Change) or not is_csn_of(change.csn, said.rid):
+            content = None
+        elif content is not None:
+            if content in self._known(change.csn):
                 self.counts["duplicates"] += 1
                 return
-            self._remember(change.csn, said.content)
+            self._remember(change.csn, content)
             self._fill_opno(said.rid, change.opno)
-        self._quarantine(said, reason, said.detail, said.content)
+        self._quarantine(said, reason, said.detail, content)
         self._roll_up(said.rid)
 
     def _quarantine(

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from checkpoints.tables import CHANGELOG
 from streaming.core.change import Change, Op
+from streaming.core.csn import is_csn_of
 from streaming.core.errors import WireError
 from streaming.core.intake import Intake
 from streaming.core.judge import Arrived
@@ -69,7 +71,10 @@ def repeated_or_old(facts: Facts, maxima: Mapping[int, str]) -> list[str]:
     for rid in np.unique(facts.rid):
         largest = maxima.get(int(rid), "").encode()
         old |= (facts.rid == rid) & (facts.csn <= largest) & (facts.csn != b"")
-    return sorted({csn.decode() for csn in facts.csn[old]})
+    invalid = facts.table.filter(pc.is_valid(facts.table["reason"])).select(["rid", "csn"])
+    named = ((row["rid"], row["csn"]) for row in invalid.to_pylist() if row["csn"])
+    no_good = {c for r, c in named if is_csn_of(c, r) and c <= maxima.get(r, "")}
+    return sorted({csn.decode() for csn in facts.csn[old]} | no_good)
 
 
 def _runs(facts: Facts) -> Iterator[_Run]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from checkpoints.epochs import Command, time_of
 from checkpoints.store import Store, among, rows_of
@@ -61,7 +62,7 @@ def act(
     asked = {c.argument: c.command for c in commands if c.command in (RELEASE, DROP) and c.argument}
     if not asked:
         return Released((), rows_of(TableName.QUARANTINE, []))
-    kept = {row["id"]: row for row in _kept(store, list(asked))}
+    kept = {row["id"]: row for row in _kept(store, list(asked), batch)}
     dropped = [_action(row, "dropped", batch) for i, row in kept.items() if asked[i] == DROP]
     wanted = [row for i, row in kept.items() if asked[i] == RELEASE]
     facts = _facts(wanted, revalidate)
@@ -79,9 +80,10 @@ def act(
     return Released(changes, rows_of(TableName.QUARANTINE, [*dropped, *answered]))
 
 
-def _kept(store: Store, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The records that are in quarantine still, as they were last kept."""
-    rows = store.read(TableName.QUARANTINE, among("id", ids)).sort_by("batch").to_pylist()
+def _kept(store: Store, ids: Sequence[str], batch: int) -> Iterator[dict[str, Any]]:
+    """The records that are in quarantine still before this batch, as they were last kept."""
+    where = among("id", ids) & (ds.field("batch") < batch)
+    rows = store.read(TableName.QUARANTINE, where).sort_by("batch").to_pylist()
     gone = {row["id"] for row in rows if row["action"] != "kept"}
     latest = {row["id"]: row for row in rows if row["action"] == "kept"}
     yield from (row for i, row in latest.items() if i not in gone)

@@ -1,0 +1,160 @@
+"""Bad input never stops the hub: it is kept with its reason and bytes, released or dropped."""
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from checkpoints.tables import TableName
+from connectors import wire
+from connectors.broker import Broker
+from streaming.core.record import Applied, Commit, Reason
+from streaming.core.ruv import Ruv
+from tests.harness import verdict
+from tests.harness.scripted import ScriptedReplica
+from tests.harness.site import RECORD_BYTES, Site, site
+from tests.model_replica import image
+
+LATER = {Reason.BEFORE, Reason.FUNCTION, Reason.PURGED, Reason.HIDDEN}
+"""What no record can be yet: no function or filter needs more, and nothing is purged."""
+
+Kept = dict[Reason, list[tuple[int, bytes]]]
+"""Reason -> (offset, bytes) of what is expected in quarantine."""
+
+
+@pytest.fixture
+def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+    """A hub with two replicas."""
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
+        yield made
+
+
+def altered(replica: ScriptedReplica, alter: Callable[[dict[str, Any]], object]) -> bytes:
+    """A fresh change as its record, in which something was altered."""
+    record = json.loads(wire.encode(replica.session, replica.change("k", "v")))
+    alter(record)
+    return json.dumps(record).encode()
+
+
+def say_everything_bad(a: ScriptedReplica) -> Kept:
+    """Say a record of each reason; where the topic has it, and its bytes."""
+    kept: Kept = {reason: [] for reason in Reason if reason not in LATER}
+
+    def bad(reason: Reason, value: bytes, time_ms: int | None = None) -> None:
+        kept[reason].append((a.say_bytes(value, time_ms), value))
+
+    bad(Reason.SESSION, wire.encode("never-greeted", a.change("k", "early")))
+    a.hello()
+    bad(Reason.JSON, b'\xff\xfe{"v":1')
+    bad(Reason.JSON, b"[1]")
+    bad(Reason.VERSION, altered(a, lambda r: r.update(v=2)))
+    bad(Reason.KIND, altered(a, lambda r: r.update(kind="chance")))
+    bad(Reason.KIND, altered(a, lambda r: r.pop("op")))
+    bad(Reason.CSN, altered(a, lambda r: r.update(csn=r["csn"].upper().replace("0", "G"))))
+    bad(Reason.RID, altered(a, lambda r: r.update(csn=r["csn"][:12] + "00090000")))
+    bad(Reason.SESSION, wire.encode("another", a.change("k", "v")))
+    bad(Reason.SESSION, wire.encode(a.session, Applied(1, 999, 1, Ruv())))
+    bad(Reason.TABLE, altered(a, lambda r: r.update(table="u")))
+    bad(Reason.TABLE, altered(a, lambda r: r["after"].update(w="no such column")))
+    bad(Reason.TABLE, altered(a, lambda r: r["after"].update(v=1)))
+    bad(Reason.KEY, altered(a, lambda r: r.update(key={"k": "not the image's"})))
+    bad(Reason.SIZE, altered(a, lambda r: r["after"].update(v="x" * RECORD_BYTES)))
+    long_ago_ms = (a.clock_s - 100_000) * 1000
+    bad(Reason.SKEW, wire.encode(a.session, a.change("k", "v")), long_ago_ms)
+    late = a.change("late", "v")
+    used = a.write("used", "first")
+    bad(Reason.LATE, wire.encode(a.session, late))
+    again = replace(used, after=image("used", "second"))
+    bad(Reason.REUSED, wire.encode(a.session, again))
+    ended = a.write("ended", "v", inside="cut short")
+    del a.rows[ended.row]
+    a.published.remove(ended)
+    a.hello()
+    bad(Reason.ENDED, wire.encode(a.session, Commit(ended.csn)))
+    return kept
+
+
+def test_every_reason_is_kept_with_its_bytes(pair: Site, spark: SparkSession) -> None:
+    """What an operator is to judge he must see as it came; what stands behind it is not held up."""
+    a, b = pair.replicas["a"], pair.replicas["b"]
+    b.hello()
+    expected = say_everything_bad(a)
+    good = a.write("good", "behind all of it")
+
+    pair.run_available(spark)
+
+    assert all(expected.values()), "a reason without a record: say one"
+    listed = pair.slackwater("quarantine", "list")
+    found = {(Reason(r["reason"]), r["id"], base64.b64decode(r["value_base64"])) for r in listed}
+    assert found == {
+        (reason, f"1-{offset}", value) for reason, one in expected.items() for offset, value in one
+    }
+    assert len(listed) == len(found)
+    a.catch_up()
+    b.catch_up()
+    assert b.rows[good.row] == good.after
+    assert a.rows == b.rows == verdict.rows_of_changelog(pair)
+
+
+def test_reasons_that_cannot_be_yet() -> None:
+    """A reason that the hub learns to give needs its record above."""
+    taken = {reason for reason in Reason if reason not in LATER}
+
+    assert taken | LATER == set(Reason)
+
+
+def test_release_and_drop(pair: Site, spark: SparkSession) -> None:
+    """A record whose fault is mended becomes a change of the hub, sent to all; others go."""
+    a, b = pair.replicas["a"], pair.replicas["b"]
+    a.hello()
+    b.hello()
+    unknown = a.say_bytes(altered(a, lambda r: r.update(table="u")))
+    broken = a.say_bytes(b"{")
+    stays = a.say_bytes(altered(a, lambda r: r.update(table="nobody's")))
+    pair.run_available(spark)
+    pair.learn_second_table()
+
+    pair.slackwater("quarantine", "release", f"1-{unknown}", f"1-{stays}")
+    pair.slackwater("quarantine", "drop", f"1-{broken}")
+    pair.run_available(spark)
+
+    assert [row["id"] for row in pair.slackwater("quarantine", "list")] == [f"1-{stays}"]
+    actions = {r["id"]: r["action"] for r in pair.slackwater("quarantine", "list", "--all")}
+    assert actions == {
+        f"1-{unknown}": "released",
+        f"1-{broken}": "dropped",
+        f"1-{stays}": "kept",
+    }
+    for replica in (a, b):
+        replica.catch_up()
+        assert replica.rows == {("u", '{"k":"k"}'): image("k", "v")}
+    (change,) = verdict.rows_of(pair.state, TableName.CHANGELOG)
+    assert change["rid"] == pair.config().hub.rid
+
+
+def test_release_is_judged_once_though_the_hub_dies(pair: Site, spark: SparkSession) -> None:
+    """A command is part of its batch's plan: the next hub carries out the same one, not another."""
+    a, b = pair.replicas["a"], pair.replicas["b"]
+    a.hello()
+    b.hello()
+    unknown = a.say_bytes(altered(a, lambda r: r.update(table="u")))
+    pair.run_available(spark)
+    pair.learn_second_table()
+    pair.slackwater("quarantine", "release", f"1-{unknown}")
+
+    with pair.hub("--available-now", fault="after_quarantine") as hub:
+        hub.ends_with(-9)
+    pair.run_available(spark)
+
+    assert pair.slackwater("quarantine", "list") == []
+    assert len(verdict.rows_of(pair.state, TableName.CHANGELOG)) == 1
+    for replica in (a, b):
+        replica.catch_up()
+        assert replica.rows == {("u", '{"k":"k"}'): image("k", "v")}
+    verdict.check_commits(pair)
+    verdict.check_records(pair)
