@@ -2,6 +2,7 @@
 
 Rows, position, epoch raised by one and the journal's `applied` commit together or not at all.
 Foreign keys are not checked: they were where the row was written, and a parent may come later.
+The user's own triggers do fire (see user_triggers.py).
 """
 
 import logging

@@ -4,7 +4,7 @@ import logging
 import sqlite3
 from collections.abc import Iterable, Mapping
 
-from connectors.agent import sql
+from connectors.agent import sql, user_triggers
 from connectors.agent.capture import triggers
 from connectors.agent.catalog import read
 from connectors.agent.columns import scales
@@ -57,6 +57,7 @@ def _install(
         _create_system(connection, rid)
     connection.execute("UPDATE _slackwater_origin SET record_bytes = ?", (record_bytes,))
     _check_names(tables)
+    user_triggers.check(connection, tables)
     wanted = INDEXES | CAPTURE
     for table in tables:
         capture = triggers(table, read(connection, table))

@@ -38,7 +38,7 @@ def _text(value: bytes) -> str:
         return value.decode()
     except UnicodeDecodeError:
         text = value.decode(errors="replace")
-        log.exception("text in the database is not UTF-8, others get %.200s", text)
+        log.error("text in the database is not UTF-8, others get %.200s", text)  # noqa: TRY400
         return text
 
 

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from connectors import wire
 from connectors.agent.schema import install
 from connectors.agent.transaction import transaction
+from connectors.agent.user_triggers import GUARD
 from streaming.core.change import Op
 from streaming.core.record import Commit
 from streaming.core.table import ColumnType, Table
@@ -235,11 +236,11 @@ def test_rows_deleted_by_a_foreign_key_are_captured(tmp_path: Path) -> None:
 def test_the_row_is_told_as_a_users_trigger_leaves_it(replica: Replica) -> None:
     """A user's trigger may write the row again before or after ours sees it."""
     replica.client.execute(
-        "CREATE TRIGGER audit AFTER INSERT ON items BEGIN"
+        f"CREATE TRIGGER audit AFTER INSERT ON items {GUARD} BEGIN"
         " UPDATE items SET price = '7' WHERE id = NEW.id; END"
     )
     replica.client.execute(
-        "CREATE TRIGGER undo AFTER DELETE ON items WHEN OLD.name = 'stay' BEGIN"
+        f"CREATE TRIGGER undo AFTER DELETE ON items {GUARD} AND OLD.name = 'stay' BEGIN"
         " INSERT INTO items VALUES (OLD.id, 'again', NULL); END"
     )
     install(replica.client, RID, replica.tables)

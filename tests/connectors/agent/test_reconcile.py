@@ -406,4 +406,4 @@ class Lives(RuleBasedStateMachine):
 
 
 TestLives = Lives.TestCase
-TestLives.settings = settings(max_examples=40, stateful_step_count=15)
+TestLives.settings = settings(max_examples=25, stateful_step_count=15)

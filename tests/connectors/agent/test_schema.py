@@ -8,6 +8,7 @@ import pytest
 
 from connectors.agent.schema import install
 from connectors.agent.store import Store
+from connectors.agent.user_triggers import GUARD
 from streaming.core.errors import ConfigError, StateError
 from streaming.core.table import ColumnType, Table
 from tests.connectors.agent.replica import ITEMS, RID, Replica
@@ -160,6 +161,42 @@ def test_a_unique_expression_is_refused() -> None:
 
     with closing(connection), pytest.raises(ConfigError, match="index low is on an expression"):
         install(connection, RID, [table])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "UPDATE items SET price = '1' WHERE id = NEW.id",
+        "UPDATE OR IGNORE [items] SET price = '1'",
+        'SELECT 1; INSERT INTO audit VALUES (1); DELETE FROM "Items"',
+        "REPLACE INTO items VALUES (1, 'x', NULL)",
+    ],
+)
+def test_a_trigger_that_would_change_applied_rows_is_refused_without_its_guard(
+    replica: Replica, body: str
+) -> None:
+    """What it wrote at the origin comes by itself; written again here, replicas would differ."""
+    replica.client.execute("CREATE TABLE audit (id)")
+    create = "CREATE TRIGGER mine AFTER UPDATE ON items {} BEGIN {}; END"
+
+    replica.client.execute(create.format("", body))
+    with pytest.raises(ConfigError, match=r"trigger mine on table items writes .* items"):
+        replica.store()
+
+    replica.client.execute("DROP TRIGGER mine")
+    replica.client.execute(create.format(GUARD, body))
+    replica.store().close()
+
+
+def test_a_trigger_that_writes_other_tables_is_the_users_own_business(replica: Replica) -> None:
+    """A search index or an audit follows applied rows too."""
+    replica.client.execute("CREATE TABLE items_audit (id)")
+    replica.client.execute(
+        "CREATE TRIGGER mine AFTER UPDATE OF name ON items BEGIN"
+        " INSERT INTO items_audit SELECT id FROM items; END"
+    )
+
+    replica.store().close()
 
 
 @pytest.mark.parametrize("name", ["_slackwater_mine", "sqlite_mine"])
