@@ -2,6 +2,7 @@
 
 import random
 import sqlite3
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from connectors.agent.transaction import transaction
@@ -36,10 +37,10 @@ class Business:
             (4, self._transfer),
         )
 
-    def run(self) -> None:
-        """One deed after the other until it is told to stop."""
+    def run(self, is_time_up: Callable[[], bool]) -> None:
+        """One deed after the other until the time is up."""
         weights, deeds = zip(*self.deeds, strict=True)
-        while not self.db.stop.wait(self.random.expovariate(PER_SECOND)):
+        while not is_time_up() and not self.db.stop.wait(self.random.expovariate(PER_SECOND)):
             (deed,) = self.random.choices(deeds, weights)
             deed()
             self.count += 1

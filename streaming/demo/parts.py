@@ -16,7 +16,7 @@ from pathlib import Path
 from connectors.broker import Broker
 from streaming.demo.watch import Watch
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 """How long a part may take to end in order before it is ended by force."""
 PATIENCE_INTERRUPTED_S = 10.0
 """The same, after a Ctrl-C."""
@@ -30,6 +30,7 @@ class Part:
     log: Path
     watch: Watch
     process: "subprocess.Popen[bytes]"
+    has_ended: bool = False
 
     @classmethod
     def start(cls, name: str, command: Sequence[str], log: Path, watch: Watch) -> "Part":
@@ -58,7 +59,9 @@ class Part:
             self.process.terminate()
 
     def end(self) -> None:
-        """Tell it to end, wait, and end by force what is left of its session."""
+        """Tell it to end, wait, and end by force what is left of its session; once is enough."""
+        if self.has_ended:
+            return
         self.ask_to_end()
         since_s = time.monotonic()
         while self.runs() and not self._is_overdue(time.monotonic() - since_s):
@@ -66,6 +69,7 @@ class Part:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+        self.has_ended = True
 
     def _is_overdue(self, waited_s: float) -> bool:
         interrupted = self.watch.signal is not None

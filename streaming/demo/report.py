@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from streaming.cli.output import write_line, write_pairs, write_table
-from streaming.core.judge import Verdict
+from streaming.cli.output import as_counts, write_line, write_pairs, write_table
+from streaming.core.judge import ConflictKind, Verdict
 from streaming.demo.evidence import Evidence, Replica, Row
 from streaming.demo.latency import latencies_ms, percentile
-from streaming.demo.verdict import Finding, conflict_counts, winning_retries
+from streaming.demo.verdict import KINDS, Finding, conflict_counts, winning_retries
 
 EXAMPLES = 3
 """How many conflicts of each kind are shown."""
@@ -150,10 +150,14 @@ def _show_conflicts(conflicts: Mapping[str, Any]) -> None:
         ),
     )
     write_line()
+    exact = conflicts["by_exact_kind"]
+    kinds = {**KINDS, "delete-delete": (ConflictKind.DELETE_RECENTLY_DELETED,)}
     write_pairs(
         [
-            *conflicts["by_kind"].items(),
-            *((f"  {kind}", count) for kind, count in sorted(conflicts["by_exact_kind"].items())),
+            *(
+                (name, as_counts({kind: exact[kind] for kind in of if kind in exact}))
+                for name, of in kinds.items()
+            ),
             ("all conflicts", conflicts["total"]),
             ("retries that won", conflicts["retries_won"]),
         ]

@@ -7,6 +7,7 @@ the package is imported.
 import sys
 from pathlib import Path
 
+from streaming.core.errors import HubError
 from streaming.demo.watch import Interrupted, Watch
 
 
@@ -26,6 +27,8 @@ def main(
             if check is not None:
                 return look_at(check, as_json=as_json)
             return perform(watch, keep, seconds, as_json=as_json)
-        except Interrupted as end:
+        except (Interrupted, HubError):
+            if watch.signal is None:
+                raise
             sys.stderr.write("slackwater: interrupted; nothing is left running\n")
-            return 128 + end.number
+            return 128 + watch.signal

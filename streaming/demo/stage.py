@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from streaming.demo.parts import BrokerPart, Part, end_all
 from streaming.demo.progress import Steps
 from streaming.demo.report import facts, show
 from streaming.demo.verdict import judge_evidence
-from streaming.demo.watch import Watch
+from streaming.demo.watch import DemoError, Interrupted, Watch, tail
 from streaming.demo.workload import Workload
 from streaming.java import check_java
 
@@ -40,8 +40,9 @@ def perform(watch: Watch, keep: Path | None, seconds: float, *, as_json: bool) -
     check_java()
     _forget_overrides()
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters comes as an error of ours
-    with _place(keep) as folder, Steps() as steps:
-        _run(watch, folder, steps, seconds)
+    with _place(keep) as folder:
+        with Steps() as steps:
+            _run(watch, folder, steps, seconds)
         holds = _conclude(folder, steps.seconds, as_json=as_json, is_kept=keep is not None)
         watch.check()
         if not holds and keep is None:
@@ -92,7 +93,7 @@ def _place(keep: Path | None) -> Iterator[Folder]:
         if keep is None and str(root) not in str(error):
             raise HubError(f"{error}\nlogs and data are kept in {root}") from error
         raise
-    except BaseException:
+    except Interrupted:
         if keep is None:
             shutil.rmtree(root, ignore_errors=True)
         raise
@@ -137,6 +138,17 @@ def _run(watch: Watch, folder: Folder, steps: Steps, seconds: float) -> None:
             hub.end()
             broker.end()
             watch.check()
+            _check_ends([*agents, hub])
+
+
+def _check_ends(parts: Sequence[Part]) -> None:
+    """DemoError if one did not end as it should when it was asked to."""
+    for part in parts:
+        if code := part.process.returncode:
+            raise DemoError(
+                f"{part.name} did not end in order but with {code}; {part.log} ends with:\n"
+                f"{tail(part.log)}"
+            )
 
 
 def _make_topics(config: Config) -> None:

@@ -23,11 +23,7 @@ class DemoError(HubError):
 
 
 class Interrupted(Exception):  # noqa: N818 no error
-    """Somebody asked for the end; `number` is the signal."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+    """Somebody asked for the end."""
 
 
 class Watched(Protocol):
@@ -75,7 +71,7 @@ class Watch:
     def check(self) -> None:
         """Interrupted if a signal came, DemoError with a log's tail if a part has ended."""
         if self.signal is not None:
-            raise Interrupted(self.signal)
+            raise Interrupted
         for part in self.parts:
             if not part.runs():
                 raise DemoError(f"{part.name} has ended; {part.log} ends with:\n{tail(part.log)}")

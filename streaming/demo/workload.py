@@ -1,4 +1,7 @@
-"""Two clients a replica, each in a thread: one collides with the others, one minds its business."""
+"""Two clients a replica, each in a thread: one collides with the others, one minds its business.
+
+Business ends when the time is up; collisions go on until there were enough, on a slow machine too.
+"""
 
 import threading
 import time
@@ -69,7 +72,7 @@ class Workload:
     def _trade(self, name: str, db: Client) -> None:
         business = Business(name, self.rids[name], db)
         self.businesses.append(business)
-        business.run()
+        business.run(self._is_time_up)
 
     def _thread(self, database: Path, work: Callable[[Client], None]) -> threading.Thread:
         return threading.Thread(target=self._run, args=(database, work), daemon=True)

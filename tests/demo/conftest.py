@@ -1,0 +1,45 @@
+"""One demonstration that ended well, kept for all tests that tamper with a copy of it."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streaming.demo.folder import Folder
+from tests.demo.processes import Demonstration
+
+
+@pytest.fixture
+def demonstrate(tmp_path: Path) -> Iterator[Callable[[], Demonstration]]:
+    """Starts a demonstration; nothing of it outlives the test."""
+    started = list[Demonstration]()
+
+    def start() -> Demonstration:
+        started.append(Demonstration(tmp_path / "demo"))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.clean_up()
+
+
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Folder, dict[str, Any]]:
+    """The folder of a demonstration that ended with 0, and the facts that it printed."""
+    demonstration = Demonstration(tmp_path_factory.mktemp("kept") / "demo")
+    try:
+        code, out, error = demonstration.ended()
+        assert code == 0, out + error
+        assert demonstration.processes() == {}
+    finally:
+        demonstration.clean_up()
+    return Folder(demonstration.folder), json.loads(out)
+
+
+@pytest.fixture
+def copy(kept: tuple[Folder, dict[str, Any]], tmp_path: Path) -> Folder:
+    """A copy to tamper with."""
+    return Folder(Path(shutil.copytree(kept[0].root, tmp_path / "copy")))

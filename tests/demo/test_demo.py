@@ -1,0 +1,232 @@
+"""The demonstration from outside: its verdict, what it leaves, and how it ends."""
+
+import os
+import signal
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from checkpoints.tables import TableName
+from streaming.cli.main import main
+from streaming.config import load
+from streaming.demo.evidence import gather
+from streaming.demo.folder import REPLICAS, Folder
+from streaming.demo.verdict import judge_evidence
+from tests.demo.processes import Demonstration
+
+Kept = tuple[Folder, dict[str, Any]]
+Demonstrate = Callable[[], Demonstration]
+
+
+def broken(folder: Folder) -> set[str]:
+    """The claims that do not hold, and the command's exit code with them."""
+    claims = {finding.claim for finding in judge_evidence(gather(folder)) if not finding.holds}
+    assert main(["demo", "--check", str(folder.root)]) == (1 if claims else 0)
+    return claims
+
+
+def delete_one(folder: Folder, name: TableName, column: str, value: str) -> None:
+    """Remove from a Delta table of the kept state the first row with this value."""
+    table = DeltaTable(load(folder.config).hub.state / name)
+    rows = table.to_pyarrow_table(columns=["hub_epoch", "place", column]).to_pylist()
+    found = next(row for row in rows if row[column] == value)
+    table.delete(f"hub_epoch = {found['hub_epoch']} AND place = {found['place']}")
+
+
+def write(folder: Folder, statement: str, *, captured: bool) -> None:
+    """One statement in the last replica's file, behind its agent's back or not."""
+    with closing(sqlite3.connect(folder.database("oslo"))) as file, file:
+        file.execute("UPDATE _slackwater_origin SET applying = ?", (0 if captured else 1,))
+        file.execute(statement)
+        file.execute("UPDATE _slackwater_origin SET applying = 0")
+
+
+def test_three_colliding_replicas_end_equal(kept: Kept) -> None:
+    """What a new user sees first: everything that was promised holds, on real parts."""
+    facts = kept[1]
+
+    assert facts["holds"]
+    assert all(claim["holds"] for claim in facts["verdict"])
+    assert all(count >= 20 for count in facts["conflicts"]["by_kind"].values())
+    assert facts["conflicts"]["retries_won"] >= 1
+    assert facts["latency_ms"]["count"] > 0
+    assert len({replica["rows"] for replica in facts["replicas"]}) == 1
+    assert all(replica["written"] and replica["received"] for replica in facts["replicas"])
+
+
+def test_a_kept_folder_can_be_looked_at(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who wants to know more asks the state that was left, with the ordinary commands."""
+    folder = kept[0]
+
+    codes = [
+        main([*command, "--config", str(folder.config)])
+        for command in (["status"], ["level"], ["conflicts", "list"])
+    ]
+
+    assert codes == [0, 0, 0]
+    assert "insert_exists" in capsys.readouterr().out
+    assert all(folder.log(f"agent-{name}").exists() for name in REPLICAS)
+    assert folder.log("hub").exists()
+
+
+def test_a_copy_that_nobody_touched_passes(copy: Folder) -> None:
+    """A check that always fails would pass every test below."""
+    assert broken(copy) == set()
+
+
+def test_a_row_that_differs_in_one_file_is_found(copy: Folder) -> None:
+    """The files are what users have: one of them that differs is the worst that can happen."""
+    write(copy, "UPDATE account SET balance = balance || '1' WHERE id = 30001", captured=False)
+
+    assert broken(copy) == {
+        "the files hold the same rows",
+        "the last accepted image of every row is the row in the files",
+    }
+
+
+def test_a_value_of_another_type_is_found(copy: Folder) -> None:
+    """Equal to Python is not the same row: another application may tell 1 from 1.0."""
+    write(
+        copy,
+        "UPDATE account SET owner = CAST(owner AS BLOB) WHERE id = 30001",
+        captured=False,
+    )
+
+    assert "the files hold the same rows" in broken(copy)
+
+
+def test_a_row_that_is_gone_is_found(copy: Folder) -> None:
+    """A row that one replica lacks is a difference like any other."""
+    write(copy, "DELETE FROM account WHERE id = 30001", captured=False)
+
+    assert "the files hold the same rows" in broken(copy)
+
+
+def test_a_write_that_the_hub_never_saw_is_found(copy: Folder) -> None:
+    """Files may be equal by luck: a journal's row without a verdict is a lost write."""
+    write(copy, "UPDATE account SET note = note WHERE id = 30001", captured=True)
+
+    assert broken(copy) == {"every write is once in changelog or quarantine, and nothing else"}
+
+
+def test_a_conflict_that_is_not_recorded_is_found(copy: Folder) -> None:
+    """A loser that nobody can look up was silently thrown away."""
+    delete_one(copy, TableName.CONFLICTS, "kind", "insert_exists")
+
+    assert broken(copy) == {"every loser is once in conflicts, and nobody else"}
+
+
+def test_an_accepted_change_that_is_not_logged_is_found(copy: Folder) -> None:
+    """The log is what everything is rebuilt from."""
+    delete_one(copy, TableName.CHANGELOG, "verdict", "accepted")
+
+    assert "every write is once in changelog or quarantine, and nothing else" in broken(copy)
+
+
+def test_a_loser_that_is_not_logged_is_found(copy: Folder) -> None:
+    """Its conflict points to nothing then."""
+    delete_one(copy, TableName.CHANGELOG, "verdict", "rejected")
+
+    assert {
+        "every write is once in changelog or quarantine, and nothing else",
+        "every loser is once in conflicts, and nobody else",
+    } <= broken(copy)
+
+
+def test_a_verdict_that_the_journals_do_not_support_is_found(copy: Folder) -> None:
+    """A hub that rejects whom it likes would still be consistent with itself."""
+    delta = DeltaTable(load(copy.config).hub.state / TableName.CHANGELOG)
+    rows = delta.to_pyarrow_table(columns=["csn", "verdict", "kind"]).to_pylist()
+    csn = next(row["csn"] for row in rows if row["verdict"] == "rejected")
+    delta.update(updates={"verdict": "'accepted'"}, predicate=f"csn = '{csn}' AND kind = 'change'")
+
+    assert {
+        "every loser is once in conflicts, and nobody else",
+        "the losers are those that had not seen the row, by their own journals",
+    } <= broken(copy)
+
+
+def test_too_few_conflicts_fail(copy: Folder) -> None:
+    """A workload in which nothing collides proves nothing."""
+    delta = DeltaTable(load(copy.config).hub.state / TableName.CONFLICTS)
+    delta.delete("kind = 'update_origin_change'")
+
+    assert "at least 20 conflicts of each kind" in broken(copy)
+
+
+def test_a_folder_in_use_is_refused(kept: Kept) -> None:
+    """A demonstration starts from nothing: what is there may be somebody's."""
+    assert main(["demo", "--keep", str(kept[0].root)]) == 2
+
+
+def test_ctrl_c_while_the_hub_starts_leaves_nothing(demonstrate: Demonstrate) -> None:
+    """Half of the parts run then, and one of them has a child of its own."""
+    demo = demonstrate()
+    demo.until(lambda: demo.pid_of("streaming.cli.main run") is not None)
+
+    demo.interrupt()
+
+    assert demo.ended()[0] == 130
+    assert demo.processes() == {}
+
+
+def test_ctrl_c_while_the_broker_starts_leaves_nothing(demonstrate: Demonstrate) -> None:
+    """Nobody has a handle on a process that is just being started."""
+    demo = demonstrate()
+    demo.until(lambda: demo.pid_of("kafka.Kafka") is not None)
+
+    demo.interrupt()
+
+    assert demo.ended()[0] == 130
+    assert demo.processes() == {}
+
+
+def test_ctrl_c_while_replicas_write_leaves_nothing(demonstrate: Demonstrate) -> None:
+    """The end in order: writers, agents, hub, broker; only the demonstration hears the signal."""
+    demo = demonstrate()
+    journal = "SELECT count(*) FROM _slackwater_journal WHERE kind = 'change'"
+
+    def writes() -> bool:
+        try:
+            with closing(sqlite3.connect(Folder(demo.folder).database("oslo"))) as file:
+                return bool(file.execute(journal).fetchone()[0])
+        except sqlite3.OperationalError:
+            return False
+
+    demo.until(lambda: Folder(demo.folder).database("oslo").exists())
+    demo.until(writes)
+
+    os.kill(demo.process.pid, signal.SIGINT)
+
+    assert demo.ended()[0] == 130
+    assert demo.processes() == {}
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [
+        ("streaming.cli.main run", "the hub has ended"),
+        ("connectors.agent", "the agent of"),
+        ("kafka.Kafka", "the broker has ended"),
+    ],
+)
+def test_a_part_that_dies_ends_the_demonstration(
+    demonstrate: Demonstrate, part: str, name: str
+) -> None:
+    """Who waits for a dead part waits for ever; its log says why it died."""
+    demo = demonstrate()
+    demo.until(lambda: demo.pid_of("connectors.agent") is not None)
+    pid = demo.pid_of(part)
+    assert pid is not None
+
+    os.kill(pid, signal.SIGKILL)
+
+    code, _, error = demo.ended()
+    assert code == 1
+    assert name in error
+    assert "ends with:" in error
+    assert demo.processes() == {}
