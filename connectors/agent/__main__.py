@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 from connectors.agent.agent import run
-from connectors.agent.settings import parse
+from connectors.agent.settings import Settings, parse
 from streaming.core.errors import HubError
 
 
@@ -21,12 +21,21 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         sys.stderr.write("usage: python -m connectors.agent FILE (settings as JSON; -: stdin)\n")
         return 2
+    try:
+        source = arguments[0]
+        settings = parse(sys.stdin.read() if source == "-" else Path(source).read_text("utf-8"))
+    except (HubError, OSError) as error:
+        sys.stderr.write(f"agent: {error}\n")
+        return 1
+    return work(settings)
+
+
+def work(settings: Settings) -> int:
+    """Run the agent until SIGTERM or SIGINT; its exit code."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     try:
-        source = arguments[0]
-        settings = parse(sys.stdin.read() if source == "-" else Path(source).read_text("utf-8"))
         logging.basicConfig(
             level=logging.INFO,
             format=f"%(asctime)s {settings.replica} %(levelname)s %(message)s",

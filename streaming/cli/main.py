@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import typer
 
 from streaming.cli import config, conflicts, positions, quarantine, run, services
+from streaming.cli.agent import agent
 from streaming.cli.level import level
 from streaming.cli.output import write_error
 from streaming.cli.status import status
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 app.command()(run.demo)
 app.command()(run.run)
+app.command()(agent)
 app.command()(status)
 app.command()(level)
 app.command()(positions.ruv)

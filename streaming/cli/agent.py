@@ -1,0 +1,40 @@
+"""`agent`: the process beside one SQLite database, by the hub's own configuration."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streaming.cli.inputs import DEFAULT_CONFIG, ConfigPath
+from streaming.config import load
+
+Database = Annotated[Path, typer.Option("--database", metavar="FILE", help="The SQLite database.")]
+Replica = Annotated[str, typer.Option("--replica", help="Its name in the configuration.")]
+Shared = Annotated[
+    bool,
+    typer.Option("--rows-are-shared", help="Rows that are there already are the same everywhere."),
+]
+Print = Annotated[
+    bool,
+    typer.Option("--print", help="Only print the settings that `connectors.agent` would run by."),
+]
+
+
+def agent(
+    *,
+    database: Database,
+    replica: Replica,
+    config: ConfigPath = DEFAULT_CONFIG,
+    rows_are_shared: Shared = False,
+    print_: Print = False,
+) -> None:
+    """Run the agent of one SQLite replica until it is told to stop (SIGTERM, Ctrl-C)."""
+    configured = load(config)
+    settings = import_module("streaming.replica").agent_settings(
+        configured, replica, database.absolute(), rows_are_shared=rows_are_shared
+    )
+    if print_:
+        typer.echo(settings.text())
+        return
+    raise typer.Exit(import_module("connectors.agent.__main__").work(settings))
