@@ -52,9 +52,13 @@ class Part:
         return self.process.poll() is None
 
     def ask_to_end(self) -> None:
-        """Tell it to end in order; not its children, which are its own affair."""
-        if self in self.watch.parts:
-            self.watch.parts.remove(self)
+        """Tell it once to end in order; not its children, which are its own affair.
+
+        A second signal would hit an interpreter that is past its handlers.
+        """
+        if self not in self.watch.parts:
+            return
+        self.watch.parts.remove(self)
         if self.runs():
             self.process.terminate()
 
