@@ -5,7 +5,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from connectors.agent.settings import Settings
 from streaming.config import Config, load
 from streaming.core.errors import ConfigError
 
@@ -101,10 +100,6 @@ class Folder:
         """A replica's SQLite file."""
         return self.root / "replicas" / f"{replica}.db"
 
-    def settings(self, replica: str) -> Path:
-        """What a replica's agent is told."""
-        return self.root / "replicas" / f"{replica}.json"
-
     def log(self, part: str) -> Path:
         """A part's log."""
         return self.root / "logs" / f"{part}.log"
@@ -124,22 +119,8 @@ class Folder:
                     connection.execute(statement)
 
     def configure(self, bootstrap_servers: str) -> Config:
-        """Write the configuration of the hub and of the agents."""
+        """Write the configuration, which the hub and the agents read."""
         text = _CONFIG.format(bootstrap_servers=bootstrap_servers)
         text += "".join(_REPLICA.format(name=name, rid=rid) for name, rid in REPLICAS.items())
         self.config.write_text(text)
-        config = load(self.config)
-        for agreement in config.agreements:
-            replica = config.replica(agreement.consumer)
-            settings = Settings(
-                database=self.database(replica.name).absolute(),
-                replica=replica.name,
-                rid=replica.rid,
-                bootstrap_servers=bootstrap_servers,
-                changes_topic=config.changes_topic(replica.name),
-                updates_topic=config.updates_topic(agreement.name),
-                tables=tuple(config.table_map().values()),
-                record_bytes=config.limits.record_bytes,
-            )
-            self.settings(replica.name).write_text(settings.text())
-        return config
+        return load(self.config)

@@ -159,13 +159,19 @@ def _make_topics(config: Config) -> None:
 
 
 def _start_hub(folder: Folder, watch: Watch) -> Part:
-    command = [sys.executable, "-m", "streaming.cli.main", "run", "--config", str(folder.config)]
-    return Part.start("the hub", command, folder.log("hub"), watch)
+    return Part.start("the hub", _slackwater("run", folder), folder.log("hub"), watch)
 
 
 def _start_agent(folder: Folder, replica: str, watch: Watch) -> Part:
-    command = [sys.executable, "-m", "connectors.agent", str(folder.settings(replica))]
+    command = _slackwater("agent", folder, "--replica", replica)
+    command += ["--database", str(folder.database(replica))]
     return Part.start(f"the agent of {replica}", command, folder.log(f"agent-{replica}"), watch)
+
+
+def _slackwater(command: str, folder: Folder, *arguments: str) -> list[str]:
+    """The command as a user would type it."""
+    program = [sys.executable, "-m", "streaming.cli.main"]
+    return [*program, command, "--config", str(folder.config), *arguments]
 
 
 def _reader(config: Config) -> Reader | None:

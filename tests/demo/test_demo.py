@@ -210,7 +210,7 @@ def test_ctrl_c_while_replicas_write_leaves_nothing(demonstrate: Demonstrate) ->
     ("part", "name"),
     [
         ("streaming.cli.main run", "the hub has ended"),
-        ("connectors.agent", "the agent of"),
+        ("streaming.cli.main agent", "the agent of"),
         ("kafka.Kafka", "the broker has ended"),
     ],
 )
@@ -219,7 +219,7 @@ def test_a_part_that_dies_ends_the_demonstration(
 ) -> None:
     """Who waits for a dead part waits for ever; its log says why it died."""
     demo = demonstrate()
-    demo.until(lambda: demo.pid_of("connectors.agent") is not None)
+    demo.until(lambda: demo.pid_of("streaming.cli.main agent") is not None)
     pid = demo.pid_of(part)
     assert pid is not None
 
