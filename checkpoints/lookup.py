@@ -1,7 +1,9 @@
 """Reads of a batch that memory cannot answer: contents of old CSNs, rows, and images."""
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from checkpoints.epochs import COMMIT
@@ -43,18 +45,26 @@ def rows(store: Store, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
     found = {}
     for row in store.read(TableName.ROWS, where).to_pylist():
         if (row["table"], row["key"]) in wanted:
-            realign = tuple(
-                Realign(r["rid"], r["epoch"], r["offset"]) for r in row["realign"] or ()
-            )
             found[row["table"], row["key"]] = RowState(
                 row["author"],
                 row["epoch"],
                 row["csn"],
                 row["image"] is not None,
                 row["image"],
-                realign,
+                _realigns(row),
             )
     return found
+
+
+def blocked_rows(store: Store) -> dict[RowKey, tuple[Realign, ...]]:
+    """What blocks the rows of which `rows` says that something does."""
+    where = pc.list_value_length(ds.field("realign")) > 0
+    table = store.read(TableName.ROWS, where, ["table", "key", "realign"])
+    return {(row["table"], row["key"]): _realigns(row) for row in table.to_pylist()}
+
+
+def _realigns(row: Mapping[str, Any]) -> tuple[Realign, ...]:
+    return tuple(Realign(r["rid"], r["epoch"], r["offset"]) for r in row["realign"] or ())
 
 
 def images(
@@ -92,7 +102,11 @@ def marks(store: Store, after: int, committed: int) -> list[Mark]:
 
 
 def replay_rows(store: Store, after: int, committed: int) -> dict[RowKey, RowState]:
-    """The rows that the changelog tells of in (after, committed], as they end, without images."""
+    """The rows that the changelog tells of in (after, committed], as they end, without images.
+
+    What blocked them up to `after` blocks them still.
+    """
+    blocked = blocked_rows(store)
     where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= committed)
     table = store.read(TableName.CHANGELOG, where, [*_TOLD, "place"])
     ordered = table.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
@@ -103,10 +117,11 @@ def replay_rows(store: Store, after: int, committed: int) -> dict[RowKey, RowSta
         row = (name, key)
         old = state.get(row)
         if kind == "refresh":
-            base = old or RowState(rid, epoch, csn, op != Op.DELETE)
+            older = blocked.get(row, ())
+            base = old or RowState(rid, epoch, csn, op != Op.DELETE, None, older)
             state[row] = realigned(base, Realign(to, hub_epoch, offset))
         elif verdict == Verdict.ACCEPTED:
-            realign = old.realign if old else ()
+            realign = old.realign if old else blocked.get(row, ())
             state[row] = RowState(rid, hub_epoch, csn, op != Op.DELETE, None, realign)
     return state
 
