@@ -17,7 +17,7 @@ KILLED = -signal.SIGKILL
 """The exit code of a process that was killed."""
 
 _CHECKOUT = Path(__file__).parent.parent.parent
-_POLL_S = 0.05
+_POLL_S = 0.1
 
 
 def wait_until(claim: Callable[[], bool], what: Callable[[], str]) -> None:

@@ -92,9 +92,13 @@ class ScriptedReplica:
         if inside is not None:
             change = replace(change, prim_csn=self.open.setdefault(inside, change.csn))
         self._hold(change.table, change.key, change.after)
-        self.published.append(change)
-        self.say(change)
+        self.publish(change)
         return change
+
+    def publish(self, change: Change) -> int:
+        """Write a change to its topic; its offset."""
+        self.published.append(change)
+        return self.say(change)
 
     def commit(self, label: str) -> None:
         """Commit an open transaction."""

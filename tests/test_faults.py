@@ -1,0 +1,109 @@
+"""A hub that is killed anywhere goes on where it stopped: nothing is lost and nothing is twice."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from checkpoints.commit import WRITE_ORDER
+from checkpoints.faults import Point
+from checkpoints.store import Store
+from checkpoints.tables import TableName
+from connectors.broker import Broker
+from streaming.core.change import Change
+from tests.harness import verdict
+from tests.harness.hub_process import KILLED
+from tests.harness.site import Site, site
+
+BEFORE_COMMIT = {Point.AFTER_PLAN, Point.AFTER_READ, Point.BEFORE_COMMIT, *WRITE_ORDER.values()}
+"""Where the batch is not committed yet: the next hub runs all of it again."""
+
+
+@pytest.fixture
+def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+    """A hub with three replicas and agreements."""
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc") as made:
+        yield made
+
+
+def play(at: Site, number: int, kept_back: list[Change]) -> None:
+    """Input that makes every table be written and two agreements be sent several chunks.
+
+    The transaction that it opens is committed by the next round, which is also too late for the
+    change that it keeps back.
+    """
+    a, b, c = (at.replicas[name] for name in "abc")
+    if number:
+        b.commit("across")
+    for replica in (a, b, c):
+        replica.catch_up()
+    if number % 2:
+        c.hello()
+    if number:
+        a.publish(kept_back.pop())
+    kept_back.append(a.change("late", "v"))
+    for n in range(4):
+        a.write(f"a{n}", f"{number}")
+    a.write("contended", f"a{number}")
+    b.write("contended", f"b{number}")
+    b.say_bytes(b"no record")
+    b.write("both", f"{number}", inside="across")
+    c.write(f"c{number}", "c")
+
+
+def test_kill_at_every_point(three: Site, spark: SparkSession) -> None:
+    """Each hub dies at the next point of the list and leaves its batch to the one after it.
+
+    New input stands in the topics before each start, so a batch that is run again must not read
+    further than its plan; every other start finds nothing of Spark's own checkpoint.
+    """
+    for replica in three.replicas.values():
+        replica.hello()
+    unfinished = False
+    kept_back: list[Change] = []
+    for number, point in enumerate(Point):
+        play(three, number, kept_back)
+        if number % 2:
+            shutil.rmtree(three.state / "spark", ignore_errors=True)
+
+        nth = 2 if unfinished and point in BEFORE_COMMIT else 1  # the first is the old batch
+        with three.hub("--available-now", fault=f"{point}:{nth}") as hub:
+            hub.ends_with(KILLED)
+        unfinished = point in BEFORE_COMMIT
+    three.replicas["b"].commit("across")
+    three.run_available(spark)
+
+    for replica in three.replicas.values():
+        replica.catch_up()
+        verdict.check_level(replica, three)
+    verdict.check(three)
+
+
+@pytest.fixture
+def one(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+    """A hub with one replica."""
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "a") as made:
+        yield made
+
+
+def test_kill_at_quarantine_only_batches(one: Site, spark: SparkSession) -> None:
+    """Such a batch makes no hub epoch: its number alone keeps its rows from being written twice.
+
+    The state begins with tables and no commit, as a hub leaves it that is killed at its very start.
+    """
+    Store(one.state).create()
+    said = []
+    for number in range(3):
+        said.append(one.replicas["a"].say_bytes(b"no record"))
+        nth = 2 if number else 1  # the first is the batch before
+        with one.hub("--available-now", fault=f"{Point.AFTER_QUARANTINE}:{nth}") as hub:
+            hub.ends_with(KILLED)
+    said.append(one.replicas["a"].say_bytes(b"no record"))
+    one.run_available(spark)
+
+    kept = verdict.rows_of(one.state, TableName.QUARANTINE, "batch")
+    assert [(row["batch"], row["offset"]) for row in kept] == list(enumerate(said, 1))
+    assert verdict.last_commit(one)["hub_epoch"] == 0
+    verdict.check_commits(one)
