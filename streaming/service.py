@@ -118,12 +118,14 @@ class Service:
         """Read until told to end; the end falls between two batches, with all published."""
         query = self._start(available_now=available_now)
         try:
-            while not end.is_set() and not query.awaitTermination(IDLE_S):  # type: ignore[arg-type]
+            while not (end.is_set() or self.failure or query.awaitTermination(IDLE_S)):  # type: ignore[arg-type]
                 self._idle()
+            if self.failure:
+                raise self.failure
             if available_now and not end.is_set():
                 self._drain()
         except StreamingQueryException as error:
-            raise self.failure or _reason(error) from error
+            raise _reason(error) from error
         finally:
             with self.turn:
                 end.set()
@@ -192,7 +194,7 @@ class Service:
         topics = {t: r for t, r in settings.topics.items() if t in plan.offsets_to}
         from_ = {t: plan.offsets_from[t] for t in topics}
         records = batch(self.spark, self.source, topics, from_, plan.offsets_to)
-        return self._validated(records, config, plan)
+        return _collected(_validated(records, config), plan, settings)
 
     def _check_topics(self, ledger: Ledger, ids: Mapping[str, str]) -> None:
         plan = ledger.unfinished
@@ -257,8 +259,9 @@ class Service:
             offsets_per_batch=limits.offsets_per_batch,
             min_partitions=limits.min_partitions,
         )
+        facts = _validated(records, self.config)  # once: analysing it again would cost each batch
         writer = (
-            records.writeStream.queryName("slackwater")
+            facts.writeStream.queryName("slackwater")
             .option("checkpointLocation", self._checkpoint().absolute().as_uri())
             .foreachBatch(self._micro_batch)
         )
@@ -266,7 +269,7 @@ class Service:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{self.config.hub.trigger_ms} milliseconds").start()
 
-    def _micro_batch(self, records: DataFrame, batch_id: int) -> None:
+    def _micro_batch(self, facts: DataFrame, batch_id: int) -> None:
         with self.turn:
             if self.ended:
                 return
@@ -274,10 +277,12 @@ class Service:
                 to = end_offsets(self.spark, self._checkpoint().absolute().as_uri(), batch_id)
                 plan = self.hub.next_plan(to, _now_ms(), self._commands())
                 if self.hub.is_due(plan):
-                    self.hub.process(plan, lambda p: self._validated(records, self.config, p))
-            except BaseException as error:
+                    self.hub.process(plan, lambda p: _collected(facts, p, self.settings))
+            except HubError as error:
+                self.failure = error  # told by `run`, without Spark's and the JVM's part of it
                 self.ended = True  # the hub in memory is not the committed one: no batch after it
-                self.failure = error if isinstance(error, HubError) else None
+            except BaseException:
+                self.ended = True
                 raise
 
     def _idle(self) -> None:
@@ -297,23 +302,7 @@ class Service:
 
     def _revalidated(self, records: pa.Table) -> pa.Table:
         """The facts of records that were in quarantine, under the present configuration."""
-        return self._facts(self.spark.createDataFrame(records), self.config)
-
-    def _validated(self, records: DataFrame, config: Config, plan: Plan) -> pa.Table:
-        """The facts of a planned batch; SourceError when Spark delivered another."""
-        facts = self._facts(records, config)
-        _check_range(facts, plan, settings_of(config).topics)
-        return facts
-
-    def _facts(self, records: DataFrame, config: Config) -> pa.Table:
-        limits, settings = config.limits, settings_of(config)
-        valid = validate(
-            parse(records, settings.topics),
-            settings.rules.tables,
-            record_bytes=limits.record_bytes,
-            skew_s=limits.skew_s,
-        )
-        return valid.toArrow()
+        return _validated(self.spark.createDataFrame(records), self.config).toArrow()
 
     def _commands(self) -> Sequence[Command]:
         """The operator's commands since the last one taken; looked for once a second."""
@@ -335,6 +324,24 @@ def adopted(state: HubState, rules: Rules, rids: Sequence[int]) -> HubState:
         for name, one in rules.subscriptions.items()
     }
     return replace(state, replicas={**state.replicas, **replicas}, agreements=agreements)
+
+
+def _validated(records: DataFrame, config: Config) -> DataFrame:
+    """The facts of records, under a configuration."""
+    limits, settings = config.limits, settings_of(config)
+    return validate(
+        parse(records, settings.topics),
+        settings.rules.tables,
+        record_bytes=limits.record_bytes,
+        skew_s=limits.skew_s,
+    )
+
+
+def _collected(facts: DataFrame, plan: Plan, settings: Settings) -> pa.Table:
+    """The facts of a planned batch on the driver; SourceError when Spark delivered another."""
+    table = facts.toArrow()
+    _check_range(table, plan, settings.topics)
+    return table
 
 
 def _check_range(facts: pa.Table, plan: Plan, topics: Mapping[str, int]) -> None:
