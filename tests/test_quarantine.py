@@ -158,3 +158,21 @@ def test_release_is_judged_once_though_the_hub_dies(pair: Site, spark: SparkSess
         assert replica.rows == {("u", '{"k":"k"}'): image("k", "v")}
     verdict.check_commits(pair)
     verdict.check_records(pair)
+
+
+def test_stolen_csn_is_no_memory_of_it(pair: Site, spark: SparkSession) -> None:
+    """What stands in the wrong topic must not make the true change a duplicate, restarts or not."""
+    a, b = pair.replicas["a"], pair.replicas["b"]
+    a.hello()
+    b.hello()
+    stolen = b.change("k", "v")
+    offset = a.say(stolen)
+    pair.run_available(spark)
+
+    b.publish(stolen)
+    pair.run_available(spark)
+
+    (kept,) = pair.slackwater("quarantine", "list")
+    assert (kept["id"], kept["reason"]) == (f"1-{offset}", Reason.RID)
+    a.catch_up()
+    assert a.rows == {stolen.row: stolen.after}

@@ -70,12 +70,12 @@ class HubProcess:
         assert found == code, f"the hub ended with {found}, not {code}; it said:\n{self.said}"
         return self.said
 
-    def is_stopped_after(self, words: str = "") -> None:
+    def is_stopped_after(self, what: str) -> None:
         """Wait until the process stands still (SIGSTOP)."""
         stat = Path(f"/proc/{self._process.pid}/stat")
-        wait_until(
+        self.waits_for(
             lambda: self._runs() and stat.read_text().rpartition(")")[2].split()[0] == "T",
-            lambda: f"the hub stops {words}; it said:\n{self.said}",
+            f"it stops after {what}",
         )
 
     def waits_for(self, claim: Callable[[], bool], what: str) -> None:
