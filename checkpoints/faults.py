@@ -35,6 +35,8 @@ class Point(StrEnum):
     """one agreement has its batch, the next has not"""
     AFTER_PUBLISH = "after_publish"
     """everything is delivered, Spark does not know yet"""
+    AFTER_ROWS = "after_rows"
+    """`rows` is brought up to date, `epochs` does not say so yet"""
 
 
 At = Callable[[Point], None]

@@ -122,6 +122,7 @@ class Hub:
         full = len(self.window) > self.settings.window_rows
         if behind >= self.settings.materialize_every_epochs or (full and behind):
             self.outlets.materialize(self.rows_epoch, self.state.hub_epoch)
+            self.ledger.at(Point.AFTER_ROWS)
             self.rows_epoch = self.state.hub_epoch
         edge = self.rows_epoch if full else min(self.rows_epoch, smallest_mre(self.state))
         if edge > self.window.edge:

@@ -23,8 +23,9 @@ BEFORE_COMMIT = {Point.AFTER_PLAN, Point.AFTER_READ, Point.BEFORE_COMMIT, *WRITE
 
 @pytest.fixture
 def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
-    """A hub with three replicas and agreements."""
-    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc") as made:
+    """A hub with three replicas and agreements that materializes now and then."""
+    limits = {"materialize_every_epochs": 4}
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", limits) as made:
         yield made
 
 
