@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -78,12 +79,15 @@ class Ledger:
         )
 
 
+Decided = TypeVar("Decided", bound=Outcome)
+
+
 def run(
     ledger: Ledger,
     plan: Plan,
-    decide: Callable[[Plan], Outcome],
-    publish: Callable[[Outcome], None],
-) -> Outcome:
+    decide: Callable[[Plan], Decided],
+    publish: Callable[[Decided], None],
+) -> Decided:
     """Run one batch to its end, in this order (design: section 4).
 
     0. plan: claimed by compare-and-set, unless it is the unfinished one of a hub that died.

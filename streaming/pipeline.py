@@ -1,7 +1,8 @@
 """The whole flow of a batch: plan, read, take in, judge, log, commit, publish."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,9 +17,10 @@ from connectors import wire
 from streaming.core.hub import next_epoch, settled
 from streaming.core.intake import Intake
 from streaming.core.rules import Rules
-from streaming.core.sending import Mark, View, wants_batch
-from streaming.core.state import HubState, is_stopped
-from streaming.core.window import Window, rebuilt
+from streaming.core.ruv import Ruv
+from streaming.core.sending import View, wants_batch
+from streaming.core.state import AgreementState, HubState, is_stopped
+from streaming.core.window import Window, WindowRow, rebuilt
 from streaming.stages import intake as intake_stage
 from streaming.stages import judge as judge_stage
 from streaming.stages import log as log_stage
@@ -60,6 +62,17 @@ class Outlets:
     materialize: Callable[[int, int], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Decision(Outcome):
+    """What a batch came to, with what the driver keeps of it until it is told.
+
+    `log`: its changelog rows in hub order. `rows`: what the window takes over.
+    """
+
+    log: pa.Table
+    rows: Mapping[str, WindowRow]
+
+
 @dataclass(slots=True)
 class Hub:
     """A hub at work: its ledger, its state behind the last commit, and the window in memory."""
@@ -70,13 +83,17 @@ class Hub:
     state: HubState
     window: Window
     rows_epoch: int
-    verdicts: judge_stage.Verdicts | None = field(default=None, repr=False)
-    log: pa.Table | None = field(default=None, repr=False)
 
     def process(self, plan: Plan, read: Read) -> None:
         """Run one planned batch to its end, then bring `rows` up to date when it is time."""
-        commit.run(self.ledger, plan, lambda p: decide(self, p, read(p)), lambda o: tell(self, o))
-        self._take_over()
+        decision = commit.run(
+            self.ledger,
+            plan,
+            lambda pinned: decide(self, pinned, read(pinned)),
+            lambda decided: publish(self, decided.checkpoint.state, decided.log),
+        )
+        self.state = decision.checkpoint.state
+        self.window.merge(self.state.hub_epoch, decision.rows)
         self._materialize()
 
     def next_plan(
@@ -109,13 +126,6 @@ class Hub:
         replicas, topics = self.state.replicas, self.settings.topics
         return {t: n for t, n in offsets.items() if not is_stopped(replicas[topics[t]].state)}
 
-    def _take_over(self) -> None:
-        """Make the committed batch the state in memory."""
-        self.state = self.ledger.last.state
-        if self.verdicts is not None:
-            self.window.merge(self.state.hub_epoch, self.verdicts.rows)
-        self.verdicts = self.log = None
-
     def _materialize(self) -> None:
         """Bring `rows` up to date when it is time; let the window forget what all have seen."""
         behind = self.state.hub_epoch - self.rows_epoch
@@ -140,26 +150,16 @@ def resume(ledger: Ledger, settings: Settings, outlets: Outlets) -> Hub:
     return Hub(ledger, settings, outlets, state, window, last.rows_epoch)
 
 
-def decide(hub: Hub, plan: Plan, records: pa.Table) -> Outcome:
+def decide(hub: Hub, plan: Plan, records: pa.Table) -> Decision:
     """What a batch means, from its records and the state before it; nothing is written."""
-    store, settings, state = hub.ledger.store, hub.settings, hub.state
+    store, state, rules = hub.ledger.store, hub.state, hub.settings.rules
     facts = facts_of(records)
     old = intake_stage.repeated_or_old(facts, state.ruv.max_csns())
-    intake = Intake(state, settings.rules, lookup.contents(store, old, plan.batch))
-    released = release_stage.act(
-        store,
-        plan.commands,
-        intake,
-        hub.outlets.revalidate,
-        hub_rid=settings.hub_rid,
-        batch=plan.batch,
-        at_ms=plan.at_ms,
-    )
-    for change in released.changes:
-        intake.take_own(change)
+    intake = Intake(state, rules, lookup.contents(store, old, plan.batch))
+    released = _released(hub, plan, intake)
     eligible = intake_stage.take(intake, facts, wire.decode)
     hub_epoch = next_epoch(intake, judged=eligible.num_rows > 0)
-    hub.verdicts = judge_stage.judge(
+    verdicts = judge_stage.judge(
         eligible,
         intake,
         hub_epoch,
@@ -167,70 +167,71 @@ def decide(hub: Hub, plan: Plan, records: pa.Table) -> Outcome:
         look_up=lambda keys: lookup.rows(store, keys),
         images=lambda rows: lookup.images(store, rows, hub.rows_epoch),
     )
-    hub.log = log_stage.changelog(eligible, hub.verdicts, plan.batch, hub_epoch)
-    view = View(
-        state.hub_epoch,
-        hub_epoch,
-        state.ruv,
-        plan.at_ms,
-        any(command.command == LEVEL for command in plan.commands),
-        lambda covered: lookup.marks(store, covered, state.hub_epoch),
+    log = log_stage.changelog(eligible, verdicts, plan.batch, hub_epoch)
+    nudged = any(command.command == LEVEL for command in plan.commands)
+    marks = partial(lookup.marks, store, committed=state.hub_epoch)
+    view = View(state.hub_epoch, hub_epoch, state.ruv, plan.at_ms, nudged, marks)
+    after = settled(intake, hub_epoch, log.num_rows, _has_items(log, intake), view)
+    values = _values(facts.table)
+    topics = {rid: topic for topic, rid in hub.settings.topics.items()}
+    quarantined = log_stage.quarantine(
+        intake.quarantined, values, hub.outlets.originals, topics, plan.batch
     )
-    after = settled(intake, hub_epoch, hub.log.num_rows, _has_items(hub, intake), view)
-    return Outcome(
-        _tables(hub, plan, intake, facts.table, released.rows, hub_epoch),
-        _checkpoint(hub, plan, after, intake, eligible.num_rows),
-    )
+    judged = list(verdicts.judged.values())
+    tables = {
+        TableName.CHANGELOG: log,
+        TableName.CONFLICTS: log_stage.conflicts(log, judged, rules),
+        TableName.QUARANTINE: pa.concat_tables([quarantined, released]),
+        TableName.PENDING: pending.moves(state.open, intake.open, intake.ended, plan.batch),
+        TableName.EVENTS: log_stage.events(
+            intake, values, topics, plan.batch, hub_epoch, wire.kind_of
+        ),
+    }
+    counts = {
+        "judged": eligible.num_rows,
+        "rejected": tables[TableName.CONFLICTS].num_rows,
+        "accepted": eligible.num_rows - tables[TableName.CONFLICTS].num_rows,
+        "entries": log.num_rows,
+        "quarantined": len(intake.quarantined),
+        **intake.counts,
+    }
+    return Decision(tables, _checkpoint(hub, plan, after, counts), log, verdicts.rows)
 
 
-def _has_items(hub: Hub, intake: Intake) -> dict[str, bool]:
+def _released(hub: Hub, plan: Plan, intake: Intake) -> pa.Table:
+    """Take in what an operator released; the rows for `quarantine`."""
+    released = release_stage.act(
+        hub.ledger.store,
+        plan.commands,
+        intake,
+        hub.outlets.revalidate,
+        hub_rid=hub.settings.hub_rid,
+        batch=plan.batch,
+        at_ms=plan.at_ms,
+    )
+    for change in released.changes:
+        intake.take_own(change)
+    return released.rows
+
+
+def _values(records: pa.Table) -> dict[tuple[int, int], bytes]:
+    """(rid, offset) -> the bytes of the records that came with them."""
+    told = records.filter(pc.is_valid(records["value"])).select(["rid", "offset", "value"])
+    return {(row["rid"], row["offset"]): row["value"] for row in told.to_pylist()}
+
+
+def _has_items(log: pa.Table, intake: Intake) -> dict[str, bool]:
     """Which agreements the batch's own hub epoch holds something for."""
-    tables = {name: s.tables for name, s in hub.settings.rules.subscriptions.items()}
-    log = hub.log
+    tables = {name: s.tables for name, s in intake.rules.subscriptions.items()}
     return {
-        name: log is not None
-        and bool(publish_stage.for_consumer(log, a.consumer, tables[name], a.sent_ruv).any())
+        name: bool(publish_stage.for_consumer(log, a.consumer, tables[name], a.sent_ruv).any())
         for name, a in intake.agreements.items()
     }
 
 
-def _tables(
-    hub: Hub, plan: Plan, intake: Intake, records: pa.Table, released: pa.Table, hub_epoch: int
-) -> dict[TableName, pa.Table]:
-    """The rows that the batch adds to each table."""
-    if hub.log is None or hub.verdicts is None:
-        return {}
-    names = {rid: topic for topic, rid in hub.settings.topics.items()}
-    told = records.filter(pc.is_valid(records["value"])).select(["rid", "offset", "value"])
-    values = {(row["rid"], row["offset"]): row["value"] for row in told.to_pylist()}
-    judged = list(hub.verdicts.judged.values())
-    batch = plan.batch
-    quarantined = log_stage.quarantine(
-        intake.quarantined, values, hub.outlets.originals, names, batch
-    )
-    return {
-        TableName.CHANGELOG: hub.log,
-        TableName.CONFLICTS: log_stage.conflicts(hub.log, judged, hub.settings.rules),
-        TableName.QUARANTINE: pa.concat_tables([quarantined, released]),
-        TableName.PENDING: pending.moves(hub.state.open, intake.open, intake.ended, batch),
-        TableName.EVENTS: log_stage.events(intake, values, names, batch, hub_epoch, wire.kind_of),
-    }
-
-
-def _checkpoint(hub: Hub, plan: Plan, after: HubState, intake: Intake, judged: int) -> Checkpoint:
-    """The state after the batch with the positions around it."""
+def _checkpoint(hub: Hub, plan: Plan, after: HubState, counts: Mapping[str, int]) -> Checkpoint:
+    """The state after the batch with the positions around it; a stopped topic stays there."""
     last = hub.ledger.last
-    rejected = sum(
-        j.conflict is not None for j in (hub.verdicts.judged if hub.verdicts else {}).values()
-    )
-    counts = {
-        "judged": judged,
-        "rejected": rejected,
-        "accepted": judged - rejected,
-        "entries": hub.log.num_rows if hub.log is not None else 0,
-        "quarantined": len(intake.quarantined),
-        **intake.counts,
-    }
     names = {*counts, *last.totals}
     stops = {
         topic: replica.stop_offset
@@ -250,27 +251,19 @@ def _checkpoint(hub: Hub, plan: Plan, after: HubState, intake: Intake, judged: i
     )
 
 
-def tell(hub: Hub, outcome: Outcome) -> None:
-    """Publish what the committed batch sends to each agreement, one after the other."""
-    publish(hub, outcome.checkpoint.state)
+def publish(hub: Hub, state: HubState, log: pa.Table | None = None) -> None:
+    """Send to each agreement the range that the state names; again with the same ids.
 
-
-def publish(hub: Hub, state: HubState) -> None:
-    """Send to each agreement the range that the state names; again with the same ids."""
+    `log`: the changelog of the state's own hub epoch, when it is in memory.
+    """
     at = hub.ledger.at
     for name, agreement in state.agreements.items():
         if not agreement.send_to:
             continue
+        rows, ruvs = _range(hub, state, agreement, log)
         tables = hub.settings.rules.subscriptions[name].tables
-        log = _logged(hub, state, agreement.send_after)
-        ruvs = {m.hub_epoch: m.ruv for m in _marks(hub, state, agreement.send_after)}
         chunks = publish_stage.records(
-            log,
-            agreement,
-            tables,
-            {**ruvs, state.hub_epoch: state.ruv},
-            state.generation,
-            hub.settings.chunks,
+            rows, agreement, tables, ruvs, state.generation, hub.settings.chunks
         )
         for number, (record_id, value) in enumerate(chunks):
             if number:
@@ -280,19 +273,19 @@ def publish(hub: Hub, state: HubState) -> None:
         at(Point.BETWEEN_AGREEMENTS)
 
 
-def _logged(hub: Hub, state: HubState, after: int) -> pa.Table:
-    """The changelog above a hub epoch: of the batch itself from memory, else from Delta."""
-    if hub.log is not None and after >= hub.state.hub_epoch:
-        return hub.log
-    where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= state.hub_epoch)
-    rows = hub.ledger.store.read(TableName.CHANGELOG, where)
-    return rows.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
-
-
-def _marks(hub: Hub, state: HubState, after: int) -> Sequence[Mark]:
-    if hub.log is not None and after >= hub.state.hub_epoch:
-        return ()
-    return lookup.marks(hub.ledger.store, after, state.hub_epoch)
+def _range(
+    hub: Hub, state: HubState, agreement: AgreementState, log: pa.Table | None
+) -> tuple[pa.Table, dict[int, Ruv]]:
+    """The changelog of (send_after, send_to], and the RUV behind each of its hub epochs."""
+    after, to = agreement.send_after, agreement.send_to
+    if log is not None and after >= hub.state.hub_epoch:
+        return log, {state.hub_epoch: state.ruv}
+    store = hub.ledger.store
+    where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= to)
+    rows = store.read(TableName.CHANGELOG, where)
+    ruvs = {mark.hub_epoch: mark.ruv for mark in lookup.marks(store, after, to)}
+    ordered = rows.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
+    return ordered, {**ruvs, state.hub_epoch: state.ruv}
 
 
 def smallest_mre(state: HubState) -> int:
