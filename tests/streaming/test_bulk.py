@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from checkpoints.commit import found, open_ledger
-from checkpoints.epochs import Checkpoint
+from checkpoints.epochs import Checkpoint, Plan
 from checkpoints.store import Store
 from checkpoints.tables import TableName
 from streaming.core.change import Change, Op, RowKey
@@ -215,10 +217,8 @@ def test_bulk_decides_as_core_does(steps: list[tuple[int, str, int, Op, bool]]) 
 
         for number, said in enumerate(batches(steps), start=1):
             expected = model.batch(said, number * 10_000)
-            hub.process(
-                hub.next_plan({"1": number}, number * 10_000, ()),
-                lambda _, s=said: facts_from(s, TABLES),
-            )
+            plan = hub.next_plan({"1": number}, number * 10_000, ())
+            hub.process(plan, partial(read, said))
 
             assert comparable(hub.state) == comparable(model.state)
             assert logged(hub, number) == [summary(entry) for entry in expected]
@@ -228,6 +228,11 @@ def test_bulk_decides_as_core_does(steps: list[tuple[int, str, int, Op, bool]]) 
         assert {k: (*r[:4], set(r[4])) for k, r in again.window.rows.items()} == {
             k: (*r[:4], set(r[4])) for k, r in hub.window.rows.items()
         }
+
+
+def read(said: list[Said], _plan: Plan) -> pa.Table:
+    """What Spark would deliver."""
+    return facts_from(said, TABLES)
 
 
 def comparable(state: HubState) -> dict[str, object]:
