@@ -67,6 +67,8 @@ counted = "timestamp"
 
 [spark]
 "spark.driver.memory" = "1g"
+# for a life of a minute: compiled once and cheaply; leave this out for a hub in earnest
+"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """
 
 _REPLICA = """

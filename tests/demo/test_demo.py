@@ -163,12 +163,14 @@ def test_a_folder_in_use_is_refused(kept: Kept) -> None:
     assert main(["demo", "--keep", str(kept[0].root)]) == 2
 
 
-def test_ctrl_c_while_the_hub_starts_leaves_nothing(demonstrate: Demonstrate) -> None:
-    """Half of the parts run then, and one of them has a child of its own."""
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_while_the_hub_starts_leaves_nothing(demonstrate: Demonstrate, times: int) -> None:
+    """Half of the parts run then, one of them has a child of its own, and people press twice."""
     demo = demonstrate()
     demo.until(lambda: demo.pid_of("streaming.cli.main run") is not None)
 
-    demo.interrupt()
+    for _ in range(times):
+        demo.interrupt()
 
     assert demo.ended()[0] == 130
     assert demo.processes() == {}
