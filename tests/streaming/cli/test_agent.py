@@ -8,7 +8,6 @@ from connectors.agent.settings import parse
 from streaming.core.table import ColumnType
 from tests.streaming.cli.conftest import Slackwater
 
-
 pytestmark = pytest.mark.usefixtures("config_file")
 
 
