@@ -88,6 +88,23 @@ def check_uncommitted_is_invisible(world: World) -> None:
             assert (rid_of(csn), prim_csn) in commits, f"{csn} of {prim_csn} is not committed"
 
 
+def check_transactions_are_whole(world: World) -> None:
+    """Of agents that follow the contract: all of a transaction is judged in one hub epoch, or none.
+
+    Nothing of theirs is in quarantine but what a hello cut off.
+    """
+    assert {kept.reason for kept in world.hub.quarantine()} <= {Reason.ENDED, Reason.SESSION}
+    epochs = {(one.csn, one.content): one.hub_epoch for one in world.hub.changelog()}
+    for replica in world.replicas.values():
+        together: dict[str, set[int | None]] = {}
+        for write in _committed(replica):
+            change = write.change
+            epoch = epochs.get((change.csn, change.content))
+            together.setdefault(change.prim_csn or change.csn, set()).add(epoch)
+        halves = {prim: seen for prim, seen in together.items() if len(seen) > 1}
+        assert not halves, f"transactions of {replica.name} in parts: {halves}"
+
+
 ALWAYS = (check_losers_are_recorded, check_uncommitted_is_invisible, check_ruv_follows_changelog)
 AT_REST = (check_level, check_nothing_lost, check_accepted_saw_what_they_overwrote, *ALWAYS)
 

@@ -89,6 +89,7 @@ class Bench:
     changed: dict[RowKey, RowState] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     refreshed: dict[tuple[int, RowKey], str | None] = field(default_factory=dict)
+    repaired: set[tuple[int, RowKey]] = field(default_factory=set)
 
     def row(self, key: RowKey) -> RowState:
         """The row as it stands at this place in hub order."""
@@ -113,6 +114,7 @@ class Bench:
         for repair in repairs:
             realign = Realign(repair.rid, self.hub_epoch, repair.offset)
             self.changed[repair.row] = realigned(self.row(repair.row), realign)
+            self.repaired.add((repair.rid, repair.row))
 
     def refresh(self, repairs: Sequence[Repair]) -> None:
         """Refresh each repaired row once, behind everything that was judged."""
@@ -143,7 +145,9 @@ class Bench:
         behind = [
             r.offset
             for r in row.realign
-            if r.rid == rid and r.offset > arrived.offset and r.epoch < self.hub_epoch
+            if r.rid == rid
+            and r.offset > arrived.offset
+            and (r.epoch < self.hub_epoch or (rid, key) not in self.repaired)
         ]
         if behind:
             realign = Realign(rid, self.hub_epoch, min(behind))

@@ -109,6 +109,11 @@ class Intake:
         self.maxima = self.state.ruv.max_csns()
         self.minima = {rid: e.min_csn for rid, e in self.state.ruv.elements.items() if e.min_csn}
         self.passed = dict[str, str]()
+        self.remembered = dict[int, list[str]]()
+        own = ((csn, rid_of(csn)) for csn in (*self.open.ended_csns, *self.open.quarantined))
+        for csn, rid in (*own, *self.open.ended):
+            if csn > self.maxima.get(rid, ""):
+                self.remembered.setdefault(rid, []).append(csn)
 
     replicas: dict[int, ReplicaState] = field(init=False)
     open: Open = field(init=False)
@@ -116,6 +121,7 @@ class Intake:
     maxima: dict[int, str] = field(init=False)
     minima: dict[int, str] = field(init=False)
     passed: dict[str, str] = field(init=False)
+    remembered: dict[int, list[str]] = field(init=False)
 
     @property
     def ruv(self) -> Ruv:
@@ -299,6 +305,8 @@ class Intake:
         if change.csn <= largest:
             return Reason.LATE, f"CSN {change.csn} is below {largest}, which is eligible already"
         is_open = context in self.open.lists.members
+        if change.prim_csn is None and is_open:
+            return Reason.REUSED, f"CSN {change.csn} names a transaction that is open"
         closed = context in self.open.lists.committed or (not is_open and context[0] <= largest)
         if change.prim_csn is not None and closed:
             return Reason.LATE, f"transaction {context[0]} was committed before this change came"
@@ -375,6 +383,9 @@ class Intake:
         rows = tuple(dict.fromkeys(a.change.row for a in gone))
         self.open.ended[context] = EndedTransaction(reason, rows)
         self.open.ended_csns.update({a.change.csn: a.content for a in gone})
+        self.remembered.setdefault(context[1], []).extend(
+            (context[0], *(a.change.csn for a in gone))
+        )
         self.ended.append((context, reason, tuple(gone)))
         for rid in sorted(rids):
             self._roll_up(rid)
@@ -420,12 +431,19 @@ class Intake:
         self.eligible.append((arrived,))
         self._pass(arrived.change.csn, arrived.content)
 
-    def is_plain_from(self, rid: int, csn: str, opno: int | None) -> bool:
-        """Claim that a run of plain changes may start with this one."""
+    def is_plain_from(
+        self, rid: int, csn: str, opno: int | None, last_csn: str | None = None
+    ) -> bool:
+        """Claim that a run of plain changes may start with this one.
+
+        last_csn: where the run ends, None: anywhere above; no CSN in between may be known already
+        as one that was ended or quarantined, for then its content decides.
+        """
         replica = self.replicas[rid]
         quiet = rid not in self.open.lists.by_rid and not replica.opno_above
         above = csn > self.maxima.get(rid, "")
-        return quiet and above and (opno is None or opno == replica.opno + 1)
+        known = any(csn <= c <= (last_csn or c) for c in self.remembered.get(rid, ()))
+        return quiet and above and not known and (opno is None or opno == replica.opno + 1)
 
     def _no_hole_below(self, context: Context) -> bool:
         return all(
@@ -448,20 +466,21 @@ class Intake:
     def _remember(self, csn: str, content: str) -> None:
         """Let a repeat of this quarantined change count as a duplicate."""
         self.open.quarantined[csn] = (*self.open.quarantined.get(csn, ()), content)
+        self.remembered.setdefault(rid_of(csn), []).append(csn)
 
     def _refuse_invalid(self, said: Said, reason: Reason) -> None:
-        """Quarantine what validation found; a repeat of it is a duplicate.
+        """Quarantine what validation found; a repeat of it is a duplicate, its opno is filled.
 
         Where its CSN is none of its replica's, the record says nothing of that CSN.
         """
-        change, content = said.record, said.content
-        if not isinstance(change, Change) or not is_csn_of(change.csn, said.rid):
-            content = None
-        elif content is not None:
+        change = said.record if isinstance(said.record, Change) else None
+        content = said.content if change and is_csn_of(change.csn, said.rid) else None
+        if change is not None and content is not None:
             if content in self._known(change.csn):
                 self.counts["duplicates"] += 1
                 return
             self._remember(change.csn, content)
+        if change is not None:
             self._fill_opno(said.rid, change.opno)
         self._quarantine(said, reason, said.detail, content)
         self._roll_up(said.rid)

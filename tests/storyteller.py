@@ -1,0 +1,234 @@
+"""Tells random stories in the language of the scenarios, one step of one replica at a time.
+
+So a history that breaks a law is a scenario already. A step that makes no sense where the story
+stands is left out.
+"""
+
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+from checkpoints.faults import Point
+from streaming.core.change import Change
+from streaming.core.record import Applied
+from tests.model import World
+from tests.model_hub import PureHub
+from tests.model_replica import Replica
+from tests.scenario_language import Story, run
+
+REPLICAS = ("r1", "r2", "r3")
+POINTS = tuple(Point)
+OPEN_TRANSACTIONS = 3
+
+GOOD = {
+    "write": 6,
+    "delete": 2,
+    "write_in_transaction": 3,
+    "write_beside": 2,
+    "commit": 3,
+    "abort": 1,
+    "publish": 6,
+    "publish_some": 2,
+    "repeat": 1,
+    "apply": 5,
+    "apply_some": 2,
+    "crash": 1,
+    "crash_before_publishing": 1,
+    "take": 7,
+    "take_some": 3,
+    "take_and_die": 1,
+}
+"""What happens to replicas whose agents follow the contract, and how often."""
+
+REORDERS = {**GOOD, "publish_out_of_order": 3, "publish_under_old_session": 1}
+"""The same with agents that publish out of order, or outlive their successors."""
+
+REUSES = {**GOOD, "reuse": 2, "publish_under_old_session": 1}
+"""The same with agents that give a CSN twice, or outlive their successors."""
+
+Step = tuple[str, str, str, int]
+"""(what happens, to which replica, on which key, a number that some steps look at)."""
+
+
+def steps(weights: dict[str, int]) -> st.SearchStrategy[Step]:
+    """A step; two replicas and one row are in most of them, so that much collides."""
+    actions = [name for name, weight in weights.items() for _ in range(weight)]
+    return st.tuples(
+        st.sampled_from(actions),
+        st.sampled_from(["r1", "r1", "r2", "r2", "r3"]),
+        st.sampled_from(["k1", "k1", "k2", "k3"]),
+        st.integers(1, 4),
+    )
+
+
+@dataclass(slots=True)
+class Storyteller:
+    """Goes on with a story; `lines` is what was told so far."""
+
+    lines: list[str] = field(default_factory=list)
+    story: Story = field(default_factory=lambda: Story(PureHub))
+    written: int = 0
+
+    def begin(self, skews: list[int], *, numbered: bool) -> None:
+        """Replicas are level; their clocks differ, and one of them may give opnos."""
+        self.say(f"given r1 r2{'(numbered)' * numbered} r3")
+        for name, skew_s in zip(REPLICAS, skews, strict=True):
+            self.replica(name).skew_s = skew_s
+
+    @property
+    def world(self) -> World:
+        """The world as it is now."""
+        return self.story.world
+
+    def replica(self, name: str) -> Replica:
+        """The replica of this name."""
+        return self.world.replicas[name]
+
+    def say(self, line: str) -> None:
+        """Add a sentence to the story."""
+        self.lines.append(line)
+        run(self.story, line)
+
+    def go_on(self, step: Step) -> None:
+        """Tell the next step."""
+        action, replica, key, number = step
+        if not self.world.hub.is_up():
+            self.say("the hub restarts")
+        getattr(self, action)(replica, key, number)
+
+    def end(self) -> None:
+        """Nobody writes any more: every transaction is committed, and all comes to rest."""
+        for name in REPLICAS:
+            for label in list(self.replica(name).open):
+                self.say(f"{name} commits {label}")
+        self.say("everything settles")
+
+    # -- local transactions -----------------------------------------------------------------
+
+    def write(self, replica: str, key: str, _: int) -> None:
+        """A replica writes a row."""
+        if not self.replica(replica).is_locked(key):
+            self.say(f"{replica} writes {key} = {self._name()}")
+
+    def delete(self, replica: str, key: str, _: int) -> None:
+        """A replica deletes a row."""
+        if not self.replica(replica).is_locked(key) and key in self.world.rows_of(replica):
+            self.say(f"{replica} deletes {key} as {self._name()}")
+
+    def write_in_transaction(self, replica: str, key: str, number: int) -> None:
+        """A replica goes on with its oldest transaction, or opens one."""
+        one = self.replica(replica)
+        label = next(iter(one.open), None)
+        if label is None:
+            self.write_beside(replica, key, number)
+        elif key in one.open[label].rows or not one.is_locked(key):
+            self.say(f"{replica} writes {key} = {self._name()} in {label}")
+
+    def write_beside(self, replica: str, key: str, _: int) -> None:
+        """A replica opens a transaction, perhaps beside others."""
+        one = self.replica(replica)
+        if len(one.open) < OPEN_TRANSACTIONS and not one.is_locked(key):
+            name = self._name()
+            self.say(f"{replica} writes {key} = {name} in T{name}")
+
+    def commit(self, replica: str, _: str, number: int) -> None:
+        """A replica commits one of its transactions."""
+        self._end_transaction(replica, "commits", number)
+
+    def abort(self, replica: str, _: str, number: int) -> None:
+        """A replica aborts one of its transactions."""
+        self._end_transaction(replica, "aborts", number)
+
+    def _end_transaction(self, replica: str, verb: str, number: int) -> None:
+        labels = list(self.replica(replica).open)
+        if labels:
+            self.say(f"{replica} {verb} {labels[number % len(labels)]}")
+
+    def _name(self) -> str:
+        self.written += 1
+        return f"w{self.written}"
+
+    # -- topics -----------------------------------------------------------------------------
+
+    def publish(self, replica: str, _: str, __: int) -> None:
+        """An agent publishes all it has."""
+        self.say(f"{replica} publishes")
+
+    def publish_some(self, replica: str, _: str, number: int) -> None:
+        """An agent publishes a part of what it has."""
+        self.say(f"{replica} publishes the first {number}")
+
+    def repeat(self, replica: str, _: str, number: int) -> None:
+        """The broker delivers one of the last records once more."""
+        said = self.world.said[replica]
+        if number <= len(said):
+            self.lines.append(f"# the topic of {replica} repeats {said[-number]}")
+            self.world.repeat(replica, len(said) - number)
+
+    def apply(self, replica: str, _: str, __: int) -> None:
+        """A replica takes all that was sent to it."""
+        self.say(f"{replica} applies")
+
+    def apply_some(self, replica: str, _: str, number: int) -> None:
+        """A replica takes a part of what was sent to it."""
+        self.say(f"{replica} applies the first {number}")
+
+    # -- crashes ----------------------------------------------------------------------------
+
+    def crash(self, replica: str, key: str, number: int) -> None:
+        """An agent dies, and its successor publishes what is left before it says hello."""
+        self._crash(replica, number)
+        self.publish(replica, key, number)
+        self.say(f"{replica} says hello")
+
+    def crash_before_publishing(self, replica: str, _: str, number: int) -> None:
+        """An agent dies, and its successor says hello at once."""
+        self._crash(replica, number)
+        self.say(f"{replica} says hello")
+
+    def _crash(self, replica: str, number: int) -> None:
+        """With its database, without having marked all that it published, or just so."""
+        how = {1: " with its database", 2: " and forgets the last 2 it published"}
+        self.say(f"{replica} crashes{how.get(number, '')}")
+
+    # -- the hub ----------------------------------------------------------------------------
+
+    def take(self, _: str, __: str, ___: int) -> None:
+        """The hub processes all there is."""
+        self.say("the hub takes all")
+
+    def take_some(self, replica: str, _: str, number: int) -> None:
+        """The hub processes a few records of one replica, and one of each other."""
+        counts = {name: number if name == replica else 1 for name in REPLICAS}
+        self.say(f"the hub takes {', '.join(f'{n} of {name}' for name, n in counts.items())}")
+
+    def take_and_die(self, replica: str, key: str, number: int) -> None:
+        """The hub is killed in a micro-batch."""
+        place = 4 * len(replica + key) + number + self.written  # any will do
+        point = POINTS[place % len(POINTS)].replace("_", " ")
+        self.say(f"the hub takes all and is killed {point}")
+
+    # -- agents that break the contract -----------------------------------------------------
+
+    def publish_out_of_order(self, replica: str, _: str, number: int) -> None:
+        """An agent publishes a line before the ones that stand before it in its journal."""
+        lines = self.replica(replica).unpublished()[1:]
+        line = lines[number % len(lines)] if lines else None
+        if line and isinstance(line.record, Change | Applied):
+            self.lines.append(f"# {replica} publishes {line.record} alone")
+            self.world.publish(replica, [line])
+
+    def reuse(self, replica: str, key: str, number: int) -> None:
+        """A generator gives a CSN for the second time."""
+        one = self.replica(replica)
+        mine = [name for name, write in self.world.names.items() if write in one.writes]
+        if number <= len(mine) and not one.is_locked(key):
+            again = mine[-number]
+            self.say(f"{replica} writes {key} = {self._name()} with the CSN of {again}")
+
+    def publish_under_old_session(self, replica: str, _: str, __: int) -> None:
+        """An old agent still runs, and publishes what the new one will publish again."""
+        lines = self.replica(replica).unpublished()
+        if lines:
+            self.lines.append(f"# {replica} publishes {lines[0].record} under its old session")
+            self.world.say(replica, f"{replica}-0", lines[0].record)
