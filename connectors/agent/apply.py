@@ -181,7 +181,7 @@ def _end(
     session = position.session or ""
     for one in refused:
         journal.write_refused(connection, clock_ms, epoch, session, one)
-    journal.write_applied(connection, clock_ms, session, position.applied(), batch.hub_epoch)
+    journal.write_applied(connection, session, position.applied(), batch.hub_epoch)
     connection.execute(
         "UPDATE _slackwater_origin SET applying = 0, epoch = epoch + 1,"
         " time_s = ?, sequence = ?, remote_offset_s = ?",

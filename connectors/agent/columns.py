@@ -112,7 +112,7 @@ def valid_sql(value: str, kind: ColumnType) -> str:
             return (
                 f"typeof({value}) = 'text' AND {value} GLOB '{form}.{digit * 6}Z'"
                 f" AND {value} >= '0001'"
-                f" AND strftime('%Y-%m-%dT%H:%M:%S', {value}, '+0 seconds')"
+                f" AND strftime('%Y-%m-%dT%H:%M:%S', substr({value}, 1, 19), '+0 seconds')"
                 f" = substr({value}, 1, 19)"
             )
 

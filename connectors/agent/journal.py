@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
+from connectors.agent import sql
 from connectors.agent.columns import canonical
 from streaming.core.change import Change, Op
 from streaming.core.record import Applied, Commit, Record, Refused
@@ -89,15 +90,14 @@ def forget_old_applied(connection: sqlite3.Connection) -> None:
 
 
 def write_applied(
-    connection: sqlite3.Connection, at_ms: int, session: str, applied: Applied, hub_epoch: int
+    connection: sqlite3.Connection, session: str, applied: Applied, hub_epoch: int
 ) -> None:
-    """Journal that a batch was applied."""
+    """Journal that a batch was applied, at the end of its transaction."""
     connection.execute(
-        "INSERT INTO _slackwater_journal"
+        "INSERT INTO _slackwater_journal"  # noqa: S608 NOW_MS is a constant
         " (at, kind, epoch, session, covers, generation, ruv, hub_epoch)"
-        " VALUES (?, 'applied', ?, ?, ?, ?, ?, ?)",
+        f" VALUES ({sql.NOW_MS}, 'applied', ?, ?, ?, ?, ?, ?)",
         (
-            at_ms,
             applied.epoch,
             session,
             applied.covers,

@@ -113,5 +113,5 @@ class Business:
         return f"{self.random.randint(-99_999, 99_999) / 100:.2f}"
 
     def _time(self) -> str:
-        time = START + timedelta(milliseconds=self.random.randint(0, 10**9), microseconds=1)
+        time = START + timedelta(microseconds=self.random.randint(0, 10**12))
         return time.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"

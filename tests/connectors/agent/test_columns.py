@@ -95,6 +95,16 @@ def _kinds(of: Replica) -> list[tuple[object, ...]]:
     return of.client.execute(f'SELECT {names} FROM "all"').fetchall()
 
 
+@pytest.mark.parametrize("fraction", ["000000", "999499", "999500", "999999"])
+def test_every_microsecond_of_a_second_is_a_time(fraction: str) -> None:
+    """SQLite rounds to milliseconds, which makes the last half of one the next second."""
+    time = f"2024-02-29T23:59:59.{fraction}Z"
+    with replica() as origin:
+        origin.client.execute('INSERT INTO "all" (id, "a timestamp") VALUES (1, ?)', (time,))
+
+        assert f'"a timestamp":"{time}"' in (origin.changes()[-1].after or "")
+
+
 @pytest.mark.parametrize("number", [5e-324, -5e-324, 2.2250738585072014e-308, 2.0**-1074 * 3])
 @pytest.mark.parametrize("scale", [1.0, 2.0**52, 2.0**1000])
 def test_floats_that_sqlite_prints_wrongly_are_captured_exactly(
