@@ -49,10 +49,12 @@ class Ledger:
     at: At = nowhere
     unfinished: Mapping[str, object] | None = None
     _table: DeltaTable = field(init=False)
+    _newest: DeltaTable = field(init=False)
 
     def __post_init__(self) -> None:
         """Keep a table object of our own, at the version that `last` was read from."""
         self._table = self.store.table(TableName.EPOCHS)
+        self._newest = DeltaTable(self.store.uri(TableName.EPOCHS))
 
     def write_plan(self, plan: Plan) -> None:
         """Claim batch n; OvertakenError when another hub wrote since."""
@@ -63,6 +65,16 @@ class Ledger:
         self._append(commit_row(checkpoint, self.hub), 2 * checkpoint.state.batch + 1)
         self.last = checkpoint
         self.unfinished = None
+
+    def check_ours(self, plan: Plan) -> None:
+        """OvertakenError unless this plan is still the last word in `epochs`.
+
+        What was decided before this holds: nothing that it read can have been changed by a hub
+        that went on. What is written after it is what that hub would have written.
+        """
+        self._newest.update_incremental()
+        if self._newest.transaction_version(_KEY) != 2 * plan.batch:
+            raise self._overtaken()
 
     def _append(self, row: Mapping[str, object], number: int) -> None:
         if (self._table.transaction_version(_KEY) or 0) != number - 1:
@@ -92,7 +104,8 @@ def run(
 
     0. plan: claimed by compare-and-set, unless it is the unfinished one of a hub that died.
     1. decide: everything that is read is pinned to the plan; time is the plan's clock.
-    2. tables: each append carries (table and generation, n) and is left out if it is there.
+    2. tables: unless overtaken, each append carries (table and generation, n) and is left out if
+       it is there.
     3. commit: the commit row; from here on the batch holds, readers see it.
     4. publish: Kafka is told. A crash before 3 runs again from the plan, one after 3 repeats
        only this, with the same ids.
@@ -105,6 +118,7 @@ def run(
     outcome = decide(plan)
     at(Point.AFTER_READ)
 
+    ledger.check_ours(plan)
     generation = outcome.checkpoint.state.generation
     for name, point in WRITE_ORDER.items():
         rows = outcome.tables.get(name)
