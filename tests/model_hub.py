@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from checkpoints.faults import Point
+from streaming.core.arrival import Quarantined
 from streaming.core.change import Change, RowKey
 from streaming.core.hub import Decision, decide
-from streaming.core.intake import Quarantined
 from streaming.core.judge import Judged, RowState
 from streaming.core.record import Item, Reason, Record, Said, Update
 from streaming.core.rules import Rules

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from streaming.core.arrival import Repair
 from streaming.core.change import RowKey
-from streaming.core.intake import Intake, Repair, in_order
+from streaming.core.intake import Intake, in_order
 from streaming.core.judge import Arrived, Judged, Realign, RowState, judge, realigned
 from streaming.core.record import Said
 from streaming.core.rules import Rules

@@ -7,8 +7,8 @@ Decided record by record, so nothing depends on how the input is cut into batche
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
+from streaming.core.arrival import Outcome, Quarantined, Repair, kept, kept_arrived
 from streaming.core.change import Change, Op, RowKey
 from streaming.core.csn import is_csn_of, rid_of
 from streaming.core.judge import Arrived
@@ -24,14 +24,11 @@ from streaming.core.record import (
     Said,
     Snapshot,
 )
-from streaming.core.reflection import Session, mre, mre_same, opened, reflect
+from streaming.core.reflection import mre, mre_same, reflect
 from streaming.core.rules import Rules
 from streaming.core.ruv import Ruv
+from streaming.core.sessions import acknowledged, greeted, not_in_force, started, stops
 from streaming.core.state import (
-    CATCHING_UP,
-    HUB_BEHIND,
-    LIVE,
-    OTHER_GENERATION,
     UNSUPPORTED,
     AgreementState,
     EndedTransaction,
@@ -40,46 +37,6 @@ from streaming.core.state import (
     ReplicaState,
     is_stopped,
 )
-
-KEPT_SESSIONS = 8
-KEPT_SESSION_IDS = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Quarantined:
-    """A record that is no good, the reason, and its change where it is one."""
-
-    rid: int
-    offset: int
-    time_ms: int
-    session: str | None
-    reason: Reason
-    detail: str
-    change: Change | None = None
-    content: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """A row to be refreshed and realigned at its origin, for what stands behind `offset`."""
-
-    rid: int
-    row: RowKey
-    offset: int
-    cause: Reason
-
-
-class Outcome(StrEnum):
-    """What became of a control record."""
-
-    TAKEN = "taken"
-    """it changed the hub's state"""
-    DUPLICATE = "duplicate"
-    """known already"""
-    UNKNOWN = "unknown"
-    """a commit or abort of a transaction that is not open"""
-    STOPPED = "stopped"
-    """the replica stops here"""
 
 
 @dataclass(slots=True)
@@ -146,7 +103,7 @@ class Intake:
             case Hello() as hello:
                 self._hello(said, hello, replica)
             case _ if replica.session is None or replica.session.id != said.session:
-                self._quarantine(said, Reason.SESSION, _session_detail(said, replica.session))
+                self._quarantine(said, Reason.SESSION, not_in_force(said, replica.session))
             case Change() as change:
                 self._change(said, change, replica)
             case Commit() as commit:
@@ -173,40 +130,18 @@ class Intake:
             self.events.append((said, Outcome.DUPLICATE))
             self.counts["duplicates"] += 1
             return
-        stop = self._hello_stops(said.rid, hello)
+        stop = stops(self.state, self.maxima, said.rid, hello)
         if stop:
             self._stop(said, stop)
             return
         for context in self.open.lists.open_of(said.rid):
             self._end(context, "hello")
-        self.replicas[said.rid] = replace(
-            replica,
-            state=LIVE,
-            epoch=hello.epoch,
-            sessions=(*replica.sessions, opened(session_id, hello.epoch, hello.covers))[
-                -KEPT_SESSIONS:
-            ],
-            known_sessions=(*replica.known_sessions, session_id)[-KEPT_SESSION_IDS:],
-        )
+        self.replicas[said.rid] = started(replica, session_id, hello)
         name = self.rules.agreement_of(said.rid)
         if name is not None:
-            self.agreements[name] = _greeted(self.agreements[name], said, hello)
+            self.agreements[name] = greeted(self.agreements[name], said, hello)
         self.hellos += 1
         self.events.append((said, Outcome.TAKEN))
-
-    def _hello_stops(self, rid: int, hello: Hello) -> str | None:
-        """Why this hello cannot be answered, as a state; None: it can."""
-        known = self.state.replicageneration
-        if hello.ruv.generation and hello.ruv.generation != known:
-            return OTHER_GENERATION
-        ahead = any(
-            csn > self.maxima[other]
-            for other, csn in hello.ruv.max_csns().items()
-            if other != rid and other in self.maxima
-        )
-        if ahead or hello.covers > self.state.hub_epoch or hello.generation > self.state.generation:
-            return HUB_BEHIND
-        return UNSUPPORTED + "hello with lost" if hello.lost else None
 
     def _applied(self, said: Said, applied: Applied, replica: ReplicaState) -> None:
         session = replica.session
@@ -225,13 +160,8 @@ class Intake:
             sessions=(*replica.sessions[:-1], new),
             epoch=max(replica.epoch, applied.epoch + 1),
         )
-        if name is not None and applied.covers >= self.agreements[name].acked_covers:
-            self.agreements[name] = replace(
-                self.agreements[name],
-                acked_covers=applied.covers,
-                acked_ruv=applied.ruv,
-                acked_ms=said.time_ms,
-            )
+        if name is not None:
+            self.agreements[name] = acknowledged(self.agreements[name], said, applied)
         self.events.append((said, Outcome.TAKEN))
 
     def _stop(self, said: Said, state: str) -> None:
@@ -338,7 +268,7 @@ class Intake:
         members = [self.open.changes[csn] for csn in self.open.lists.members.get(context, {})]
         for arrived in members:
             detail = f"its transaction {context[0]} went to quarantine: {reason}"
-            self._quarantine_arrived(arrived, reason, detail)
+            self.quarantined.append(kept_arrived(arrived, reason, detail))
             self._repair(said, arrived.change.row, reason)
         self._end(context, reason.value)
 
@@ -488,56 +418,13 @@ class Intake:
     def _quarantine(
         self, said: Said, reason: Reason, detail: str, content: str | None = None
     ) -> None:
-        change = said.record if isinstance(said.record, Change) else None
-        self.quarantined.append(
-            Quarantined(
-                said.rid, said.offset, said.time_ms, said.session, reason, detail, change, content
-            )
-        )
-
-    def _quarantine_arrived(self, arrived: Arrived, reason: Reason, detail: str) -> None:
-        self.quarantined.append(
-            Quarantined(
-                arrived.change.rid,
-                arrived.offset,
-                arrived.time_ms,
-                arrived.session,
-                reason,
-                detail,
-                arrived.change,
-                arrived.content,
-            )
-        )
+        self.quarantined.append(kept(said, reason, detail, content))
 
     def _repair(self, said: Said, row: RowKey, cause: Reason) -> None:
         self.repairs.append(Repair(said.rid, row, said.offset, cause))
 
 
 _REASONS = {Reason.LATE.value, Reason.REUSED.value, Reason.PURGED.value, Reason.ENDED.value}
-
-
-def _session_detail(said: Said, session: Session | None) -> str:
-    if session is None:
-        return f"session {said.session}: no hello stands before this record"
-    return f"session {said.session} is not the one of the last hello, {session.id}"
-
-
-def _greeted(agreement: AgreementState, said: Said, hello: Hello) -> AgreementState:
-    """The agreement behind a hello: its position is believed and sent from."""
-    return replace(
-        agreement,
-        state=CATCHING_UP,
-        session=said.session,
-        own=hello.own,
-        sent_epoch=hello.covers,
-        sent_covers=hello.covers,
-        sent_ruv=hello.ruv,
-        scanned=hello.covers,
-        sent_ms=0,
-        acked_covers=hello.covers,
-        acked_ruv=hello.ruv,
-        acked_ms=said.time_ms,
-    )
 
 
 def in_order(transactions: Sequence[tuple[Arrived, ...]]) -> list[Arrived]:

@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.core.arrival import Repair
 from streaming.core.change import NOBODY, Op, RowKey
 from streaming.core.hub import Bench
-from streaming.core.intake import Intake, Repair
+from streaming.core.intake import Intake
 from streaming.core.judge import Arrived, Judged, RowState
 from streaming.core.sending import Refresh
 from streaming.core.window import SEPARATOR, Window, WindowRow, packed, text_of, unpacked

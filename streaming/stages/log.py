@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 from checkpoints.epochs import time_of
 from checkpoints.store import rows_of
 from checkpoints.tables import CHANGELOG, TableName
+from streaming.core.arrival import Quarantined
 from streaming.core.change import Op
-from streaming.core.intake import Intake, Quarantined
+from streaming.core.intake import Intake
 from streaming.core.judge import Judged, Verdict
 from streaming.core.record import Kind, Record
 from streaming.core.rules import Rules

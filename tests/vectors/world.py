@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from streaming.core.arrival import Quarantined
 from streaming.core.change import NOBODY, Change, Op, RowKey
 from streaming.core.csn import Generator
 from streaming.core.hub import decide
-from streaming.core.intake import Quarantined
 from streaming.core.judge import Judged, RowState
 from streaming.core.record import Applied, Commit, Hello, Item, Record, Said
 from streaming.core.rules import Rules, Subscription

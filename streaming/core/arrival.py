@@ -1,0 +1,67 @@
+"""What became of a record on its way in: kept in quarantine, a row to repair, or an outcome."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from streaming.core.change import Change, RowKey
+from streaming.core.judge import Arrived
+from streaming.core.record import Reason, Said
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """A record that is no good, the reason, and its change where it is one."""
+
+    rid: int
+    offset: int
+    time_ms: int
+    session: str | None
+    reason: Reason
+    detail: str
+    change: Change | None = None
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A row to be refreshed and realigned at its origin, for what stands behind `offset`."""
+
+    rid: int
+    row: RowKey
+    offset: int
+    cause: Reason
+
+
+class Outcome(StrEnum):
+    """What became of a control record."""
+
+    TAKEN = "taken"
+    """it changed the hub's state"""
+    DUPLICATE = "duplicate"
+    """known already"""
+    UNKNOWN = "unknown"
+    """a commit or abort of a transaction that is not open"""
+    STOPPED = "stopped"
+    """the replica stops here"""
+
+
+def kept(said: Said, reason: Reason, detail: str, content: str | None = None) -> Quarantined:
+    """A record that goes to quarantine as it came."""
+    change = said.record if isinstance(said.record, Change) else None
+    return Quarantined(
+        said.rid, said.offset, said.time_ms, said.session, reason, detail, change, content
+    )
+
+
+def kept_arrived(arrived: Arrived, reason: Reason, detail: str) -> Quarantined:
+    """A change that was taken in and goes to quarantine after all."""
+    return Quarantined(
+        arrived.change.rid,
+        arrived.offset,
+        arrived.time_ms,
+        arrived.session,
+        reason,
+        detail,
+        arrived.change,
+        arrived.content,
+    )
