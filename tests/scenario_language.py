@@ -16,6 +16,8 @@ from tests.backend import Backend
 from tests.model import World, rules
 from tests.model_replica import Line, Replica
 
+HUB = "the hub"
+
 Make = Callable[[Rules], Backend]
 """Makes a hub for these rules; called once a story."""
 
@@ -290,16 +292,16 @@ def settles(story: Story) -> None:
 # -- what is seen ---------------------------------------------------------------------------
 
 
-@sentence("{key} is {value} at {place}")
+@sentence("{key} is {value} at {place*}")
 def row_is(story: Story, key: str, value: str, place: str) -> None:
-    """`gone`: there is no such row. The place is a replica, or `hub`."""
+    """`gone`: there is no such row. The place is a replica, or `the hub`."""
     claim(story, _values(story, place).get(key, "gone"), value)
 
 
 @sentence("{key} is {value} everywhere")
 def row_is_everywhere(story: Story, key: str, value: str) -> None:
     """At the hub and at every replica."""
-    places = ("hub", *story.world.replicas)
+    places = (HUB, *story.world.replicas)
     seen = {place: _values(story, place).get(key, "gone") for place in places}
     claim(story, seen, dict.fromkeys(places, value))
 
@@ -308,7 +310,7 @@ def row_is_everywhere(story: Story, key: str, value: str) -> None:
 def same_rows(story: Story) -> None:
     """Every replica holds what the hub holds."""
     replicas = story.world.replicas
-    expected = dict.fromkeys(replicas, _values(story, "hub"))
+    expected = dict.fromkeys(replicas, _values(story, HUB))
     claim(story, {name: _values(story, name) for name in replicas}, expected)
 
 
@@ -371,7 +373,7 @@ def has_state(story: Story, replica: str, state: str) -> None:
 
 
 def _values(story: Story, place: str) -> dict[str, str]:
-    rows = story.world.rows_of_hub() if place == "hub" else story.world.rows_of(place)
+    rows = story.world.rows_of_hub() if place == HUB else story.world.rows_of(place)
     return {key: _value(text) for key, text in rows.items()}
 
 
