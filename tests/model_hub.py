@@ -46,7 +46,7 @@ class Plan:
 class PureHub:
     """The commit protocol of section 4 around the pure core; every attribute is durable.
 
-    `log`: per batch its entries, which count once the batch is committed.
+    `log`: per batch its entries, which count once the batch is committed. `repeats`: duplicates.
     """
 
     rules: Rules
@@ -61,6 +61,7 @@ class PureHub:
     marks: list[Mark] = field(default_factory=list)
     table: dict[RowKey, RowState] = field(default_factory=dict)
     kept: list[Quarantined] = field(default_factory=list)
+    repeats: int = 0
     kill: Point | None = None
     up: bool = True
 
@@ -97,7 +98,7 @@ class PureHub:
             ends = {r: min(end, self.taken[r] + counts.get(r, 0)) for r, end in ends.items()}
         has_input = any(end > self.taken[rid] for rid, end in ends.items())
         if has_input or self.wants_batch(now_ms):
-            self._until_killed(Plan(ends, now_ms))
+            self.run(Plan(ends, now_ms))
 
     def wants_batch(self, now_ms: int) -> bool:
         """Claim that there is something to send although no input came."""
@@ -112,7 +113,7 @@ class PureHub:
         del now_ms
         self.kill, self.up = None, True
         if self.plan is not None:
-            self._until_killed(self.plan)
+            self.run(self.plan)
         else:
             self._publish()
 
@@ -120,7 +121,8 @@ class PureHub:
         """Claim that it was not killed since it started."""
         return self.up
 
-    def _until_killed(self, plan: Plan) -> None:
+    def run(self, plan: Plan) -> None:
+        """Run a batch, to its end or to the point where the hub is killed."""
         try:
             self._batch(plan)
         except HubKilledError:
@@ -181,6 +183,7 @@ class PureHub:
         self.state = decision.state
         self.table.update(decision.rows)
         self.kept += decision.intake.quarantined
+        self.repeats += decision.intake.counts["duplicates"]
         self.epochs[self.state.batch] = decision.hub_epoch
         self.taken.update(plan.ends)
         self.plan = None

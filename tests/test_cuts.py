@@ -1,0 +1,211 @@
+"""One input log, cut into micro-batches in different ways: only who wins a conflict may differ."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streaming.core.change import RowKey
+from streaming.core.judge import Arrived, Judged
+from streaming.core.record import Applied, Hello, Said
+from streaming.core.ruv import Ruv
+from streaming.core.sending import Refresh
+from tests.model import rules
+from tests.model_hub import Plan, PureHub
+from tests.storyteller import GOOD, REORDERS, REUSES, Step, Storyteller, steps
+
+CUTS = (1, 7, 1_000, 1_000_000)
+WEIGHTS = {
+    name: max(w.get(name, 0) for w in (GOOD, REORDERS, REUSES)) for name in REORDERS | REUSES
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What reached the topics, in order of arrival, and the hub that the replicas spoke with."""
+
+    told: Storyteller
+    arrivals: Sequence[Said]
+    hub: PureHub
+
+
+def log_of(story: Iterable[Step], *, numbered: bool) -> Log:
+    """The log of a story, told to its end."""
+    told = Storyteller()
+    told.begin([0, 5, -5], numbered=numbered)
+    for step in story:
+        told.go_on(step)
+    told.end()
+    assert isinstance(told.world.hub, PureHub)
+    return Log(told, told.world.hub.arrivals, told.world.hub)
+
+
+def judged_up_to(hub: PureHub, epoch: int) -> frozenset[str]:
+    """The hub state that an epoch means: everything that was judged by then."""
+    return frozenset(
+        entry.arrived.change.csn
+        for h, entry in hub.by_epoch()
+        if h <= epoch and isinstance(entry, Judged)
+    )
+
+
+@dataclass(slots=True)
+class Rerun:
+    """The log decided again by a hub that takes `size` records at a time.
+
+    The replicas speak of hub epochs of the first run; each is read as the last one of this run
+    that means no more than it did.
+    """
+
+    log: Log
+    size: int
+    hub: PureHub = field(init=False)
+    meant: dict[int, frozenset[str]] = field(default_factory=dict)
+    means: dict[int, frozenset[str]] = field(default_factory=dict)
+    duplicates: int = 0
+
+    def __post_init__(self) -> None:
+        """Take the whole log."""
+        world, first = self.log.told.world, self.log.hub
+        self.hub = PureHub(rules(world.replicas.values(), page_items=1_000_000))
+        self.meant = {h: judged_up_to(first, h) for h in range(first.hub_epoch() + 1)}
+        for start in range(0, len(self.log.arrivals), self.size):
+            self._take(self.log.arrivals[start : start + self.size])
+
+    def _take(self, said: Sequence[Said]) -> None:
+        """One micro-batch."""
+        sent = {a.consumer: a.sent_covers for a in self.hub.state.agreements.values()}
+        for record in said:
+            one = self._translated(record, sent)
+            self.hub.topics[record.rid].append(one)
+        ends = {rid: len(topic) for rid, topic in self.hub.topics.items()}
+        self.hub.run(Plan(ends, said[-1].time_ms))
+        epoch = self.hub.hub_epoch()
+        self.means[epoch] = judged_up_to(self.hub, epoch)
+
+    def _translated(self, said: Said, sent: dict[int, int]) -> Said:
+        """The record with the hub epoch of this run that means what it speaks of."""
+        match said.record:
+            case Hello(covers=covers) as hello:
+                sent[said.rid] = self._epoch(covers, self.hub.hub_epoch())
+                ruv = self._ruv(sent[said.rid])
+                return replace(said, record=replace(hello, covers=sent[said.rid], ruv=ruv))
+            case Applied(covers=covers) as applied:
+                epoch = self._epoch(covers, sent[said.rid])
+                return replace(said, record=replace(applied, covers=epoch, ruv=self._ruv(epoch)))
+            case _:
+                return said
+
+    def _epoch(self, covers: int, limit: int) -> int:
+        known = (e for e, means in self.means.items() if e <= limit and means <= self.meant[covers])
+        return max(known, default=0)
+
+    def _ruv(self, epoch: int) -> Ruv:
+        return next((mark.ruv for mark in self.hub.marks if mark.hub_epoch == epoch), Ruv())
+
+
+def facts(hub: PureHub) -> dict[str, object]:
+    """What no cut may change."""
+    return {
+        "eligible": sorted((one.csn, one.content) for one in hub.changelog()),
+        "ruv": hub.ruv().text(),
+        "quarantine": Counter(hub.quarantine()),
+        "ended": hub.ended(),
+        "repeats": hub.repeats,
+    }
+
+
+def histories(hub: PureHub) -> dict[RowKey, list[tuple[str, object, str]]]:
+    """Of each row its changes in hub order: the CSN, what its replica knew, the verdict."""
+    rows: dict[RowKey, list[tuple[int, Judged]]] = {}
+    for epoch, entry in hub.by_epoch():
+        if isinstance(entry, Judged):
+            rows.setdefault(entry.arrived.change.row, []).append((epoch, entry))
+    return {
+        row: [
+            (one.arrived.change.csn, _knew(hub, one.arrived, changes), one.verdict)
+            for _, one in changes
+        ]
+        for row, changes in rows.items()
+    }
+
+
+def _knew(hub: PureHub, arrived: Arrived, changes: Sequence[tuple[int, Judged]]) -> object:
+    """Which changes of the row its replica had seen, and whether a repair was still on its way."""
+    seen = {one.arrived.change.csn for epoch, one in changes if epoch <= arrived.mre}
+    blocked = any(
+        epoch > arrived.mre
+        for epoch, entry in hub.by_epoch()
+        if isinstance(entry, Refresh)
+        and entry.cause != "conflict"
+        and (entry.to, entry.table, entry.key) == (arrived.change.rid, *arrived.change.row)
+        and entry.behind < arrived.offset
+    )
+    return seen, blocked
+
+
+def same_verdicts(one: PureHub, other: PureHub) -> int:
+    """Claim that verdicts agree as long as replicas knew the same; how many were compared."""
+    compared, others = 0, histories(other)
+    for row, changes in histories(one).items():
+        pairs = zip(changes, others[row], strict=True)
+        for (csn, _, verdict), (_, _, verdict2) in takewhile(lambda p: p[0][:2] == p[1][:2], pairs):
+            assert verdict == verdict2, f"{csn} is {verdict} or {verdict2}, with the same knowledge"
+            compared += 1
+    return compared
+
+
+@given(st.lists(steps(WEIGHTS), min_size=20, max_size=80), st.booleans())
+@settings(max_examples=100, derandomize=True, deadline=None)
+def test_a_cut_changes_no_fact(story: list[Step], numbered: bool) -> None:  # noqa: FBT001
+    """Else a hub that was slow, or started again, would keep other things than a fast one."""
+    log = log_of(story, numbered=numbered)
+    whole = Rerun(log, 1).hub
+
+    for size in (2, 7, 1_000):
+        again = Rerun(log, size).hub
+        assert facts(again) == facts(whole)
+        same_verdicts(whole, again)
+
+
+def fixed_log() -> Log:
+    """A long story of everything that can happen, always the same."""
+    random = Random(20)
+    actions, weights = list(WEIGHTS), list(WEIGHTS.values())
+    story = [
+        (
+            random.choices(actions, weights)[0],
+            random.choice(["r1", "r1", "r2", "r2", "r3"]),
+            f"k{random.randint(1, 40)}",
+            random.randint(1, 4),
+        )
+        for _ in range(2_500)
+    ]
+    return log_of(story, numbered=True)
+
+
+@pytest.fixture(scope="module")
+def log() -> Log:
+    """The fixed log."""
+    return fixed_log()
+
+
+def test_the_fixed_log_has_something_of_everything(log: Log) -> None:
+    """A tame log would prove nothing."""
+    assert len(log.arrivals) > 1_000
+    assert {kept.reason for kept in log.hub.quarantine()} >= {"late", "reused", "ended", "session"}
+    assert len(log.hub.conflicts()) > 50
+
+
+@pytest.mark.parametrize("size", CUTS[1:])
+def test_the_fixed_log_means_the_same_however_it_is_cut(log: Log, size: int) -> None:
+    """Micro-batches of 1, of 7, of 1,000, or one of all."""
+    single, cut = Rerun(log, CUTS[0]).hub, Rerun(log, size).hub
+
+    assert facts(cut) == facts(single)
+    assert same_verdicts(single, cut) > 0
