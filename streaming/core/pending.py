@@ -61,12 +61,22 @@ class PendingLists:
         a list of one of its rids, belongs to a transaction that stays. What stays is found as a
         fixpoint, so several transactions that interleave become eligible together.
         """
-        moving = [rid for rid in rids if self._head_moves(rid, ready)]
-        touched = {c for rid in moving for _, c in self.by_rid[rid]}
+        moving = {rid for rid in rids if self._head_moves(rid, ready)}
+        touched = self._tied_to(moving)
         going = {c for c in touched & self.committed if ready(c)}
         while held := {c for c in going if self._is_held(c, going)}:
             going -= held
         return sorted(going, key=lambda c: max(self.members[c]))
+
+    def _tied_to(self, rids: set[int]) -> set[Context]:
+        """The transactions in the lists of these rids, and those that share a rid with them."""
+        found, new, seen = set[Context](), rids, set[int]()
+        while new:
+            seen |= new
+            contexts = {c for rid in new for _, c in self.by_rid[rid]} - found
+            found |= contexts
+            new = {rid for c in contexts for rid in self.members[c].values()} - seen
+        return found
 
     def _head_moves(self, rid: int, ready: Callable[[Context], bool]) -> bool:
         """Claim that the smallest entry may go; where it stays, it holds everything back."""
