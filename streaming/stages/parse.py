@@ -1,7 +1,8 @@
 """Parse: a Kafka record becomes the fields of the wire; nothing is judged yet."""
 
 from collections.abc import Mapping
-from itertools import chain
+from functools import lru_cache, reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -21,7 +22,7 @@ FIELDS = {
     "opno": "bigint",
     "covers": "bigint",
     "generation": "bigint",
-    "ruv": "array<string>",
+    "ruv": "string",
     "own": "string",
     "lost": "boolean",
     "hub_epoch": "bigint",
@@ -32,13 +33,14 @@ FIELDS = {
     "end": "string",
     **OBJECTS,
 }
-"""Every field of every kind of record (design: section 2)."""
+"""Every field of every kind of record (design: section 2); objects and arrays are text."""
 
 STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 """A string in text that is known to be JSON; possessive, so that none is too long to match."""
 
 _FLAT = rf'\{{(?:[^"{{}}\[\]]++|{STRING})*+\}}'
 
+_POSITION = ("rid", "offset", "time", "value")
 _MISTYPED = "_mistyped"
 _END = "\x01"
 """A field set behind the last one: it is seen if the last brace ends what the first one begins."""
@@ -53,30 +55,12 @@ def parse(records: DataFrame, topics: Mapping[str, int]) -> DataFrame:
     of its type in FIELDS; it is null then. Of a field that stands twice the last counts. Objects
     keep their text but for blanks. Records without a value (tombstones) are left out.
     """
-    schema = ", ".join(f"`{name}` {kind}" for name, kind in FIELDS.items())
-    said = F.from_json(
-        _with_end(),
-        f"{schema}, `{_END}` bigint, {_MISTYPED} string",
-        {**_STRICT, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _MISTYPED},
-    )
-    position = ["rid", "offset", "time", "value"]
-    return (
-        records.where(F.col("value").isNotNull())
-        .select(
-            _rid(topics).alias("rid"),
-            "offset",
-            F.col("timestamp").alias("time"),
-            "value",
-            said.alias("said"),
-        )
-        .select(*position, "said.*")
-        .select(
-            *position,
-            _well_formed().alias("well_formed"),
-            F.col(_MISTYPED).isNotNull().alias("mistyped"),
-            *[_as_written(name) if name in OBJECTS else F.col(name) for name in FIELDS],
-        )
-    )
+    return _read(records, topics).select(*_exact())
+
+
+def skim(records: DataFrame, topics: Mapping[str, int]) -> DataFrame:
+    """`parse` for nearly all records at less cost: `well_formed` is false where it is unsure."""
+    return _read(records, topics).select(*_cheap())
 
 
 def raw() -> Column:
@@ -84,9 +68,44 @@ def raw() -> Column:
     return F.col("value").cast("string")
 
 
-def _rid(topics: Mapping[str, int]) -> Column:
-    pairs = chain.from_iterable((F.lit(topic), F.lit(rid)) for topic, rid in topics.items())
-    return F.create_map(*pairs)[F.col("topic")]
+def _read(records: DataFrame, topics: Mapping[str, int]) -> DataFrame:
+    there = records.where("value IS NOT NULL")
+    return there.select(*_record(tuple(topics.items()))).select(*_POSITION, "said.*")
+
+
+@lru_cache(maxsize=8)
+def _record(topics: tuple[tuple[str, int], ...]) -> list[Column]:
+    """Expressions are made once: it takes long, and every micro-batch needs them again."""
+    schema = ", ".join(f"`{name}` {kind}" for name, kind in FIELDS.items())
+    said = F.from_json(
+        _with_end(),
+        f"{schema}, `{_END}` bigint, {_MISTYPED} string",
+        {**_STRICT, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _MISTYPED},
+    )
+    rids = F.create_map(*[F.lit(part) for pair in topics for part in pair])
+    position = [rids[F.col("topic")], F.col("offset"), F.col("timestamp"), F.col("value")]
+    named = [column.alias(name) for name, column in zip(_POSITION, position, strict=True)]
+    return [*named, said.alias("said")]
+
+
+@lru_cache(maxsize=1)
+def _exact() -> list[Column]:
+    mistyped = (F.col(_MISTYPED).isNotNull() & F.col(_END).isNotNull()).alias("mistyped")
+    fields = [_as_written(name) if name in OBJECTS else F.col(name) for name in FIELDS]
+    return [*map(F.col, _POSITION), _well_formed().alias("well_formed"), mistyped, *fields]
+
+
+@lru_cache(maxsize=1)
+def _cheap() -> list[Column]:
+    whole = F.is_valid_utf8(raw()) & raw().endswith("}") & _plainly_read()
+    stand = [F.col(name).isNull() | _stands(name) for name in OBJECTS]
+    mistyped = F.lit(False).alias("mistyped")  # noqa: FBT003
+    surely = reduce(and_, stand, whole).alias("well_formed")
+    return [*map(F.col, _POSITION), surely, mistyped, *map(F.col, FIELDS)]
+
+
+def _plainly_read() -> Column:
+    return F.col(_END).isNotNull() & F.col(_MISTYPED).isNull()
 
 
 def _trimmed() -> Column:
@@ -102,10 +121,11 @@ def _with_end() -> Column:
 
 def _well_formed() -> Column:
     """Claim that the value is one JSON object; asked twice only if the parser stumbled."""
-    plain = F.col(_END).isNotNull() & F.col(_MISTYPED).isNull()
     is_object = F.from_json(raw(), "map<string,string>", _STRICT).isNotNull()
     is_one = F.json_array_length(F.concat(F.lit("["), raw(), F.lit(",0]"))) == 2
-    claim = F.is_valid_utf8(raw()) & _trimmed().endswith("}") & (plain | (is_object & is_one))
+    claim = (
+        F.is_valid_utf8(raw()) & _trimmed().endswith("}") & (_plainly_read() | (is_object & is_one))
+    )
     return F.coalesce(claim, F.lit(False))  # noqa: FBT003
 
 
@@ -118,13 +138,16 @@ def _as_written(name: str) -> Column:
     that holds an object is no object: it gets its first quote back.
     """
     said = F.col(name)
-    stands = raw().contains(F.concat(F.lit(f'"{name}":'), said))
     cut = F.regexp_extract(raw(), rf'"{name}"\s*+:\s*+({_FLAT})', 1)
     again = F.from_json(F.concat(F.lit('{"it":'), cut, F.lit("}")), "it string", _STRICT)["it"]
     return (
-        F.when(said.isNull() | stands, said)
+        F.when(said.isNull() | _stands(name), said)
         .when(again == said, cut)
         .when(raw().rlike(rf'"{name}"\s*+:\s*+\{{'), said)
         .otherwise(F.concat(F.lit('"'), said))
         .alias(name)
     )
+
+
+def _stands(name: str) -> Column:
+    return raw().contains(F.concat(F.lit(f'"{name}":'), F.col(name)))

@@ -7,7 +7,9 @@ stages/tokens.py looks closer.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
@@ -46,48 +48,62 @@ _PATTERN_CHARS = 20_000
 """A longer pattern is cut; a table that needs more than this is taken apart into tokens."""
 
 
-def is_canonical(tables: Mapping[str, Table], *fields: Column) -> Column:
-    """Claim that (table, key, after, before) fit their table as they stand, no column missing.
+WHOLE = 2
+"""The after-image has every column of its table, or there is none."""
+PARTIAL = 1
+"""The after-image lacks columns."""
 
-    Null images fit. The key columns of `after` are those of `key`.
+
+def form(tables: Iterable[Table], *fields: Column) -> Column:
+    """WHOLE or PARTIAL if (table, key, after, before) are canonical and fit their table.
+
+    Else null: one must look closer. Null images fit. The key of `after` is that of `key`.
     """
     parts = [F.coalesce(text, F.lit("")) for text in fields]
     subject = F.concat_ws(FIELD_SEPARATOR, *parts)
-    claim = F.lit(False)  # noqa: FBT003
-    for pattern in _patterns(tables):
-        claim = claim | subject.rlike(pattern)
-    return claim
+    known = list(tables)
+    whole, partial = (_matches(subject, known, lacking) for lacking in ("", "?"))
+    return F.when(whole, F.lit(WHOLE)).when(partial, F.lit(PARTIAL))
 
 
-def _patterns(tables: Mapping[str, Table]) -> list[str]:
+def _matches(subject: Column, tables: Iterable[Table], lacking: str) -> Column:
+    claims = [subject.rlike(pattern) for pattern in _patterns(tables, lacking)]
+    return reduce(or_, claims, F.lit(False))  # noqa: FBT003
+
+
+def _patterns(tables: Iterable[Table], lacking: str) -> Iterator[str]:
     """Alternatives of all tables, packed into few regular expressions."""
-    packs: list[list[str]] = []
-    room = 0
-    for number, table in enumerate(tables.values()):
-        pattern = _pattern(number, table)
+    pack: list[str] = []
+    for number, table in enumerate(tables):
+        pattern = _pattern(number, table, lacking)
         if len(pattern) > _PATTERN_CHARS:
             continue
-        if room < len(pattern):
-            packs.append([])
-            room = _PATTERN_CHARS
-        packs[-1].append(pattern)
-        room -= len(pattern) + 1
-    return [rf"\A(?:{'|'.join(pack)})\z" for pack in packs]
+        if sum(map(len, pack)) + len(pattern) > _PATTERN_CHARS:
+            yield rf"\A(?:{'|'.join(pack)})\z"
+            pack = []
+        pack.append(pattern)
+    if pack:
+        yield rf"\A(?:{'|'.join(pack)})\z"
 
 
-def _pattern(number: int, table: Table) -> str:
+def _pattern(number: int, table: Table, lacking: str) -> str:
+    """`lacking`: the quantifier of the columns that `after` may lack."""
     groups = {name: f"k{number}x{place}" for place, name in enumerate(table.key)}
     kinds = {name: CANONICAL[kind] for name, kind in table.columns.items()}
     nullable = {name: f"(?:{kind}|null)" for name, kind in kinds.items()}
-    key = _object({name: f"(?<{group}>{kinds[name]})" for name, group in groups.items()})
-    after = _object({**nullable, **{name: rf"\k<{group}>" for name, group in groups.items()}})
-    before = _object({**nullable, **{name: kinds[name] for name in groups}})
+    named = {name: (f"(?<{group}>{kinds[name]})", "") for name, group in groups.items()}
+    same = {name: (rf"\k<{group}>", "") for name, group in groups.items()}
+    key = _object(named)
+    after = _object({**{name: (value, lacking) for name, value in nullable.items()}, **same})
+    old = {**nullable, **{name: kinds[name] for name in table.key}}
+    before = _object({name: (value, "?") for name, value in old.items()})
     return FIELD_SEPARATOR.join([re.escape(table.name), key, f"(?:{after})?", f"(?:{before})?"])
 
 
-def _object(members: Mapping[str, str]) -> str:
-    texts = [f"{re.escape(json_text(name))}:{value}" for name, value in members.items()]
-    return rf"\{{{','.join(texts)}\}}"
+def _object(members: Mapping[str, tuple[str, str]]) -> str:
+    """Name -> (value, quantifier). It is JSON already, so that commas need no counting."""
+    texts = [f"(?:,?{re.escape(json_text(n))}:{value}){q}" for n, (value, q) in members.items()]
+    return rf"\{{{''.join(texts)}\}}"
 
 
 def json_text(value: str) -> str:

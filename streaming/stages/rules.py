@@ -1,14 +1,21 @@
-"""Rules: for each reason of quarantine, a column that says what is wrong, or null."""
+"""Rules: the first thing that is wrong with a record by itself, as a reason and a detail.
 
+Only records that are not plain (stages/plain.py) are asked rule by rule.
+"""
+
+import json
+from collections.abc import Iterable
 from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from streaming.core.change import Op
 from streaming.core.record import Kind, Reason
-from streaming.stages import tokens
 from streaming.stages.parse import FIELDS, raw
+from streaming.stages.plain import CSN, RUV, Limits, is_kind, rid_of, stands_quoted, time_ms_of
+from streaming.stages.tokens import quoted
 
 REQUIRED: dict[Kind, tuple[str, ...]] = {
     Kind.CHANGE: ("csn", "epoch", "table", "op"),
@@ -18,207 +25,194 @@ REQUIRED: dict[Kind, tuple[str, ...]] = {
     Kind.HELLO: ("epoch", "covers", "generation", "ruv", "lost"),
     Kind.HEARTBEAT: ("epoch",),
     Kind.REFUSED: ("hub_epoch", "csn", "table", "key", "code", "text"),
-    Kind.SNAPSHOT: (),
 }
 """The fields without which a record of the kind says nothing; those of an op come on top."""
 
-_CSN = r"\A[0-9a-f]{20}\z"
-_RUV_ELEMENT = (
-    r"\A(?:\{replicageneration\}.*|(?i:\{replica\s+[0-9]+(?:\s+[^}\s]*)?\s*\}"
-    r"(?:(?:\s+[0-9a-f]{20}){1,2}(?:\s+[0-9a-f]{8})?)?\s*))\z"
-)
-_NUMBERS = [name for name, kind in FIELDS.items() if kind == "bigint" and name != "v"]
+SEPARATOR = ": "
+"""Stands between reason and detail."""
+
 _NO_STRING = r"\A(?:[\[{].*|-?[0-9.eE+-]+|true|false)\z"
 """The text of a JSON value that is no string."""
 
-_SNAPSHOT_PARTS = ("begin", "row", "end")
+_COUNTERS = ("epoch", "covers", "generation", "hub_epoch")
+_TYPED = [name for name, kind in FIELDS.items() if kind != "string"]
 
 
-def rules(hub_version: int, record_bytes: int, skew_s: int) -> dict[Reason, Column]:
-    """Every rule that one record alone can break, in the order in which they are asked.
+Rule = tuple[Reason, Column, list[Column | str]]
+"""The reason, the claim that the rule is broken, and the parts of what to say then."""
 
-    They read the columns of `parse` and `_looked` (stages/tokens.py), which is null where a change
-    was canonical as it came.
+
+def fault(looked: Column, limits: Limits) -> Column:
+    """What is wrong, as reason, SEPARATOR, detail; or null.
+
+    The rules stand in the order of their reasons: json, version, kind, csn, rid, table, key, size,
+    skew, session. `looked` is what a closer look at a change found (stages/tokens.py).
     """
-    return {
-        Reason.JSON: _json(),
-        Reason.VERSION: _version(hub_version),
-        Reason.KIND: _kind(),
-        Reason.CSN: _csn(),
-        Reason.RID: _rid(),
-        Reason.TABLE: _table(),
-        Reason.KEY: _key(),
-        Reason.SIZE: _size(record_bytes),
-        Reason.SKEW: _skew(skew_s),
-        Reason.SESSION: _session(),
-    }
+    csn, prim_csn, own = F.col("csn"), F.col("prim_csn"), F.col("own")
+    ended = F.when(is_kind(Kind.COMMIT, Kind.ABORT), prim_csn)
+    change = [
+        *_change_form(),
+        _no_csn("csn", csn),
+        _no_csn("prim_csn", prim_csn),
+        _other_rid("csn", csn),
+        _other_rid("prim_csn", prim_csn),
+        *_images(looked),
+        _size(limits),
+        _ahead("csn", csn, limits),
+        _ahead("prim_csn", prim_csn, limits),
+        *_session(),
+    ]
+    control = [
+        *_control_form(),
+        _no_csn("csn", F.when(is_kind(Kind.REFUSED), csn)),
+        _no_csn("prim_csn", ended),
+        _other_rid("prim_csn", ended),
+        _other_rid("own", F.when(is_kind(Kind.HELLO), own)),
+        _size(limits),
+        _ahead("prim_csn", ended, limits),
+        *_session(),
+    ]
+    by_kind = F.when(is_kind(Kind.CHANGE), _case(change)).otherwise(_case(control))
+    return _case(_of_any_kind(limits)).otherwise(by_kind)
 
 
-def _json() -> Column:
-    return F.when(~F.col("well_formed"), F.lit("the value is not one JSON object in UTF-8"))
+def _case(rules: Iterable[Rule]) -> Column:
+    """The complaint of the first broken rule; may be continued."""
+    (broken, text), *rest = [
+        (broken, F.concat_ws("", F.lit(reason + SEPARATOR), *map(_column, parts)))
+        for reason, broken, parts in rules
+    ]
+    return reduce(lambda case, one: case.when(*one), rest, F.when(broken, text))
 
 
-def _version(hub_version: int) -> Column:
-    v = F.col("v")
-    return F.coalesce(
-        F.when(v.isNull() | (v < 1), F.lit("v is missing or no wire version")),
-        F.when(v > hub_version, F.concat(F.lit("v is "), v, F.lit(": upgrade the hub"))),
-    )
+def _column(part: Column | str) -> Column:
+    return F.lit(part) if isinstance(part, str) else part
 
 
-def _kind() -> Column:
-    """An unknown kind, or a field that the kind needs is missing or of another form."""
-    kind = F.col("kind")
-    return F.coalesce(
-        F.when(kind.isNull(), F.lit("kind is missing")),
-        F.when(~kind.isin(*Kind), F.concat(F.lit("unknown kind "), tokens.quoted(kind))),
-        F.when(F.col("mistyped"), F.concat(F.lit("wrong type of "), _mistyped_fields())),
-        *[F.when(kind == known.value, _missing(*REQUIRED[known])) for known in Kind],
-        _negative(),
-        F.when(is_kind(Kind.CHANGE), _change_form()),
-        F.when(is_kind(Kind.APPLIED, Kind.HELLO), _position_form()),
-        F.when(is_kind(Kind.REFUSED) & ~_is_object("key"), F.lit("key is not an object")),
-        F.when(
-            is_kind(Kind.SNAPSHOT)
-            & ~reduce(lambda a, b: a | b, [_is_object(part) for part in _SNAPSHOT_PARTS]),
-            F.lit("none of begin, row, end is an object"),
-        ),
-    )
+# -- records of any kind ---------------------------------------------------------------------------
 
 
-def _missing(*names: str) -> Column:
-    """The names of those of the fields that are null, or null."""
-    absent = F.concat_ws(", ", *[F.when(F.col(name).isNull(), F.lit(name)) for name in names])
-    return F.when(absent != "", F.concat(F.lit("missing: "), absent))
+def _of_any_kind(limits: Limits) -> list[Rule]:
+    v, kind = F.col("v"), F.col("kind")
+    too_small = F.least(*map(F.col, _COUNTERS), F.col("opno") - 1) < 0
+    counters = ", ".join(_COUNTERS)
+    return [
+        (Reason.JSON, ~F.col("well_formed"), ["the value is not one JSON object in UTF-8"]),
+        (Reason.VERSION, v.isNull() | (v < 1), ["v is missing or no version of the wire"]),
+        (Reason.VERSION, v > limits.version, ["v is ", v.cast("string"), ": upgrade the hub"]),
+        (Reason.KIND, kind.isNull(), ["kind is missing"]),
+        (Reason.KIND, ~kind.isin(*Kind), ["unknown kind ", quoted(kind)]),
+        (Reason.KIND, F.col("mistyped"), ["of the wrong type: ", _mistyped_fields()]),
+        (Reason.KIND, too_small, [f"one of {counters} is below 0, or opno is below 1"]),
+    ]
 
 
 def _mistyped_fields() -> Column:
-    """The fields whose value is there and was not read, each with its value."""
-    found = []
-    for name in FIELDS:
-        given = F.get_json_object(raw(), f"$.{name}")
-        text = F.concat(F.lit(f"{name} "), tokens.quoted(given))
-        found.append(F.when(F.col(name).isNull() & given.isNotNull(), text))
-    return F.concat_ws(", ", *found)
+    """The fields of which there is a value that was not read."""
+    unread = F.array(*[F.when(F.col(name).isNull(), F.lit(name)) for name in _TYPED])
+    return F.array_join(F.filter(unread, _stands), ", ")
 
 
-def _negative() -> Column:
-    low = [(name, 1 if name == "opno" else 0) for name in _NUMBERS]
-    return F.coalesce(
-        *[F.when(F.col(name) < least, F.lit(f"{name} is below {least}")) for name, least in low]
-    )
+def _stands(name: Column) -> Column:
+    """Claim that the record has a value for this field."""
+    path = F.concat(F.lit("$."), name)
+    return F.call_function("get_json_object", raw(), path).isNotNull()
 
 
-def _change_form() -> Column:
-    op, after = F.col("op"), F.col("after")
-    upsert, delete = op.isin(Op.INSERT, Op.UPDATE), op == Op.DELETE.value
-    return F.coalesce(
-        F.when(~op.isin(*Op), F.concat(F.lit("unknown op "), tokens.quoted(op))),
-        F.when(upsert, _missing("key", "after")),
-        F.when(delete, _missing("key")),
-        F.when(upsert & ~_is_object("after"), F.lit("after is not an object")),
-        F.when(~upsert & after.isNotNull(), F.concat(F.lit("after is there in a "), op)),
-        F.when(
-            F.col("before").isNotNull() & ~_is_object("before"), F.lit("before is not an object")
-        ),
-    )
-
-
-def _position_form() -> Column:
-    own = F.col("own")
-    good = F.forall("ruv", lambda line: F.coalesce(line.rlike(_RUV_ELEMENT), F.lit(False)))  # noqa: FBT003
-    return F.coalesce(
-        F.when(~good, F.lit("ruv is not an array of RUV elements in 389 text form")),
-        F.when(~own.rlike(_CSN), F.concat(F.lit("own is no CSN: "), tokens.quoted(own))),
-    )
-
-
-def _csn() -> Column:
-    """A JSON number of 20 digits is no CSN either, so the quotes must be there."""
-
-    def fault(name: str) -> Column:
-        csn = F.col(name)
-        good = csn.rlike(_CSN) & raw().contains(F.concat(F.lit('"'), csn, F.lit('"')))
-        text = F.concat(F.lit(f"{name} is not 20 lower-case hex digits: "), tokens.quoted(csn))
-        return F.when(csn.isNotNull() & ~good, text)
-
-    return F.coalesce(
-        F.when(is_kind(Kind.CHANGE, Kind.REFUSED), fault("csn")),
-        F.when(is_kind(Kind.CHANGE, Kind.COMMIT, Kind.ABORT), fault("prim_csn")),
-    )
-
-
-def _rid() -> Column:
-    def fault(name: str) -> Column:
-        rid = F.conv(F.substring(name, 13, 4), 16, 10).try_cast("int")
-        text = F.concat(F.lit(f"{name} is of rid "), rid, F.lit(" in the topic of "), F.col("rid"))
-        return F.when(rid != F.col("rid"), text)
-
-    return F.coalesce(
-        F.when(is_kind(Kind.CHANGE), fault("csn")),
-        F.when(is_kind(Kind.CHANGE, Kind.COMMIT, Kind.ABORT), fault("prim_csn")),
-        F.when(is_kind(Kind.HELLO), fault("own")),
-    )
-
-
-def _table() -> Column:
-    fault = tokens.table_fault(F.col("_looked"))
-    text = F.concat(F.lit("table "), tokens.quoted(F.col("table")), F.lit(": "), fault)
-    return F.when(F.col("_looked").isNotNull(), text)
-
-
-def _key() -> Column:
-    truncate = F.col("op") == Op.TRUNCATE.value
-    return F.when(
-        F.col("_looked").isNotNull(),
-        F.coalesce(
-            F.when(truncate & _has_key(), F.lit("a truncate has no key")),
-            F.when(~truncate & ~_is_object("key"), F.lit("key is not an object")),
-            F.when(
-                ~truncate,
-                F.concat(F.lit("key: "), tokens.key_fault(F.col("_looked"))),
-            ),
-        ),
-    )
-
-
-def _size(record_bytes: int) -> Column:
+def _size(limits: Limits) -> Rule:
     size = F.octet_length("value")
-    return F.when(size > record_bytes, F.concat(size, F.lit(f" bytes of {record_bytes} allowed")))
+    limit = f" bytes, {limits.record_bytes} are allowed"
+    return Reason.SIZE, size > limits.record_bytes, [size.cast("string"), limit]
 
 
-def _skew(skew_s: int) -> Column:
-    """A CSN's time against the record's own, so that the verdict is the same on every run."""
-
-    def fault(name: str) -> Column:
-        csn_ms = F.conv(F.substring(name, 1, 8), 16, 10).try_cast("bigint") * 1000
-        ahead_ms = csn_ms - F.unix_millis("time")
-        text = F.concat(F.lit(f"{name} is "), ahead_ms, F.lit(" ms ahead of its record"))
-        return F.when(ahead_ms > skew_s * 1000, text)
-
-    return F.coalesce(
-        F.when(is_kind(Kind.CHANGE), fault("csn")),
-        F.when(is_kind(Kind.CHANGE, Kind.COMMIT, Kind.ABORT), fault("prim_csn")),
-    )
-
-
-def _session() -> Column:
+def _session() -> list[Rule]:
     session = F.col("session")
-    stands = raw().contains(F.concat(F.lit('"'), session, F.lit('"')))
-    return F.coalesce(
-        F.when(session.isNull() | (session == ""), F.lit("session is missing")),
-        F.when(~stands & session.rlike(_NO_STRING), F.lit("session is not a string")),
-    )
+    no_string = ~stands_quoted(session) & session.rlike(_NO_STRING)
+    return [
+        (Reason.SESSION, session.isNull() | (session == ""), ["session is missing"]),
+        (Reason.SESSION, no_string, ["session is no string: ", quoted(session)]),
+    ]
 
 
-def is_kind(*kinds: Kind) -> Column:
-    """Claim that the record is of one of these kinds."""
-    return F.col("kind").isin(*kinds)
+def _no_csn(name: str, csn: Column) -> Rule:
+    """Twenty digits without quotes are a JSON number, and no CSN either."""
+    broken = ~(csn.rlike(CSN) & stands_quoted(csn))
+    return Reason.CSN, broken, [f"{name} is not 20 lower-case hex digits: ", quoted(csn)]
+
+
+def _other_rid(name: str, csn: Column) -> Rule:
+    rid, own = rid_of(csn), F.col("rid")
+    said: list[Column | str] = [f"{name} is of rid ", rid.cast("string"), " in the topic of rid "]
+    return Reason.RID, rid != own, [*said, own.cast("string")]
+
+
+def _ahead(name: str, csn: Column, limits: Limits) -> Rule:
+    """A CSN's time against the record's own time, so that every run says the same."""
+    ahead_ms = time_ms_of(csn) - F.unix_millis("time")
+    said: list[Column | str] = [f"{name} is ", ahead_ms.cast("string"), " ms ahead of its record"]
+    return Reason.SKEW, ahead_ms > limits.skew_s * 1000, said
+
+
+# -- changes ---------------------------------------------------------------------------------------
+
+
+def _change_form() -> list[Rule]:
+    op, after, before = F.col("op"), F.col("after"), F.col("before")
+    upsert, keyed = op.isin(Op.INSERT, Op.UPDATE), op != Op.TRUNCATE.value
+    return [
+        (Reason.KIND, _any_null(*REQUIRED[Kind.CHANGE]), ["missing: ", _missing()]),
+        (Reason.KIND, ~op.isin(*Op), ["unknown op ", quoted(op)]),
+        (Reason.KIND, keyed & F.col("key").isNull(), ["missing: key"]),
+        (Reason.KIND, upsert & after.isNull(), ["missing: after"]),
+        (Reason.KIND, upsert & ~_is_object("after"), ["after is not an object"]),
+        (Reason.KIND, ~upsert & after.isNotNull(), ["after is there, and op is ", op]),
+        (Reason.KIND, before.isNotNull() & ~_is_object("before"), ["before is not an object"]),
+    ]
+
+
+def _images(looked: Column) -> list[Rule]:
+    key, keyed = F.col("key"), F.col("op") != Op.TRUNCATE.value
+    table, key_fault = looked["table_fault"], looked["key_fault"]
+    said: list[Column | str] = ["table ", quoted(F.col("table")), ": ", table]
+    return [
+        (Reason.TABLE, table.isNotNull(), said),
+        (Reason.KEY, ~keyed & (key != "{}"), ["a truncate has no key"]),
+        (Reason.KEY, keyed & ~_is_object("key"), ["key is not an object: ", quoted(key)]),
+        (Reason.KEY, keyed & key_fault.isNotNull(), ["key ", quoted(key), ": ", key_fault]),
+    ]
 
 
 def _is_object(name: str) -> Column:
     return F.col(name).startswith("{")
 
 
-def _has_key() -> Column:
-    return F.col("key").isNotNull() & (F.col("key") != "{}")
+# -- what else replicas say ------------------------------------------------------------------------
+
+
+def _control_form() -> list[Rule]:
+    lacking = [
+        is_kind(kind) & _any_null(*names) for kind, names in REQUIRED.items() if kind != Kind.CHANGE
+    ]
+    own, position, hello = F.col("own"), is_kind(Kind.APPLIED, Kind.HELLO), is_kind(Kind.HELLO)
+    part = F.coalesce(F.col("begin"), F.col("row"), F.col("end"))
+    return [
+        (Reason.KIND, reduce(or_, lacking), ["missing: ", _missing()]),
+        (Reason.KIND, position & ~F.col("ruv").rlike(RUV), ["ruv is not in 389 text form"]),
+        (Reason.KIND, hello & ~own.rlike(CSN), ["own is no CSN: ", quoted(own)]),
+        (Reason.KIND, is_kind(Kind.REFUSED) & ~_is_object("key"), ["key is not an object"]),
+        (
+            Reason.KIND,
+            is_kind(Kind.SNAPSHOT) & ~F.coalesce(part.startswith("{"), F.lit(False)),  # noqa: FBT003
+            ["none of begin, row and end is an object"],
+        ),
+    ]
+
+
+def _any_null(*names: str) -> Column:
+    return reduce(or_, [F.col(name).isNull() for name in names])
+
+
+def _missing() -> Column:
+    """The fields that the record's kind needs and that have no value."""
+    names = F.from_json(F.lit(json.dumps(REQUIRED)), "map<string,array<string>>")[F.col("kind")]
+    return F.array_join(F.filter(names, lambda name: ~_stands(name)), ", ")

@@ -1,7 +1,7 @@
 """Tokens: a change that is not canonical as it came, taken apart: its faults, or its repair."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
@@ -13,133 +13,111 @@ from streaming.stages.pattern import BYTES, DECIMAL, NOT_NUMBERS, TIMESTAMP, jso
 DETAIL_CHARS = 100
 """No more of a value is quoted in a complaint."""
 
+_ATOM = rf'{STRING}|(?!\A)[\[{{]|[^\s",:\[{{\]}}]++'
+"""A name or a value in an object: what is neither blank nor punctuation, or a nested bracket."""
+
 _TEXT = (
     r'\A"(?:[^"\\]|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4}'
     r'|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*+"\z'
 )
-_TOKEN = rf'({STRING})\s*+:\s*+({STRING}|[\[{{]|[^\s",:{{}}\[\]]++)'
-_ESCAPES = [json.dumps(chr(code))[1:-1] for code in range(32)]
+"""A string in which no half of a surrogate pair stands alone."""
+
+_ESCAPED = [(char, json.dumps(char)[1:-1]) for char in ["\\", '"', *map(chr, range(32))]]
+"""What a string must escape, the backslash first."""
 
 
 def look(
-    tables: Mapping[str, Table], table: Column, key: Column, after: Column, before: Column
+    tables: Iterable[Table], table: Column, key: Column, after: Column, before: Column
 ) -> Column:
-    """What the functions below work on: the table's shape, and the tokens of key and images."""
-    return F.struct(
-        _shapes(tables)[table].alias("shape"),
-        _tokens(key).alias("key"),
-        _tokens(after).alias("after"),
-        _tokens(before).alias("before"),
-    )
+    """What a closer look at the texts of a change finds, as a struct.
 
-
-def table_fault(looked: Column) -> Column:
-    """What is wrong with the table or with a column of an image; null if nothing is."""
-    columns = looked["shape"]["columns"]
-    return F.when(looked["shape"].isNull(), F.lit("it is not in the configuration")).otherwise(
-        F.coalesce(
-            *[
-                fault
-                for name in ("after", "before")
-                for fault in (
-                    _twice(name, looked[name]),
-                    _unknown(name, looked[name], columns),
-                    _misfit(name, looked[name], columns),
-                )
-            ]
-        )
-    )
-
-
-def key_fault(looked: Column) -> Column:
-    """What is wrong with the key, by itself or beside the after-image; null if nothing is."""
-    wanted = looked["shape"]["key"]
-    return F.coalesce(
-        F.when(
-            _names(looked["key"]) != _names(wanted),
-            F.concat(
-                F.lit("its columns are "),
-                _listed(looked["key"]),
-                F.lit(" and must be "),
-                _listed(wanted),
-            ),
-        ),
-        _misfit("key", looked["key"], wanted),
-        _first(
-            F.filter(
-                looked["key"],
-                lambda part: _value(looked["after"], part["name"]) != part["value"],
-            ),
-            lambda part: F.concat(
-                part["name"],
-                F.lit(" is "),
-                _cut(part["value"]),
-                F.lit(" in key and "),
-                _cut(_value(looked["after"], part["name"])),
-                F.lit(" in after"),
-            ),
-        ),
-    )
-
-
-def canonical(looked: Column) -> Column:
-    """Canonical texts (key, after, before), and whether `after` lacks columns.
-
-    Key columns that `after` lacks are taken from the key: a known value is not left out.
+    `table_fault`, `key_fault`: what is wrong, or null. `key`, `after`, `before`: canonical text;
+    a key column that `after` lacks is filled in. `partial`: `after` still lacks columns.
     """
-    shape = looked["shape"]
-    missing = F.filter(looked["key"], lambda part: _value(looked["after"], part["name"]).isNull())
-    after = F.concat(looked["after"], missing)
-    return F.struct(
-        _written(shape["key"], looked["key"]).alias("key"),
-        _written(shape["columns"], after).alias("after"),
-        _written(shape["columns"], looked["before"]).alias("before"),
-        (F.size(after) < F.size(shape["columns"])).alias("partial"),
+    texts = F.transform(F.array(key, after, before), _members)
+    parts = let(
+        texts,
+        lambda found: F.struct(
+            _shapes(tables)[table].alias("shape"),
+            found[0].alias("key"),
+            found[1].alias("after"),
+            found[2].alias("before"),
+        ),
     )
+    return let(parts, _found)
 
 
 def quoted(value: Column) -> Column:
     """The start of a value, for a complaint."""
-    return F.concat(F.lit("'"), _cut(value), F.lit("'"))
+    return F.concat_ws("", F.lit("'"), F.substring(value, 1, DETAIL_CHARS), F.lit("'"))
 
 
-def _shapes(tables: Mapping[str, Table]) -> Column:
-    """Table name -> its key columns and all columns, each with name as JSON, type, in_key."""
-
-    def column(table: Table, name: str) -> dict[str, object]:
-        return {"name": json_text(name), "type": table.columns[name], "in_key": name in table.key}
-
-    shapes = {
-        table.name: {
-            "key": [column(table, name) for name in table.key],
-            "columns": [column(table, name) for name in table.columns],
-        }
-        for table in tables.values()
-    }
-    columns = "array<struct<name:string,type:string,in_key:boolean>>"
-    schema = f"map<string,struct<key:{columns},columns:{columns}>>"
-    return F.from_json(F.lit(json.dumps(shapes)), schema)
+def let(value: Column, body: Callable[[Column], Column]) -> Column:
+    """`body` of a value that is calculated once."""
+    return F.transform(F.array(value), body)[0]
 
 
-def _tokens(text: Column) -> Column:
-    """The members of an object as (name, value), both canonical JSON text."""
-    return F.zip_with(
-        F.regexp_extract_all(text, F.lit(_TOKEN), F.lit(1)),
-        F.regexp_extract_all(text, F.lit(_TOKEN), F.lit(2)),
-        lambda name, value: F.struct(
-            _canonical_token(name).alias("name"), _canonical_token(value).alias("value")
+def _found(seen: Column) -> Column:
+    shape, key, after = seen["shape"], seen["key"], seen["after"]
+    lacking = F.filter(key, lambda part: _value(after, part["name"]).isNull())
+    other = F.filter(key, lambda part: _value(after, part["name"]) != part["value"])
+    images = F.transform(F.array(after, seen["before"]), lambda image: _row_fault(shape, image))
+    return F.struct(
+        F.when(shape.isNull(), F.lit("it is not in the configuration"))
+        .otherwise(_first(images))
+        .alias("table_fault"),
+        F.when(
+            _names(key) != shape["key"],
+            _said("its columns must be", F.array_join(shape["key"], ", ")),
+        )
+        .otherwise(F.coalesce(_misfit(shape, key), _first(F.transform(other, _differs))))
+        .alias("key_fault"),
+        _written(shape["key"], key).alias("key"),
+        let(F.concat(after, lacking), lambda whole: _written(shape["columns"], whole)).alias(
+            "after"
         ),
+        _written(shape["columns"], seen["before"]).alias("before"),
+        (F.size(after) + F.size(lacking) < F.size(shape["columns"])).alias("partial"),
     )
 
 
-def _canonical_token(token: Column) -> Column:
-    """A string without needless escapes; anything else, and half a surrogate pair, as it is."""
-    value = F.get_json_object(F.concat(F.lit("["), token, F.lit("]")), "$[0]")
-    escaped = F.replace(F.replace(value, F.lit("\\"), F.lit("\\\\")), F.lit('"'), F.lit('\\"'))
-    for code, escape in enumerate(_ESCAPES):
-        escaped = F.replace(escaped, F.lit(chr(code)), F.lit(escape))
-    mended = F.concat(F.lit('"'), escaped, F.lit('"'))
-    return F.when(token.contains("\\") & token.rlike(_TEXT), mended).otherwise(token)
+def _row_fault(shape: Column, image: Column) -> Column:
+    """What is wrong with an image of a row, or null."""
+    names = _names(image)
+    unknown = F.array_except(names, shape["columns"])
+    twice = F.size(F.array_distinct(names)) < F.size(names)
+    return F.coalesce(
+        _misfit(shape, image),
+        F.when(twice, F.lit("a column stands twice")),
+        F.when(F.size(unknown) > 0, _said("unknown:", F.array_join(unknown, ", "))),
+    )
+
+
+def _misfit(shape: Column, image: Column) -> Column:
+    """What is wrong with the first member that does not fit its column, or null."""
+    wrong = F.filter(image, lambda token: _misfits(shape, token))
+    return _first(
+        F.transform(
+            wrong,
+            lambda token: _said(
+                token["name"], "is no", shape["types"][token["name"]], quoted(token["value"])
+            ),
+        )
+    )
+
+
+def _differs(part: Column) -> Column:
+    return _said("after has another", part["name"], "than", quoted(part["value"]))
+
+
+def _first(found: Column) -> Column:
+    """The first that is not null."""
+    return F.get(F.filter(found, lambda one: one.isNotNull()), F.lit(0))
+
+
+def _misfits(shape: Column, token: Column) -> Column:
+    null = (token["value"] == "null") & ~F.array_contains(shape["key"], token["name"])
+    return ~(null | _fits(token["value"], shape["types"][token["name"]]))
 
 
 def _fits(value: Column, kind: Column) -> Column:
@@ -159,72 +137,64 @@ def _fits(value: Column, kind: Column) -> Column:
         ColumnType.BYTES: value.rlike(rf"\A{BYTES}\z"),
         ColumnType.TIMESTAMP: value.rlike(rf"\A{TIMESTAMP}\z"),
     }
-    claim = F.lit(False)  # noqa: FBT003
+    claim = F.when(F.lit(False), F.lit(False))  # noqa: FBT003
     for known, rule in rules.items():
-        claim = F.when(kind == known.value, rule).otherwise(claim)
+        claim = claim.when(kind == known.value, rule)
     return claim
 
 
-def _misfit(label: str, tokens: Column, columns: Column) -> Column:
-    """A complaint about the first known member that does not fit its column."""
+def _shapes(tables: Iterable[Table]) -> Column:
+    """Table name -> its key columns, all columns, and their types; names as canonical JSON."""
+    shapes = {
+        table.name: {
+            "key": [json_text(name) for name in table.key],
+            "columns": [json_text(name) for name in table.columns],
+            "types": {json_text(name): kind for name, kind in table.columns.items()},
+        }
+        for table in tables
+    }
+    shape = "struct<key:array<string>,columns:array<string>,types:map<string,string>>"
+    return F.from_json(F.lit(json.dumps(shapes)), f"map<string,{shape}>")
 
-    def column(name: Column) -> Column:
-        return F.get(F.filter(columns, lambda known: known["name"] == name), 0)
 
-    def is_wrong(token: Column) -> Column:
-        known = column(token["name"])
-        allowed_null = ~known["in_key"] & (token["value"] == "null")
-        return ~(allowed_null | _fits(token["value"], known["type"]))
-
-    return _first(
-        F.filter(tokens, is_wrong),
-        lambda token: F.concat(
-            F.lit(f"{label}: "),
-            token["name"],
-            F.lit(" is "),
-            _cut(token["value"]),
-            F.lit(", which is no "),
-            column(token["name"])["type"],
+def _members(text: Column) -> Column:
+    """The members of an object as (name, value), both canonical JSON text; null of null."""
+    atoms = F.transform(F.regexp_extract_all(text, F.lit(_ATOM), F.lit(0)), _canonical)
+    return let(
+        atoms,
+        lambda found: F.transform(
+            F.filter(found, lambda _, place: place % 2 == 0),
+            lambda name, place: F.struct(
+                name.alias("name"), F.get(found, 2 * place + 1).alias("value")
+            ),
         ),
     )
 
 
-def _unknown(label: str, tokens: Column, columns: Column) -> Column:
-    strangers = F.array_except(_names(tokens), _names(columns))
-    return _first(strangers, lambda name: F.concat(F.lit(f"{label}: unknown column "), _cut(name)))
-
-
-def _twice(label: str, tokens: Column) -> Column:
-    repeated = F.size(F.array_distinct(_names(tokens))) < F.size(tokens)
-    return F.when(repeated, F.lit(f"{label}: a column stands twice"))
+def _canonical(token: Column) -> Column:
+    """A string without needless escapes; anything else, and half a surrogate pair, as it is."""
+    value = F.get_json_object(F.concat(F.lit("["), token, F.lit("]")), "$[0]")
+    pairs = F.from_json(F.lit(json.dumps(_ESCAPED)), "array<array<string>>")
+    escaped = F.aggregate(pairs, value, lambda text, pair: F.replace(text, pair[0], pair[1]))
+    mended = F.concat(F.lit('"'), escaped, F.lit('"'))
+    return F.when(token.contains("\\") & token.rlike(_TEXT), mended).otherwise(token)
 
 
 def _written(columns: Column, tokens: Column) -> Column:
     """The object of the tokens in the columns' order; null if there is none."""
-    there = F.filter(columns, lambda column: _value(tokens, column["name"]).isNotNull())
     members = F.transform(
-        there,
-        lambda column: F.concat(column["name"], F.lit(":"), _value(tokens, column["name"])),
-    )
-    text = F.concat(F.lit("{"), F.array_join(members, ","), F.lit("}"))
-    return F.when(tokens.isNotNull(), text)
+        columns, lambda name: F.concat(name, F.lit(":"), _value(tokens, name))
+    )  # null where there is no such token
+    return F.concat(F.lit("{"), F.array_join(F.when(tokens.isNotNull(), members), ","), F.lit("}"))
 
 
 def _value(tokens: Column, name: Column) -> Column:
-    return F.get(F.filter(tokens, lambda token: token["name"] == name), 0)["value"]
+    return F.get(F.filter(tokens, lambda token: token["name"] == name), F.lit(0))["value"]
 
 
-def _names(members: Column) -> Column:
-    return F.transform(members, lambda member: member["name"])
+def _names(tokens: Column) -> Column:
+    return F.transform(tokens, lambda token: token["name"])
 
 
-def _listed(members: Column) -> Column:
-    return F.concat(F.lit("["), _cut(F.array_join(_names(members), ", ")), F.lit("]"))
-
-
-def _cut(text: Column) -> Column:
-    return F.substring(text, 1, DETAIL_CHARS)
-
-
-def _first(found: Column, complain: Callable[[Column], Column]) -> Column:
-    return F.get(F.transform(F.slice(found, 1, 1), complain), 0)
+def _said(*parts: Column | str) -> Column:
+    return F.concat_ws(" ", *[F.lit(part) if isinstance(part, str) else part for part in parts])

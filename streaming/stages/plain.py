@@ -1,0 +1,102 @@
+"""Plain: what nearly every record is, told by a few comparisons: surely good as it came.
+
+A change with canonical text, or an ordinary control record. Whatever is not plain may still be
+good; it is asked rule by rule (stages/rules.py).
+"""
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
+
+from streaming.core.change import Op
+from streaming.core.record import Kind
+from streaming.stages.parse import raw
+
+CSN = r"\A[0-9a-f]{20}\z"
+
+_LINE = (
+    r'" *+(?:\{replicageneration\}[^"]*+|(?i:\{replica ++[0-9]++(?: ++[^} "]++)? *+\}'
+    r'(?: *+[0-9a-f]{20}(?: ++[0-9a-f]{20})?(?: ++[0-9a-f]{8})?)? *+))"'
+)
+RUV = rf"\A\[(?:{_LINE}(?:,{_LINE})*+)?\]\z"
+"""The text of an array of lines in 389 form; core's parse_ruv has the last word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a record may be at most."""
+
+    version: int
+    record_bytes: int
+    skew_s: int
+
+
+def is_plain(fits: Column, limits: Limits) -> Column:
+    """Claim that no rule is broken, for a record whose key and images fit if it is a change."""
+    kind = F.col("kind")
+    of_its_kind = (
+        F.when(kind == Kind.CHANGE.value, _change(limits) & fits)
+        .when(kind == Kind.APPLIED.value, _position())
+        .when(kind == Kind.HEARTBEAT.value, F.col("epoch") >= 0)
+        .when(kind == Kind.HELLO.value, _position() & F.col("lost").isNotNull() & _own())
+        .when(is_kind(Kind.COMMIT, Kind.ABORT), _good_csn(F.col("prim_csn"), limits))
+    )
+    claims = [
+        F.col("well_formed"),
+        ~F.col("mistyped"),
+        F.col("v").between(1, limits.version),
+        F.octet_length("value") <= limits.record_bytes,
+        (F.col("session") != "") & stands_quoted(F.col("session")),
+        of_its_kind,
+    ]
+    return F.coalesce(reduce(and_, claims), F.lit(False))  # noqa: FBT003
+
+
+def is_kind(*kinds: Kind) -> Column:
+    """Claim that the record is of one of these kinds."""
+    return F.col("kind").isin(*kinds)
+
+
+def rid_of(csn: Column) -> Column:
+    """The replica id in a CSN; null or any number if it is none."""
+    return F.conv(F.substring(csn, 13, 4), 16, 10).try_cast("int")
+
+
+def time_ms_of(csn: Column) -> Column:
+    """The time in a CSN; null or any number if it is none."""
+    return F.conv(F.substring(csn, 1, 8), 16, 10).try_cast("bigint") * 1000
+
+
+def stands_quoted(text: Column) -> Column:
+    """Claim that the record has this text as a string, so that it was no number."""
+    return raw().contains(F.concat(F.lit('"'), text, F.lit('"')))
+
+
+def _change(limits: Limits) -> Column:
+    csn, prim_csn, op, after = (F.col(name) for name in ("csn", "prim_csn", "op", "after"))
+    upsert, opno = op.isin(Op.INSERT, Op.UPDATE), F.col("opno")
+    return (
+        (F.col("epoch") >= 0)
+        & (opno.isNull() | (opno > 0))
+        & F.when(upsert, after.isNotNull()).otherwise((op == Op.DELETE.value) & after.isNull())
+        & _good_csn(csn, limits)
+        & (prim_csn.isNull() | (prim_csn == csn) | _good_csn(prim_csn, limits))
+    )
+
+
+def _good_csn(csn: Column, limits: Limits) -> Column:
+    in_time = time_ms_of(csn) - limits.skew_s * 1000 <= F.unix_millis("time")
+    return csn.rlike(CSN) & stands_quoted(csn) & (rid_of(csn) == F.col("rid")) & in_time
+
+
+def _position() -> Column:
+    counters = (F.col(name) >= 0 for name in ("epoch", "covers", "generation"))
+    return reduce(and_, counters) & F.col("ruv").rlike(RUV)
+
+
+def _own() -> Column:
+    own = F.col("own")
+    return own.isNull() | (own.rlike(CSN) & stands_quoted(own) & (rid_of(own) == F.col("rid")))
