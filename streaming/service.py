@@ -180,7 +180,7 @@ class Service:
         hub = resume(ledger, settings_of(config), self._outlets())
         self._adopt(hub, hub.settings, plan.offsets_from, ids, plan.config_version)
         LOG.info("finishing batch %d of a hub that died", plan.batch)
-        hub.process(plan, lambda p: self._planned(p, config))
+        hub.process(plan, lambda p: self.planned(p, config))
         return hub
 
     def _config_of(self, version: int) -> Config:
@@ -188,8 +188,9 @@ class Service:
         document = settings_document(self.store, version) if version else None
         return Config.from_document(document) if document else self.config
 
-    def _planned(self, plan: Plan, config: Config) -> pa.Table:
-        """The records of a plan, read again by its offsets."""
+    def planned(self, plan: Plan, config: Config | None = None) -> pa.Table:
+        """The facts of a plan, read by its offsets; `config`: of its version, None: this one."""
+        config = config or self.config
         settings = settings_of(config)
         topics = {t: r for t, r in settings.topics.items() if t in plan.offsets_to}
         from_ = {t: plan.offsets_from[t] for t in topics}

@@ -1,0 +1,200 @@
+"""The hub of a story on the real pipeline: topics in Kafka, stages in Spark, state in Delta."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from checkpoints.faults import Point
+from checkpoints.store import Store
+from checkpoints.tables import TableName
+from connectors import wire
+from connectors.kafka import ensure_topics
+from streaming.config import Config, load
+from streaming.core.change import RowKey
+from streaming.core.record import Record, Update
+from streaming.core.rules import Rules
+from streaming.core.ruv import Ruv
+from streaming.service import Service
+from tests.backend import Conflict, Judgement, Kept, Standing
+from tests.harness.topics import TopicEnds
+from tests.model_hub import CHUNK_ITEMS, HubKilledError
+from tests.model_replica import TABLE
+
+RECORD_BYTES = 20_000
+
+
+@dataclass(slots=True)
+class RealHub:
+    """One service at a time on one state; what a test may see it reads from Kafka and Delta."""
+
+    rules: Rules
+    spark: SparkSession
+    ends: TopicEnds
+    folder: Path
+    prefix: str
+    config: Config = field(init=False)
+    service: Service | None = None
+    kill: Point | None = None
+    seen: dict[int, list[Update]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Configure it, make its topics, start it."""
+        path = self.folder / "hub.toml"
+        path.write_text(self._text(), encoding="utf-8")
+        self.config = load(path)
+        names = [s.name for s in self.rules.subscriptions.values()]
+        topics = [self.config.changes_topic(n) for n in names]
+        topics += [self.config.updates_topic(n) for n in names]
+        ensure_topics(self.ends.bootstrap, {}, topics, RECORD_BYTES)
+        self.restart(0)
+
+    def _text(self) -> str:
+        subscriptions = self.rules.subscriptions.values()
+        columns = ", ".join(f'{name} = "{kind}"' for name, kind in TABLE.columns.items())
+        return "\n".join(
+            [
+                f'[hub]\ntopic_prefix = "{self.prefix}"\ncovers_interval_ms = 1',
+                f'[kafka]\nbootstrap_servers = "{self.ends.bootstrap}"',
+                f"[limits]\nrecord_bytes = {RECORD_BYTES}\nmin_partitions = 1",
+                f"chunk_items = {CHUNK_ITEMS}\npage_items = {self.rules.page_items}",
+                f'[[tables]]\nname = "{TABLE.name}"\nkey = ["k"]\ncolumns = {{ {columns} }}',
+                *(f'[[replicas]]\nname = "{s.name}"\nrid = {s.consumer}' for s in subscriptions),
+                *(
+                    f'[[agreements]]\nname = "{s.name}"\nconsumer = "{s.name}"'
+                    for s in subscriptions
+                ),
+            ]
+        )
+
+    # -- topics -----------------------------------------------------------------------------
+
+    def say(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
+        """Append a record to a replica's topic."""
+        topic = self._changes(rid)
+        self.ends.send(topic, str(rid), wire.encode(session or "", record), time_ms)
+
+    def updates(self, rid: int) -> Sequence[Update]:
+        """Every record of the updates topic of this consumer's agreement, from the first."""
+        seen = self.seen.setdefault(rid, [])
+        new = self.ends.read(self.config.updates_topic(self._name(rid)), len(seen))
+        seen += [wire.decode_update(value) for _, value in new]
+        return seen
+
+    # -- batches ----------------------------------------------------------------------------
+
+    def take(self, counts: Mapping[int, int] | None, now_ms: int, kill: Point | None) -> None:
+        """One batch as a micro-batch of the query would make it, planned up to these offsets."""
+        del now_ms
+        hub, self.kill = self._service().hub, kill
+        to = {}
+        for subscription in self.rules.subscriptions.values():
+            topic = self._changes(subscription.consumer)
+            first, end = hub.ledger.last.offsets[topic], self.ends.end(topic)
+            limit = end if counts is None else first + counts.get(subscription.consumer, 0)
+            to[topic] = min(end, limit)
+        plan = hub.next_plan(to, time.time_ns() // 1_000_000, ())
+        if hub.is_due(plan):
+            try:
+                hub.process(plan, self._service().planned)
+            except HubKilledError:
+                self._service().sink.close()
+                self.service = None
+
+    def restart(self, now_ms: int) -> None:
+        """Open the state anew: an unfinished plan is finished, the last batch published again."""
+        del now_ms
+        self.kill = None
+        self.service = Service(self.config, self.spark, self._at)
+
+    def is_up(self) -> bool:
+        """Claim that it was not killed since it started."""
+        return self.service is not None
+
+    def _at(self, point: Point) -> None:
+        if point is self.kill:
+            raise HubKilledError
+
+    def _service(self) -> Service:
+        if self.service is None:
+            raise AssertionError("the hub is down: the story must restart it")
+        return self.service
+
+    # -- tables -----------------------------------------------------------------------------
+
+    def offset(self, rid: int) -> int:
+        """How many records of this replica's topic the committed batches have taken."""
+        return self._service().hub.ledger.last.offsets[self._changes(rid)]
+
+    def hub_epoch(self) -> int:
+        """The last committed hub epoch."""
+        return int(max(self._committed(TableName.EPOCHS, "hub_epoch"), default=0))
+
+    def ruv(self) -> Ruv:
+        """The hub's RUV."""
+        return self._service().hub.state.ruv
+
+    def rows(self) -> Mapping[RowKey, str]:
+        """The image of every row that exists, by the last accepted change of each."""
+        last = {
+            (r["table"], r["key"]): r["image"] for r in self._log() if r["verdict"] == "accepted"
+        }
+        return {key: image for key, image in last.items() if image is not None}
+
+    def changelog(self) -> Sequence[Judgement]:
+        """Every judged change in hub order."""
+        return [
+            Judgement(
+                row["csn"],
+                row["content"],
+                row["prim_csn"],
+                row["verdict"],
+                row["concurrent"],
+                row["row_csn"],
+                row["hub_epoch"],
+            )
+            for row in self._log()
+            if row["kind"] == "change"
+        ]
+
+    def conflicts(self) -> Sequence[Conflict]:
+        """Every recorded loser."""
+        rows = self._rows(TableName.CONFLICTS)
+        return [Conflict(row["loser_csn"], row["winner_csn"]) for row in rows]
+
+    def quarantine(self) -> Sequence[Kept]:
+        """Everything in quarantine."""
+        rows = self._rows(TableName.QUARANTINE)
+        return [Kept(row["rid"], row["offset"], row["reason"]) for row in rows]
+
+    def ended(self) -> frozenset[str]:
+        """The CSNs of the transactions that a hello, an abort or the quarantine ended."""
+        return frozenset(self._service().hub.state.open.ended_csns)
+
+    def standing(self, rid: int) -> Standing:
+        """The agreement with this consumer, as `status` shows it."""
+        one = self._service().hub.ledger.last.state.agreements[self._name(rid)]
+        return Standing(one.state, one.acked_covers, one.acked_ruv)
+
+    def _log(self) -> list[dict[str, Any]]:
+        rows = self._rows(TableName.CHANGELOG)
+        return sorted(rows, key=lambda row: (row["hub_epoch"], row["place"]))
+
+    def _rows(self, name: TableName) -> list[dict[str, Any]]:
+        """The committed rows of a table, as another process would read them."""
+        committed = max(self._committed(TableName.EPOCHS, "batch"), default=0)
+        rows = Store(self.config.hub.state).read(name).to_pylist()
+        return [row for row in rows if row["batch"] <= committed]
+
+    def _committed(self, name: TableName, column: str) -> list[int]:
+        rows = Store(self.config.hub.state).read(name, columns=["kind", column]).to_pylist()
+        return [row[column] for row in rows if row["kind"] == "commit"]
+
+    def _name(self, rid: int) -> str:
+        return next(s.name for s in self.rules.subscriptions.values() if s.consumer == rid)
+
+    def _changes(self, rid: int) -> str:
+        return self.config.changes_topic(self._name(rid))
