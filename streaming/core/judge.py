@@ -91,7 +91,7 @@ class Judged:
     def same_epoch_only(self) -> bool:
         """Claim that only the rule that an epoch's own reflection does not count made it so."""
         return self.concurrent and not _is_concurrent(
-            self.arrived, self.before, self.arrived.mre_same, floor=0
+            self.arrived, self.before, self.arrived.mre_same, self.realign_epoch
         )
 
 

@@ -1,9 +1,11 @@
 """A replica's topic in a few words, and the hub state before the first batch."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from streaming.core.change import Change, Op
-from streaming.core.record import Applied, Hello, Record, Said
+from streaming.core.intake import Intake, in_order
+from streaming.core.record import Applied, Hello, Reason, Record, Said
 from streaming.core.rules import Rules, Subscription
 from streaming.core.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.state import AgreementState, HubState, ReplicaState
@@ -15,21 +17,19 @@ COLUMNS = tuple(T.columns)
 RULES = Rules({"t": T}, {f"a{r}": Subscription(f"a{r}", r, frozenset("t")) for r in (1, 2)})
 
 
-def fresh_state(**changes: object) -> HubState:
+def fresh_state(
+    hub_epoch: int = 0, ruv: Ruv = NOTHING_KNOWN, purge_ruv: Ruv = NOTHING_KNOWN
+) -> HubState:
     """A hub that knows of replicas 1 and 2 and has heard of neither."""
-    state = HubState(
+    return HubState(
         1,
         "g",
+        hub_epoch=hub_epoch,
+        ruv=ruv,
+        purge_ruv=purge_ruv,
         replicas={rid: ReplicaState(rid) for rid in (1, 2)},
         agreements={f"a{rid}": AgreementState(f"a{rid}", rid) for rid in (1, 2)},
     )
-    for name, value in changes.items():
-        state = _with(state, name, value)
-    return state
-
-
-def _with(state: HubState, name: str, value: object) -> HubState:
-    return HubState(**{**{n: getattr(state, n) for n in HubState.__slots__}, name: value})
 
 
 def change(
@@ -81,3 +81,28 @@ class Speaker:
     def applied(self, epoch: int, covers: int) -> list[Said]:
         """A reflection."""
         return self.say(Applied(epoch, covers, 1, NOTHING_KNOWN))
+
+
+def intake_of(said: Iterable[Said], state: HubState | None = None) -> Intake:
+    """The intake of a batch that takes these."""
+    intake = Intake(state or fresh_state(), RULES)
+    for record in said:
+        intake.take(record)
+    return intake
+
+
+def told(*records: Record) -> Intake:
+    """The intake of a hello and these records behind it."""
+    speaker = Speaker()
+    return intake_of([*speaker.hello(), *speaker.say(*records)])
+
+
+def numbers(intake: Intake) -> list[int]:
+    """The eligible changes in judging order, by the numbers of their CSNs."""
+    known = {str(csn(n, rid)): n for n in range(100) for rid in (1, 2)}
+    return [known[arrived.change.csn] for arrived in in_order(intake.eligible)]
+
+
+def reasons(intake: Intake) -> list[Reason]:
+    """Why things are in quarantine, in order."""
+    return [kept.reason for kept in intake.quarantined]

@@ -1,57 +1,27 @@
 """From records to eligible transactions: what is kept aside and why, and what goes on."""
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import pytest
 
 from streaming.core.arrival import Outcome
-from streaming.core.change import Change, Op
 from streaming.core.csn import rid_of
 from streaming.core.intake import Intake, in_order
-from streaming.core.record import (
-    Abort,
-    Applied,
-    Commit,
-    Heartbeat,
-    Reason,
-    Record,
-    Refused,
-    Said,
-    Snapshot,
-)
+from streaming.core.record import Abort, Applied, Commit, Reason, Record
 from streaming.core.ruv import NOTHING_KNOWN, Element, Ruv
-from streaming.core.state import HUB_BEHIND, LIVE, OTHER_GENERATION, SILENT, HubState
 from tests.streaming.core.logs import csn
-from tests.streaming.core.speaker import RULES, Speaker, change, fresh_state
+from tests.streaming.core.speaker import (
+    RULES,
+    Speaker,
+    change,
+    fresh_state,
+    intake_of,
+    numbers,
+    reasons,
+    told,
+)
 
 C10, C13 = csn(10, 1), csn(13, 1)
-
-
-def intake_of(said: Iterable[Said], state: HubState | None = None) -> Intake:
-    """The intake of a batch that takes these."""
-    intake = Intake(state or fresh_state(), RULES)
-    for record in said:
-        intake.take(record)
-    return intake
-
-
-def told(*records: Record) -> Intake:
-    """The intake of a hello and these records behind it."""
-    speaker = Speaker()
-    return intake_of([*speaker.hello(), *speaker.say(*records)])
-
-
-def numbers(intake: Intake) -> list[int]:
-    """The eligible changes in judging order, by the numbers of their CSNs."""
-    judged = in_order(intake.eligible)
-    known = {str(csn(n, rid)): n for n in range(100) for rid in (1, 2)}
-    return [known[arrived.change.csn] for arrived in judged]
-
-
-def reasons(intake: Intake) -> list[Reason]:
-    """Why things are in quarantine, in order."""
-    return [kept.reason for kept in intake.quarantined]
 
 
 # -- every reason that the driver decides ----------------------------------------------------
@@ -408,69 +378,6 @@ def test_the_state_before_the_batch_stays_as_it_was() -> None:
     assert state.open == fresh_state().open
 
 
-# -- what stops a replica --------------------------------------------------------------------
-
-UNSUPPORTED: dict[str, tuple[Record, str]] = {
-    "refused": (Refused(1, C10, "t", "{}", "check", ""), "unsupported: refused"),
-    "snapshot": (Snapshot("begin", "s"), "unsupported: snapshot"),
-    "truncate": (replace(change(10), op=Op.TRUNCATE), "unsupported: truncate"),
-}
-
-
-@pytest.mark.parametrize("case", UNSUPPORTED.values(), ids=UNSUPPORTED.keys())
-def test_what_this_version_cannot_do_stops_the_replica(case: tuple[Record, str]) -> None:
-    """Loudly, before the record: what stands behind it is not guessed at."""
-    record, state = case
-
-    intake = told(change(9), record, change(11))
-
-    assert numbers(intake) == [9]
-    assert intake.replicas[1].state == state
-    assert intake.replicas[1].stop_offset == 2
-    assert intake.agreements["a1"].state == state
-
-
-STOPPING: dict[str, tuple[Callable[[Speaker], list[Said]], str]] = {
-    "it lost what it said": (lambda s: s.hello(lost=True), "unsupported: hello with lost"),
-    "it covers what was never committed": (lambda s: s.hello(covers=1), HUB_BEHIND),
-    "it knows a change that is not here": (
-        lambda s: s.hello(ruv=Ruv("g", {2: Element(csn(5, 2), csn(6, 2))})),
-        HUB_BEHIND,
-    ),
-    "it is of another initial load": (lambda s: s.hello(ruv=Ruv("other")), OTHER_GENERATION),
-}
-
-
-@pytest.mark.parametrize("case", STOPPING.values(), ids=STOPPING.keys())
-def test_a_hello_that_cannot_be_answered_stops_the_replica(
-    case: tuple[Callable[[Speaker], list[Said]], str],
-) -> None:
-    """Nothing is sent over a gap."""
-    hello, state = case
-    before = fresh_state(ruv=Ruv("g", {2: Element(csn(5, 2), csn(5, 2))}))
-
-    intake = intake_of(hello(Speaker()), before)
-
-    assert intake.replicas[1].state == state
-    assert intake.hellos == 0
-
-
-def test_what_a_replica_knows_of_strangers_does_not_stop_it() -> None:
-    """A rid that only the consumer knows is ignored."""
-    intake = intake_of(Speaker().hello(ruv=Ruv("g", {9: Element(csn(5, 9), csn(6, 9))})))
-
-    assert intake.replicas[1].state == LIVE
-    assert intake.replicas[2].state == SILENT
-
-
-def test_a_heartbeat_tells_the_epoch() -> None:
-    """And nothing else."""
-    intake = told(Heartbeat(7))
-
-    assert intake.replicas[1].epoch == 7
-    assert intake.eligible == []
-
-
 # -- runs of plain changes -------------------------------------------------------------------
 
 
@@ -500,7 +407,7 @@ NO_RUN: dict[str, list[Record]] = {
 
 
 @pytest.mark.parametrize("records", NO_RUN.values(), ids=NO_RUN.keys())
-def test_no_run_starts_where_a_rule_must_look(records: list[Change]) -> None:
+def test_no_run_starts_where_a_rule_must_look(records: list[Record]) -> None:
     """Each of these needs the exact rule for some change from CSN 10 on."""
     assert not told(*records).is_plain_from(1, C10, None)
 
