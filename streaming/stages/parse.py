@@ -1,8 +1,7 @@
 """Parse: a Kafka record becomes the fields of the wire; nothing is judged yet."""
 
 from collections.abc import Mapping
-from functools import lru_cache, reduce
-from operator import and_
+from functools import lru_cache
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -35,6 +34,9 @@ FIELDS = {
 }
 """Every field of every kind of record (design: section 2); objects and arrays are text."""
 
+UNSURE = "?"
+"""No text of an object."""
+
 STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 """A string in text that is known to be JSON; possessive, so that none is too long to match."""
 
@@ -58,8 +60,11 @@ def parse(records: DataFrame, topics: Mapping[str, int]) -> DataFrame:
     return _read(records, topics).select(*_exact())
 
 
-def skim(records: DataFrame, topics: Mapping[str, int]) -> DataFrame:
-    """`parse` for nearly all records at less cost: `well_formed` is false where it is unsure."""
+def parse_plain(records: DataFrame, topics: Mapping[str, int]) -> DataFrame:
+    """`parse` for nearly all records at less cost.
+
+    Where it is unsure, `well_formed` is false, or an object's text is UNSURE.
+    """
     return _read(records, topics).select(*_cheap())
 
 
@@ -97,11 +102,11 @@ def _exact() -> list[Column]:
 
 @lru_cache(maxsize=1)
 def _cheap() -> list[Column]:
-    whole = F.is_valid_utf8(raw()) & raw().endswith("}") & _plainly_read()
-    stand = [F.col(name).isNull() | _stands(name) for name in OBJECTS]
+    surely = F.is_valid_utf8(raw()) & raw().endswith("}") & _plainly_read()
+    well_formed = F.coalesce(surely, F.lit(False)).alias("well_formed")  # noqa: FBT003
     mistyped = F.lit(False).alias("mistyped")  # noqa: FBT003
-    surely = reduce(and_, stand, whole).alias("well_formed")
-    return [*map(F.col, _POSITION), surely, mistyped, *map(F.col, FIELDS)]
+    fields = [_surely_written(name) if name in OBJECTS else F.col(name) for name in FIELDS]
+    return [*map(F.col, _POSITION), well_formed, mistyped, *fields]
 
 
 def _plainly_read() -> Column:
@@ -135,10 +140,9 @@ def _as_written(name: str) -> Column:
     Spark writes objects anew: blanks go, which is welcome, but numbers take a detour by double
     (1.10 becomes 1.1, 1e400 "Infinity") and escapes change. So where its text does not stand in
     the record, the original is cut out, if Spark would have made the same text of it. A string
-    that holds an object is no object: it gets its first quote back.
+    is no object: it gets its first quote back.
     """
-    said = F.col(name)
-    cut = F.regexp_extract(raw(), rf'"{name}"\s*+:\s*+({_FLAT})', 1)
+    said, cut = F.col(name), _cut(name)
     again = F.from_json(F.concat(F.lit('{"it":'), cut, F.lit("}")), "it string", _STRICT)["it"]
     return (
         F.when(said.isNull() | _stands(name), said)
@@ -147,6 +151,19 @@ def _as_written(name: str) -> Column:
         .otherwise(F.concat(F.lit('"'), said))
         .alias(name)
     )
+
+
+def _surely_written(name: str) -> Column:
+    """The same where no second field of the name, at any depth, could be mistaken for it."""
+    said, cut = F.col(name), _cut(name)
+    only = F.regexp_count(raw(), F.lit(rf'"{name}"\s*+:')) == 1
+    text = F.when(said.isNull() | _stands(name), said).when(only & (cut != ""), cut)
+    return text.otherwise(UNSURE).alias(name)
+
+
+def _cut(name: str) -> Column:
+    """The first flat object that follows the name."""
+    return F.regexp_extract(raw(), rf'"{name}"\s*+:\s*+({_FLAT})', 1)
 
 
 def _stands(name: str) -> Column:

@@ -28,6 +28,8 @@ TIMESTAMP = (
     rf'"(?!0000)(?:\d{{4}}-{_MONTH_DAY}|{_LEAP_YEAR}-02-29)'
     r'T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z"'
 )
+_PLAIN = rf'[^"\\{FIELD_SEPARATOR}]'
+_ESCAPE = r'\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))'
 NOT_NUMBERS = '"NaN"|"-?Infinity"'
 
 CANONICAL: dict[ColumnType, str] = {
@@ -38,7 +40,7 @@ CANONICAL: dict[ColumnType, str] = {
         rf"(?:-?(?:0|[1-9]\d{{0,30}})(?:\.\d{{1,40}})?(?:[eE][+-]?\d\d?)?|{NOT_NUMBERS})"
     ),
     ColumnType.DECIMAL: DECIMAL,
-    ColumnType.TEXT: rf'"[^"\\{FIELD_SEPARATOR}]*+(?:\\["\\bfnrt][^"\\{FIELD_SEPARATOR}]*+)*+"',
+    ColumnType.TEXT: rf'"{_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+)*+"',
     ColumnType.BYTES: BYTES,
     ColumnType.TIMESTAMP: TIMESTAMP,
 }

@@ -23,7 +23,8 @@ from streaming.core.ruv import parse_ruv
 from streaming.core.table import ColumnType, Table
 from streaming.stages import facts as facts_stage
 from streaming.stages.parse import parse
-from streaming.stages.validate import FACTS, facts, validate
+from streaming.stages.skim import settle, skim
+from streaming.stages.validate import FACTS, validate
 from tests.streaming.stages.said import (
     CONTROL,
     CSN,
@@ -309,7 +310,8 @@ def run(
     frame, limited = topics.frame(spark), {**LIMITS, **(limits or {})}
 
     found = validate(parse(frame, TOPICS), known, **limited).toArrow().sort_by("offset")
-    quick = facts(frame, TOPICS, known, **limited).sort_by("offset")
+    skimmed = skim(frame, TOPICS, known, **limited).toArrow()
+    quick = settle(skimmed, spark, TOPICS, known, **limited).sort_by("offset")
 
     assert quick.equals(found)
     rows: list[Row] = found.to_pylist()
@@ -397,7 +399,7 @@ def test_facts_have_the_columns_that_the_driver_reads(spark: SparkSession) -> No
     topics = Topics()
     topics.append(TOPIC, change(), TIME_S * 1000)
 
-    found = facts(topics.frame(spark), TOPICS, TABLES)
+    found = skim(topics.frame(spark), TOPICS, TABLES).toArrow()
 
     assert tuple(found.column_names) == FACTS
     expected = {field.name: field.type for field in facts_stage.FACTS}
@@ -527,7 +529,7 @@ def test_facts_of_any_good_change_are_cores(spark: SparkSession) -> None:
         drawn.append(change)
 
     draw()
-    records = [(TIME_S * 1000, value) for change in drawn for value in spellings(change)]
+    records = [(TIME_S * 1000, value) for said in drawn for value in spellings(said)]
 
     rows = run(spark, records, {"record_bytes": 10**6}, WILD)
 

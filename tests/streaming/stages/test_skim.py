@@ -1,0 +1,69 @@
+"""Skim settles by itself what agents write, so that nearly no batch is planned twice."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from pyspark.sql import SparkSession
+
+from connectors import wire
+from connectors.memory import Topics
+from connectors.values import Value
+from streaming.core.change import Change, Op
+from streaming.core.record import Abort, Applied, Commit, Heartbeat, Hello, Record
+from streaming.core.ruv import Ruv
+from streaming.core.table import ColumnType, Table
+from streaming.stages.skim import UNSETTLED, settle, skim
+from tests.streaming.stages.said import CSN, SESSION, TIME_S, TOPIC, TOPICS, change, joined
+
+TABLE = Table("t", ("id",), {"id": ColumnType.INT64, **{kind.value: kind for kind in ColumnType}})
+ROWS: list[dict[str, Value]] = [
+    {},
+    dict.fromkeys(ColumnType),
+    {"bool": True, "int32": -(2**30), "int64": 2**62, "float64": 1.5, "decimal": Decimal("1.50")},
+    {"float64": 1e16},
+    {"float64": 1e-5},
+    {"float64": 123_456_789.25},
+    {"float64": float("nan")},
+    {"text": 'é 😀 \x1f \n " \\ {}', "bytes": b"\x00\xff", "int32": 0},
+    {"timestamp": datetime(2024, 2, 29, 23, 59, 59, 1, UTC)},
+]
+
+
+def _change(op: Op, values: dict[str, Value] | None) -> Change:
+    after = None if values is None else wire.image_text({"id": 7, **values}, TABLE)
+    return Change(CSN, 1, 3, TABLE.name, wire.key_text({"id": 7}, TABLE), op, after)
+
+
+def test_what_agents_write_is_plain(spark: SparkSession) -> None:
+    """Every value that a column may hold, images with and without all columns, all kinds."""
+    ruv = Ruv("5f00").with_csn(CSN)
+    said: list[Record] = [_change(Op.UPDATE, values) for values in ROWS]
+    said += [_change(Op.DELETE, None), Commit(CSN), Abort(CSN), Heartbeat(3)]
+    said += [Applied(3, 2, 1, ruv), Hello(3, 2, 1, ruv, CSN, lost=False)]
+    topics = Topics()
+    for record in said:
+        topics.append(TOPIC, wire.encode(SESSION, record), TIME_S * 1000)
+
+    found = skim(topics.frame(spark), TOPICS, {"t": TABLE}).orderBy("offset").toArrow().to_pylist()
+
+    assert [row["reason"] for row in found] == [None] * len(said)
+    for row, record in zip(found, said, strict=True):
+        if isinstance(record, Change):
+            assert (row["after"], row["content"]) == (record.after, record.content)
+
+
+def test_what_is_not_plain_is_left_to_the_rules(spark: SparkSession) -> None:
+    """Good or bad, a record that is not plain keeps its place, time and bytes until then."""
+    values = [change(), change(table='"t"'), b"{", joined({"v": "2"})]
+    topics = Topics()
+    for time_ms, value in enumerate(values):
+        topics.append(TOPIC, value, TIME_S * 1000 + time_ms)
+    frame, table = topics.frame(spark), {"t": TABLE}
+
+    skimmed = skim(frame, TOPICS, table).toArrow()
+    settled = settle(skimmed, spark, TOPICS, table).sort_by("offset").to_pylist()
+
+    assert set(skimmed["reason"].to_pylist()) == {UNSETTLED}
+    assert [row["reason"] for row in settled] == ["table", "table", "json", "version"]
+    assert [row["value"] for row in settled] == values
+    assert [row["time"].microsecond for row in settled] == [0, 1000, 2000, 3000]
