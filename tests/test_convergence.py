@@ -2,79 +2,47 @@
 
 from collections.abc import Callable, Sequence
 
-from hypothesis import event, note, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis import given, note, settings
 
 from tests.laws import ALWAYS, AT_REST, check_transactions_are_whole
 from tests.model import World
-from tests.storyteller import GOOD, REORDERS, REUSES, Step, Storyteller, steps
+from tests.storyteller import GOOD, REORDERS, REUSES, Plot, Storyteller, plots
+
+FIXED = settings(max_examples=300, derandomize=True, deadline=None)
 
 
-class Histories(RuleBasedStateMachine):
-    """A story is told step by step; its laws are checked on the way and at its end."""
-
-    laws: Sequence[Callable[[World], None]] = AT_REST
-    teller: Storyteller
-
-    @initialize(skews=st.permutations([0, 5, -5]), numbered=st.booleans())
-    def begin(self, skews: list[int], *, numbered: bool) -> None:
-        """Three replicas are level."""
-        self.teller = Storyteller()
-        self.teller.begin(skews, numbered=numbered)
-
-    def go_on(self, step: Step) -> None:
-        """Tell one step; what always holds must hold behind it."""
-        epoch = self.teller.world.hub.hub_epoch()
-        self.teller.go_on(step)
-        if self.teller.world.hub.hub_epoch() > epoch:
-            for law in ALWAYS:
-                law(self.teller.world)
-
-    def teardown(self) -> None:
-        """Nobody writes any more: all comes to rest, level and complete."""
-        self.teller.end()
-        note("\n".join(self.teller.lines))
-        for law in self.laws:
-            law(self.teller.world)
-        for conflict in self.teller.world.hub.conflicts()[:1]:
-            event("conflicts", bool(conflict))
+@FIXED
+@given(plots(GOOD))
+def test_replicas_converge(plot: Plot) -> None:
+    """Agents follow the contract; they, the hub and the topics stop, die and repeat anywhere."""
+    hold(plot, (*AT_REST, check_transactions_are_whole))
 
 
-class GoodAgents(Histories):
-    """Agents follow the contract; they, the hub and topics stop, die and repeat at any place."""
-
-    laws = (*AT_REST, check_transactions_are_whole)
-
-    @rule(step=steps(GOOD))
-    def step(self, step: Step) -> None:
-        """Something happens."""
-        self.go_on(step)
+@FIXED
+@given(plots(REORDERS))
+def test_replicas_converge_though_agents_publish_out_of_order(plot: Plot) -> None:
+    """What comes late is kept aside, and its row is taken back where it was written."""
+    hold(plot, AT_REST)
 
 
-class ReorderingAgents(Histories):
-    """Agents publish out of order: what comes late is kept aside, and all converge."""
-
-    @rule(step=steps(REORDERS))
-    def step(self, step: Step) -> None:
-        """Something happens."""
-        self.go_on(step)
+@FIXED
+@given(plots(REUSES))
+def test_replicas_converge_though_agents_give_a_csn_twice(plot: Plot) -> None:
+    """The second change is kept aside, and its row is taken back where it was written."""
+    hold(plot, AT_REST)
 
 
-class ForgetfulAgents(Histories):
-    """Agents give a CSN twice: the second change is kept aside, and all converge."""
+def hold(plot: Plot, at_rest: Sequence[Callable[[World], None]]) -> None:
+    """Tell a story; what always holds must hold behind every step, the rest at its end.
 
-    @rule(step=steps(REUSES))
-    def step(self, step: Step) -> None:
-        """Something happens."""
-        self.go_on(step)
-
-
-FIXED = settings(max_examples=300, stateful_step_count=50, derandomize=True, deadline=None)
-
-TestGoodAgents = GoodAgents.TestCase
-TestGoodAgents.settings = FIXED
-TestReorderingAgents = ReorderingAgents.TestCase
-TestReorderingAgents.settings = FIXED
-TestForgetfulAgents = ForgetfulAgents.TestCase
-TestForgetfulAgents.settings = FIXED
+    The story is noted in the language of the scenarios: when a law breaks, it is one more.
+    """
+    teller = Storyteller()
+    try:
+        for world in teller.tell(plot):
+            for always in ALWAYS:
+                always(world)
+        for law in at_rest:
+            law(teller.world)
+    finally:
+        note("\n".join(teller.lines))

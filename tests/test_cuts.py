@@ -1,14 +1,13 @@
 """One input log, cut into micro-batches in different ways: only who wins a conflict may differ."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from random import Random
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from streaming.core.change import RowKey
 from streaming.core.judge import Arrived, Judged
@@ -17,12 +16,10 @@ from streaming.core.ruv import Ruv
 from streaming.core.sending import Refresh
 from tests.model import rules
 from tests.model_hub import Plan, PureHub
-from tests.storyteller import GOOD, REORDERS, REUSES, Step, Storyteller, steps
+from tests.storyteller import REORDERS, REUSES, Plot, Step, Storyteller, plots
 
 CUTS = (1, 7, 1_000, 1_000_000)
-WEIGHTS = {
-    name: max(w.get(name, 0) for w in (GOOD, REORDERS, REUSES)) for name in REORDERS | REUSES
-}
+EVERYTHING = {**REORDERS, **REUSES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +31,11 @@ class Log:
     hub: PureHub
 
 
-def log_of(story: Iterable[Step], *, numbered: bool) -> Log:
+def log_of(plot: Plot) -> Log:
     """The log of a story, told to its end."""
     told = Storyteller()
-    told.begin([0, 5, -5], numbered=numbered)
-    for step in story:
-        told.go_on(step)
-    told.end()
+    for _ in told.tell(plot):
+        pass
     assert isinstance(told.world.hub, PureHub)
     return Log(told, told.world.hub.arrivals, told.world.hub)
 
@@ -160,11 +155,11 @@ def same_verdicts(one: PureHub, other: PureHub) -> int:
     return compared
 
 
-@given(st.lists(steps(WEIGHTS), min_size=20, max_size=80), st.booleans())
 @settings(max_examples=100, derandomize=True, deadline=None)
-def test_a_cut_changes_no_fact(story: list[Step], numbered: bool) -> None:  # noqa: FBT001
+@given(plots(EVERYTHING))
+def test_a_cut_changes_no_fact(plot: Plot) -> None:
     """Else a hub that was slow, or started again, would keep other things than a fast one."""
-    log = log_of(story, numbered=numbered)
+    log = log_of(plot)
     whole = Rerun(log, 1).hub
 
     for size in (2, 7, 1_000):
@@ -174,19 +169,20 @@ def test_a_cut_changes_no_fact(story: list[Step], numbered: bool) -> None:  # no
 
 
 def fixed_log() -> Log:
-    """A long story of everything that can happen, always the same."""
+    """A long story of everything that can happen, on many rows, always the same."""
     random = Random(20)
-    actions, weights = list(WEIGHTS), list(WEIGHTS.values())
-    story = [
+    actions, weights = list(EVERYTHING), list(EVERYTHING.values())
+    replicas = ["r1", "r1", "r2", "r2", "r3"]
+    steps: list[Step] = [
         (
             random.choices(actions, weights)[0],
-            random.choice(["r1", "r1", "r2", "r2", "r3"]),
+            random.choice(replicas),
             f"k{random.randint(1, 40)}",
             random.randint(1, 4),
         )
         for _ in range(2_500)
     ]
-    return log_of(story, numbered=True)
+    return log_of(Plot(steps))
 
 
 @pytest.fixture(scope="module")
