@@ -38,6 +38,7 @@ from streaming.stages.offsets import end_offsets
 from streaming.stages.parse import parse
 from streaming.stages.publish import Chunks
 from streaming.stages.read import batch, stream
+from streaming.stages.skim import settle, skim
 from streaming.stages.validate import validate
 
 LOG = logging.getLogger("slackwater")
@@ -195,7 +196,7 @@ class Service:
         topics = {t: r for t, r in settings.topics.items() if t in plan.offsets_to}
         from_ = {t: plan.offsets_from[t] for t in topics}
         records = batch(self.spark, self.source, topics, from_, plan.offsets_to)
-        return _collected(_validated(records, config), plan, settings)
+        return _collected(_skimmed(records, config), plan, config)
 
     def _check_topics(self, ledger: Ledger, ids: Mapping[str, str]) -> None:
         plan = ledger.unfinished
@@ -260,7 +261,7 @@ class Service:
             offsets_per_batch=limits.offsets_per_batch,
             min_partitions=limits.min_partitions,
         )
-        facts = _validated(records, self.config)  # once: analysing it again would cost each batch
+        facts = _skimmed(records, self.config)  # once: analysing it again would cost each batch
         writer = (
             facts.writeStream.queryName("slackwater")
             .option("checkpointLocation", self._checkpoint().absolute().as_uri())
@@ -278,7 +279,7 @@ class Service:
                 to = end_offsets(self.spark, self._checkpoint().absolute().as_uri(), batch_id)
                 plan = self.hub.next_plan(to, _now_ms(), self._commands())
                 if self.hub.is_due(plan):
-                    self.hub.process(plan, lambda p: _collected(facts, p, self.settings))
+                    self.hub.process(plan, lambda p: _collected(facts, p, self.config))
             except HubError as error:
                 self.failure = error  # told by `run`, without Spark's and the JVM's part of it
                 self.ended = True  # the hub in memory is not the committed one: no batch after it
@@ -303,7 +304,13 @@ class Service:
 
     def _revalidated(self, records: pa.Table) -> pa.Table:
         """The facts of records that were in quarantine, under the present configuration."""
-        return _validated(self.spark.createDataFrame(records), self.config).toArrow()
+        config, frame = self.config, self.spark.createDataFrame(records)
+        return validate(
+            parse(frame, self.settings.topics),
+            self.settings.rules.tables,
+            record_bytes=config.limits.record_bytes,
+            skew_s=config.limits.skew_s,
+        ).toArrow()
 
     def _commands(self) -> Sequence[Command]:
         """The operator's commands since the last one taken; looked for once a second."""
@@ -327,22 +334,31 @@ def adopted(state: HubState, rules: Rules, rids: Sequence[int]) -> HubState:
     return replace(state, replicas={**state.replicas, **replicas}, agreements=agreements)
 
 
-def _validated(records: DataFrame, config: Config) -> DataFrame:
-    """The facts of records, under a configuration."""
-    limits, settings = config.limits, settings_of(config)
-    return validate(
-        parse(records, settings.topics),
+def _skimmed(records: DataFrame, config: Config) -> DataFrame:
+    """The facts of plain records, and what else there is, under a configuration."""
+    settings = settings_of(config)
+    return skim(
+        records,
+        settings.topics,
         settings.rules.tables,
-        record_bytes=limits.record_bytes,
-        skew_s=limits.skew_s,
+        record_bytes=config.limits.record_bytes,
+        skew_s=config.limits.skew_s,
     )
 
 
-def _collected(facts: DataFrame, plan: Plan, settings: Settings) -> pa.Table:
+def _collected(skimmed: DataFrame, plan: Plan, config: Config) -> pa.Table:
     """The facts of a planned batch on the driver; SourceError when Spark delivered another."""
-    table = facts.toArrow()
-    _check_range(table, plan, settings.topics)
-    return table
+    settings = settings_of(config)
+    facts = settle(
+        skimmed.toArrow(),
+        skimmed.sparkSession,
+        settings.topics,
+        settings.rules.tables,
+        record_bytes=config.limits.record_bytes,
+        skew_s=config.limits.skew_s,
+    )
+    _check_range(facts, plan, settings.topics)
+    return facts
 
 
 def _check_range(facts: pa.Table, plan: Plan, topics: Mapping[str, int]) -> None:

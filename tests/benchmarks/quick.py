@@ -32,9 +32,8 @@ from connectors.kafka import end_offsets, ensure_topics, source_options
 from streaming.config import Config, load
 from streaming.service import Service, rules_of
 from streaming.spark import session
-from streaming.stages.parse import parse
 from streaming.stages.read import batch
-from streaming.stages.validate import validate
+from streaming.stages.skim import skim
 from tests.benchmarks.load import REPLICAS, TABLE, greet, preload, steady
 
 RESULT = Path("benchmarks/latest.json")
@@ -218,7 +217,7 @@ def _read_and_validate(ground: Ground, config: Config) -> float:
     ends = end_offsets(kafka.bootstrap_servers, {}, list(topics))
     source = source_options(kafka.bootstrap_servers, kafka.options)
     records = batch(ground.spark, source, topics, dict.fromkeys(topics, 0), ends)
-    facts = validate(parse(records, topics), rules_of(config).tables)
+    facts = skim(records, topics, rules_of(config).tables)
     started = time.perf_counter()
     facts.write.format("noop").mode("overwrite").save()
     return time.perf_counter() - started
