@@ -253,9 +253,10 @@ class Storyteller:
             self.world.publish(replica, [line])
 
     def reuse(self, replica: str, key: str, number: int) -> None:
-        """A generator gives a CSN for the second time."""
+        """A generator gives a CSN that is in the topic for the second time."""
         one = self.replica(replica)
-        mine = [name for name, write in self.world.names.items() if write in one.writes]
+        told = [write for write in one.writes if write.line.reached]
+        mine = [name for name, write in self.world.names.items() if write in told]
         if number <= len(mine) and not one.is_locked(key):
             again = mine[-number]
             self.say(f"{replica} writes {key} = {self._name()} with the CSN of {again}")
