@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from streaming.core.change import RowKey
 from streaming.core.judge import Arrived, Judged
-from streaming.core.record import Applied, Hello, Said
+from streaming.core.record import Applied, Hello, Reason, Said
 from streaming.core.ruv import Ruv
 from streaming.core.sending import Refresh
 from tests.model import rules
@@ -51,7 +51,7 @@ def judged_up_to(hub: PureHub, epoch: int) -> frozenset[str]:
 
 @dataclass(slots=True)
 class Rerun:
-    """The log decided again by a hub that takes `size` records at a time.
+    """The log decided again by a hub that takes `size` records at a time, `copies` of each.
 
     The replicas speak of hub epochs of the first run; each is read as the last one of this run
     that means no more than it did.
@@ -59,10 +59,10 @@ class Rerun:
 
     log: Log
     size: int
+    copies: int = 1
     hub: PureHub = field(init=False)
     meant: dict[int, frozenset[str]] = field(default_factory=dict)
     means: dict[int, frozenset[str]] = field(default_factory=dict)
-    duplicates: int = 0
 
     def __post_init__(self) -> None:
         """Take the whole log."""
@@ -76,8 +76,9 @@ class Rerun:
         """One micro-batch."""
         sent = {a.consumer: a.sent_covers for a in self.hub.state.agreements.values()}
         for record in said:
-            one = self._translated(record, sent)
-            self.hub.topics[record.rid].append(one)
+            one, topic = self._translated(record, sent), self.hub.topics[record.rid]
+            for _ in range(self.copies):
+                topic.append(replace(one, offset=len(topic)))
         ends = {rid: len(topic) for rid, topic in self.hub.topics.items()}
         self.hub.run(Plan(ends, said[-1].time_ms))
         epoch = self.hub.hub_epoch()
@@ -166,6 +167,27 @@ def test_a_cut_changes_no_fact(plot: Plot) -> None:
         again = Rerun(log, size).hub
         assert facts(again) == facts(whole)
         same_verdicts(whole, again)
+
+
+@settings(max_examples=100, derandomize=True, deadline=None)
+@given(plots(EVERYTHING))
+def test_a_record_that_comes_twice_changes_nothing(plot: Plot) -> None:
+    """Whatever it is, and whatever became of it the first time (traps 3, 11, 29)."""
+    log = log_of(plot)
+
+    once, twice = Rerun(log, 3).hub, Rerun(log, 3, copies=2).hub
+
+    assert twice.changelog() == once.changelog()
+    assert twice.rows() == once.rows()
+    assert twice.ruv() == once.ruv()
+    assert twice.ended() == once.ended()
+    assert aside(twice) == aside(once)
+
+
+def aside(hub: PureHub) -> list[tuple[int, str, str | None]]:
+    """What is in quarantine but for its session, in order."""
+    kept = [kept for kept in hub.kept if kept.reason is not Reason.SESSION]
+    return [(one.rid, one.reason, one.content) for one in kept]
 
 
 def fixed_log() -> Log:
