@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from checkpoints.faults import Point
 from streaming.core.change import Change
-from streaming.core.record import Applied
+from streaming.core.record import Abort, Applied, Commit, Hello, Record
 from tests.model import World
 from tests.model_hub import PureHub
 from tests.model_replica import Replica
@@ -195,9 +195,15 @@ class Storyteller:
     def repeat(self, replica: str, _: str, number: int) -> None:
         """The broker delivers one of the last records once more."""
         said = self.world.said[replica]
-        if number <= len(said):
-            self.lines.append(f"# the topic of {replica} repeats {said[-number]}")
-            self.world.repeat(replica, len(said) - number)
+        place = len(said) - number
+        if place < 0:
+            return
+        thing = self._thing(replica, said[place][1])
+        if thing and said.index(said[place]) == place:
+            self.say(f"the topic of {replica} repeats {thing}")
+        else:
+            self.lines.append(f"# the topic of {replica} repeats {said[place]}")
+            self.world.repeat(replica, place)
 
     def apply(self, replica: str, _: str, __: int) -> None:
         """A replica takes all that was sent to it."""
@@ -236,10 +242,9 @@ class Storyteller:
         counts = {name: number if name == replica else 1 for name in REPLICAS}
         self.say(f"the hub takes {', '.join(f'{n} of {name}' for name, n in counts.items())}")
 
-    def take_and_die(self, replica: str, key: str, number: int) -> None:
-        """The hub is killed in a micro-batch."""
-        place = 4 * len(replica + key) + number + self.written  # any will do
-        point = POINTS[place % len(POINTS)].replace("_", " ")
+    def take_and_die(self, _: str, __: str, number: int) -> None:
+        """The hub is killed in a micro-batch, at any of its points."""
+        point = POINTS[(len(self.lines) + number) % len(POINTS)].replace("_", " ")
         self.say(f"the hub takes all and is killed {point}")
 
     # -- agents that break the contract -----------------------------------------------------
@@ -248,7 +253,9 @@ class Storyteller:
         """An agent publishes a line before the ones that stand before it in its journal."""
         lines = self.replica(replica).unpublished()[1:]
         line = lines[number % len(lines)] if lines else None
-        if line and isinstance(line.record, Change | Applied):
+        if line and isinstance(line.record, Change):
+            self.say(f"{replica} publishes {self._thing(replica, line.record)}")
+        elif line and isinstance(line.record, Applied):
             self.lines.append(f"# {replica} publishes {line.record} alone")
             self.world.publish(replica, [line])
 
@@ -264,6 +271,20 @@ class Storyteller:
     def publish_under_old_session(self, replica: str, _: str, __: int) -> None:
         """An old agent still runs, and publishes what the new one will publish again."""
         lines = self.replica(replica).unpublished()
-        if lines:
-            self.lines.append(f"# {replica} publishes {lines[0].record} under its old session")
-            self.world.say(replica, f"{replica}-0", lines[0].record)
+        if lines and isinstance(lines[0].record, Change | Commit | Abort):
+            thing = self._thing(replica, lines[0].record)
+            self.say(f"{replica} publishes {thing} under its old session")
+
+    def _thing(self, replica: str, record: Record) -> str | None:
+        """What a record is called in a story; None: it has no name."""
+        match record:
+            case Change():
+                named = self.world.names.items()
+                return next((name for name, write in named if write.change == record), None)
+            case Commit(prim_csn=primary) | Abort(prim_csn=primary):
+                labels = [label for label, p in self.story.primaries.items() if p == primary]
+                return f"the {type(record).__name__.lower()} of {labels[0]}"
+            case Hello() if record == self.story.record(replica, "its hello"):
+                return "its hello"
+            case _:
+                return None
