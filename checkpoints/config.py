@@ -44,6 +44,6 @@ def commands(store: Store, after: int) -> tuple[Command, ...]:
     """The operator's commands with a number above `after`, in order."""
     store.refreshed(TableName.CONFIG)
     where = (ds.field("kind") == "command") & (ds.field("number") > after)
-    rows = store.read(TableName.CONFIG, where, ["number", "command", "argument"]).to_pylist()
-    found = (Command(r["number"], r["command"], r["argument"]) for r in rows)
+    rows = store.read(TableName.CONFIG, where, ["number", "command", "argument", "seen"])
+    found = (Command(**row) for row in rows.to_pylist())
     return tuple(sorted(found, key=lambda c: c.number))

@@ -20,11 +20,12 @@ _TIMES = {"sent_at": "sent_ms", "acked_at": "acked_ms", "seen_at": "seen_ms"}
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """An operator's command as it stands in `config`."""
+    """An operator's command as it stands in `config`; `seen`: the hub epoch he looked at."""
 
     number: int
     command: str
     argument: str | None
+    seen: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +183,8 @@ def _replica_row(replica: ReplicaState) -> dict[str, object]:
         "opno_above": sorted(replica.opno_above),
         "floors": [{"epoch": f.epoch, "offset": f.offset} for f in replica.floors],
         "stop_offset": replica.stop_offset,
+        "last_conflict_epoch": replica.last_conflict_epoch,
+        "last_stable_epoch": replica.last_stable_epoch,
     }
 
 
@@ -206,6 +209,8 @@ def _replica(row: Mapping[str, Any]) -> ReplicaState:
         frozenset(row["opno_above"]),
         tuple(Floor(f["epoch"], f["offset"]) for f in row["floors"]),
         row["stop_offset"],
+        row["last_conflict_epoch"],
+        row["last_stable_epoch"],
     )
 
 

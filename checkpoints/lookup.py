@@ -10,10 +10,12 @@ from checkpoints.epochs import COMMIT
 from checkpoints.store import Store, among
 from checkpoints.tables import TableName
 from streaming.core.change import Op, RowKey
-from streaming.core.judge import Realign, RowState, Verdict, realigned
+from streaming.core.judge import Verdict
 from streaming.core.record import Reason
+from streaming.core.row import Realign, RowState, realigned
 from streaming.core.ruv import parse_ruv
-from streaming.core.sending import Mark
+from streaming.core.sending import WHOLE, Mark
+from streaming.core.winner import Failed, Merged, Resolution, Winner
 
 
 def contents(store: Store, csns: Collection[str], batch: int) -> dict[str, frozenset[str]]:
@@ -32,6 +34,32 @@ def contents(store: Store, csns: Collection[str], batch: int) -> dict[str, froze
         for row in store.read(name, where, ["csn", "content"]).to_pylist():
             found.setdefault(row["csn"], set()).add(row["content"])
     return {csn: frozenset(known) for csn, known in found.items()}
+
+
+def settled(store: Store, batch: int, tables: Collection[str]) -> dict[str, Resolution]:
+    """Csn -> what was decided when a hub that died judged this batch, in these tables.
+
+    So a user's function need not repeat itself (design: section 4, step 1).
+    """
+    if not tables:
+        return {}
+    where = (
+        (ds.field("batch") == batch)
+        & (ds.field("kind") == "change")
+        & ds.field("cause").is_valid()
+        & ds.field("table").isin(sorted(tables))
+    )
+    found: dict[str, Resolution] = {}
+    columns = ["csn", "verdict", "image"]
+    for row in store.read(TableName.CHANGELOG, where, columns).to_pylist():
+        match Verdict(row["verdict"]):
+            case Verdict.ACCEPTED:
+                found[row["csn"]] = Merged(row["image"]) if row["image"] else Winner.CHANGE
+            case Verdict.REJECTED:
+                found[row["csn"]] = Winner.ROW
+            case Verdict.QUARANTINED:
+                found[row["csn"]] = Failed("it failed when this batch was judged first")
+    return found
 
 
 def rows(store: Store, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
@@ -64,7 +92,9 @@ def blocked_rows(store: Store) -> dict[RowKey, tuple[Realign, ...]]:
 
 
 def _realigns(row: Mapping[str, Any]) -> tuple[Realign, ...]:
-    return tuple(Realign(r["rid"], r["epoch"], r["offset"]) for r in row["realign"] or ())
+    return tuple(
+        Realign(r["rid"], r["epoch"], r["offset"], r["whole"]) for r in row["realign"] or ()
+    )
 
 
 def images(
@@ -111,7 +141,7 @@ def replay_rows(store: Store, after: int, committed: int) -> dict[RowKey, RowSta
     table = store.read(TableName.CHANGELOG, where, [*_TOLD, "place"])
     ordered = table.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
     state: dict[RowKey, RowState] = {}
-    for hub_epoch, kind, rid, csn, name, key, op, verdict, epoch, to, offset in zip(
+    for hub_epoch, kind, rid, csn, name, key, op, verdict, epoch, to, offset, cause in zip(
         *(ordered[column].to_pylist() for column in _TOLD), strict=True
     ):
         row = (name, key)
@@ -119,7 +149,7 @@ def replay_rows(store: Store, after: int, committed: int) -> dict[RowKey, RowSta
         if kind == "refresh":
             older = blocked.get(row, ())
             base = old or RowState(rid, epoch, csn, op != Op.DELETE, None, older)
-            state[row] = realigned(base, Realign(to, hub_epoch, offset))
+            state[row] = realigned(base, Realign(to, hub_epoch, offset, cause == WHOLE))
         elif verdict == Verdict.ACCEPTED:
             realign = old.realign if old else blocked.get(row, ())
             state[row] = RowState(rid, hub_epoch, csn, op != Op.DELETE, None, realign)
@@ -138,4 +168,5 @@ _TOLD = (
     "row_epoch",
     "to",
     "offset",
+    "cause",
 )

@@ -10,9 +10,9 @@ from checkpoints.epochs import ms_of, time_of
 from checkpoints.store import Store, rows_of
 from checkpoints.tables import TableName
 from streaming.core.change import Change, Op
-from streaming.core.judge import Arrived
 from streaming.core.pending import Context
 from streaming.core.record import Reason
+from streaming.core.row import Arrived
 from streaming.core.ruv import Ruv
 from streaming.core.state import EndedTransaction, Open
 

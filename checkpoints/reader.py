@@ -9,8 +9,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from checkpoints.epochs import COMMIT, PLAN, Checkpoint, checkpoint_of
-from checkpoints.query import Value, among, ask, equals, open_table, records, select
-from checkpoints.tables import TableName
+from checkpoints.query import Value, among, ask, equals, open_table, quoted, records, select
+from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.errors import StateError
 from streaming.core.ruv import Ruv
 
@@ -22,6 +22,10 @@ _LATEST_ACTION = """
             FROM t WHERE batch <= {batch}
         )
     ) WHERE n = 1
+"""
+_NEWEST = """
+    SELECT *, row_number() OVER (PARTITION BY hub_epoch, place ORDER BY batch DESC) AS n
+    FROM t WHERE batch <= {batch}
 """
 _LATEST_PENDING = """
     SELECT rid, action, count(*) AS count FROM (
@@ -87,18 +91,23 @@ class Reader:
     def conflicts(
         self, equal: Mapping[str, Value | None] | None = None, *, newest: int | None = None
     ) -> pa.Table:
-        """Conflicts with these values in hub order; of many, the `newest`."""
-        rows = self.read(
-            TableName.CONFLICTS,
-            where=equals(equal or {}),
-            order_by="hub_epoch DESC, place DESC",
-            limit=newest,
-        )
+        """Conflicts with these values in hub order, as they are resolved now; the `newest`."""
+        table = self._table(TableName.CONFLICTS)
+        if table is None:
+            return SCHEMAS[TableName.CONFLICTS].empty_table()
+        columns = ", ".join(quoted(name) for name in SCHEMAS[TableName.CONFLICTS].names)
+        where = " AND ".join(["n = 1", *equals(equal or {})])
+        sql = f"""
+            SELECT {columns} FROM ({_NEWEST.format(batch=self.batch)}) WHERE {where}
+            ORDER BY hub_epoch DESC, place DESC
+        """ + (f"LIMIT {newest}" if newest is not None else "")  # noqa: S608
+        rows = ask(table, sql).cast(SCHEMAS[TableName.CONFLICTS])
         return rows.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
 
     def conflict_counts(self) -> dict[str, int]:
         """Kind of conflict -> how many there are."""
-        sql = f"SELECT kind, count(*) AS count FROM t WHERE batch <= {self.batch} GROUP BY kind"  # noqa: S608
+        newest = _NEWEST.format(batch=self.batch)
+        sql = f"SELECT kind, count(*) AS count FROM ({newest}) WHERE n = 1 GROUP BY kind"  # noqa: S608
         return {row["kind"]: row["count"] for row in self._ask(TableName.CONFLICTS, sql)}
 
     def quarantine(self, equal: Mapping[str, Value | None] | None = None) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from pyspark.sql import SparkSession
 
 from checkpoints.store import Store
 from checkpoints.tables import TableName
+from streaming.core.sending import WHOLE
 
 _MERGE = """
 MERGE INTO delta.`{rows}` AS t
@@ -21,7 +22,8 @@ USING (
     ) AS sent,
     collect_set(
       CASE WHEN kind = 'refresh'
-        THEN struct(`to` AS rid, hub_epoch AS epoch, `offset` AS `offset`) END
+        THEN struct(`to` AS rid, hub_epoch AS epoch, `offset` AS `offset`,
+          cause = '{whole}' AS whole) END
     ) AS realign
   FROM delta.`{changelog}`
   WHERE hub_epoch > {after} AND hub_epoch <= {to}
@@ -49,7 +51,7 @@ filter(
   x -> NOT exists(
     array_union(coalesce(t.realign, array()), s.realign),
     y -> y.rid = x.rid AND y.epoch >= x.epoch AND y.`offset` <= x.`offset`
-      AND NOT (y.epoch = x.epoch AND y.`offset` = x.`offset`)
+      AND (y.whole OR NOT x.whole) AND y <> x
   )
 )
 """
@@ -68,6 +70,7 @@ def materialize(spark: SparkSession, store: Store, after: int, to: int) -> None:
             after=after,
             to=to,
             undominated=_UNDOMINATED,
+            whole=WHOLE,
         )
     )
     store.refreshed(TableName.ROWS)

@@ -63,7 +63,7 @@ CHANGELOG = pa.schema(
         ("kind", pa.string()),  # change | refresh
         *_INPUT,  # of a refresh: rid = the row's author, offset = behind which it realigns
         *_CHANGE,  # of a refresh: csn of the row, op update or delete, after = the row
-        ("verdict", pa.string()),  # accepted | rejected; of a refresh null
+        ("verdict", pa.string()),  # accepted | rejected | quarantined; of a refresh null
         ("concurrent", pa.bool_()),
         ("mre", pa.int64()),
         ("mre_same", pa.int64()),  # counting reflections of the change's own epoch too
@@ -73,32 +73,39 @@ CHANGELOG = pa.schema(
         ("realign_epoch", pa.int64()),  # largest realign or floor that blocked it; else 0
         ("image", pa.string()),  # the row after an accepted change or in a refresh; null: deleted
         ("to", pa.int32()),  # the receiver of a refresh
-        ("cause", pa.string()),  # of a refresh: conflict | late | reused | ended ...
+        ("cause", pa.string()),  # of a refresh: conflict | late ...; of a change: why in conflict
     ]
 )
 
 CONFLICTS = pa.schema(
     [
         *_POSITION,
-        ("place", pa.int64()),  # of the loser in the changelog
-        ("kind", pa.string()),  # insert_exists | update_origin_change | ...
+        ("place", pa.int64()),  # of the change in the changelog
+        ("id", pa.string()),  # <hub epoch>-<place>; the newest row of one counts
+        ("kind", pa.string()),  # insert_exists | update_origin_change | ... | transaction
+        ("cause", pa.string()),  # author | realign | floor | transaction
         ("function", pa.string()),
         ("table", pa.string()),
         ("key", pa.string()),
+        ("lost", pa.string()),  # change | row: which of the two is the loser
         ("loser_csn", pa.string()),
         ("loser_rid", pa.int32()),
-        ("loser_epoch", pa.int64()),  # the origin's epoch that the loser carries
+        ("loser_epoch", pa.int64()),  # the origin's epoch of a change, the hub epoch of a row
         ("winner_csn", pa.string()),
         ("winner_rid", pa.int32()),
         ("winner_epoch", pa.int64()),  # hub epoch of the winner's row
+        ("row_epoch", pa.int64()),  # hub epoch of the row that the change met
         ("mre", pa.int64()),
+        ("reflected_epoch", pa.int64()),  # the MRE, had its own epoch's reflection counted
         ("realign_epoch", pa.int64()),
         ("same_epoch_only", pa.bool_()),  # not concurrent if its own epoch's reflection counted
-        ("before", pa.string()),
+        ("op", pa.string()),  # of the change
+        ("before", pa.string()),  # the loser's images; of a row only `after` is known
         ("after", pa.string()),
-        ("winner_image", pa.string()),
-        ("prim_csn", pa.string()),
-        ("resolution", pa.string()),  # open
+        ("winner_image", pa.string()),  # null: deleted
+        ("prim_csn", pa.string()),  # the change's transaction
+        ("resolution", pa.string()),  # open | accepted | overridden
+        ("resolved_by", pa.string()),  # the hub's change by which the loser won after all
     ]
 )
 
@@ -150,8 +157,9 @@ CONFIG = pa.schema(
         ("kind", pa.string()),  # config | command
         ("at", _TIME),
         ("document", pa.string()),  # of a config: the whole configuration as JSON, no secrets
-        ("command", pa.string()),  # level | release | drop
-        ("argument", pa.string()),  # of a command: a quarantine id, or null
+        ("command", pa.string()),  # level | release | drop | accept | override
+        ("argument", pa.string()),  # of a command: the id of what it is about, or null
+        ("seen", pa.int64()),  # of a command: the hub epoch that the operator looked at
     ]
 )
 
@@ -166,7 +174,14 @@ ROWS = pa.schema(
         (
             "realign",
             pa.list_(
-                pa.struct([("rid", pa.int32()), ("epoch", pa.int64()), ("offset", pa.int64())])
+                pa.struct(
+                    [
+                        ("rid", pa.int32()),
+                        ("epoch", pa.int64()),
+                        ("offset", pa.int64()),
+                        ("whole", pa.bool_()),  # it went with its transaction
+                    ]
+                )
             ),
         ),
     ]
@@ -195,6 +210,8 @@ _REPLICA = pa.struct(
         ("opno_above", pa.list_(pa.int64())),
         ("floors", pa.list_(pa.struct([("epoch", pa.int64()), ("offset", pa.int64())]))),
         ("stop_offset", pa.int64()),  # where reading stopped, for a replica that is stopped
+        ("last_conflict_epoch", pa.int64()),
+        ("last_stable_epoch", pa.int64()),  # reflected when no conflict was open
     ]
 )
 

@@ -13,7 +13,6 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connectors.values import Value, from_json, to_json
 from streaming.core.change import Change, Op
 from streaming.core.csn import CSN_PATTERN, rid_of
 from streaming.core.errors import RuvError, WireError
@@ -33,6 +32,7 @@ from streaming.core.record import (
 )
 from streaming.core.ruv import Ruv, parse_ruv
 from streaming.core.table import ColumnType, Table
+from streaming.core.values import Value, from_json, to_json
 
 VERSION = 1
 """The version of the wire that is written; a larger one is not read."""

@@ -20,6 +20,7 @@ from streaming.config_sections import (
     TableConfig,
 )
 from streaming.core.errors import ConfigError
+from streaming.core.function import Rule, parse_function
 from streaming.core.table import Table
 from streaming.options import Options, flat, masked
 
@@ -55,7 +56,8 @@ class Config(BaseModel):
 
     def table_map(self) -> dict[str, Table]:
         """Table name -> table, as the hub's core knows it."""
-        return {entry.name: entry.table() for entry in self.tables}
+        rids = {replica.name: replica.rid for replica in self.replicas}
+        return {entry.name: entry.table(rids) for entry in self.tables}
 
     def replica(self, name: str) -> ReplicaConfig:
         """The replica of this name; KeyError when there is none."""
@@ -109,6 +111,13 @@ def _problems(config: Config) -> Iterator[str]:
             yield f"replicas[{index}].name = {replica.name!r}: this is hub.name: give another"
     replicas = [entry.name for entry in config.replicas]
     tables = [entry.name for entry in config.tables]
+    for index, table in enumerate(config.tables):
+        function = parse_function(table.function)
+        if function.rule is Rule.PRIMARY and function.argument not in replicas:
+            yield (
+                f"tables[{index}].function = {table.function!r}: there is no such replica:"
+                f" use one of {', '.join(replicas)}"
+            )
     for index, agreement in enumerate(config.agreements):
         if agreement.consumer not in replicas:
             yield (

@@ -1,7 +1,8 @@
 """The sections of the configuration: each field with its type, its default and its meaning."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -9,16 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from pydantic_core import PydanticCustomError
 
 from streaming.core.change import HUB_RID
-from streaming.core.table import ColumnType, Function, Table
+from streaming.core.errors import FunctionError
+from streaming.core.function import Rule, parse_function
+from streaming.core.table import ColumnType, Table
 from streaming.options import Options, masked
 
 _BROKER = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]]+):[0-9]{1,5}$")
-_LATER_FUNCTIONS = re.compile(
-    r"^(EPOCH_TRANS|EPOCH2|EPOCH\(\d+\)|CSN|PASS"
-    r"|(OLD|MAX|MAX_DELETE_WIN|MAX_INS|MAX_DEL_WIN_INS|PRIMARY)\(.+\))$"
-)
-
-
 Name = Annotated[str, Field(pattern="^[a-z0-9_-]+$", max_length=100)]
 Identifier = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$")]
 Positive = Annotated[int, Field(gt=0)]
@@ -113,19 +110,16 @@ class TableConfig(_Section):
     """Its key columns, in the order in which a key is written."""
     columns: dict[Identifier, ColumnType] = Field(min_length=1)
     """All its columns, key columns included, with their types, in the order of its rows."""
-    function: Function = Function.EPOCH
-    """What decides who wins when a change is concurrent with the row."""
+    function: str = "EPOCH"
+    """Who wins when a change is concurrent with the row: EPOCH, MAX(column), module:function ..."""
 
-    @field_validator("function", mode="before")
+    @field_validator("function")
     @classmethod
-    def _known_function(cls, value: object) -> object:
-        known = ", ".join(Function)
-        if isinstance(value, str) and value not in list(Function):
-            if _LATER_FUNCTIONS.match(value):
-                text = "is known, but this version cannot do it yet: use one of {known}"
-            else:
-                text = "is not a conflict function: use one of {known}"
-            raise PydanticCustomError("function", text, {"known": known})
+    def _known_function(cls, value: str) -> str:
+        try:
+            parse_function(value)
+        except FunctionError as error:
+            raise PydanticCustomError("function", "{text}", {"text": str(error)}) from None
         return value
 
     @model_validator(mode="after")
@@ -140,9 +134,23 @@ class TableConfig(_Section):
             raise PydanticCustomError("key", "a key column stands twice in the key: remove one")
         return self
 
-    def table(self) -> Table:
-        """The table as the hub's core knows it."""
-        return Table(self.name, self.key, dict(self.columns), self.function)
+    @model_validator(mode="after")
+    def _compared_column_is_there(self) -> Self:
+        column = parse_function(self.function).column
+        if column is not None and column not in self.columns:
+            raise PydanticCustomError(
+                "column",
+                "function {function} of table {table} compares a column that the table lacks",
+                {"function": self.function, "table": repr(self.name)},
+            )
+        return self
+
+    def table(self, rids: Mapping[str, int]) -> Table:
+        """The table as the hub's core knows it; `rids`: replica name -> rid."""
+        function = parse_function(self.function)
+        if function.rule is Rule.PRIMARY:
+            function = replace(function, replica=rids[function.argument or ""])
+        return Table(self.name, self.key, dict(self.columns), function)
 
 
 class AgreementConfig(_Section):

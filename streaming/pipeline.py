@@ -1,5 +1,6 @@
 """The whole flow of a batch: plan, read, take in, judge, log, commit, publish."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,19 +15,25 @@ from checkpoints.epochs import Checkpoint, Command, Plan
 from checkpoints.faults import Point
 from checkpoints.tables import TableName
 from connectors import wire
-from streaming.core.hub import next_epoch, settled
+from streaming.core.counters import counted, in_conflict
+from streaming.core.function import Rule
+from streaming.core.hub import failed, next_epoch, settled
 from streaming.core.intake import Intake
+from streaming.core.judge import Verdict
 from streaming.core.rules import Rules
 from streaming.core.ruv import Ruv
 from streaming.core.sending import View, wants_batch
 from streaming.core.state import AgreementState, HubState, is_stopped
 from streaming.core.window import Window, WindowRow, rebuilt
+from streaming.core.winner import Resolution
 from streaming.stages import intake as intake_stage
 from streaming.stages import judge as judge_stage
 from streaming.stages import log as log_stage
 from streaming.stages import publish as publish_stage
 from streaming.stages import release as release_stage
+from streaming.stages import resolve as resolve_stage
 from streaming.stages.facts import facts_of
+from streaming.stages.own import Author
 
 LEVEL = "level"
 """The operator's command to move every lagging covers at once."""
@@ -153,10 +160,13 @@ def resume(ledger: Ledger, settings: Settings, outlets: Outlets) -> Hub:
 def decide(hub: Hub, plan: Plan, records: pa.Table) -> Decision:
     """What a batch means, from its records and the state before it; nothing is written."""
     store, state, rules = hub.ledger.store, hub.state, hub.settings.rules
-    facts = facts_of(records)
+    facts = facts_of(records, rules.tables)
     old = intake_stage.repeated_or_old(facts, state.ruv.max_csns())
     intake = Intake(state, rules, lookup.contents(store, old, plan.batch))
-    released = _released(hub, plan, intake)
+    author = Author(intake, hub.settings.hub_rid, plan.at_ms)
+    revalidate = hub.outlets.revalidate
+    released = release_stage.act(store, plan.commands, author, revalidate, plan.batch)
+    resolved = resolve_stage.act(store, plan.commands, author, plan.batch)
     eligible = intake_stage.take(intake, facts, wire.decode)
     hub_epoch = next_epoch(intake, judged=eligible.num_rows > 0)
     verdicts = judge_stage.judge(
@@ -166,52 +176,53 @@ def decide(hub: Hub, plan: Plan, records: pa.Table) -> Decision:
         hub.window,
         look_up=lambda keys: lookup.rows(store, keys),
         images=lambda rows: lookup.images(store, rows, hub.rows_epoch),
+        settled=_settled(hub, plan),
     )
+    judged = list(verdicts.judged.values())
+    refreshes = [refresh for _, refresh in verdicts.refreshes]
+    intake.quarantined += failed(judged)
     log = log_stage.changelog(eligible, verdicts, plan.batch, hub_epoch)
     nudged = any(command.command == LEVEL for command in plan.commands)
     marks = partial(lookup.marks, store, committed=state.hub_epoch)
     view = View(state.hub_epoch, hub_epoch, state.ruv, plan.at_ms, nudged, marks)
-    after = settled(intake, hub_epoch, log.num_rows, _has_items(log, intake), view)
+    has_items = _has_items(log, intake)
+    after = settled(intake, hub_epoch, log.num_rows, has_items, view, in_conflict(judged))
     values = _values(facts.table)
     topics = {rid: topic for topic, rid in hub.settings.topics.items()}
     quarantined = log_stage.quarantine(
         intake.quarantined, values, hub.outlets.originals, topics, plan.batch
     )
-    judged = list(verdicts.judged.values())
+    conflicts = log_stage.conflicts(log, judged, rules)
+    rejected = {one.arrived.change.csn for one in judged if one.verdict is not Verdict.ACCEPTED}
     tables = {
         TableName.CHANGELOG: log,
-        TableName.CONFLICTS: log_stage.conflicts(log, judged, rules),
+        TableName.CONFLICTS: pa.concat_tables([conflicts, resolved.rows(plan.batch, rejected)]),
         TableName.QUARANTINE: pa.concat_tables([quarantined, released]),
         TableName.PENDING: pending.moves(state.open, intake.open, intake.ended, plan.batch),
         TableName.EVENTS: log_stage.events(
             intake, values, topics, plan.batch, hub_epoch, wire.kind_of
         ),
     }
+    lost = Counter(one.verdict.value for one in judged if one.verdict is not Verdict.ACCEPTED)
     counts = {
         "judged": eligible.num_rows,
-        "rejected": tables[TableName.CONFLICTS].num_rows,
-        "accepted": eligible.num_rows - tables[TableName.CONFLICTS].num_rows,
+        "accepted": eligible.num_rows - lost.total(),
+        **lost,
         "entries": log.num_rows,
         "quarantined": len(intake.quarantined),
         **intake.counts,
+        **counted([*judged, *refreshes], rules),
     }
     return Decision(tables, _checkpoint(hub, plan, after, counts), log, verdicts.rows)
 
 
-def _released(hub: Hub, plan: Plan, intake: Intake) -> pa.Table:
-    """Take in what an operator released; the rows for `quarantine`."""
-    released = release_stage.act(
-        hub.ledger.store,
-        plan.commands,
-        intake,
-        hub.outlets.revalidate,
-        hub_rid=hub.settings.hub_rid,
-        batch=plan.batch,
-        at_ms=plan.at_ms,
-    )
-    for change in released.changes:
-        intake.take_own(change)
-    return released.rows
+def _settled(hub: Hub, plan: Plan) -> Mapping[str, Resolution]:
+    """What users' functions decided of this batch before its hub died."""
+    if hub.ledger.unfinished is None:
+        return {}
+    tables = hub.settings.rules.tables.values()
+    asked = [table.name for table in tables if table.function.rule is Rule.USER]
+    return lookup.settled(hub.ledger.store, plan.batch, asked)
 
 
 def _values(records: pa.Table) -> dict[tuple[int, int], bytes]:

@@ -31,6 +31,7 @@ from streaming.core.errors import HubError, SourceError
 from streaming.core.rules import Rules, Subscription
 from streaming.core.ruv import Ruv
 from streaming.core.state import AgreementState, HubState, ReplicaState
+from streaming.functions import loaded
 from streaming.java import check_java
 from streaming.pipeline import Hub, Outlets, Settings, publish, resume
 from streaming.stages.facts import NO_FACTS
@@ -52,12 +53,14 @@ STALE_CHECKPOINT_S = 86_400
 def rules_of(config: Config) -> Rules:
     """What the pure core needs of the configuration."""
     rids = {replica.name: replica.rid for replica in config.replicas}
+    tables = config.table_map()
     return Rules(
-        config.table_map(),
+        tables,
         {
             a.name: Subscription(a.name, rids[a.consumer], config.tables_of(a))
             for a in config.agreements
         },
+        loaded(tables.values()),
         config.limits.reflections,
         config.limits.page_items,
         config.hub.covers_interval_ms,

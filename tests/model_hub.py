@@ -8,8 +8,9 @@ from checkpoints.faults import Point
 from streaming.core.arrival import Quarantined
 from streaming.core.change import Change, RowKey
 from streaming.core.hub import Decision, decide
-from streaming.core.judge import Judged, RowState
+from streaming.core.judge import Judged
 from streaming.core.record import Item, Reason, Record, Said, Update
+from streaming.core.row import RowState
 from streaming.core.rules import Rules
 from streaming.core.ruv import Ruv
 from streaming.core.sending import Entry, Mark, View, is_for, item, wants_batch

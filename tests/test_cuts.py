@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 from streaming.core.change import RowKey
-from streaming.core.judge import Arrived, Judged
+from streaming.core.judge import Judged
 from streaming.core.record import Applied, Hello, Reason, Said
+from streaming.core.row import Arrived
 from streaming.core.ruv import Ruv
 from streaming.core.sending import Refresh
 from tests.model import rules

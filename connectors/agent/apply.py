@@ -15,13 +15,13 @@ from connectors.agent import journal, sql
 from connectors.agent.catalog import BINARY
 from connectors.agent.columns import Stored, stored
 from connectors.agent.system import PREFIX
-from connectors.values import Value
 from streaming.core.change import Op
 from streaming.core.consumer import Apply, Position
 from streaming.core.csn import Generator
 from streaming.core.errors import CsnError, StateError, WireError
 from streaming.core.record import Item, ItemType, Refused
 from streaming.core.table import Table
+from streaming.core.values import Value
 
 NO_CSN = "0" * 20
 """Stands in a `refused` for the CSN of a row that nobody wrote."""

@@ -13,8 +13,8 @@ from enum import StrEnum
 
 from connectors import wire
 from connectors.agent import sql
-from connectors.values import Json, Value, to_json
 from streaming.core.table import ColumnType, Table
+from streaming.core.values import Json, Value, to_json
 
 Stored = int | float | str | bytes | None
 """A value as SQLite holds it."""

@@ -1,16 +1,18 @@
 """`conflicts`: every change that lost against another, with its winner."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from checkpoints.query import records
 from checkpoints.reader import Reader
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, names_of, opened
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, names_of, opened
 from streaming.cli.output import write_json, write_line, write_pairs, write_table
 from streaming.config import Config
 from streaming.core.change import NOBODY
 from streaming.core.errors import HubError
+from streaming.core.judge import Cause
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Changes that lost.")
 
@@ -18,6 +20,8 @@ OfTable = Annotated[str | None, typer.Option("--table", help="Of this table.")]
 OfKey = Annotated[str | None, typer.Option("--key", help='Of this key: {"id":"1"}.')]
 OfKind = Annotated[str | None, typer.Option("--kind", help="Of this kind: insert_exists ...")]
 OfLoser = Annotated[str | None, typer.Option("--loser", help="Of this replica's changes.")]
+OnlyOpen = Annotated[bool, typer.Option("--open", help="Only those that nobody resolved.")]
+Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="As listed: 17-3.")]
 CsnArgument = Annotated[str, typer.Argument(metavar="CSN", help="Of the loser or the winner.")]
 
 
@@ -30,12 +34,14 @@ def list_(
     key: OfKey = None,
     kind: OfKind = None,
     loser: OfLoser = None,
+    only_open: OnlyOpen = False,
     limit: Limit = 100,
 ) -> None:
     """List conflicts in hub order, the newest last."""
     configured, reader = opened(config)
     rid = None if loser is None else rid_named(configured, loser)
-    equal = {"table": table, "key": key, "kind": kind, "loser_rid": rid}
+    resolution = "open" if only_open else None
+    equal = {"table": table, "key": key, "kind": kind, "loser_rid": rid, "resolution": resolution}
     found = records(reader.conflicts(equal, newest=limit))
     if as_json:
         write_json(found)
@@ -43,7 +49,7 @@ def list_(
     names = names_of(configured)
     write_table(
         (
-            "hub epoch",
+            "conflict",
             "kind",
             "table",
             "key",
@@ -52,10 +58,11 @@ def list_(
             "winner",
             "its hub epoch",
             "MRE",
+            "resolution",
         ),
         (
             (
-                row["hub_epoch"],
+                row["id"],
                 row["kind"],
                 row["table"],
                 row["key"],
@@ -64,6 +71,7 @@ def list_(
                 _change(row, "winner", names),
                 row["winner_epoch"],
                 row["mre"],
+                row["resolution"],
             )
             for row in found
         ),
@@ -85,6 +93,40 @@ def show(csn: CsnArgument, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJs
     for row in found:
         write_pairs(_pairs(row, configured))
         write_line()
+
+
+@app.command()
+def accept(ids: Ids, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
+    """Close conflicts: the winner is right."""
+    _ask(config, "accept", ids, None, as_json=as_json)
+
+
+@app.command()
+def override(
+    ids: Ids,
+    *,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+    seen: Seen = None,
+) -> None:
+    """Let losers win after all, by changes of the hub that go to every replica.
+
+    They are judged by the hub epoch that you looked at: what came since wins against them.
+    """
+    _ask(config, "override", ids, seen, as_json=as_json)
+
+
+def _ask(config: Path, command: str, ids: list[str], seen: int | None, *, as_json: bool) -> None:
+    from streaming.cli.command import ask_all  # noqa: PLC0415  # reading does without
+
+    _, reader = opened(config)
+    for id_ in ids:
+        found = records(reader.conflicts({"id": id_}))
+        if not found:
+            raise HubError(f"there is no conflict {id_}: see `slackwater conflicts list`")
+        if found[0]["resolution"] != "open":
+            raise HubError(f"conflict {id_} is {found[0]['resolution']} already")
+    ask_all(reader, command, ids, seen, as_json=as_json)
 
 
 def rid_named(config: Config, name: str) -> int:
@@ -112,18 +154,33 @@ def _change(row: dict[str, Any], part: str, names: dict[int, str]) -> str:
 def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
     names = names_of(config)
     return [
-        ("kind", f"{row['kind']}, by {row['function']}"),
+        ("conflict", row["id"]),
+        ("kind", f"{row['kind']}, by {row['function']}; the {row['lost']} lost"),
+        ("cause", _CAUSES[Cause(row["cause"])]),
         ("row", f"{row['table']} {row['key']}"),
         ("at", f"hub epoch {row['hub_epoch']}, place {row['place']}, batch {row['batch']}"),
         ("loser", f"{_change(row, 'loser', names)}, epoch {row['loser_epoch']}"),
-        ("  transaction", row["prim_csn"]),
         ("  before", row["before"]),
         ("  after", row["after"]),
-        ("  had seen", f"hub epoch {row['mre']} (MRE)"),
+        (
+            "the change had seen",
+            f"hub epoch {row['mre']} (MRE); {row['reflected_epoch']} reflected",
+        ),
+        ("  the row was of", f"hub epoch {row['row_epoch']}"),
         ("  realigned at", row["realign_epoch"] or None),
         ("  same epoch only", row["same_epoch_only"]),
         ("winner", _change(row, "winner", names)),
         ("  hub epoch", row["winner_epoch"]),
         ("  row", row["winner_image"] or "deleted"),
+        ("transaction", row["prim_csn"]),
         ("resolution", row["resolution"]),
+        ("  by", row["resolved_by"]),
     ]
+
+
+_CAUSES = {
+    Cause.AUTHOR: "another replica wrote the row, and this one had not seen it",
+    Cause.REALIGN: "a refresh of the row was on its way",
+    Cause.FLOOR: "the replica had lost state and not got it back",
+    Cause.TRANSACTION: "another row of its transaction was in conflict",
+}

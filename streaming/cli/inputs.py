@@ -20,6 +20,11 @@ ConfigPath = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, help="Show the newest so many.")]
 
+Seen = Annotated[
+    int | None,
+    typer.Option("--seen", min=0, help="The hub epoch that you looked at; else the last one."),
+]
+
 
 def opened(path: Path) -> tuple[Config, Reader]:
     """The configuration and the state that it names, as of its last commit."""

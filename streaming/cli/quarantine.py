@@ -7,16 +7,13 @@ import typer
 
 from checkpoints.reader import Reader
 from streaming.cli.conflicts import rid_named
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, names_of, now, opened
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, names_of, opened
 from streaming.cli.output import write_json, write_line, write_pairs, write_table
 from streaming.config import Config
 from streaming.core.errors import HubError
 from streaming.core.record import Reason
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Input that was no good.")
-
-NOT_RELEASABLE = (Reason.LATE, Reason.REUSED, Reason.PURGED, Reason.ENDED)
-"""The replica's rows were refreshed when these came; to take them needs a decision per row."""
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="<rid>-<offset>, as listed.")]
 OneId = Annotated[str, typer.Argument(metavar="ID", help="<rid>-<offset>, as listed.")]
@@ -78,19 +75,22 @@ def show(id_: OneId, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = F
 
 
 @app.command()
-def release(ids: Ids, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
-    """Ask the hub to take records as if they came now."""
+def release(
+    ids: Ids,
+    *,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+    seen: Seen = None,
+) -> None:
+    """Ask the hub to take records as changes of its own, with new CSNs.
+
+    Late, reused, purged and ended ones too: their replica's rows were set right since, and what
+    is released goes to every replica like any change.
+    """
     _, reader = opened(config)
-    rows = [_kept(reader, id_) for id_ in ids]
-    for row in rows:
-        _refuse_unless_kept(row)
-        if row["reason"] in NOT_RELEASABLE:
-            raise HubError(
-                f"{row['id']} is {row['reason']}: this version cannot release late, reused, purged"
-                " and ended changes; the replica's row was refreshed: write it there again and"
-                f" `slackwater quarantine drop {row['id']}`"
-            )
-    _ask(reader, "release", ids, as_json=as_json)
+    for id_ in ids:
+        _refuse_unless_kept(_kept(reader, id_))
+    _ask(reader, "release", ids, seen, as_json=as_json)
 
 
 @app.command()
@@ -99,18 +99,13 @@ def drop(ids: Ids, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = Fal
     _, reader = opened(config)
     for id_ in ids:
         _refuse_unless_kept(_kept(reader, id_))
-    _ask(reader, "drop", ids, as_json=as_json)
+    _ask(reader, "drop", ids, None, as_json=as_json)
 
 
-def _ask(reader: Reader, command: str, ids: list[str], *, as_json: bool) -> None:
-    from streaming.cli.command import ask_hub  # noqa: PLC0415  # reading does without
+def _ask(reader: Reader, command: str, ids: list[str], seen: int | None, *, as_json: bool) -> None:
+    from streaming.cli.command import ask_all  # noqa: PLC0415  # reading does without
 
-    numbers = {id_: ask_hub(reader, command, id_, now()) for id_ in dict.fromkeys(ids)}
-    if as_json:
-        write_json({"command": command, "numbers": numbers})
-        return
-    for id_, number in numbers.items():
-        write_line(f"{command} {id_}: command {number}; a running hub takes it with its next batch")
+    ask_all(reader, command, ids, seen, as_json=as_json)
 
 
 def _kept(reader: Reader, id_: str) -> dict[str, Any]:

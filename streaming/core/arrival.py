@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from streaming.core.change import Change, RowKey
-from streaming.core.judge import Arrived
 from streaming.core.record import Reason, Said
+from streaming.core.row import Arrived
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,10 @@ class ConfigError(HubError):
     """The configuration cannot be used as it is."""
 
 
+class FunctionError(HubError):
+    """A conflict function is unknown, lacks its argument, or cannot be loaded."""
+
+
 class OvertakenError(HubError):
     """Another hub works on the same state; this one must end and publish nothing more."""
 

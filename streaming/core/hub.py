@@ -1,16 +1,29 @@
 """One batch of the hub, exactly and one change at a time: the model all else is tested against."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from streaming.core.arrival import Repair
+from streaming.core.arrival import Quarantined, Repair, kept_arrived
 from streaming.core.change import RowKey
-from streaming.core.intake import Intake, in_order
-from streaming.core.judge import Arrived, Judged, Realign, RowState, judge, realigned
-from streaming.core.record import Said
+from streaming.core.counters import in_conflict
+from streaming.core.function import Function, Rule
+from streaming.core.intake import Intake, Transaction, in_order
+from streaming.core.judge import (
+    Cause,
+    Judged,
+    Verdict,
+    cause_of,
+    judge,
+    rejected_whole,
+    rejects_transaction,
+)
+from streaming.core.record import Reason, Said
+from streaming.core.row import Arrived, Realign, RowState, realigned
 from streaming.core.rules import Rules
-from streaming.core.sending import Entry, Mark, Refresh, View, is_for, plan
+from streaming.core.sending import CONFLICT, WHOLE, Entry, Mark, Refresh, View, is_for, plan
 from streaming.core.state import HubState, ReplicaState
+from streaming.core.table import Table
+from streaming.core.winner import Resolution, winner
 
 UNKNOWN_ROW = RowState()
 """A row of which nothing is known: a tombstone of nobody."""
@@ -51,6 +64,7 @@ def decide(
     entries, changed = judge_all(
         in_order(intake.eligible), intake.repairs, rows, hub_epoch, rules, intake.replicas
     )
+    intake.quarantined += failed(entries)
     return Decision(
         intake, hub_epoch, entries, changed, after(intake, hub_epoch, entries, rules, view)
     )
@@ -63,7 +77,7 @@ def next_epoch(intake: Intake, *, judged: bool = False) -> int:
 
 
 def judge_all(
-    arrived: Iterable[Arrived],
+    transactions: Iterable[Transaction],
     repairs: Sequence[Repair],
     rows: Mapping[RowKey, RowState],
     hub_epoch: int,
@@ -73,42 +87,82 @@ def judge_all(
     """Judge changes in hub order; repairs realign first and refresh last (trap 27)."""
     bench = Bench(rows, hub_epoch, rules, replicas)
     bench.realign(repairs)
-    for one in arrived:
-        bench.judge(one)
+    for transaction in transactions:
+        bench.judge(transaction)
     bench.refresh(repairs)
     return tuple(bench.entries), bench.changed
 
 
 @dataclass(slots=True)
 class Bench:
-    """Where the changes of one batch are judged, over an overlay of the rows."""
+    """Where the transactions of one batch are judged, over an overlay of the rows.
+
+    `settled`: what users' functions said when this batch was judged before, by CSN.
+    """
 
     rows: Mapping[RowKey, RowState]
     hub_epoch: int
     rules: Rules
     replicas: Mapping[int, ReplicaState]
+    settled: Mapping[str, Resolution] = field(default_factory=dict)
     changed: dict[RowKey, RowState] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
-    refreshed: dict[tuple[int, RowKey], str | None] = field(default_factory=dict)
+    refreshed: dict[tuple[int, RowKey], Refresh] = field(default_factory=dict)
     repaired: set[tuple[int, RowKey]] = field(default_factory=set)
 
     def row(self, key: RowKey) -> RowState:
         """The row as it stands at this place in hub order."""
         return self.changed.get(key) or self.rows.get(key, UNKNOWN_ROW)
 
-    def judge(self, arrived: Arrived) -> Judged:
-        """Judge one change; where it was concurrent its replica gets a refresh."""
-        change = arrived.change
-        columns = tuple(self.rules.tables[change.table].columns)
-        floor = self._floor(arrived)
-        judged = judge(arrived, self.row(change.row), self.hub_epoch, columns, floor)
-        self.changed[change.row] = judged.after
-        self.entries.append(judged)
-        if judged.concurrent:
-            self._refresh_once(change.rid, change.row, judged.after)
+    def judge(self, transaction: Sequence[Arrived]) -> None:
+        """Judge a transaction, whole or change by change; whose replica was wrong is refreshed."""
+        causes = [self._cause(one) for one in transaction]
+        if self._goes_whole(transaction, causes):
+            for one, cause in zip(transaction, causes, strict=True):
+                self._reject_whole(one, cause)
         else:
-            self._refresh_overtaken(arrived, judged.after)
-        return judged
+            for one in transaction:
+                self._judge_one(one)
+
+    def _goes_whole(self, transaction: Sequence[Arrived], causes: Sequence[Cause | None]) -> bool:
+        return any(
+            rejects_transaction(one, self.row(one.change.row), self._function(one), cause)
+            for one, cause in zip(transaction, causes, strict=True)
+        )
+
+    def _cause(self, one: Arrived, *, same_epoch: bool = False) -> Cause | None:
+        row, floor = self.row(one.change.row), self._floor(one)
+        return cause_of(one, row, self._function(one), floor, same_epoch=same_epoch)
+
+    def _function(self, one: Arrived) -> Function:
+        return self.rules.tables[one.change.table].function
+
+    def _reject_whole(self, one: Arrived, cause: Cause | None) -> None:
+        same_only = cause is not None and self._cause(one, same_epoch=True) is None
+        row = self.row(one.change.row)
+        judged = rejected_whole(one, row, self.hub_epoch, cause, same_epoch_only=same_only)
+        self._enter(judged)
+        self._refresh_once(one, judged.after, WHOLE)
+
+    def _judge_one(self, one: Arrived) -> None:
+        change = one.change
+        table, row = self.rules.tables[change.table], self.row(change.row)
+        judged = judge(one, row, self.hub_epoch, table, self._floor(one), self._resolve)
+        self._enter(judged)
+        if judged.cause is not None:
+            self._refresh_once(one, judged.after, CONFLICT)
+        else:
+            self._refresh_overtaken(one, judged.after)
+
+    def _resolve(self, one: Arrived, row: RowState, table: Table) -> Resolution:
+        said = self.settled.get(one.change.csn)
+        if said is not None and table.function.rule is Rule.USER:
+            return said
+        return winner(one, row, table, self.rules.users.get(str(table.function)))
+
+    def _enter(self, judged: Judged) -> None:
+        self.changed[judged.arrived.change.row] = judged.after
+        self.entries.append(judged)
 
     def realign(self, repairs: Sequence[Repair]) -> None:
         """Block what stands behind each repair's record in the topic."""
@@ -130,11 +184,14 @@ class Bench:
         entries, self.entries = self.entries, []
         return entries
 
-    def _refresh_once(self, rid: int, key: RowKey, row: RowState) -> None:
+    def _refresh_once(self, one: Arrived, row: RowState, cause: str) -> None:
         """Send the row as it stands, unless the same version just went to the same replica."""
-        if self.refreshed.get((rid, key), "never") != row.csn:
-            self.entries.append(Refresh(rid, *key, row, "conflict"))
-            self.refreshed[rid, key] = row.csn
+        rid, key = one.change.rid, one.change.row
+        refresh = Refresh(rid, *key, row, cause)
+        last = self.refreshed.get((rid, key))
+        if last is None or last.row.csn != row.csn or last.cause != cause:
+            self.entries.append(refresh)
+            self.refreshed[rid, key] = refresh
 
     def _refresh_overtaken(self, arrived: Arrived, row: RowState) -> None:
         """Send the row again to its author, whom an earlier refresh gave what it was before.
@@ -161,6 +218,15 @@ class Bench:
         return max((f.epoch for f in floors if f.offset < arrived.offset), default=0)
 
 
+def failed(entries: Iterable[Entry]) -> list[Quarantined]:
+    """The changes whose conflict function failed, for quarantine."""
+    return [
+        kept_arrived(entry.arrived, Reason.FUNCTION, entry.detail)
+        for entry in entries
+        if isinstance(entry, Judged) and entry.verdict is Verdict.QUARANTINED
+    ]
+
+
 def after(
     intake: Intake, hub_epoch: int, entries: Sequence[Entry], rules: Rules, view: View
 ) -> HubState:
@@ -172,13 +238,21 @@ def after(
         )
         for name, a in intake.agreements.items()
     }
-    return settled(intake, hub_epoch, len(entries), has_items, view)
+    return settled(intake, hub_epoch, len(entries), has_items, view, in_conflict(entries))
 
 
 def settled(
-    intake: Intake, hub_epoch: int, entries: int, has_items: Mapping[str, bool], view: View
+    intake: Intake,
+    hub_epoch: int,
+    entries: int,
+    has_items: Mapping[str, bool],
+    view: View,
+    conflicted: Collection[int] = (),
 ) -> HubState:
-    """The state after a batch, given which agreements its own hub epoch has something for."""
+    """The state after a batch, given which agreements its own hub epoch has something for.
+
+    `conflicted`: the replicas of which a change was in conflict.
+    """
     previous, ruv = intake.state.hub_epoch, intake.ruv
     own = [Mark(hub_epoch, entries, ruv)] if hub_epoch > previous else []
     seen = replace(
@@ -204,7 +278,20 @@ def settled(
         batch=intake.state.batch + 1,
         hub_epoch=hub_epoch,
         ruv=ruv,
-        replicas=intake.replicas,
+        replicas={
+            rid: _stability(replica, hub_epoch, conflicted=rid in conflicted)
+            for rid, replica in intake.replicas.items()
+        },
         agreements=agreements,
         open=intake.open,
     )
+
+
+def _stability(replica: ReplicaState, hub_epoch: int, *, conflicted: bool) -> ReplicaState:
+    """Note the last conflict; stable is what was reflected when no conflict was open any more."""
+    if conflicted:
+        return replace(replica, last_conflict_epoch=hub_epoch)
+    reflected = replica.session.mre if replica.session else 0
+    if reflected < replica.last_conflict_epoch or reflected == replica.last_stable_epoch:
+        return replica
+    return replace(replica, last_stable_epoch=reflected)

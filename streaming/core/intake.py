@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from streaming.core.arrival import Outcome, Quarantined, Repair, kept, kept_arrived
 from streaming.core.change import Change, Op, RowKey
 from streaming.core.csn import is_csn_of, rid_of
-from streaming.core.judge import Arrived
 from streaming.core.pending import Context
 from streaming.core.record import (
     Abort,
@@ -25,6 +24,7 @@ from streaming.core.record import (
     Snapshot,
 )
 from streaming.core.reflection import mre, mre_same, reflect
+from streaming.core.row import Arrived
 from streaming.core.rules import Rules
 from streaming.core.ruv import Ruv
 from streaming.core.sessions import acknowledged, greeted, not_in_force, started, stops
@@ -37,6 +37,10 @@ from streaming.core.state import (
     ReplicaState,
     is_stopped,
 )
+from streaming.core.winner import missing
+
+Transaction = tuple[Arrived, ...]
+"""The changes of one transaction in CSN order."""
 
 
 @dataclass(slots=True)
@@ -50,7 +54,7 @@ class Intake:
     state: HubState
     rules: Rules
     history: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    eligible: list[tuple[Arrived, ...]] = field(default_factory=list)
+    eligible: list[Transaction] = field(default_factory=list)
     quarantined: list[Quarantined] = field(default_factory=list)
     repairs: list[Repair] = field(default_factory=list)
     ended: list[tuple[Context, str, tuple[Arrived, ...]]] = field(default_factory=list)
@@ -228,6 +232,9 @@ class Intake:
             change.opno <= replica.opno or change.opno in replica.opno_above
         ):
             return Reason.REUSED, f"opno {change.opno} was taken by another CSN"
+        lacking = missing(change, self.rules.tables[change.table])
+        if lacking is not None:
+            return lacking
         ended = self.open.ended.get(context)
         if ended is not None:
             reason = Reason(ended.reason) if ended.reason in _REASONS else Reason.ENDED
@@ -424,10 +431,12 @@ class Intake:
         self.repairs.append(Repair(said.rid, row, said.offset, cause))
 
 
-_REASONS = {Reason.LATE.value, Reason.REUSED.value, Reason.PURGED.value, Reason.ENDED.value}
+_REASONS = {
+    reason.value
+    for reason in (Reason.LATE, Reason.REUSED, Reason.PURGED, Reason.ENDED, Reason.BEFORE)
+}
 
 
-def in_order(transactions: Sequence[tuple[Arrived, ...]]) -> list[Arrived]:
-    """The changes in judging order: transactions by their largest CSN, inside in CSN order."""
-    ordered = sorted(transactions, key=lambda t: t[-1].change.csn)
-    return [arrived for transaction in ordered for arrived in transaction]
+def in_order(transactions: Sequence[Transaction]) -> list[Transaction]:
+    """Transactions in judging order: by their largest CSN; each is in CSN order inside."""
+    return sorted(transactions, key=lambda t: t[-1].change.csn)

@@ -1,14 +1,15 @@
-"""Who wins: the max-replicated-epoch and author rule for one change on one row."""
+"""What becomes of one change on one row: the max-replicated-epoch and author rule."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
-from streaming.core.change import NOBODY, Change, Op
-
-ALL_OFFSETS = -1
-"""A realign that blocks every change of its replica, wherever it stands in the topic."""
+from streaming.core.change import Change, Op
+from streaming.core.function import Function, Rule
+from streaming.core.row import Arrived, Realign, RowState, realigned
+from streaming.core.table import Table
+from streaming.core.winner import Failed, Merged, Resolution, Winner, canonical, winner
 
 
 class Verdict(StrEnum):
@@ -18,6 +19,21 @@ class Verdict(StrEnum):
     """it is the row now"""
     REJECTED = "rejected"
     """the row stands as it was; the loser is in `conflicts`"""
+    QUARANTINED = "quarantined"
+    """the table's function failed: the row stands as it was; the change is in quarantine"""
+
+
+class Cause(StrEnum):
+    """Why a change was in conflict."""
+
+    AUTHOR = "author"
+    """another replica wrote the row, and the change's replica had not seen that"""
+    REALIGN = "realign"
+    """a refresh of the row was on its way to the change's replica"""
+    FLOOR = "floor"
+    """the change's replica had lost state, and had not got it back"""
+    TRANSACTION = "transaction"
+    """another row of its transaction was in conflict"""
 
 
 class ConflictKind(StrEnum):
@@ -33,104 +49,152 @@ class ConflictKind(StrEnum):
     """a delete met a row that another replica wrote"""
     DELETE_RECENTLY_DELETED = "delete_recently_deleted"
     """a delete met a tombstone"""
-
-
-@dataclass(frozen=True, slots=True)
-class Realign:
-    """A refresh of hub epoch `epoch` is on its way: what `rid` wrote without it is concurrent.
-
-    `offset`: it blocks only changes that stand behind this place in the replica's topic.
-    """
-
-    rid: int
-    epoch: int
-    offset: int = ALL_OFFSETS
-
-
-@dataclass(frozen=True, slots=True)
-class RowState:
-    """A row as it stands at the hub; a tombstone or an unknown row has `exists` False.
-
-    `image` is None where it is not known or not needed, and always for a tombstone.
-    """
-
-    author: int = NOBODY
-    epoch: int = 0
-    csn: str | None = None
-    exists: bool = False
-    image: str | None = None
-    realign: tuple[Realign, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Arrived:
-    """A change with the facts of its arrival; its MRE is fixed by what stood before it."""
-
-    change: Change
-    content: str
-    session: str
-    offset: int
-    time_ms: int
-    mre: int
-    mre_same: int
+    TRANSACTION = "transaction"
+    """the change was rejected with its whole transaction"""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A change, its verdict, and the row before and after."""
+    """A change, its verdict, and the row before and after.
+
+    `cause`: why it was in conflict; None: it was not. `conflict`: how the loss is recorded; None:
+    nobody lost. `refresh`: its replica gets the row as it is after. `detail`: why its table's
+    function failed.
+    """
 
     arrived: Arrived
     verdict: Verdict
-    concurrent: bool
+    cause: Cause | None
     realign_epoch: int
     before: RowState
     after: RowState
     conflict: ConflictKind | None = None
+    same_epoch_only: bool = False
+    detail: str = ""
 
     @property
-    def same_epoch_only(self) -> bool:
-        """Claim that only the rule that an epoch's own reflection does not count made it so."""
-        return self.concurrent and not _is_concurrent(
-            self.arrived, self.before, self.arrived.mre_same, self.realign_epoch
-        )
+    def concurrent(self) -> bool:
+        """Claim that the change itself was concurrent, whatever its transaction was."""
+        return self.cause not in (None, Cause.TRANSACTION)
+
+    @property
+    def row_lost(self) -> bool:
+        """Claim that the change won and what stood there is the loser."""
+        return self.conflict is not None and self.verdict is Verdict.ACCEPTED
+
+
+Resolve = Callable[[Arrived, RowState, Table], Resolution]
+"""Decides between a concurrent change and its row."""
+
+
+def by_function(arrived: Arrived, row: RowState, table: Table) -> Resolution:
+    """What the table's function decides, where it is none of the user's."""
+    return winner(arrived, row, table, None)
 
 
 def judge(
-    arrived: Arrived, row: RowState, hub_epoch: int, columns: Sequence[str], floor: int = 0
+    arrived: Arrived,
+    row: RowState,
+    hub_epoch: int,
+    table: Table,
+    floor: int = 0,
+    resolve: Resolve = by_function,
 ) -> Judged:
     """Judge one change on its row at this place in hub order (design: section 3, step 4).
 
-    A concurrent change loses under EPOCH: the row stays, the change's replica is realigned.
-    Equality is not concurrent, equal content does not matter.
+    Equality is not concurrent, equal content does not matter. Whoever wins, a concurrent change
+    realigns its replica, which gets the row back: without it replicas diverge.
     """
-    blocked = blocking_epoch(arrived, row, floor)
-    if not _is_concurrent(arrived, row, arrived.mre, floor):
-        after = _written(arrived.change, row, hub_epoch, columns)
-        return Judged(arrived, Verdict.ACCEPTED, False, blocked, row, after)  # noqa: FBT003
-    after = realigned(row, Realign(arrived.change.rid, hub_epoch))
+    blocked = max(blocking_epoch(arrived, row), floor)
+    cause = cause_of(arrived, row, table.function, floor)
+    if cause is None:
+        written = _written(arrived.change, row, hub_epoch, table)
+        return Judged(arrived, Verdict.ACCEPTED, None, blocked, row, written)
+    same = cause_of(arrived, row, table.function, floor, same_epoch=True) is None
+    resolution = resolve(arrived, row, table)
+    mark = Realign(arrived.change.rid, hub_epoch)
+    if isinstance(resolution, Failed):
+        after = realigned(row, mark)
+        detail = resolution.detail
+        return Judged(arrived, Verdict.QUARANTINED, cause, blocked, row, after, None, same, detail)
     kind = conflict_kind(arrived.change.op, exists=row.exists)
-    return Judged(arrived, Verdict.REJECTED, True, blocked, row, after, kind)  # noqa: FBT003
+    if resolution is Winner.ROW:
+        after = realigned(row, mark)
+        return Judged(arrived, Verdict.REJECTED, cause, blocked, row, after, kind, same)
+    image = resolution.image if isinstance(resolution, Merged) else None
+    after = realigned(_written(arrived.change, row, hub_epoch, table, image), mark)
+    if not _loses(row, arrived, blocked, table.function):
+        return Judged(arrived, Verdict.ACCEPTED, cause, blocked, row, after, None, same)
+    return Judged(arrived, Verdict.ACCEPTED, cause, blocked, row, after, kind, same)
 
 
-def _is_concurrent(arrived: Arrived, row: RowState, mre: int, floor: int) -> bool:
-    foreign = row.author != arrived.change.rid and row.epoch > mre
-    return foreign or blocking_epoch(arrived, row, floor) > mre
+def rejected_whole(
+    arrived: Arrived, row: RowState, hub_epoch: int, cause: Cause | None, *, same_epoch_only: bool
+) -> Judged:
+    """A change that goes with its transaction; `cause`: why it is in conflict itself, if it is."""
+    after = realigned(row, Realign(arrived.change.rid, hub_epoch, whole=True))
+    return Judged(
+        arrived,
+        Verdict.REJECTED,
+        cause or Cause.TRANSACTION,
+        blocking_epoch(arrived, row),
+        row,
+        after,
+        ConflictKind.TRANSACTION,
+        same_epoch_only,
+    )
 
 
-def blocking_epoch(arrived: Arrived, row: RowState, floor: int = 0) -> int:
-    """The largest hub epoch that this replica must have reflected before it may write the row."""
+def cause_of(
+    arrived: Arrived, row: RowState, function: Function, floor: int, *, same_epoch: bool = False
+) -> Cause | None:
+    """Why the change is concurrent with the row; None: it is not.
+
+    `same_epoch`: as if reflections of the change's own epoch counted too.
+    """
+    mre = arrived.mre_same if same_epoch else arrived.mre
+    if row.author != arrived.change.rid and function.stored(row.epoch) > mre:
+        return Cause.AUTHOR
+    if blocking_epoch(arrived, row) > mre:
+        return Cause.REALIGN
+    return Cause.FLOOR if floor > mre else None
+
+
+def rejects_transaction(
+    arrived: Arrived, row: RowState, function: Function, cause: Cause | None
+) -> bool:
+    """Claim that this change takes its whole transaction along.
+
+    It is concurrent under EPOCH_TRANS, a delete of a deleted row apart; or it builds on a row
+    that went with its transaction, whatever the row's function.
+    """
+    whole = any(r.whole and _blocks(r, arrived) for r in row.realign)
+    deleted_twice = arrived.change.op is Op.DELETE and not row.exists
+    conflicts = cause is not None and function.rule is Rule.EPOCH_TRANS and not deleted_twice
+    return whole or conflicts
+
+
+def blocking_epoch(arrived: Arrived, row: RowState) -> int:
+    """The largest hub epoch that its replica must have reflected before it may write the row."""
     rid, offset = arrived.change.rid, arrived.offset
-    epochs = (r.epoch for r in row.realign if r.rid == rid and r.offset < offset)
-    return max(epochs, default=0) if not floor else max(max(epochs, default=0), floor)
+    return max((r.epoch for r in row.realign if r.rid == rid and r.offset < offset), default=0)
 
 
-def realigned(row: RowState, new: Realign) -> RowState:
-    """The row with a realign added; of one replica's, what another one dominates is left out."""
-    same = [r for r in row.realign if r.rid == new.rid]
-    if any(r.epoch >= new.epoch and r.offset <= new.offset for r in same):
-        return row
-    dominated = [r for r in same if r.epoch <= new.epoch and r.offset >= new.offset]
-    return replace(row, realign=(*(r for r in row.realign if r not in dominated), new))
+def _blocks(realign: Realign, arrived: Arrived) -> bool:
+    ours = realign.rid == arrived.change.rid and realign.offset < arrived.offset
+    return ours and realign.epoch > arrived.mre
+
+
+def _loses(row: RowState, arrived: Arrived, blocked: int, function: Function) -> bool:
+    """Claim that something of another's is lost when the change wins.
+
+    What a replica writes over its own last word, blocked by nothing newer than that word, it
+    wrote knowing it. Two deletes lose nothing. What a user's function let go may be a merge.
+    """
+    if function.rule is Rule.USER:
+        return True
+    own = row.author == arrived.change.rid and row.epoch >= blocked
+    return not own and (row.exists or arrived.change.op is not Op.DELETE)
 
 
 def conflict_kind(op: Op, *, exists: bool) -> ConflictKind:
@@ -144,11 +208,14 @@ def conflict_kind(op: Op, *, exists: bool) -> ConflictKind:
     return ConflictKind.INSERT_EXISTS if op is Op.INSERT else ConflictKind.UPDATE_ORIGIN_CHANGE
 
 
-def _written(change: Change, row: RowState, hub_epoch: int, columns: Sequence[str]) -> RowState:
-    image = None if change.op is Op.DELETE else merged(row.image, change.after, columns)
-    return RowState(
-        change.rid, hub_epoch, change.csn, change.op is not Op.DELETE, image, row.realign
-    )
+def _written(
+    change: Change, row: RowState, hub_epoch: int, table: Table, image: str | None = None
+) -> RowState:
+    """The row after the change; `image`: what a user's function made of both."""
+    exists = change.op is not Op.DELETE
+    if exists and image is None:
+        image = merged(row.image, change.after, tuple(table.columns))
+    return RowState(change.rid, hub_epoch, change.csn, exists, image, row.realign)
 
 
 def merged(old: str | None, new: str | None, columns: Sequence[str]) -> str | None:
@@ -159,5 +226,4 @@ def merged(old: str | None, new: str | None, columns: Sequence[str]) -> str | No
     if len(values) == len(columns):
         return new
     both = {**json.loads(old), **values}
-    ordered = {name: both[name] for name in columns if name in both}
-    return json.dumps(ordered, separators=(",", ":"), ensure_ascii=False)
+    return canonical({name: both[name] for name in columns if name in both})

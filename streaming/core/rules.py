@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from streaming.core.table import Table
+from streaming.core.winner import UserFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +18,14 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Tables by name, agreements by name, and the limits that decisions depend on."""
+    """Tables and agreements by name, and the limits that decisions depend on.
+
+    `users`: import path -> the user's conflict function.
+    """
 
     tables: Mapping[str, Table]
     subscriptions: Mapping[str, Subscription]
+    users: Mapping[str, UserFunction] = field(default_factory=dict)
     reflections: int = 64
     page_items: int = 50_000
     covers_interval_ms: int = 1_000

@@ -4,10 +4,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from streaming.core.change import Op
-from streaming.core.judge import ALL_OFFSETS, Judged, RowState, Verdict
+from streaming.core.judge import Judged, Verdict
 from streaming.core.record import Item, ItemType
+from streaming.core.row import ALL_OFFSETS, RowState
 from streaming.core.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.state import CATCHING_UP, IN_SYNC, AgreementState, is_stopped
+
+CONFLICT = "conflict"
+"""The cause of a refresh of a row whose change was in conflict."""
+WHOLE = "transaction"
+"""The cause of a refresh of a row that was rejected with its transaction."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 from streaming.core.change import RowKey
-from streaming.core.judge import Arrived
 from streaming.core.pending import Context, PendingLists
 from streaming.core.reflection import Session
+from streaming.core.row import Arrived
 from streaming.core.ruv import NOTHING_KNOWN, Ruv
 
 LIVE = "live"
@@ -40,7 +40,8 @@ class ReplicaState:
     """A replica as its own topic shows it; the last of `sessions` is in force.
 
     `opno`: every ordinal up to here was seen; `opno_above`: those seen beyond the first hole.
-    `stop_offset`: where reading stopped, for a replica that is stopped.
+    `stop_offset`: where reading stopped, for a replica that is stopped. `last_conflict_epoch`: the
+    hub epoch of its last conflict; `last_stable_epoch`: what it had reflected when none was open.
     """
 
     rid: int
@@ -53,6 +54,8 @@ class ReplicaState:
     opno_above: frozenset[int] = frozenset()
     floors: tuple[Floor, ...] = ()
     stop_offset: int | None = None
+    last_conflict_epoch: int = 0
+    last_stable_epoch: int = 0
 
     @property
     def session(self) -> Session | None:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from streaming.core.function import EPOCH, Function
+
 
 class ColumnType(StrEnum):
     """How a column's values look on the wire (design: section 2)."""
@@ -26,13 +28,6 @@ class ColumnType(StrEnum):
     """a string, RFC 3339 with microseconds in UTC: 2024-02-29T23:59:59.000001Z"""
 
 
-class Function(StrEnum):
-    """What decides who wins when a change is concurrent with the row."""
-
-    EPOCH = "EPOCH"
-    """The row as it stands at the hub wins."""
-
-
 @dataclass(frozen=True, slots=True)
 class Table:
     """name, key columns in key order, all columns in schema order (key columns included)."""
@@ -40,4 +35,4 @@ class Table:
     name: str
     key: tuple[str, ...]
     columns: Mapping[str, ColumnType]
-    function: Function = Function.EPOCH
+    function: Function = EPOCH

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from streaming.core.change import RowKey
-from streaming.core.judge import Realign, RowState
+from streaming.core.row import Realign, RowState
 
 WindowRow = tuple[int, int, str | None, bool, tuple[Realign, ...]]
 """(author, epoch, csn, exists, realign): a RowState without image, as cheap as can be."""

@@ -1,6 +1,7 @@
 """The compact facts of a batch on the driver: Arrow columns, and numpy arrays beside them."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 from streaming.core.change import Op
 from streaming.core.record import Kind
+from streaming.core.table import Table
+from streaming.core.winner import needs_before
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -65,7 +68,7 @@ class Facts:
         return len(self.rid)
 
 
-def facts_of(table: pa.Table) -> Facts:
+def facts_of(table: pa.Table, tables: Mapping[str, Table]) -> Facts:
     """Order the validated records and lay out what bulk decisions look at."""
     table = (
         table.cast(FACTS).combine_chunks().sort_by([("rid", "ascending"), ("offset", "ascending")])
@@ -83,8 +86,30 @@ def facts_of(table: pa.Table) -> Facts:
         ints(table["epoch"]),
         ints(table["opno"]),
         csn,
-        bools(plain) & ~_repeated(rid, csn),
+        bools(plain) & ~_repeated(rid, csn) & _has_compared(table, tables),
     )
+
+
+def _has_compared(records: pa.Table, tables: Mapping[str, Table]) -> Bools:
+    """Mark the changes that surely have what their table's function compares.
+
+    Core's `missing` has the last word. Text is canonical, so a quoted name before a colon is no
+    part of a value: there, quotes are escaped.
+    """
+    surely = np.ones(records.num_rows, dtype=np.bool_)
+    for name, table in tables.items():
+        column = table.function.column
+        if column is None:
+            continue
+        here = bools(pc.equal(records["table"], name))
+        delete = bools(pc.equal(records["op"], Op.DELETE.value))
+        named = json.dumps(column, ensure_ascii=False) + ":"
+        before = bools(pc.match_substring(records["before"], named))
+        for op in (Op.INSERT, Op.UPDATE, Op.DELETE):
+            if needs_before(table, op):
+                surely &= ~(here & bools(pc.equal(records["op"], op.value))) | before
+        surely &= ~here | delete | ~bools(records["partial"])
+    return surely
 
 
 def _repeated(rid: Ints, csn: Texts) -> Bools:

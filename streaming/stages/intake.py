@@ -16,9 +16,9 @@ from streaming.core.change import Change, Op
 from streaming.core.csn import is_csn_of
 from streaming.core.errors import WireError
 from streaming.core.intake import Intake
-from streaming.core.judge import Arrived
 from streaming.core.record import Kind, Reason, Record, Said
 from streaming.core.reflection import mre, mre_same
+from streaming.core.row import Arrived
 from streaming.core.state import is_stopped
 from streaming.stages.facts import Bools, Facts, Ints
 

@@ -6,6 +6,8 @@ the window has it, cannot make it concurrent: then it is accepted, and the row i
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +15,23 @@ import pyarrow.compute as pc
 
 from streaming.core.arrival import Repair
 from streaming.core.change import NOBODY, Op, RowKey
+from streaming.core.function import Rule
 from streaming.core.hub import Bench
 from streaming.core.intake import Intake
-from streaming.core.judge import Arrived, Judged, RowState
+from streaming.core.judge import Judged
+from streaming.core.row import Arrived, RowState
 from streaming.core.sending import Refresh
-from streaming.core.window import SEPARATOR, Window, WindowRow, packed, text_of, unpacked
+from streaming.core.table import Table
+from streaming.core.window import (
+    SEPARATOR,
+    Window,
+    WindowRow,
+    key_of,
+    packed,
+    text_of,
+    unpacked,
+)
+from streaming.core.winner import Resolution
 from streaming.stages.facts import Bools, Ints, bools, ints
 from streaming.stages.intake import arrived_of
 
@@ -54,8 +68,12 @@ def judge(
     window: Window,
     look_up: Rows,
     images: Images,
+    settled: Mapping[str, Resolution],
 ) -> Verdicts:
-    """Judge the eligible changes of a batch, in their order, at this hub epoch."""
+    """Judge the eligible changes of a batch, in their order, at this hub epoch.
+
+    `settled`: what users' functions said of them before, if the batch was judged before.
+    """
     grouped = _grouped(eligible, window)
     contended = _contended(grouped, eligible, intake, window)[grouped.code]
     rows = _settle(grouped, ~contended, hub_epoch, eligible)
@@ -63,8 +81,9 @@ def judge(
     arrived = [arrived_of(row) for row in eligible.take(pa.array(places, pa.int64())).to_pylist()]
     keys = {one.change.row for one in arrived} | {repair.row for repair in intake.repairs}
     before = _rows_with_images(keys, window, look_up, images)
-    bench = Bench(before, hub_epoch, intake.rules, intake.replicas)
-    judged, refreshes = _judge_contended(bench, places, arrived, intake.repairs)
+    bench = Bench(before, hub_epoch, intake.rules, intake.replicas, settled)
+    names = eligible["tx"].take(pa.array(places, pa.int64())).to_pylist()
+    judged, refreshes = _judge_contended(bench, places, arrived, names, intake.repairs)
     rows.update({text_of(key): packed(row) for key, row in bench.changed.items()})
     return Verdicts(judged, refreshes, *_met(grouped, eligible, hub_epoch), rows)
 
@@ -94,9 +113,7 @@ _UNKNOWN: WindowRow = (NOBODY, 0, None, False, ())
 
 def _grouped(eligible: pa.Table, window: Window) -> _Grouped:
     names = pc.binary_join_element_wise(eligible["table"], eligible["key"], SEPARATOR)
-    encoded = names.combine_chunks().dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
+    encoded = _encoded(names)
     code = np.asarray(encoded.indices, dtype=np.int64)
     order = np.argsort(code, kind="stable")
     first = np.ones(len(code), dtype=np.bool_)
@@ -120,6 +137,11 @@ def _grouped(eligible: pa.Table, window: Window) -> _Grouped:
     )
 
 
+def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    encoded = column.combine_chunks().dictionary_encode()
+    return encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+
+
 def _contended(grouped: _Grouped, eligible: pa.Table, intake: Intake, window: Window) -> Bools:
     """Mark the rows that need the exact rule; one mark too many costs time, never a verdict."""
     code, rid, mre = grouped.code, grouped.rid, ints(eligible["mre"])
@@ -127,14 +149,45 @@ def _contended(grouped: _Grouped, eligible: pa.Table, intake: Intake, window: Wi
     first_rid = np.zeros(len(marked), dtype=np.int64)
     first_rid[code[::-1]] = rid[::-1]
     shared = rid != first_rid[code]
-    foreign = (grouped.author[code] != rid) & (grouped.epoch[code] > mre)
-    below = grouped.unknown[code] & (mre < window.edge)
+    epoch, edge = _compared(grouped, intake.rules.tables, window.edge)
+    foreign = (grouped.author[code] != rid) & (epoch[code] > mre)
+    below = grouped.unknown[code] & (mre < edge[code])
     floored = np.isin(rid, [r.rid for r in intake.replicas.values() if r.floors])
     marked[code[shared | foreign | below | floored | _lacks_columns(eligible)]] = True
     if intake.repairs:
         repaired = {text_of(repair.row) for repair in intake.repairs}
         marked |= np.array([name in repaired for name in grouped.names], dtype=np.bool_)
-    return marked
+    whole = any(t.function.rule is Rule.EPOCH_TRANS for t in intake.rules.tables.values())
+    return _closed(grouped, eligible, marked) if whole else marked
+
+
+def _compared(grouped: _Grouped, tables: Mapping[str, Table], edge: int) -> tuple[Ints, Ints]:
+    """The rows' epochs and the window's edge as the rows' functions compare them."""
+    edges = np.full(len(grouped.names), edge, dtype=np.int64)
+    coarse = {name: t.function for name, t in tables.items() if t.function.bits is not None}
+    if not coarse:
+        return grouped.epoch, edges
+    epochs = grouped.epoch.copy()
+    for number, name in enumerate(grouped.names):
+        function = coarse.get(key_of(name)[0])
+        if function is not None:
+            epochs[number] = function.stored(int(epochs[number]))
+            edges[number] = function.stored(edge)
+    return epochs, edges
+
+
+def _closed(grouped: _Grouped, eligible: pa.Table, marked: Bools) -> Bools:
+    """Mark all rows of a transaction that has a marked one, and so on: it may go whole."""
+    tx = np.asarray(_encoded(eligible["tx"]).indices, dtype=np.int64)
+    several = np.bincount(tx, minlength=1) > 1
+    while True:
+        touched = np.zeros(len(several), dtype=np.bool_)
+        touched[tx[marked[grouped.code]]] = True
+        wider = marked.copy()
+        wider[grouped.code[(touched & several)[tx]]] = True
+        if bool((wider == marked).all()):
+            return marked
+        marked = wider
 
 
 def _lacks_columns(eligible: pa.Table) -> Bools:
@@ -180,15 +233,30 @@ def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
 
 
 def _judge_contended(
-    bench: Bench, places: Sequence[int], arrived: Sequence[Arrived], repairs: Sequence[Repair]
+    bench: Bench,
+    places: Sequence[int],
+    arrived: Sequence[Arrived],
+    names: Sequence[str],
+    repairs: Sequence[Repair],
 ) -> tuple[dict[int, Judged], list[tuple[int, Refresh]]]:
-    """Judge one by one; refreshes keep the place of the change behind which they stand."""
+    """Judge one transaction after the other; refreshes keep the place of their change.
+
+    `names`: of each change, its transaction; those of one transaction stand together.
+    """
     judged: dict[int, Judged] = {}
     refreshes: list[tuple[int, Refresh]] = []
     bench.realign(repairs)
-    for place, one in zip(places, arrived, strict=True):
-        judged[place] = bench.judge(one)
-        refreshes += ((place, entry) for entry in bench.taken() if isinstance(entry, Refresh))
+    for _, group in groupby(zip(names, places, arrived, strict=True), key=itemgetter(0)):
+        several = list(group)
+        bench.judge([one for _, _, one in several])
+        ahead = iter(place for _, place, _ in several)
+        place = LAST
+        for entry in bench.taken():
+            if isinstance(entry, Judged):
+                place = next(ahead)
+                judged[place] = entry
+            else:
+                refreshes.append((place, entry))
     bench.refresh(repairs)
     refreshes += ((LAST, entry) for entry in bench.taken() if isinstance(entry, Refresh))
     return judged, refreshes

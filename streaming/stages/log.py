@@ -41,7 +41,6 @@ def changelog(eligible: pa.Table, verdicts: Verdicts, batch: int, hub_epoch: int
         "place": own_place,
         "kind": pa.array([CHANGE], pa.string()).take(pa.array(np.zeros(count, dtype=np.int64))),
         "to": pa.nulls(count, pa.int32()),
-        "cause": pa.nulls(count, pa.string()),
     }
     changes = pa.table({name: columns[name] for name in CHANGELOG.names}).cast(CHANGELOG)
     if not verdicts.refreshes:
@@ -67,16 +66,17 @@ def _verdict_columns(eligible: pa.Table, verdicts: Verdicts) -> dict[str, object
     realign[places] = [j.realign_epoch for j in judged]
     concurrent = np.zeros(count, dtype=np.bool_)
     concurrent[places] = [j.concurrent for j in judged]
-    rejected = np.zeros(count, dtype=np.bool_)
-    rejected[places] = [j.verdict is Verdict.REJECTED for j in judged]
     mask = np.zeros(count, dtype=np.bool_)
     mask[places] = True
     written = pc.not_equal(eligible["op"], Op.DELETE.value)
     image = pc.if_else(written, eligible["after"], pa.scalar(None, pa.string()))
     images = [j.after.image if j.verdict is Verdict.ACCEPTED else None for j in judged]
+    accepted = pa.array([Verdict.ACCEPTED.value]).take(pa.array(np.zeros(count, dtype=np.int64)))
+    causes = [j.cause.value if j.cause else None for j in judged]
     return {
-        "verdict": pc.if_else(pa.array(rejected), Verdict.REJECTED.value, Verdict.ACCEPTED.value),
+        "verdict": _replaced(accepted, mask, [j.verdict.value for j in judged]),
         "concurrent": concurrent,
+        "cause": _replaced(pa.nulls(count, pa.string()), mask, causes),
         "row_author": author,
         "row_epoch": epoch,
         "row_csn": _replaced(verdicts.row_csn, mask, [j.before.csn for j in judged]),
@@ -117,42 +117,58 @@ def _refresh_row(refresh: Refresh, batch: int, hub_epoch: int, place: int) -> di
 
 
 def conflicts(log: pa.Table, judged: Sequence[Judged], rules: Rules) -> pa.Table:
-    """Every loser with its winner, as CONFLICTS; `log` gives the losers' places."""
-    losers = {j.arrived.change.csn: j for j in judged if j.conflict is not None}
-    if not losers:
+    """Every loser with its winner, as CONFLICTS; `log` gives the changes' places."""
+    found = {j.arrived.change.csn: j for j in judged if j.conflict is not None}
+    if not found:
         return rows_of(TableName.CONFLICTS, [])
-    rejected = log.filter(pc.equal(log["verdict"], Verdict.REJECTED.value))
-    where = rejected.select(["batch", "hub_epoch", "place", "csn"]).to_pylist()
+    changes = log.filter(pc.and_(pc.equal(log["kind"], CHANGE), pc.is_valid(log["cause"])))
     rows = []
-    for at in where:
-        one = losers[at.pop("csn")]
-        rows.append({**at, **_conflict_row(one, rules)})
+    for at in changes.select(["batch", "hub_epoch", "place", "csn"]).to_pylist():
+        one = found.get(at.pop("csn"))
+        if one is not None:
+            rows.append({**at, **_conflict_row(one, rules, at["hub_epoch"], at["place"])})
     return rows_of(TableName.CONFLICTS, rows)
 
 
-def _conflict_row(judged: Judged, rules: Rules) -> dict[str, object]:
+def _conflict_row(judged: Judged, rules: Rules, hub_epoch: int, place: int) -> dict[str, object]:
     arrived, row = judged.arrived, judged.before
     change = arrived.change
-    return {
+    told = {
+        "id": f"{hub_epoch}-{place}",
         "kind": judged.conflict,
-        "function": rules.tables[change.table].function.value,
+        "cause": judged.cause,
+        "function": str(rules.tables[change.table].function),
         "table": change.table,
         "key": change.key,
-        "loser_csn": change.csn,
-        "loser_rid": change.rid,
-        "loser_epoch": change.epoch,
-        "winner_csn": row.csn,
-        "winner_rid": row.author,
-        "winner_epoch": row.epoch,
+        "row_epoch": row.epoch,
         "mre": arrived.mre,
+        "reflected_epoch": arrived.mre_same,
         "realign_epoch": judged.realign_epoch,
         "same_epoch_only": judged.same_epoch_only,
-        "before": change.before,
-        "after": change.after,
-        "winner_image": row.image,
+        "op": change.op.value,
         "prim_csn": change.prim_csn,
         "resolution": "open",
     }
+    if judged.row_lost:
+        return told | {
+            "lost": "row",
+            **_side("loser", row.csn, row.author, row.epoch),
+            **_side("winner", change.csn, change.rid, hub_epoch),
+            "after": row.image,
+            "winner_image": judged.after.image,
+        }
+    return told | {
+        "lost": "change",
+        **_side("loser", change.csn, change.rid, change.epoch),
+        **_side("winner", row.csn, row.author, row.epoch),
+        "before": change.before,
+        "after": change.after,
+        "winner_image": row.image,
+    }
+
+
+def _side(name: str, csn: str | None, rid: int, epoch: int) -> dict[str, object]:
+    return {f"{name}_csn": csn, f"{name}_rid": rid, f"{name}_epoch": epoch}
 
 
 def quarantine(
@@ -166,7 +182,7 @@ def quarantine(
 
     `values`: the bytes that came with the batch; `originals` fetches the others.
     """
-    missing = [q for q in quarantined if (q.rid, q.offset) not in values]
+    missing = [q for q in quarantined if (q.rid, q.offset) not in values and q.rid in topics]
     fetched = originals([(q.rid, q.offset) for q in missing]) if missing else {}
     known = {**fetched, **values}
     rows = [
@@ -176,7 +192,7 @@ def quarantine(
             "action": "kept",
             "reason": q.reason.value,
             "detail": q.detail,
-            "topic": topics[q.rid],
+            "topic": topics.get(q.rid),  # null: a change of the hub itself
             "rid": q.rid,
             "offset": q.offset,
             "time": time_of(q.time_ms),

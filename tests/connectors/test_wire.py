@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors import wire
-from connectors.values import Json, Value, from_json, to_json
 from streaming.core.change import Change, Op
 from streaming.core.errors import WireError
 from streaming.core.record import (
@@ -30,6 +29,7 @@ from streaming.core.record import (
 )
 from streaming.core.ruv import Ruv
 from streaming.core.table import ColumnType, Table
+from streaming.core.values import Json, Value, from_json, to_json
 
 TABLE = Table(
     "all types",

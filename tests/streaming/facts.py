@@ -1,6 +1,6 @@
 """Records of a scenario as the facts that validation would deliver, without Spark."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -12,12 +12,12 @@ from streaming.core.table import Table
 from streaming.stages.facts import FACTS
 
 
-def facts_from(said: Sequence[Said], tables: dict[str, Table]) -> pa.Table:
+def facts_from(said: Sequence[Said], tables: Mapping[str, Table]) -> pa.Table:
     """Said records as FACTS."""
     return pa.Table.from_pylist([_row(one, tables) for one in said], schema=FACTS)
 
 
-def _row(said: Said, tables: dict[str, Table]) -> dict[str, object]:
+def _row(said: Said, tables: Mapping[str, Table]) -> dict[str, object]:
     record = said.record
     assert record is not None
     row: dict[str, object] = {

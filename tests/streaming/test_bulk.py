@@ -16,24 +16,48 @@ from checkpoints.store import Store
 from checkpoints.tables import TableName
 from streaming.core.change import Change, Op, RowKey
 from streaming.core.csn import CsnParts, format_csn
+from streaming.core.function import parse_function
 from streaming.core.hub import decide
-from streaming.core.judge import Judged, RowState
+from streaming.core.judge import Judged
 from streaming.core.record import Abort, Applied, Commit, Hello, Record, Said
+from streaming.core.row import RowState
 from streaming.core.rules import Rules, Subscription
 from streaming.core.ruv import Ruv
 from streaming.core.sending import Mark, Refresh, View
 from streaming.core.state import HubState
 from streaming.core.table import ColumnType, Table
+from streaming.core.winner import Facts, Image, Winner
 from streaming.pipeline import Hub, Outlets, Settings, resume
 from streaming.service import adopted
 from streaming.stages.publish import Chunks
 from tests.streaming.facts import facts_from
 
-TABLES = {
-    "t": Table("t", ("id",), {"id": ColumnType.INT64, "v": ColumnType.TEXT, "w": ColumnType.TEXT})
-}
-RULES = Rules(TABLES, {f"a{r}": Subscription(f"a{r}", r, frozenset(TABLES)) for r in (1, 2, 3)})
+COLUMNS = {"id": ColumnType.INT64, "v": ColumnType.TEXT, "w": ColumnType.TEXT}
+USER = "tests.streaming.test_bulk:longer"
+FUNCTIONS = (
+    *("EPOCH", "EPOCH(2)", "EPOCH_TRANS", "EPOCH2", "OLD(w)", "MAX(v)", "MAX_DELETE_WIN(v)"),
+    *("MAX_INS(v)", "MAX_DEL_WIN_INS(v)", "CSN", "PRIMARY(r1)", "PASS", USER),
+)
 GENERATION = "00000001000000000000"
+
+
+def longer(row: Image | None, change: Image | None, facts: Facts) -> Image | Winner:
+    """A user's function: deletes win, one replica's changes are merged, another's make it fail."""
+    if row is None or change is None:
+        return Winner.CHANGE
+    if facts.author == 3:
+        raise ValueError("not this one")
+    return {**row, **change} if facts.author == 2 else Winner.ROW
+
+
+def rules_of(functions: tuple[str, str]) -> Rules:
+    """Two tables with these functions, and three replicas that get both."""
+    tables = {
+        name: Table(name, ("id",), COLUMNS, replace(parse_function(text), replica=1))
+        for name, text in zip("tu", functions, strict=True)
+    }
+    subscriptions = {f"a{r}": Subscription(f"a{r}", r, frozenset(tables)) for r in (1, 2, 3)}
+    return Rules(tables, subscriptions, {USER: longer})
 
 
 @dataclass
@@ -69,8 +93,12 @@ class Author:
             else f'{{"id":"{key}","v":"{csn}"' + ("}" if part else ',"w":"x"}')
         )
         self.opno += 1
+        table, before = (
+            "tu"[key % 2],
+            f'{{"id":"{key}","v":"o","w":"x"}}' if self.time % 3 else None,
+        )
         record = Change(
-            csn, self.rid, self.epoch, "t", f'{{"id":"{key}"}}', op, image, None, prim or None
+            csn, self.rid, self.epoch, table, f'{{"id":"{key}"}}', op, image, before, prim or None
         )
         self.say(record)
         return csn
@@ -153,6 +181,7 @@ class Model:
     """Core's hub with everything it needs around it, in memory."""
 
     state: HubState
+    rules: Rules
     rows: dict[RowKey, RowState] = field(default_factory=dict)
     known: dict[str, set[str]] = field(default_factory=dict)
     marks: list[Mark] = field(default_factory=list)
@@ -168,7 +197,7 @@ class Model:
             nudged=False,
             marks=lambda a: [m for m in self.marks if m.hub_epoch > a],
         )
-        decision = decide(self.state, said, self.rows, RULES, view, history)
+        decision = decide(self.state, said, self.rows, self.rules, view, history)
         self.rows |= decision.rows
         for entry in decision.entries:
             if isinstance(entry, Judged):
@@ -183,11 +212,11 @@ class Model:
         return list(decision.entries)
 
 
-def real_hub(root: Path) -> Hub:
+def real_hub(root: Path, rules: Rules) -> Hub:
     """The pipeline's hub on real Delta tables, publishing into nothing."""
     store = Store(root)
     state = adopted(
-        HubState(1, GENERATION, ruv=Ruv(GENERATION), purge_ruv=Ruv(GENERATION)), RULES, [1, 2, 3]
+        HubState(1, GENERATION, ruv=Ruv(GENERATION), purge_ruv=Ruv(GENERATION)), rules, [1, 2, 3]
     )
     found(store, Checkpoint(state, {"1": 0, "2": 0, "3": 0}, {}, 0), "test")
     outlets = Outlets(
@@ -197,28 +226,31 @@ def real_hub(root: Path) -> Hub:
         revalidate=lambda records: records,
         materialize=lambda _after, _to: None,
     )
-    chosen = Settings(RULES, {"1": 1, "2": 2, "3": 3}, 65_534, Chunks(3, 1_000), 1_000, 1_000_000)
+    chosen = Settings(rules, {"1": 1, "2": 2, "3": 3}, 65_534, Chunks(3, 1_000), 1_000, 1_000_000)
     return resume(open_ledger(store, "test"), chosen, outlets)
 
 
 @settings(
-    max_examples=60,
+    max_examples=150,
     phases=[Phase.explicit, Phase.generate],
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),
 )
-@given(STEPS)
-def test_bulk_decides_as_core_does(steps: list[tuple[int, str, int, Op, bool]]) -> None:
+@given(STEPS, st.tuples(st.sampled_from(FUNCTIONS), st.sampled_from(FUNCTIONS)))
+def test_bulk_decides_as_core_does(
+    steps: list[tuple[int, str, int, Op, bool]], functions: tuple[str, str]
+) -> None:
     """A verdict that depended on how it was computed would make replays lie."""
+    rules = rules_of(functions)
     with TemporaryDirectory() as folder:
-        hub = real_hub(Path(folder))
-        model = Model(hub.state)
+        hub = real_hub(Path(folder), rules)
+        model = Model(hub.state, rules)
 
         for number, said in enumerate(batches(steps), start=1):
             expected = model.batch(said, number * 10_000)
             plan = hub.next_plan({"1": number}, number * 10_000, ())
-            hub.process(plan, partial(read, said))
+            hub.process(plan, partial(read, said, rules))
 
             assert comparable(hub.state) == comparable(model.state)
             assert logged(hub, number) == [summary(entry) for entry in expected]
@@ -230,9 +262,9 @@ def test_bulk_decides_as_core_does(steps: list[tuple[int, str, int, Op, bool]]) 
         }
 
 
-def read(said: list[Said], _plan: Plan) -> pa.Table:
+def read(said: list[Said], rules: Rules, _plan: Plan) -> pa.Table:
     """What Spark would deliver."""
-    return facts_from(said, TABLES)
+    return facts_from(said, rules.tables)
 
 
 def comparable(state: HubState) -> dict[str, object]:
@@ -259,7 +291,9 @@ def summary(entry: Judged | Refresh) -> tuple[object, ...]:
     change, after = entry.arrived.change, entry.after
     image = after.image if entry.verdict == "accepted" else None
     facts = (entry.before.author, entry.before.epoch, entry.before.csn, entry.realign_epoch)
-    return "change", change.csn, change.key, entry.verdict.value, image, entry.arrived.mre, *facts
+    cause = entry.cause.value if entry.cause else None
+    verdict = (entry.verdict.value, cause)
+    return "change", change.csn, change.key, verdict, image, entry.arrived.mre, *facts
 
 
 def logged(hub: Hub, batch: int) -> list[tuple[object, ...]]:
@@ -273,8 +307,9 @@ def logged(hub: Hub, batch: int) -> list[tuple[object, ...]]:
             )
         else:
             facts = (row["row_author"], row["row_epoch"], row["row_csn"], row["realign_epoch"])
+            verdict = (row["verdict"], row["cause"])
             found_.append(
-                ("change", row["csn"], row["key"], row["verdict"], row["image"], row["mre"], *facts)
+                ("change", row["csn"], row["key"], verdict, row["image"], row["mre"], *facts)
             )
     return found_
 

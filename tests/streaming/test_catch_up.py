@@ -12,7 +12,7 @@ from streaming.core.ruv import Ruv
 from streaming.core.state import IN_SYNC
 from streaming.pipeline import Hub
 from tests.streaming.facts import facts_from
-from tests.streaming.test_bulk import RULES, TABLES, Author, real_hub
+from tests.streaming.test_bulk import Author, real_hub, rules_of
 
 PAGE_ITEMS = 3
 
@@ -33,7 +33,9 @@ class Site:
         for author in self.authors.values():
             author.said.clear()
         offsets = {str(r): a.offset for r, a in self.authors.items()}
-        self.hub.process(self.plan(offsets), lambda _: facts_from(said, TABLES))
+        self.hub.process(
+            self.plan(offsets), lambda _: facts_from(said, self.hub.settings.rules.tables)
+        )
 
     def plan(self, offsets: dict[str, int] | None = None) -> Plan:
         """The next plan at this time."""
@@ -51,8 +53,7 @@ class Site:
 def a_site(folder: Path) -> Site:
     """A hub with small pages."""
     sent: list[tuple[str, bytes]] = []
-    hub = real_hub(folder)
-    hub.settings = replace(hub.settings, rules=replace(RULES, page_items=PAGE_ITEMS))
+    hub = real_hub(folder, replace(rules_of(("EPOCH", "EPOCH")), page_items=PAGE_ITEMS))
     hub.outlets = replace(hub.outlets, send=lambda name, _id, value: sent.append((name, value)))
     return Site(hub, sent)
 

@@ -8,8 +8,9 @@ from streaming.core.arrival import Quarantined
 from streaming.core.change import NOBODY, Change, Op, RowKey
 from streaming.core.csn import Generator
 from streaming.core.hub import decide
-from streaming.core.judge import Judged, RowState
+from streaming.core.judge import Judged
 from streaming.core.record import Applied, Commit, Hello, Item, Record, Said
+from streaming.core.row import RowState
 from streaming.core.rules import Rules, Subscription
 from streaming.core.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.sending import Entry, Mark, View, is_for, item

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from connectors import wire
 from connectors.agent.apply import apply_batch
 from connectors.agent.columns import Affinity, affinity, stored
-from connectors.values import Value
 from streaming.core.consumer import Apply, Position
 from streaming.core.record import Item, ItemType
 from streaming.core.table import ColumnType, Table
+from streaming.core.values import Value
 from tests.connectors.agent.replica import Replica, make
 
 DECLARED = {

@@ -36,7 +36,7 @@ def test_schema_documents_every_field(slackwater: Slackwater) -> None:
     assert by_path["hub.rid"]["default"] == "65534"
     assert by_path["replicas[].rid"]["default"] is None
     assert "timestamp" in by_path["tables[].columns"]["type"]
-    assert by_path["tables[].function"]["type"] == "one of EPOCH"
+    assert by_path["tables[].function"]["default"] == '"EPOCH"'
     assert {path.split(".")[0].removesuffix("[]") for path in by_path} == set(Config.model_fields)
 
 

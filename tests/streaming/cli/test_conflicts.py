@@ -2,6 +2,7 @@
 
 import pytest
 
+from checkpoints.reader import open_state
 from checkpoints.tables import TableName
 from tests.checkpoints.written_state import WrittenState, csn, ruv
 from tests.streaming.cli.conftest import Slackwater
@@ -18,6 +19,9 @@ def conflicts(state: WrittenState) -> None:
                 "batch": number,
                 "hub_epoch": number,
                 "place": 0,
+                "id": f"{number}-0",
+                "cause": "author",
+                "lost": "change",
                 "kind": "insert_exists" if number == 1 else "update_origin_change",
                 "function": "EPOCH",
                 "table": "t",
@@ -103,7 +107,53 @@ def test_a_change_without_conflict_is_exit_code_1(slackwater: Slackwater) -> Non
 def test_a_row_that_nobody_wrote_can_win(slackwater: Slackwater, state: WrittenState) -> None:
     """A row that was there before the hub, or was realigned, has no CSN."""
     row = {"batch": 3, "hub_epoch": 3, "place": 1, "loser_csn": csn(2, 4), "loser_rid": 2}
-    state.append(TableName.CONFLICTS, row | {"kind": "update_recently_deleted", "winner_rid": 0})
+    row |= {"kind": "update_recently_deleted", "winner_rid": 0, "id": "3-1", "cause": "realign"}
+    state.append(TableName.CONFLICTS, row | {"lost": "change", "resolution": "open"})
 
     assert "nobody" in slackwater("conflicts", "show", csn(2, 4)).out
     assert "None" not in slackwater("conflicts", "list").out
+
+
+@pytest.mark.parametrize("command", ["accept", "override"])
+def test_a_resolution_waits_for_the_hub(
+    slackwater: Slackwater, state: WrittenState, command: str
+) -> None:
+    """One writer decides; what the operator had looked at goes with the command."""
+    answer = slackwater("conflicts", command, "1-0", "2-0")
+
+    assert answer.code == 0
+    assert commands(state) == [(1, command, "1-0", 3), (2, command, "2-0", 3)]
+
+
+def test_an_operator_may_have_looked_earlier(slackwater: Slackwater, state: WrittenState) -> None:
+    """What came since he looked wins against his change."""
+    slackwater("conflicts", "override", "1-0", "--seen", "2")
+
+    assert commands(state) == [(1, "override", "1-0", 2)]
+
+
+def test_a_closed_conflict_is_closed(slackwater: Slackwater, state: WrittenState) -> None:
+    """The newest word on it counts, and it is listed once."""
+    closed = {"batch": 3, "hub_epoch": 1, "place": 0, "id": "1-0", "resolution": "accepted"}
+    state.append(TableName.CONFLICTS, closed | {"kind": "insert_exists", "cause": "author"})
+
+    listed = slackwater("conflicts", "list", "--json").facts
+    answer = slackwater("conflicts", "override", "1-0")
+
+    assert [(row["id"], row["resolution"]) for row in listed] == [
+        ("1-0", "accepted"),
+        ("2-0", "open"),
+        ("3-0", "open"),
+    ]
+    assert len(slackwater("conflicts", "list", "--open", "--json").facts) == 2
+    assert (answer.code, "is accepted already" in answer.err) == (1, True)
+    assert slackwater("conflicts", "accept", "9-9").code == 1
+    assert commands(state) == []
+
+
+def commands(state: WrittenState) -> list[tuple[int, str, str, int]]:
+    """What the hub is asked."""
+    return [
+        (r["number"], r["command"], r["argument"], r["seen"])
+        for r in open_state(state.root).commands()
+    ]

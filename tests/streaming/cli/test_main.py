@@ -19,6 +19,7 @@ READERS = [
     ("quarantine", "list"),
     ("quarantine", "show", "1-1"),
     ("quarantine", "release", "1-1"),
+    ("conflicts", "override", "1-1"),
     ("quarantine", "drop", "1-1"),
 ]
 

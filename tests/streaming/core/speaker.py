@@ -100,7 +100,7 @@ def told(*records: Record) -> Intake:
 def numbers(intake: Intake) -> list[int]:
     """The eligible changes in judging order, by the numbers of their CSNs."""
     known = {str(csn(n, rid)): n for n in range(100) for rid in (1, 2)}
-    return [known[arrived.change.csn] for arrived in in_order(intake.eligible)]
+    return [known[arrived.change.csn] for one in in_order(intake.eligible) for arrived in one]
 
 
 def reasons(intake: Intake) -> list[Reason]:

@@ -10,8 +10,9 @@ import pytest
 from streaming.core.arrival import Repair
 from streaming.core.change import RowKey
 from streaming.core.hub import Bench, Decision, decide, judge_all
-from streaming.core.judge import Arrived, Judged, Realign, RowState, Verdict
+from streaming.core.judge import Judged, Verdict
 from streaming.core.record import Abort, Commit, Heartbeat, Reason, Record, Said
+from streaming.core.row import Arrived, Realign, RowState
 from streaming.core.ruv import NOTHING_KNOWN
 from streaming.core.sending import Entry, Mark, Refresh, View
 from streaming.core.state import Floor, HubState, ReplicaState
@@ -52,7 +53,8 @@ def judged(
     epoch: int = 9,
 ) -> tuple[Sequence[Entry], RowState]:
     """The entries in hub order, and row K behind them."""
-    entries, rows = judge_all(changes, repairs, {K: row}, epoch, RULES, REPLICAS)
+    alone = [(change,) for change in changes]
+    entries, rows = judge_all(alone, repairs, {K: row}, epoch, RULES, REPLICAS)
     return entries, rows[K]
 
 
@@ -203,14 +205,12 @@ def test_a_floor_blocks_what_stands_behind_its_hello() -> None:
     floors = (Floor(8, offset=3), Floor(6, offset=1))
     bench = Bench({}, 9, RULES, {1: ReplicaState(1, floors=floors)})
 
-    verdicts = [
-        bench.judge(
-            replace(arrived(number, offset=offset, mre=7), change=change(number, str(number)))
-        )
-        for number, offset in [(10, 1), (11, 2), (12, 4)]
-    ]
+    for number, offset in [(10, 1), (11, 2), (12, 4)]:
+        one = arrived(number, offset=offset, mre=7)
+        bench.judge([replace(one, change=change(number, str(number)))])
 
-    assert [one.verdict for one in verdicts] == ["accepted", "accepted", "rejected"]
+    verdicts = [entry.verdict for entry in bench.entries if isinstance(entry, Judged)]
+    assert verdicts == ["accepted", "accepted", "rejected"]
 
 
 def test_a_transaction_is_judged_whole_in_order_of_its_largest_csn() -> None:

@@ -348,7 +348,7 @@ def test_a_waiting_change_keeps_the_mre_of_its_arrival() -> None:
     for one in [*speaker.applied(epoch=2, covers=5), *speaker.say(Commit(csn(9, 1)))]:
         intake.take(one)
 
-    assert [(arrived.change.csn, arrived.mre) for arrived in in_order(intake.eligible)] == [
+    assert [(one.change.csn, one.mre) for (one,) in in_order(intake.eligible)] == [
         (csn(9, 1), 2),
         (C10, 2),
     ]

@@ -8,21 +8,17 @@ from hypothesis import strategies as st
 
 from streaming.core.change import NOBODY, Change, Op
 from streaming.core.judge import (
-    ALL_OFFSETS,
-    Arrived,
     ConflictKind,
     Judged,
-    Realign,
-    RowState,
     Verdict,
     blocking_epoch,
     conflict_kind,
     judge,
     merged,
-    realigned,
 )
+from streaming.core.row import ALL_OFFSETS, Arrived, Realign, RowState, realigned
 from tests.streaming.core.logs import csn
-from tests.streaming.core.speaker import COLUMNS, change
+from tests.streaming.core.speaker import COLUMNS, T, change
 
 ME, OTHER = 1, 2
 NOW = 9
@@ -64,7 +60,7 @@ def test_a_change_is_concurrent_with_what_its_replica_had_not_seen(
     """The rule of section 3, step 4, clause by clause."""
     before, concurrent = case
 
-    judged = judge(arrived(), before, NOW, COLUMNS)
+    judged = judge(arrived(), before, NOW, T)
 
     assert judged.concurrent is concurrent
     assert judged.verdict is (Verdict.REJECTED if concurrent else Verdict.ACCEPTED)
@@ -74,14 +70,14 @@ def test_a_change_is_concurrent_with_what_its_replica_had_not_seen(
 @pytest.mark.parametrize(("floor", "concurrent"), [(3, False), (4, True)])
 def test_a_floor_realigns_every_row(*, floor: int, concurrent: bool) -> None:
     """Whatever is known of the row."""
-    assert judge(arrived(), RowState(), NOW, COLUMNS, floor).concurrent is concurrent
+    assert judge(arrived(), RowState(), NOW, T, floor).concurrent is concurrent
 
 
 def test_an_accepted_change_is_the_row() -> None:
     """With its author, this hub epoch and its CSN; the realigns of others stay."""
     before = row(OTHER, 2, Realign(OTHER, 2))
 
-    after = judge(arrived(), before, NOW, COLUMNS).after
+    after = judge(arrived(), before, NOW, T).after
 
     image = '{"k":"k","v":"v"}'
     assert after == RowState(
@@ -91,7 +87,7 @@ def test_an_accepted_change_is_the_row() -> None:
 
 def test_an_accepted_delete_leaves_a_tombstone() -> None:
     """It keeps author and epoch: else a concurrent insert would be accepted."""
-    after = judge(arrived(change(10, value=None)), row(), NOW, COLUMNS).after
+    after = judge(arrived(change(10, value=None)), row(), NOW, T).after
 
     assert after == RowState(ME, NOW, csn(10, ME))
 
@@ -100,7 +96,7 @@ def test_a_loser_leaves_the_row_and_realigns_its_replica() -> None:
     """The row wins as it stands; nobody else is blocked."""
     before = row(epoch=4)
 
-    after = judge(arrived(), before, NOW, COLUMNS).after
+    after = judge(arrived(), before, NOW, T).after
 
     assert after == replace(before, realign=(Realign(ME, NOW),))
 
@@ -109,7 +105,7 @@ def test_equal_content_does_not_matter() -> None:
     """Who wrote the same by chance has seen nothing."""
     same = change(10, value="old")
 
-    assert judge(arrived(same), row(epoch=4), NOW, COLUMNS).concurrent
+    assert judge(arrived(same), row(epoch=4), NOW, T).concurrent
 
 
 KINDS = [
@@ -142,14 +138,14 @@ def test_what_only_the_same_epoch_rule_made_a_conflict_is_known(
     *, mre: int, mre_same: int, realign: tuple[Realign, ...], expected: bool
 ) -> None:
     """Such conflicts are counted apart."""
-    judged = judge(arrived(mre=mre, mre_same=mre_same), row(OTHER, 4, *realign), NOW, COLUMNS)
+    judged = judge(arrived(mre=mre, mre_same=mre_same), row(OTHER, 4, *realign), NOW, T)
 
     assert judged.same_epoch_only is expected
 
 
 def test_what_only_a_floor_made_a_conflict_is_not_of_the_same_epoch() -> None:
     """No reflection of its own epoch would have lifted the floor."""
-    judged = judge(arrived(mre=3, mre_same=4), row(OTHER, 2), NOW, COLUMNS, floor=8)
+    judged = judge(arrived(mre=3, mre_same=4), row(OTHER, 2), NOW, T, floor=8)
 
     assert judged.concurrent
     assert not judged.same_epoch_only
@@ -203,7 +199,7 @@ def test_an_absent_column_stays_as_it_was(
 
 def test_a_verdict_tells_the_row_before_and_after() -> None:
     """The changelog keeps what it was judged by."""
-    judged = judge(arrived(), row(epoch=4), NOW, COLUMNS)
+    judged = judge(arrived(), row(epoch=4), NOW, T)
 
     assert isinstance(judged, Judged)
     assert judged.before == row(epoch=4)

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.core.change import Op
-from streaming.core.judge import Arrived, Judged, RowState, Verdict
+from streaming.core.judge import Cause, Judged, Verdict
 from streaming.core.record import Item, ItemType
+from streaming.core.row import Arrived, RowState
 from streaming.core.ruv import NOTHING_KNOWN, Element, Ruv
 from streaming.core.sending import Mark, Refresh, View, is_for, item, plan, wants_batch
 from streaming.core.state import CATCHING_UP, HUB_BEHIND, IN_SYNC, AgreementState
@@ -184,7 +185,8 @@ def judged(*, rid: int = 1, verdict: Verdict = Verdict.ACCEPTED) -> Judged:
     """A judged change with CSN 5 of its replica."""
     one = Arrived(change(5, rid=rid), "content", "1-1", 0, 0, 0, 0)
     row = RowState(rid, 3, csn(5, rid), exists=True, image='{"k":"k","v":"v"}')
-    return Judged(one, verdict, verdict is Verdict.REJECTED, 0, RowState(), row)
+    cause = Cause.AUTHOR if verdict is Verdict.REJECTED else None
+    return Judged(one, verdict, cause, 0, RowState(), row)
 
 
 REFRESH = Refresh(2, "t", '{"k":"k"}', RowState(1, 3, csn(5, 1), exists=True, image="{}"), "late")

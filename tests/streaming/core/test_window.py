@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.judge import Realign
+from streaming.core.row import Realign
 from streaming.core.window import Window, WindowRow, key_of, last_touched, text_of
 
 ROWS = st.lists(st.tuples(st.integers(1, 9), st.sampled_from("abc"), st.integers(0, 9)))

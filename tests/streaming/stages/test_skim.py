@@ -7,11 +7,11 @@ from pyspark.sql import SparkSession
 
 from connectors import wire
 from connectors.memory import Topics
-from connectors.values import Value
 from streaming.core.change import Change, Op
 from streaming.core.record import Abort, Applied, Commit, Heartbeat, Hello, Record
 from streaming.core.ruv import Ruv
 from streaming.core.table import ColumnType, Table
+from streaming.core.values import Value
 from streaming.stages.skim import UNSETTLED, settle, skim
 from tests.streaming.stages.said import CSN, SESSION, TIME_S, TOPIC, TOPICS, change, joined
 

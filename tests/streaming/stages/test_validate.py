@@ -15,12 +15,12 @@ from pyspark.sql import SparkSession
 
 from connectors import wire
 from connectors.memory import Topics
-from connectors.values import Value, from_json, to_json
 from streaming.core.change import Change, Op
 from streaming.core.errors import RuvError, WireError
 from streaming.core.record import Reason
 from streaming.core.ruv import parse_ruv
 from streaming.core.table import ColumnType, Table
+from streaming.core.values import Value, from_json, to_json
 from streaming.stages import facts as facts_stage
 from streaming.stages.parse import parse
 from streaming.stages.skim import settle, skim

@@ -1,0 +1,62 @@
+"""A row as it stands at the hub, and a change as it arrived there: what judging holds together."""
+
+from dataclasses import dataclass, replace
+
+from streaming.core.change import NOBODY, Change
+
+ALL_OFFSETS = -1
+"""A realign that blocks every change of its replica, wherever it stands in the topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Realign:
+    """A refresh of hub epoch `epoch` is on its way: what `rid` wrote without it is concurrent.
+
+    `offset`: it blocks only changes that stand behind this place in the replica's topic.
+    `whole`: the row went with its transaction, so who builds on it loses his whole one too.
+    """
+
+    rid: int
+    epoch: int
+    offset: int = ALL_OFFSETS
+    whole: bool = False
+
+    def dominates(self, other: "Realign") -> bool:
+        """Claim that what the other blocks is blocked by this one, and no less."""
+        wider = self.epoch >= other.epoch and self.offset <= other.offset
+        return self.rid == other.rid and wider and self.whole >= other.whole
+
+
+@dataclass(frozen=True, slots=True)
+class RowState:
+    """A row as it stands at the hub; a tombstone or an unknown row has `exists` False.
+
+    `image` is None where it is not known or not needed, and always for a tombstone.
+    """
+
+    author: int = NOBODY
+    epoch: int = 0
+    csn: str | None = None
+    exists: bool = False
+    image: str | None = None
+    realign: tuple[Realign, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A change with the facts of its arrival; its MRE is fixed by what stood before it."""
+
+    change: Change
+    content: str
+    session: str
+    offset: int
+    time_ms: int
+    mre: int
+    mre_same: int
+
+
+def realigned(row: RowState, new: Realign) -> RowState:
+    """The row with a realign added; of one replica's, what another one dominates is left out."""
+    if any(r.dominates(new) for r in row.realign):
+        return row
+    return replace(row, realign=(*(r for r in row.realign if not new.dominates(r)), new))

@@ -1,0 +1,44 @@
+"""Users' functions are found, or it is said what is wrong."""
+
+import pytest
+
+from streaming.core.errors import FunctionError
+from streaming.core.function import EPOCH, parse_function
+from streaming.core.table import ColumnType, Table
+from streaming.core.winner import Facts, Image, Winner
+from streaming.functions import loaded
+
+NOT_A_FUNCTION = 7
+
+
+def resolve(_row: Image | None, _change: Image | None, _facts: Facts) -> Winner:
+    """Let every change win."""
+    return Winner.CHANGE
+
+
+def table(function: str) -> Table:
+    """A table with this function."""
+    return Table("t", ("k",), {"k": ColumnType.TEXT}, parse_function(function))
+
+
+def test_a_users_function_is_found_by_its_import_path() -> None:
+    """The configuration names nothing else."""
+    path = f"{__name__}:resolve"
+
+    found = loaded([table(path), Table("u", ("k",), {"k": ColumnType.TEXT}, EPOCH)])
+
+    assert found == {path: resolve}
+
+
+@pytest.mark.parametrize(
+    ("path", "complaint"),
+    [
+        ("no_such_module:resolve", "cannot be loaded: ModuleNotFoundError"),
+        (f"{__name__}:other", "cannot be loaded: AttributeError"),
+        (f"{__name__}:NOT_A_FUNCTION", "cannot be called"),
+    ],
+)
+def test_a_function_that_is_not_there_ends_the_start(path: str, complaint: str) -> None:
+    """Found out at the first conflict it would be too late."""
+    with pytest.raises(FunctionError, match=f"{path} of table t {complaint}"):
+        loaded([table(path)])
