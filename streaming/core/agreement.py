@@ -54,8 +54,11 @@ class Lack:
 
     @property
     def anchor(self) -> Anchor | None:
-        """The smallest start, or None when nothing is lacking."""
-        return min(self.starts.values(), key=lambda start: start.csn, default=None)
+        """The smallest start, or None when nothing is lacking; of equals AT, which skips nothing.
+
+        389 keeps the first of equals, which after a reload may be the one that skips.
+        """
+        return min(self.starts.values(), key=lambda start: (start.csn, not start.at), default=None)
 
     def must_send(self, csn: str) -> bool:
         """Claim that the consumer lacks this change; it stands at or behind the anchor.
