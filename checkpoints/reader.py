@@ -155,8 +155,8 @@ class Reader:
 
     def to_be_sent(
         self, consumer: int, tables: Iterable[str], after: int, ruv: Ruv
-    ) -> tuple[int, int]:
-        """How many fresh changes and how many refreshes a consumer lacks.
+    ) -> tuple[dict[int, int], int]:
+        """How many fresh changes a consumer lacks, by the rid that made them; how many refreshes.
 
         Fresh ones are skipped by its RUV, refreshes only by covers (design: section 5).
         """
@@ -169,13 +169,14 @@ class Reader:
             ]
         )
         sql = f"""
-            SELECT kind, count(*) AS count FROM t
+            SELECT kind, rid, count(*) AS count FROM t
             WHERE batch <= {self.batch} AND hub_epoch > {after}
                 AND (({fresh}) OR (kind = 'refresh' AND "to" = {consumer}))
-            GROUP BY kind
+            GROUP BY kind, rid ORDER BY kind, rid
         """  # noqa: S608
-        counts = {row["kind"]: row["count"] for row in self._ask(TableName.CHANGELOG, sql)}
-        return counts.get("change", 0), counts.get("refresh", 0)
+        counts = self._ask(TableName.CHANGELOG, sql)
+        changes = {row["rid"]: row["count"] for row in counts if row["kind"] == "change"}
+        return changes, sum(row["count"] for row in counts if row["kind"] == "refresh")
 
     @property
     def _latest_action(self) -> str:

@@ -1,5 +1,6 @@
 """`ruv` and `lacks`: what the hub knows, and what a consumer lacks of it."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -7,10 +8,11 @@ import typer
 from checkpoints.reader import Reader
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, names_of, opened
 from streaming.cli.level import acked
-from streaming.cli.output import as_counts, write_json, write_line, write_pairs
+from streaming.cli.output import write_json, write_line, write_pairs, write_table
 from streaming.config import Config
 from streaming.config_sections import AgreementConfig
-from streaming.core.agreement import Anchor, lack, refused
+from streaming.core.agreement import Anchor, Gap, Lack, epochs_purged, lack, refused
+from streaming.core.csn import rid_of
 from streaming.core.errors import ConfigError, StateError
 from streaming.core.state import AgreementState, HubState
 
@@ -53,13 +55,12 @@ def lacks(
 
 
 def facts(config: Config, reader: Reader, agreement: AgreementConfig) -> dict[str, Any]:
-    """What `lacks --json` says."""
+    """What `lacks --json` says; `replicas`: rid by rid, all that either side knows of."""
     hub = _hub(reader)
     rid = config.replica(agreement.consumer).rid
     state = _state_of(hub, agreement)
     consumer = acked(hub, state, rid)
     lacking = lack(hub.ruv, consumer)
-    stop = refused(lacking, hub.purge_ruv, lambda csn: _in_log(reader, csn))
     tables = config.tables_of(agreement)
     changes, refreshes = reader.to_be_sent(rid, tables, state.acked_covers, consumer)
     names = names_of(config)
@@ -69,11 +70,22 @@ def facts(config: Config, reader: Reader, agreement: AgreementConfig) -> dict[st
         "state": state.state,
         "supplier": {"covers": hub.hub_epoch, "ruv": hub.ruv.text()},
         "acked": {"covers": state.acked_covers, "ruv": state.acked_ruv.text()},
-        "needs": {names.get(of, str(of)): need.value for of, need in lacking.needs.items()},
-        "anchor": _anchor(lacking.anchor),
+        "replicas": [
+            {
+                "rid": of,
+                "replica": names.get(of, str(of)),
+                "need": need,
+                "is_own": of == rid,
+                "start": _start(lacking.starts.get(of)),
+                "stop": lacking.stop.max_of(of),
+                "changes": changes.get(of, 0),
+            }
+            for of, need in lacking.needs.items()
+        ],
+        "anchor": _anchor(lacking, names),
         "stop": lacking.stop.text(),
-        "refused": str(stop) if stop else None,
-        "changes": changes,
+        "refused": _refused(reader, lacking, state),
+        "changes": sum(changes.values()),
         "refreshes": refreshes,
     }
 
@@ -101,23 +113,59 @@ def _in_log(reader: Reader, csn: str) -> bool:
     return bool(found.num_rows)
 
 
-def _anchor(anchor: Anchor | None) -> dict[str, str] | None:
-    return {"csn": anchor.csn, "start": "at" if anchor.at else "after"} if anchor else None
+def _start(start: Anchor | None) -> dict[str, str] | None:
+    return {"csn": start.csn, "start": "at" if start.at else "after"} if start else None
+
+
+def _anchor(lacking: Lack, names: Mapping[int, str]) -> dict[str, str] | None:
+    """The anchor, the replica whose start it is, and why that has one."""
+    start = _start(lacking.anchor)
+    if start is None:
+        return None
+    rid = rid_of(start["csn"])
+    return start | {"replica": names.get(rid, str(rid)), "need": lacking.needs[rid]}
+
+
+def _refused(reader: Reader, lacking: Lack, state: AgreementState) -> dict[str, str] | None:
+    """Why nothing can be sent without a gap: purged and missing are mended differently."""
+    hub = _hub(reader)
+    gap = refused(lacking, hub.purge_ruv, lambda csn: _in_log(reader, csn))
+    if gap is not None:
+        return {"gap": gap.gap, "csn": gap.start.csn, "why": str(gap)}
+    epochs = epochs_purged(state.acked_covers, hub.purge_epoch)
+    return {"gap": Gap.PURGED, "why": str(epochs)} if epochs else None
 
 
 def _show(found: dict[str, Any]) -> None:
     supplier, acked, anchor = found["supplier"], found["acked"], found["anchor"]
-    start = f"{anchor['start']} {anchor['csn']}" if anchor else "none: no fresh change is lacking"
-    needs = as_counts(found["needs"])
+    reason = f"{_start_text(anchor)}, for {anchor['replica']} is {anchor['need']}" if anchor else ""
     write_pairs(
         [
             ("agreement", f"{found['agreement']} to {found['consumer']}, {found['state']}"),
             ("hub", "\n".join([f"hub epoch {supplier['covers']}", *supplier["ruv"]])),
             ("consumer", "\n".join([f"covers {acked['covers']}", *acked["ruv"]])),
-            ("replicas", needs),
-            ("anchor", start),
+            ("anchor", reason or "none: no fresh change is lacking"),
             ("stop", "\n".join(found["stop"])),
             ("to be sent", f"{found['changes']} changes, {found['refreshes']} refreshes"),
-            *([("refused", found["refused"])] if found["refused"] else []),
+            *([("refused", found["refused"]["why"])] if found["refused"] else []),
         ]
     )
+    write_line()
+    write_table(
+        ("rid", "replica", "need", "start", "stop", "to be sent"),
+        (
+            (
+                r["rid"],
+                r["replica"],
+                f"{r['need']}, its own" if r["is_own"] else r["need"],
+                _start_text(r["start"]) if r["start"] else None,
+                r["stop"],
+                r["changes"],
+            )
+            for r in found["replicas"]
+        ),
+    )
+
+
+def _start_text(start: Mapping[str, str]) -> str:
+    return f"{start['start']} {start['csn']}"

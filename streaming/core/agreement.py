@@ -130,10 +130,39 @@ class Refused:
     def __str__(self) -> str:
         """What is wrong, of which change, and what to do."""
         begins = "at" if self.start.at else "after"
+        where = f"sending would start {begins} CSN {self.start.csn} of replica {self.rid}"
+        match self.gap:
+            case Gap.PURGED:
+                return (
+                    f"{where}, which is purged in the changelog: changes that this consumer lacks"
+                    " were removed or came with the initial load, so it needs a resync"
+                )
+            case Gap.MISSING:
+                return (
+                    f"{where}, which is missing in the changelog though it was not purged: the"
+                    " hub's state or the consumer's RUV is not of this history (restored, or of"
+                    " another hub); find out which of them, then give the consumer a resync"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class EpochsPurged:
+    """Refreshes may be gone that a consumer lacks: it covers less than the purge epoch."""
+
+    covers: int
+    purge_epoch: int
+
+    def __str__(self) -> str:
+        """What is wrong, and what to do."""
         return (
-            f"sending would start {begins} CSN {self.start.csn} of replica {self.rid}, which is"
-            f" {self.gap} in the changelog: this consumer needs a resync"
+            f"this consumer covers hub epoch {self.covers}, and the changelog is purged up to hub"
+            f" epoch {self.purge_epoch}: refreshes may be gone from it, so it needs a resync"
         )
+
+
+def epochs_purged(covers: int, purge_epoch: int) -> EpochsPurged | None:
+    """Why nothing may be sent though every start may be there: a RUV says nothing of refreshes."""
+    return EpochsPurged(covers, purge_epoch) if covers < purge_epoch else None
 
 
 def refused(lacking: Lack, purged: Ruv, in_log: Callable[[str], bool]) -> Refused | None:

@@ -101,7 +101,7 @@ def test_rows_of_an_uncommitted_batch_are_not_seen(state: WrittenState) -> None:
     assert [row["id"] for row in reader.quarantine()] == ["1-1"]
     assert reader.quarantine_counts() == {"json": 1}
     assert reader.open_counts() == {(1, "pending"): 1}
-    assert reader.to_be_sent(2, ["t"], 0, ruv()) == (1, 0)
+    assert reader.to_be_sent(2, ["t"], 0, ruv()) == ({1: 1}, 0)
 
 
 def test_a_changelog_slice_is_in_hub_order(state: WrittenState) -> None:
@@ -180,10 +180,10 @@ def test_to_be_sent_counts_what_sending_would_send(state: WrittenState) -> None:
 
     reader = open_state(state.root)
 
-    assert reader.to_be_sent(2, ["t"], 0, ruv()) == (2, 1)
-    assert reader.to_be_sent(2, ["t"], 0, ruv(r1=1)) == (1, 1)
-    assert reader.to_be_sent(2, ["t", "other"], 1, ruv(r1=1)) == (2, 1)
-    assert reader.to_be_sent(2, [], 2, ruv()) == (0, 0)
+    assert reader.to_be_sent(2, ["t"], 0, ruv()) == ({1: 1, 3: 1}, 1)
+    assert reader.to_be_sent(2, ["t"], 0, ruv(r1=1)) == ({3: 1}, 1)
+    assert reader.to_be_sent(2, ["t", "other"], 1, ruv(r1=1)) == ({1: 1, 3: 1}, 1)
+    assert reader.to_be_sent(2, [], 2, ruv()) == ({}, 0)
 
 
 def test_configuration_versions_and_commands_are_told_apart(state: WrittenState) -> None:

@@ -11,7 +11,7 @@ from checkpoints.store import Store, rows_of
 from checkpoints.tables import TableName
 from streaming.core.csn import CsnParts, format_csn
 from streaming.core.reflection import Session
-from streaming.core.ruv import Ruv
+from streaming.core.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.state import IN_SYNC, LIVE, AgreementState, HubState, ReplicaState
 
 START_S = 1_700_000_000
@@ -84,6 +84,8 @@ class WrittenState:
         known: Ruv,
         replicas: Sequence[ReplicaState] = (),
         agreements: Sequence[AgreementState] = (),
+        purge_ruv: Ruv = NOTHING_KNOWN,
+        purge_epoch: int = 0,
         **changed: object,
     ) -> None:
         """Write plan and commit of a batch; `changed`: other fields of its checkpoint."""
@@ -93,6 +95,8 @@ class WrittenState:
             batch=batch,
             hub_epoch=hub_epoch,
             ruv=known,
+            purge_ruv=purge_ruv,
+            purge_epoch=purge_epoch,
             replicas={r.rid: r for r in replicas},
             agreements={a.name: a for a in agreements},
         )

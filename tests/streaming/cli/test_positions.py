@@ -1,7 +1,9 @@
 """Claims about `ruv` and `lacks`."""
 
+import pytest
+
 from checkpoints.tables import TableName
-from streaming.core.ruv import Ruv, parse_ruv
+from streaming.core.ruv import Element, Ruv, parse_ruv
 from tests.checkpoints.written_state import (
     WrittenState,
     agreement,
@@ -54,10 +56,82 @@ def test_lacks_tells_anchor_stop_and_how_many(slackwater: Slackwater, state: Wri
 
     assert facts["supplier"] == {"covers": 3, "ruv": ruv(r1=3, r2=1).text()}
     assert facts["acked"] == {"covers": 1, "ruv": ruv(r1=1).text()}
-    assert facts["anchor"] == {"csn": csn(1, 1), "start": "after"}
+    assert facts["anchor"] == {
+        "csn": csn(1, 1),
+        "start": "after",
+        "replica": "a",
+        "need": "behind",
+    }
     assert facts["stop"] == ruv(r1=3, r2=1).text()
-    assert facts["needs"] == {"a": "behind", "b": "level"}
     assert (facts["changes"], facts["refreshes"], facts["refused"]) == (2, 1, None)
+
+
+def test_lacks_tells_each_replicas_reason_start_stop_and_count(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """A consumer lags behind one replica rather than behind the hub."""
+    known = ruv(r1=3, r2=1, r3=2, r9=1)
+    state.append(TableName.CHANGELOG, *(change_row(1, 1, n, csn(1, n)) for n in (1, 2, 3)))
+    state.append(TableName.CHANGELOG, *(change_row(2, 2, n, csn(3, n)) for n in (1, 2)))
+    state.append(TableName.CHANGELOG, change_row(2, 2, 3, csn(2, 1)))
+    state.append(TableName.CHANGELOG, change_row(2, 2, 4, csn(9, 1), table="of no agreement"))
+    has = ruv(r1=1, r7=4, r9=1)
+    state.commit(2, 2, known, [replica(1), replica(2)], [agreement("to-b", 2, 0, has)])
+
+    facts = slackwater("lacks", "to-b", "--json").facts
+
+    rows = {r.pop("rid"): r for r in facts["replicas"]}
+    assert rows == {
+        1: {
+            "replica": "a",
+            "need": "behind",
+            "is_own": False,
+            "start": {"csn": csn(1, 1), "start": "after"},
+            "stop": csn(1, 3),
+            "changes": 2,
+        },
+        2: quiet("b", "level", csn(2, 1)) | {"is_own": True},
+        3: {
+            "replica": "3",
+            "need": "never_seen",
+            "is_own": False,
+            "start": {"csn": csn(3, 1), "start": "at"},
+            "stop": csn(3, 2),
+            "changes": 2,
+        },
+        7: quiet("7", "stranger", None),
+        9: quiet("9", "level", csn(9, 1)),
+    }
+    assert facts["anchor"]["csn"] == csn(1, 1)
+
+
+def quiet(name: str, need: str, stop: str | None) -> dict[str, object]:
+    """What is told of a replica of which nothing is lacking."""
+    none = {"is_own": False, "start": None, "changes": 0}
+    return {"replica": name, "need": need, "stop": stop, **none}
+
+
+def test_lacks_shows_the_same_to_people(slackwater: Slackwater, state: WrittenState) -> None:
+    """Both RUVs, the anchor and why, the stop, and a line for each replica."""
+    behind(state, ruv(r1=1))
+
+    lines = slackwater("lacks", "to-b").out.splitlines()
+
+    of_hub, of_consumer = ruv(r1=3, r2=1).text(), ruv(r1=1).text()
+    head = ["agreement   to-b to b, in_sync", "hub         hub epoch 3"]
+    assert lines[:2] == head
+    assert [line.strip() for line in lines[2:9]] == [
+        *of_hub,
+        "consumer    covers 1",
+        *of_consumer,
+        f"anchor      after {csn(1, 1)}, for a is behind",
+    ]
+    assert lines[9] == f"stop        {of_hub[0]}"
+    assert lines[12] == "to be sent  2 changes, 1 refreshes"
+    assert [line.split() for line in lines[-2:]] == [
+        ["1", "a", "behind", "after", csn(1, 1), csn(1, 3), "2"],
+        ["2", "b", "level,", "its", "own", "-", csn(2, 1), "0"],
+    ]
 
 
 def test_lacks_of_a_new_consumer_starts_at_the_first_change(
@@ -68,7 +142,7 @@ def test_lacks_of_a_new_consumer_starts_at_the_first_change(
 
     answer = slackwater("lacks", "to-b")
 
-    assert f"at {csn(1, 1)}" in answer.out
+    assert f"at {csn(1, 1)}, for a is never_seen" in answer.out
     assert "2 changes, 1 refreshes" in answer.out  # covers 1: the first one was applied
 
 
@@ -79,20 +153,54 @@ def test_a_level_consumer_lacks_nothing(slackwater: Slackwater, state: WrittenSt
     facts = slackwater("lacks", "to-a", "--json").facts
 
     assert (facts["anchor"], facts["changes"], facts["refreshes"]) == (None, 0, 0)
+    assert [r["start"] for r in facts["replicas"]] == [None, None]
     assert "no fresh change is lacking" in slackwater("lacks", "to-a").out
 
 
+@pytest.mark.parametrize(
+    ("purged", "gap", "text"),
+    [
+        pytest.param(
+            Ruv(), "purged", "came with the initial load, so it needs a resync", id="never logged"
+        ),
+        pytest.param(
+            ruv(r1=2), "purged", "came with the initial load, so it needs a resync", id="purged"
+        ),
+        pytest.param(
+            Ruv(elements={1: Element(csn(1, 0), csn(1, 0))}),
+            "missing",
+            "though it was not purged",
+            id="missing",
+        ),
+    ],
+)
 def test_a_start_that_is_not_in_the_changelog_is_told(
+    slackwater: Slackwater, state: WrittenState, purged: Ruv, gap: str, text: str
+) -> None:
+    """Nothing may be sent over a gap, and purged is mended otherwise than missing."""
+    state.append(TableName.CHANGELOG, change_row(3, 3, 0, csn(1, 3)))
+    state.commit(
+        3, 3, ruv(r1=3), [replica(1)], [agreement("to-b", 2, 1, ruv(r1=1))], purge_ruv=purged
+    )
+
+    refused = slackwater("lacks", "to-b", "--json").facts["refused"]
+
+    assert (refused["gap"], refused["csn"]) == (gap, csn(1, 1))
+    assert text in refused["why"]
+    assert refused["why"] in slackwater("lacks", "to-b").out
+
+
+def test_a_consumer_that_covers_less_than_the_purge_epoch_is_told(
     slackwater: Slackwater, state: WrittenState
 ) -> None:
-    """Nothing may be sent over a gap."""
+    """Its RUV is level, and yet refreshes may be gone that it never got."""
     known = ruv(r1=3)
-    state.append(TableName.CHANGELOG, change_row(3, 3, 0, csn(1, 3)))
-    state.commit(3, 3, known, [replica(1)], [agreement("to-b", 2, 1, ruv(r1=1))])
+    state.commit(3, 3, known, [replica(1)], [agreement("to-b", 2, 1, known)], purge_epoch=2)
 
-    facts = slackwater("lacks", "to-b", "--json").facts
+    refused = slackwater("lacks", "to-b", "--json").facts["refused"]
 
-    assert "needs a resync" in facts["refused"]
+    assert refused["gap"] == "purged"
+    assert "covers hub epoch 1, and the changelog is purged up to hub epoch 2" in refused["why"]
 
 
 def test_an_unknown_agreement_is_wrong_usage(slackwater: Slackwater, state: WrittenState) -> None:

@@ -12,6 +12,7 @@ from streaming.core.agreement import (
     Lack,
     Need,
     Refused,
+    epochs_purged,
     lack,
     own_counted,
     refused,
@@ -279,11 +280,41 @@ def _first(log: Sequence[str], rid: int) -> str | None:
     return next((c for c in log if rid_of(c) == rid), None)
 
 
-def test_a_refusal_says_what_to_do() -> None:
+@pytest.mark.parametrize(
+    ("start", "gap", "text"),
+    [
+        (
+            Anchor(csn(3, A), at=False),
+            Gap.PURGED,
+            (
+                f"sending would start after CSN {csn(3, A)} of replica 1, which is purged in the"
+                " changelog: changes that this consumer lacks were removed or came with the initial"
+                " load, so it needs a resync"
+            ),
+        ),
+        (
+            Anchor(csn(3, A), at=True),
+            Gap.MISSING,
+            (
+                f"sending would start at CSN {csn(3, A)} of replica 1, which is missing in the"
+                " changelog though it was not purged: the hub's state or the consumer's RUV is not"
+                " of this history (restored, or of another hub); find out which of them, then give"
+                " the consumer a resync"
+            ),
+        ),
+    ],
+)
+def test_a_refusal_says_what_to_do(start: Anchor, gap: Gap, text: str) -> None:
     """Once, clearly: the change, the replica, the reason, and the remedy."""
-    text = str(Refused(Anchor(csn(3, A), at=False), A, Gap.PURGED))
+    assert str(Refused(start, A, gap)) == text
 
-    assert text == (
-        f"sending would start after CSN {csn(3, A)} of replica 1, which is purged in the"
-        " changelog: this consumer needs a resync"
+
+@pytest.mark.parametrize(("covers", "is_refused"), [(4, True), (5, False), (6, False)])
+def test_a_consumer_below_the_purge_epoch_is_refused(*, covers: int, is_refused: bool) -> None:
+    """It may lack refreshes that are gone; its RUV covers their CSNs and cannot tell."""
+    outcome = epochs_purged(covers, 5)
+
+    assert (outcome is not None) == is_refused
+    assert outcome is None or f"covers hub epoch {covers}, and the changelog is purged up to" in (
+        str(outcome)
     )
