@@ -1,8 +1,7 @@
 """A session page by page: the document's cases, its two theorems, and that nothing is left out."""
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given, settings
@@ -14,7 +13,16 @@ from streaming.core.intake import in_order
 from streaming.core.record import Commit
 from streaming.core.reload import Case, Session, case_of, first_load, read, reload
 from streaming.core.ruv import Element, Ruv
-from tests.streaming.core.logs import RIDS, csn, ruv_of
+from tests.streaming.core.logs import RIDS, csn
+from tests.streaming.core.paging import (
+    Step,
+    Story,
+    behind,
+    from_scratch,
+    in_hub_epochs,
+    play,
+    stories,
+)
 from tests.streaming.core.speaker import Speaker, change, fresh_state, intake_of
 from tests.vectors.cases import SESSIONS, by_id
 from tests.vectors.outcome import Case as Vector
@@ -208,13 +216,6 @@ def test_a_real_servers_session_is_the_same_in_pages(case: Vector, size: int) ->
     assert tuple(c for c in found if c not in recorded.marks) == whole.sent
 
 
-def behind(log: Sequence[str], anchor: Anchor | None) -> list[str]:
-    """The records from the anchor on."""
-    if anchor is None:
-        return []
-    return list(log[(bisect_left if anchor.at else bisect_right)(log, anchor.csn) :])
-
-
 # -- the theorems ----------------------------------------------------------------------------
 
 
@@ -228,8 +229,8 @@ def test_theorem_1_only_a_csn_above_the_max_is_inserted(
 ) -> None:
     """The hub itself, whatever comes in whatever order, cut into batches anywhere.
 
-    A page relies on it: below a replica's max, its part of the changelog is finished. Some are
-    changes of a transaction; a commit stands behind the others, which may be that one's.
+    A page relies on it: below a replica's max, its part of the changelog is finished. A change
+    of a transaction stays open until a commit of its number comes, if one ever does.
     """
     speakers = {rid: Speaker(rid) for rid in (1, 2)}
     said = [one for speaker in speakers.values() for one in speaker.hello()]
@@ -254,89 +255,6 @@ def test_theorem_1_only_a_csn_above_the_max_is_inserted(
         )
 
 
-@dataclass(slots=True)
-class Changelog:
-    """A supplier's changelog and RUV; what is not above its replica's max is not taken."""
-
-    ruv: Ruv = field(default_factory=Ruv)
-    log: list[str] = field(default_factory=list)
-
-    def receive(self, arriving: Iterable[str]) -> list[str]:
-        """Insert what theorem 1 lets in."""
-        taken = []
-        for each in arriving:
-            if not self.ruv.covers(each):
-                self.ruv = self.ruv.with_csn(each)
-                taken.append(each)
-        self.log = sorted([*self.log, *taken])
-        return taken
-
-
-Csns = Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What comes in before a page's RUV is copied, then before it is loaded, and its size."""
-
-    before: Csns
-    between: Csns
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Story:
-    """A supplier, a consumer that may know of others more than it, and the pages' steps."""
-
-    log: Csns
-    consumer: Ruv
-    steps: Sequence[Step]
-
-
-arrivals = st.lists(st.builds(csn, st.integers(0, 30), st.sampled_from(RIDS)), max_size=4)
-steps = st.builds(Step, arrivals, arrivals, st.integers(1, 4))
-
-
-@st.composite
-def stories(draw: st.DrawFn) -> Story:
-    """Some replicas at first, new ones later, far below and above what was sent already."""
-    first = draw(st.sets(st.sampled_from(RIDS)))
-    numbers = st.sets(st.integers(0, 30), max_size=6)
-    log = sorted(csn(number, rid) for rid in sorted(first) for number in draw(numbers))
-    upto = {rid: draw(st.integers(-1, 30)) for rid in RIDS}
-    has = [csn(number, rid) for rid, number in upto.items() if number >= 0 and draw(st.booleans())]
-    return Story(log, ruv_of(has), draw(st.lists(steps, max_size=8)))
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """A page as it went: the session at its load, what came in until then, was read, and sent."""
-
-    loaded: Session
-    received: Csns
-    page: Csns
-    sent: tuple[str, ...]
-
-
-def play(story: Story, own: int | None = None) -> tuple[Changelog, list[Played]]:
-    """Page by page while changes come in, then on until the session ends."""
-    supplier = Changelog()
-    supplier.receive(story.log)
-    session: Session | None = None
-    played: list[Played] = []
-    quiet = [Step([], [], 3)] * 80
-    for step in [*story.steps, *quiet]:
-        supplier.receive(step.before)
-        ruv = supplier.ruv
-        loaded = reload(session, ruv) if session else first_load(ruv, story.consumer, own)
-        received = supplier.receive(step.between)
-        page = behind(supplier.log, loaded.anchor)[: step.size]
-        session, sent = read(loaded, page)
-        played.append(Played(loaded, received, page, sent))
-    assert session is None or session.is_ended
-    return supplier, played
-
-
 @given(stories())
 @settings(max_examples=200, deadline=None)
 def test_theorem_2_what_comes_while_a_page_is_processed_is_above_its_stop(story: Story) -> None:
@@ -348,7 +266,7 @@ def test_theorem_2_what_comes_while_a_page_is_processed_is_above_its_stop(story:
         assert not set(one.received) & set(one.sent)
 
 
-TIE = Story([csn(1, A), csn(9, A)], Ruv(), [Step([], [csn(4, C)], 2)])
+TIE = Story([csn(1, A), csn(9, A)], Ruv(), [Step([csn(4, C)], [], 2)])
 """The first page ends on the first change of a replica that it must not send yet."""
 
 
@@ -383,21 +301,18 @@ def test_paging_sends_exactly_what_is_lacking_in_each_replicas_order(
     assert _of_each(from_scratch(story, page)) == _of_each(sent)
 
 
-def from_scratch(story: Story, size: int) -> list[str]:
-    """What pages send that are calculated anew, each a number of changes to be sent."""
-    supplier, consumer = Changelog(), story.consumer
-    supplier.receive(story.log)
-    sent: list[str] = []
-    for step in [*story.steps, *[Step([], [], 1)] * 120]:
-        supplier.receive(step.before)
-        lacking = lack(supplier.ruv, consumer)
-        supplier.receive(step.between)
-        rest = behind(supplier.log, lacking.anchor)
-        now = [c for c in rest if lacking.must_send(c)][:size]
-        for each in now:
-            consumer = consumer.with_csn(each)
-        sent += now
-    return sent
+@given(stories(), st.integers(0, 8), st.integers(1, 5))
+@settings(max_examples=100, deadline=None)
+def test_pages_of_whole_hub_epochs_send_the_same(
+    story: Story, covers: int, page_items: int
+) -> None:
+    """How the hub pages: from an epoch that the consumer covers, each page up to an epoch's RUV."""
+    consumer, sent = in_hub_epochs(story, covers, page_items)
+
+    supplier, played = play(replace(story, consumer=consumer))
+
+    assert sorted(sent) == [c for c in supplier.log if not consumer.covers(c)]
+    assert _of_each(sent) == _of_each([each for one in played for each in one.sent])
 
 
 @given(stories(), st.sampled_from(RIDS))
