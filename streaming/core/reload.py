@@ -2,10 +2,10 @@
 
 After a page the document asks of each replica what happened since, to start as far on as it may
 (389: "Processing the replication changelog", buffer reload; cl5_clcache.c). The hub does what the
-document wonders about in a note: it calculates each page anew by `lack`. That needs a position
-that moves even when all of a page was skipped. A page of the hub ends on a hub epoch, whose RUV
-is that position (`sending.plan`); where a page is so many records, as here, it is csnBuffer.
-Both send the same, page by page: that is a property, and what this module is for.
+document wonders about in a note: it decides each page anew from the position after the last. That
+needs a position which moves even when all of a page was skipped. A page of the hub ends on a hub
+epoch, whose RUV is that position (`sending.plan`); where a page is so many records, as here, it
+is csnBuffer. Both send the same: that is a property, and what this module is for.
 """
 
 from collections.abc import Iterable, Mapping
