@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from streaming.core.agreement import Anchor, lack
 from streaming.core.csn import rid_of
-from streaming.core.judge import Arrived, Judged, RowState, Verdict
+from streaming.core.judge import Judged, Verdict
 from streaming.core.reload import Session, first_load, read, reload
+from streaming.core.row import Arrived, RowState
 from streaming.core.ruv import Ruv
 from streaming.core.sending import Mark, View, is_for, plan
 from streaming.core.state import CATCHING_UP, AgreementState
@@ -172,4 +173,4 @@ def accepted(text: str) -> Judged:
     """The changelog entry of this CSN."""
     one = replace(change(0), csn=text, rid=rid_of(text))
     arrived = Arrived(one, "", "", 0, 0, 0, 0)
-    return Judged(arrived, Verdict.ACCEPTED, False, 0, RowState(), RowState())  # noqa: FBT003
+    return Judged(arrived, Verdict.ACCEPTED, None, 0, RowState(), RowState())

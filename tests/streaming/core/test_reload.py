@@ -241,7 +241,7 @@ def test_theorem_1_only_a_csn_above_the_max_is_inserted(
     while said:
         size = data.draw(st.integers(1, len(said)))
         intake, said = intake_of(said[:size], state), said[size:]
-        inserted = [arrived.change.csn for arrived in in_order(intake.eligible)]
+        inserted = [a.change.csn for one in in_order(intake.eligible) for a in one]
         for rid in (1, 2):
             of_one = _of(inserted, rid)
             assert of_one == sorted(set(of_one))
