@@ -47,8 +47,14 @@ _JAVA_ONLY = {"ssl.truststore.type", "ssl.keystore.type", "ssl.endpoint.identifi
 
 def source_options(bootstrap: str, options: Mapping[str, str]) -> dict[str, str]:
     """The options of Spark's Kafka source that reach the cluster; `options` pass through."""
-    passed = {f"kafka.{name}": value for name, value in options.items()}
+    passed = {f"kafka.{name}": value for name, value in {**_SOURCE, **options}.items()}
     return {"kafka.bootstrap.servers": bootstrap, **passed}
+
+
+_SOURCE = {"fetch.max.wait.ms": "1"}
+"""At the end of a topic Spark's consumer has a fetch under way when it asks for the topic's range,
+and a broker answers one request of a connection after the other: with the default each task of a
+small batch stands still for half a second."""
 
 
 def client_options(options: Mapping[str, str]) -> dict[str, Any]:

@@ -198,7 +198,14 @@ class Service:
         settings = settings_of(config)
         topics = {t: r for t, r in settings.topics.items() if t in plan.offsets_to}
         from_ = {t: plan.offsets_from[t] for t in topics}
-        records = batch(self.spark, self.source, topics, from_, plan.offsets_to)
+        records = batch(
+            self.spark,
+            self.source,
+            topics,
+            from_,
+            plan.offsets_to,
+            min_partitions=config.limits.min_partitions,
+        )
         return _collected(_skimmed(records, config), plan, config)
 
     def _check_topics(self, ledger: Ledger, ids: Mapping[str, str]) -> None:
