@@ -37,15 +37,20 @@ class RealHub:
     folder: Path
     prefix: str
     config: Config = field(init=False)
+    tables: Store = field(init=False)
     service: Service | None = None
     kill: Point | None = None
     seen: dict[int, list[Update]] = field(default_factory=dict)
+    unread: set[int] = field(default_factory=set)
+    ended_at: dict[str, int] = field(default_factory=dict)
+    read: dict[TableName, list[dict[str, Any]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Configure it, make its topics, start it."""
         path = self.folder / "hub.toml"
         path.write_text(self._text(), encoding="utf-8")
         self.config = load(path)
+        self.tables = Store(self.config.hub.state)
         names = [s.name for s in self.rules.subscriptions.values()]
         topics = [self.config.changes_topic(n) for n in names]
         topics += [self.config.updates_topic(n) for n in names]
@@ -75,13 +80,16 @@ class RealHub:
     def say(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
         """Append a record to a replica's topic."""
         topic = self._changes(rid)
-        self.ends.send(topic, str(rid), wire.encode(session or "", record), time_ms)
+        offset = self.ends.send(topic, str(rid), wire.encode(session or "", record), time_ms)
+        self.ended_at[topic] = offset + 1
 
     def updates(self, rid: int) -> Sequence[Update]:
         """Every record of the updates topic of this consumer's agreement, from the first."""
         seen = self.seen.setdefault(rid, [])
-        new = self.ends.read(self.config.updates_topic(self._name(rid)), len(seen))
-        seen += [wire.decode_update(value) for _, value in new]
+        if rid in self.unread:
+            new = self.ends.read(self.config.updates_topic(self._name(rid)), len(seen))
+            seen += [wire.decode_update(value) for _, value in new]
+            self.unread.remove(rid)
         return seen
 
     # -- batches ----------------------------------------------------------------------------
@@ -90,10 +98,11 @@ class RealHub:
         """One batch as a micro-batch of the query would make it, planned up to these offsets."""
         del now_ms
         hub, self.kill = self._service().hub, kill
+        self._sends()
         to = {}
         for subscription in self.rules.subscriptions.values():
             topic = self._changes(subscription.consumer)
-            first, end = hub.ledger.last.offsets[topic], self.ends.end(topic)
+            first, end = hub.ledger.last.offsets[topic], self.ended_at.get(topic, 0)
             limit = end if counts is None else first + counts.get(subscription.consumer, 0)
             to[topic] = min(end, limit)
         plan = hub.next_plan(to, time.time_ns() // 1_000_000, ())
@@ -108,7 +117,13 @@ class RealHub:
         """Open the state anew: an unfinished plan is finished, the last batch published again."""
         del now_ms
         self.kill = None
+        self._sends()
         self.service = Service(self.config, self.spark, self._at)
+
+    def _sends(self) -> None:
+        """From here on there may be more in every updates topic and every table."""
+        self.read.clear()
+        self.unread.update(s.consumer for s in self.rules.subscriptions.values())
 
     def is_up(self) -> bool:
         """Claim that it was not killed since it started."""
@@ -131,7 +146,7 @@ class RealHub:
 
     def hub_epoch(self) -> int:
         """The last committed hub epoch."""
-        return int(max(self._committed(TableName.EPOCHS, "hub_epoch"), default=0))
+        return int(max(self._committed("hub_epoch"), default=0))
 
     def ruv(self) -> Ruv:
         """The hub's RUV."""
@@ -185,13 +200,17 @@ class RealHub:
 
     def _rows(self, name: TableName) -> list[dict[str, Any]]:
         """The committed rows of a table, as another process would read them."""
-        committed = max(self._committed(TableName.EPOCHS, "batch"), default=0)
-        rows = Store(self.config.hub.state).read(name).to_pylist()
-        return [row for row in rows if row["batch"] <= committed]
+        committed = max(self._committed("batch"), default=0)
+        return [row for row in self._all(name) if row["batch"] <= committed]
 
-    def _committed(self, name: TableName, column: str) -> list[int]:
-        rows = Store(self.config.hub.state).read(name, columns=["kind", column]).to_pylist()
-        return [row[column] for row in rows if row["kind"] == "commit"]
+    def _committed(self, column: str) -> list[int]:
+        return [row[column] for row in self._all(TableName.EPOCHS) if row["kind"] == "commit"]
+
+    def _all(self, name: TableName) -> list[dict[str, Any]]:
+        if name not in self.read:
+            self.tables.refreshed(name)
+            self.read[name] = self.tables.read(name).to_pylist()
+        return self.read[name]
 
     def _name(self, rid: int) -> str:
         return next(s.name for s in self.rules.subscriptions.values() if s.consumer == rid)

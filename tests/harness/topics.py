@@ -14,7 +14,9 @@ class TopicEnds:
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
         self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
-        self._consumer = KafkaConsumer(bootstrap_servers=bootstrap, enable_auto_commit=False)
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=bootstrap, enable_auto_commit=False, fetch_max_wait_ms=1
+        )
 
     def send(self, topic: str, key: str, value: bytes | None, time_ms: int | None = None) -> int:
         """Write one record; its offset."""
