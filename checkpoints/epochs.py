@@ -1,6 +1,6 @@
 """The heart: what a plan and a commit say, as values and as rows of `epochs`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -116,8 +116,8 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "command_number": checkpoint.command_number,
         "offsets": list(checkpoint.offsets.items()),
         "topic_ids": list(checkpoint.topic_ids.items()),
-        "ruv": state.ruv.text(),
-        "purge_ruv": state.purge_ruv.text(),
+        "ruv": _ruv_rows(state.ruvs),
+        "purge_ruv": _ruv_rows(state.purge_ruvs),
         "purge_epoch": state.purge_epoch,
         "rows_epoch": checkpoint.rows_epoch,
         "replicas": [_replica_row(r) for r in state.replicas.values()],
@@ -142,8 +142,8 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         row["replicageneration"],
         row["batch"],
         row["hub_epoch"],
-        parse_ruv(row["ruv"]),
-        parse_ruv(row["purge_ruv"]),
+        ruvs_of(row["ruv"]),
+        ruvs_of(row["purge_ruv"]),
         row["purge_epoch"],
         {r.rid: r for r in replicas},
         {a.name: a for a in agreements},
@@ -160,6 +160,15 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         dict(row["totals"]),
         dict(row["versions"]),
     )
+
+
+def ruvs_of(pairs: Iterable[tuple[str, list[str]]]) -> dict[str, Ruv]:
+    """Data set -> its RUV, as a commit row holds them."""
+    return {dataset: parse_ruv(lines) for dataset, lines in pairs}
+
+
+def _ruv_rows(ruvs: Mapping[str, Ruv]) -> list[tuple[str, list[str]]]:
+    return [(dataset, ruv.text()) for dataset, ruv in sorted(ruvs.items())]
 
 
 def _replica_row(replica: ReplicaState) -> dict[str, object]:

@@ -6,14 +6,13 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from checkpoints.epochs import COMMIT
+from checkpoints.epochs import COMMIT, ruvs_of
 from checkpoints.store import Store, among
 from checkpoints.tables import TableName
 from streaming.core.change import Op, RowKey
 from streaming.core.judge import Verdict
 from streaming.core.record import Reason
 from streaming.core.row import Realign, RowState, realigned
-from streaming.core.ruv import parse_ruv
 from streaming.core.sending import WHOLE, Mark
 from streaming.core.winner import Failed, Merged, Resolution, Winner
 
@@ -117,7 +116,7 @@ def images(
 
 
 def marks(store: Store, after: int, committed: int) -> list[Mark]:
-    """The committed hub epochs above `after`, in order, with their RUV and number of entries."""
+    """The committed hub epochs above `after`, in order, with their RUVs and number of entries."""
     where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= committed)
     table = store.read(
         TableName.EPOCHS,
@@ -127,7 +126,8 @@ def marks(store: Store, after: int, committed: int) -> list[Mark]:
     first: dict[int, Mark] = {}
     for row in sorted(table.to_pylist(), key=lambda r: r["batch"]):
         entries = dict(row["counts"]).get("entries", 0)
-        first.setdefault(row["hub_epoch"], Mark(row["hub_epoch"], entries, parse_ruv(row["ruv"])))
+        mark = Mark(row["hub_epoch"], entries, ruvs_of(row["ruv"]))
+        first.setdefault(row["hub_epoch"], mark)
     return [first[hub_epoch] for hub_epoch in sorted(first)]
 
 

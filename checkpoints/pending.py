@@ -10,10 +10,10 @@ from checkpoints.epochs import ms_of, time_of
 from checkpoints.store import Store, rows_of
 from checkpoints.tables import TableName
 from streaming.core.change import Change, Op
+from streaming.core.csn import rid_of
 from streaming.core.pending import Context
 from streaming.core.record import Reason
 from streaming.core.row import Arrived
-from streaming.core.ruv import Ruv
 from streaming.core.state import EndedTransaction, Open
 
 PENDING = "pending"
@@ -40,8 +40,11 @@ def moves(before: Open, after: Open, ended: Iterable[Ended], batch: int) -> pa.T
     )
 
 
-def load(store: Store, batch: int, ruv: Ruv) -> Open:
-    """What is open after this batch, from `pending` and from the quarantine above the RUV."""
+def load(store: Store, batch: int, largest: Mapping[int, str]) -> Open:
+    """What is open after this batch, from `pending` and from the quarantine.
+
+    largest: rid -> its largest CSN in any RUV; quarantined CSNs above it are remembered.
+    """
     rows = store.read(TableName.PENDING, ds.field("batch") <= batch)
     opened = Open()
     latest: dict[str, dict[str, Any]] = {}
@@ -59,7 +62,7 @@ def load(store: Store, batch: int, ruv: Ruv) -> Open:
     for row in latest.values():
         if row["action"] in (PENDING, WAITING):
             _reopen(opened, row)
-    _remember_quarantine(store, opened, batch, ruv)
+    _remember_quarantine(store, opened, batch, largest)
     return opened
 
 
@@ -68,7 +71,8 @@ def _entered(before: Open, after: Open) -> Iterator[dict[str, object]]:
         action = WAITING if _context(arrived) in after.lists.committed else PENDING
         old = before.changes.get(csn)
         if old is None or (action == WAITING and _context(old) not in before.lists.committed):
-            yield _row(action, arrived)
+            key = after.lists.members[_context(arrived)][csn]
+            yield {**_row(action, arrived), "dataset": key[0]}
 
 
 def _left(before: Open, after: Open) -> Iterator[dict[str, object]]:
@@ -128,12 +132,14 @@ def _reopen(opened: Open, row: Mapping[str, Any]) -> None:
     arrived = arrived_of(row)
     context = _context(arrived)
     opened.changes[arrived.change.csn] = arrived
-    opened.lists.insert(arrived.change.csn, arrived.change.rid, context)
+    opened.lists.insert(arrived.change.csn, (row["dataset"], arrived.change.rid), context)
     if row["action"] == WAITING:
         opened.lists.commit(context)
 
 
-def _remember_quarantine(store: Store, opened: Open, batch: int, ruv: Ruv) -> None:
+def _remember_quarantine(
+    store: Store, opened: Open, batch: int, largest: Mapping[int, str]
+) -> None:
     where = (
         (ds.field("batch") <= batch)
         & (ds.field("action") == "kept")
@@ -142,6 +148,6 @@ def _remember_quarantine(store: Store, opened: Open, batch: int, ruv: Ruv) -> No
     )
     rows = store.read(TableName.QUARANTINE, where, ["csn", "content"])
     for row in rows.to_pylist():
-        if not ruv.covers(row["csn"]):
+        if row["csn"] > largest.get(rid_of(row["csn"]), ""):
             known = opened.quarantined.get(row["csn"], ())
             opened.quarantined[row["csn"]] = (*known, row["content"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,25 @@ _NEWEST = """
     FROM t WHERE batch <= {batch}
 """
 _LATEST_PENDING = """
-    SELECT rid, action, count(*) AS count FROM (
-        SELECT rid, action, row_number() OVER (
-            PARTITION BY rid, csn ORDER BY batch DESC, place DESC
+    SELECT * FROM (
+        SELECT rid, action, reason, csn, prim_csn, time, row_number() OVER (
+            PARTITION BY rid, csn, CASE WHEN csn IS NULL THEN prim_csn END
+            ORDER BY batch DESC, place DESC
         ) AS n FROM t WHERE batch <= {batch}
-    ) WHERE n = 1 GROUP BY rid, action
+    ) WHERE n = 1
 """
+
+
+@dataclass(frozen=True, slots=True)
+class OpenChanges:
+    """How many changes of one replica are pending or waiting; the oldest, and its transaction."""
+
+    count: int
+    oldest: datetime | None
+    transaction: str | None
+
+
+NONE_OPEN = OpenChanges(0, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +150,19 @@ class Reader:
         """  # noqa: S608
         return {row["reason"]: row["count"] for row in self._ask(TableName.QUARANTINE, sql)}
 
-    def open_counts(self) -> dict[tuple[int, str], int]:
-        """(rid, pending | waiting) -> how many of the replica's changes are."""
-        rows = self._ask(TableName.PENDING, _LATEST_PENDING.format(batch=self.batch))
+    def open_changes(self) -> dict[tuple[int, str], OpenChanges]:
+        """(rid, pending | waiting) -> the replica's changes that are."""
+        sql = f"""
+            SELECT rid, action, count(*) AS count, min(time) AS oldest,
+                first_value(coalesce(prim_csn, csn) ORDER BY time, csn) AS transaction
+            FROM ({self._latest_pending})
+            WHERE action IN ('pending', 'waiting') GROUP BY rid, action
+        """  # noqa: S608
         return {
-            (row["rid"], row["action"]): row["count"]
-            for row in rows
-            if row["action"] in ("pending", "waiting")
+            (row["rid"], row["action"]): OpenChanges(
+                row["count"], row["oldest"], row["transaction"]
+            )
+            for row in self._ask(TableName.PENDING, sql)
         }
 
     def configs(self) -> list[dict[str, Any]]:
@@ -177,6 +197,10 @@ class Reader:
         counts = self._ask(TableName.CHANGELOG, sql)
         changes = {row["rid"]: row["count"] for row in counts if row["kind"] == "change"}
         return changes, sum(row["count"] for row in counts if row["kind"] == "refresh")
+
+    @property
+    def _latest_pending(self) -> str:
+        return _LATEST_PENDING.format(batch=self.batch)
 
     @property
     def _latest_action(self) -> str:

@@ -132,7 +132,8 @@ PENDING = pa.schema(
         ("batch", pa.int64()),
         ("place", pa.int64()),  # within the batch: a later row of one (rid, csn) counts
         ("action", pa.string()),  # pending | waiting | ended | gone
-        ("reason", pa.string()),  # of an ended one: late | reused | ended | aborted
+        ("reason", pa.string()),  # of an ended one: aborted | hello | ended | late ...
+        ("dataset", pa.string()),
         *_INPUT,
         *_CHANGE,
         ("mre", pa.int64()),
@@ -253,8 +254,8 @@ EPOCHS = pa.schema(
         ("offsets_from", pa.map_(pa.string(), pa.int64())),  # topic -> first offset of the batch
         ("offsets", pa.map_(pa.string(), pa.int64())),  # topic -> next offset after the batch
         ("topic_ids", pa.map_(pa.string(), pa.string())),
-        ("ruv", pa.list_(pa.string())),
-        ("purge_ruv", pa.list_(pa.string())),
+        ("ruv", pa.map_(pa.string(), pa.list_(pa.string()))),  # data set -> its lines
+        ("purge_ruv", pa.map_(pa.string(), pa.list_(pa.string()))),
         ("purge_epoch", pa.int64()),
         ("rows_epoch", pa.int64()),  # `rows` is materialized up to here
         ("replicas", pa.list_(_REPLICA)),

@@ -68,6 +68,11 @@ class Config(BaseModel):
         everything = frozenset(entry.name for entry in self.tables)
         return everything if "*" in agreement.tables else frozenset(agreement.tables)
 
+    def dataset_of(self, agreement: AgreementConfig) -> str:
+        """The data set that this agreement serves."""
+        names = self.tables_of(agreement)
+        return next(entry.dataset for entry in self.tables if entry.name in names)
+
     def changes_topic(self, replica_name: str) -> str:
         """The topic in which this replica speaks to the hub."""
         return f"{self.hub.topic_prefix}changes.{replica_name}"
@@ -130,6 +135,21 @@ def _problems(config: Config) -> Iterator[str]:
                     f"agreements[{index}].tables: {name!r} is no table: use of {', '.join(tables)},"
                     ' or ["*"] for all'
                 )
+        yield from _of_several_datasets(config, index, agreement)
+
+
+def _of_several_datasets(config: Config, index: int, agreement: AgreementConfig) -> Iterator[str]:
+    names = config.tables_of(agreement)
+    datasets: dict[str, list[str]] = {}
+    for entry in config.tables:
+        if entry.name in names:
+            datasets.setdefault(entry.dataset, []).append(entry.name)
+    if len(datasets) > 1:
+        found = "; ".join(f"{', '.join(t)} of {d!r}" for d, t in sorted(datasets.items()))
+        yield (
+            f"agreements[{index}].tables: an agreement serves one data set, and these tables are of"
+            f" several ({found}): name the tables of one"
+        )
 
 
 def _twice(section: str, field: str, values: list[Any]) -> Iterator[str]:

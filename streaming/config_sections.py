@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from streaming.core.change import HUB_RID
 from streaming.core.errors import FunctionError
 from streaming.core.function import Rule, parse_function
-from streaming.core.table import ColumnType, Table
+from streaming.core.table import DEFAULT_DATASET, ColumnType, Table
 from streaming.options import Options, masked
 
 _BROKER = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]]+):[0-9]{1,5}$")
@@ -112,6 +112,8 @@ class TableConfig(_Section):
     """All its columns, key columns included, with their types, in the order of its rows."""
     function: str = "EPOCH"
     """Who wins when a change is concurrent with the row: EPOCH, MAX(column), module:function ..."""
+    dataset: Name = DEFAULT_DATASET
+    """Its data set; each has a RUV and pending lists of its own, and an agreement serves one."""
 
     @field_validator("function")
     @classmethod
@@ -150,7 +152,7 @@ class TableConfig(_Section):
         function = parse_function(self.function)
         if function.rule is Rule.PRIMARY:
             function = replace(function, replica=rids[function.argument or ""])
-        return Table(self.name, self.key, dict(self.columns), function)
+        return Table(self.name, self.key, dict(self.columns), function, self.dataset)
 
 
 class AgreementConfig(_Section):
@@ -163,7 +165,7 @@ class AgreementConfig(_Section):
     consumer: str
     """The replica that is sent the changes."""
     tables: tuple[str, ...] = Field(default=("*",), min_length=1)
-    """The tables whose changes it is sent; "*": all of them."""
+    """The tables whose changes it is sent, all of one data set; "*": all that there are."""
 
 
 class LimitsConfig(_Section):

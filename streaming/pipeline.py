@@ -21,7 +21,7 @@ from streaming.core.hub import failed, next_epoch, settled
 from streaming.core.intake import Intake
 from streaming.core.judge import Verdict
 from streaming.core.rules import Rules
-from streaming.core.ruv import Ruv
+from streaming.core.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.sending import View, wants_batch
 from streaming.core.state import AgreementState, HubState, is_stopped
 from streaming.core.window import Window, WindowRow, rebuilt
@@ -149,7 +149,7 @@ class Hub:
 def resume(ledger: Ledger, settings: Settings, outlets: Outlets) -> Hub:
     """The hub behind the last commit: open transactions and window are read back."""
     last, store = ledger.last, ledger.store
-    opened = pending.load(store, last.state.batch, last.state.ruv)
+    opened = pending.load(store, last.state.batch, last.state.largest)
     told = lookup.replay_rows(store, last.rows_epoch, last.state.hub_epoch)
     state = replace(last.state, open=opened)
     ledger.last = replace(last, state=state)
@@ -161,7 +161,7 @@ def decide(hub: Hub, plan: Plan, records: pa.Table) -> Decision:
     """What a batch means, from its records and the state before it; nothing is written."""
     store, state, rules = hub.ledger.store, hub.state, hub.settings.rules
     facts = facts_of(records, rules.tables)
-    old = intake_stage.repeated_or_old(facts, state.ruv.max_csns())
+    old = intake_stage.repeated_or_old(facts, state.largest)
     intake = Intake(state, rules, lookup.contents(store, old, plan.batch))
     author = Author(intake, hub.settings.hub_rid, plan.at_ms)
     revalidate = hub.outlets.revalidate
@@ -184,7 +184,7 @@ def decide(hub: Hub, plan: Plan, records: pa.Table) -> Decision:
     log = log_stage.changelog(eligible, verdicts, plan.batch, hub_epoch)
     nudged = any(command.command == LEVEL for command in plan.commands)
     marks = partial(lookup.marks, store, committed=state.hub_epoch)
-    view = View(state.hub_epoch, hub_epoch, state.ruv, plan.at_ms, nudged, marks)
+    view = View(state.hub_epoch, hub_epoch, state.ruvs, plan.at_ms, nudged, marks)
     has_items = _has_items(log, intake)
     after = settled(intake, hub_epoch, log.num_rows, has_items, view, in_conflict(judged))
     values = _values(facts.table)
@@ -289,14 +289,17 @@ def _range(
 ) -> tuple[pa.Table, dict[int, Ruv]]:
     """The changelog of (send_after, send_to], and the RUV behind each of its hub epochs."""
     after, to = agreement.send_after, agreement.send_to
+    dataset = hub.settings.rules.dataset_at(agreement.consumer)
+    now = {state.hub_epoch: state.ruv_of(dataset)}
     if log is not None and after >= hub.state.hub_epoch:
-        return log, {state.hub_epoch: state.ruv}
+        return log, now
     store = hub.ledger.store
     where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= to)
     rows = store.read(TableName.CHANGELOG, where)
-    ruvs = {mark.hub_epoch: mark.ruv for mark in lookup.marks(store, after, to)}
+    marks = lookup.marks(store, after, to)
+    ruvs = {mark.hub_epoch: mark.ruvs.get(dataset, NOTHING_KNOWN) for mark in marks}
     ordered = rows.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
-    return ordered, {**ruvs, state.hub_epoch: state.ruv}
+    return ordered, {**ruvs, **now}
 
 
 def smallest_mre(state: HubState) -> int:

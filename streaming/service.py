@@ -166,7 +166,7 @@ class Service:
         """The state before the first batch; its replicageneration names the initial load."""
         now_ms = _now_ms()
         generation = format_csn(CsnParts(now_ms // 1000, 0, self.config.hub.rid, 0))
-        state = HubState(1, generation, ruv=Ruv(generation), purge_ruv=Ruv(generation))
+        state = HubState(1, generation)
         return Checkpoint(state, {}, {}, 0, at_ms=now_ms)
 
     def _finished(self, ledger: Ledger, ids: Mapping[str, str]) -> Hub:
@@ -335,13 +335,20 @@ class Service:
 
 
 def adopted(state: HubState, rules: Rules, rids: Sequence[int]) -> HubState:
-    """The state with a place for every configured replica and agreement."""
+    """The state with a place for every configured replica, agreement and data set."""
     replicas = {rid: state.replicas.get(rid, ReplicaState(rid)) for rid in rids}
     agreements = {
         name: state.agreements.get(name, AgreementState(name, one.consumer))
         for name, one in rules.subscriptions.items()
     }
-    return replace(state, replicas={**state.replicas, **replicas}, agreements=agreements)
+    nothing = {dataset: Ruv(state.replicageneration) for dataset in rules.datasets}
+    return replace(
+        state,
+        ruvs={**nothing, **state.ruvs},
+        purge_ruvs={**nothing, **state.purge_ruvs},
+        replicas={**state.replicas, **replicas},
+        agreements=agreements,
+    )
 
 
 def _skimmed(records: DataFrame, config: Config) -> DataFrame:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from checkpoints.faults import Point
 from streaming.core.arrival import Quarantined
 from streaming.core.change import Change, RowKey
+from streaming.core.csn import rid_of
 from streaming.core.hub import Decision, decide
 from streaming.core.judge import Judged
 from streaming.core.record import Item, Reason, Record, Said, Update
@@ -15,6 +16,7 @@ from streaming.core.rules import Rules
 from streaming.core.ruv import Ruv
 from streaming.core.sending import Entry, Mark, View, is_for, item, wants_batch
 from streaming.core.state import AgreementState, HubState, ReplicaState
+from streaming.core.table import DEFAULT_DATASET
 from tests.backend import Conflict, Judgement, Kept, Standing
 
 CHUNK_ITEMS = 2
@@ -72,7 +74,7 @@ class PureHub:
         self.state = HubState(
             1,
             "model",
-            ruv=Ruv("model"),
+            ruvs={dataset: Ruv("model") for dataset in self.rules.datasets},
             replicas={s.consumer: ReplicaState(s.consumer) for s in subscriptions},
             agreements={s.name: AgreementState(s.name, s.consumer) for s in subscriptions},
         )
@@ -142,7 +144,7 @@ class PureHub:
             for rid, end in sorted(plan.ends.items())
             for record in self.topics[rid][self.taken[rid] : end]
         ]
-        decision = self._decide(said, plan.clock_ms)
+        decision = self._decide(said, plan)
         self._at(Point.AFTER_READ)
         number = decision.state.batch
         if self.log.setdefault(number, decision.entries) != decision.entries:
@@ -154,12 +156,12 @@ class PureHub:
         self._publish()
         self._at(Point.AFTER_PUBLISH)
 
-    def _decide(self, said: Sequence[Said], clock_ms: int) -> Decision:
+    def _decide(self, said: Sequence[Said], plan: Plan) -> Decision:
         view = View(
             0,
             0,
-            Ruv(),
-            clock_ms,
+            {},
+            plan.clock_ms,
             nudged=False,
             marks=lambda h: [m for m in self.marks if m.hub_epoch > h],
         )
@@ -175,12 +177,17 @@ class PureHub:
             if kept.change and kept.content and kept.reason not in (Reason.SESSION, Reason.RID):
                 known[kept.change.csn].add(kept.content)
         changes = (record.record for record in said)
-        csns = {c.csn for c in changes if isinstance(c, Change) and self.state.ruv.covers(c.csn)}
+        largest = self.state.largest
+        csns = {
+            c.csn
+            for c in changes
+            if isinstance(c, Change) and c.csn <= largest.get(rid_of(c.csn), "")
+        }
         return {csn: frozenset(known[csn]) for csn in csns}
 
     def _commit(self, decision: Decision, plan: Plan) -> None:
         if decision.hub_epoch > self.state.hub_epoch:
-            self.marks.append(Mark(decision.hub_epoch, len(decision.entries), decision.state.ruv))
+            self.marks.append(Mark(decision.hub_epoch, len(decision.entries), decision.state.ruvs))
         self.state = decision.state
         self.table.update(decision.rows)
         self.kept += decision.intake.quarantined
@@ -246,7 +253,7 @@ class PureHub:
 
     def ruv(self) -> Ruv:
         """The hub's RUV."""
-        return self.state.ruv
+        return self.state.ruv_of(DEFAULT_DATASET)
 
     def rows(self) -> Mapping[RowKey, str]:
         """The image of every row that exists."""

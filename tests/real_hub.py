@@ -18,6 +18,7 @@ from streaming.core.change import RowKey
 from streaming.core.record import Record, Update
 from streaming.core.rules import Rules
 from streaming.core.ruv import Ruv
+from streaming.core.table import DEFAULT_DATASET
 from streaming.service import Service
 from tests.backend import Conflict, Judgement, Kept, Standing
 from tests.harness.topics import TopicEnds
@@ -150,7 +151,7 @@ class RealHub:
 
     def ruv(self) -> Ruv:
         """The hub's RUV."""
-        return self._service().hub.state.ruv
+        return self._service().hub.state.ruv_of(DEFAULT_DATASET)
 
     def rows(self) -> Mapping[RowKey, str]:
         """The image of every row that exists, by the last accepted change of each."""

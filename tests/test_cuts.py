@@ -15,6 +15,7 @@ from streaming.core.record import Applied, Hello, Reason, Said
 from streaming.core.row import Arrived
 from streaming.core.ruv import Ruv
 from streaming.core.sending import Refresh
+from streaming.core.table import DEFAULT_DATASET
 from tests.model import rules
 from tests.model_hub import Plan, PureHub
 from tests.storyteller import REORDERS, REUSES, Plot, Step, Storyteller, plots
@@ -103,7 +104,8 @@ class Rerun:
         return max(known, default=0)
 
     def _ruv(self, epoch: int) -> Ruv:
-        return next((mark.ruv for mark in self.hub.marks if mark.hub_epoch == epoch), Ruv())
+        marks = (mark for mark in self.hub.marks if mark.hub_epoch == epoch)
+        return next((mark.ruvs[DEFAULT_DATASET] for mark in marks), Ruv())
 
 
 def facts(hub: PureHub) -> dict[str, object]:

@@ -47,8 +47,11 @@ class Lag:
         return self.has_spoken and has_all and not is_stopped(self.state)
 
 
-def lag_of(reader: Reader, agreement: AgreementConfig, rid: int) -> Lag:
-    """The lag of one agreement, by the consumer's own last word; `rid`: the consumer's."""
+def lag_of(reader: Reader, agreement: AgreementConfig, rid: int, dataset: str) -> Lag:
+    """The lag of one agreement, by the consumer's own last word in its data set.
+
+    `rid`: the consumer's; `dataset`: the agreement's.
+    """
     if reader.commit is None:
         return Lag(agreement.name, agreement.consumer, NO_COMMIT, False, 0, 0, ())  # noqa: FBT003
     hub = reader.commit.state
@@ -60,19 +63,22 @@ def lag_of(reader: Reader, agreement: AgreementConfig, rid: int) -> Lag:
         has_spoken=known.session is not None,
         acked_covers=known.acked_covers,
         epochs=hub.hub_epoch - known.acked_covers,
-        lacking=tuple(lack(hub.ruv, acked(hub, known, rid)).starts),
+        lacking=tuple(lack(hub.ruv_of(dataset), acked(hub, known, rid, dataset)).starts),
     )
 
 
-def acked(hub: HubState, agreement: AgreementState, rid: int) -> Ruv:
+def acked(hub: HubState, agreement: AgreementState, rid: int, dataset: str) -> Ruv:
     """What the consumer has by its own last word; its own changes count as known to it."""
-    own = hub.ruv.max_of(rid)
+    own = hub.ruv_of(dataset).max_of(rid)
     return own_counted(agreement.acked_ruv, rid, own) if own else agreement.acked_ruv
 
 
 def lags(config: Config, reader: Reader) -> list[Lag]:
     """The lag of each configured agreement."""
-    return [lag_of(reader, a, config.replica(a.consumer).rid) for a in config.agreements]
+    return [
+        lag_of(reader, a, config.replica(a.consumer).rid, config.dataset_of(a))
+        for a in config.agreements
+    ]
 
 
 def level(

@@ -14,6 +14,7 @@ from streaming.config_sections import AgreementConfig
 from streaming.core.agreement import Anchor, Gap, Lack, epochs_purged, lack, refused
 from streaming.core.csn import rid_of
 from streaming.core.errors import ConfigError, StateError
+from streaming.core.ruv import Ruv
 from streaming.core.state import AgreementState, HubState
 
 AgreementName = Annotated[str, typer.Argument(metavar="AGREEMENT", help="The agreement's name.")]
@@ -22,24 +23,51 @@ OfAgreement = Annotated[
     typer.Option("--agreement", metavar="AGREEMENT", help="The consumer's own last word instead."),
 ]
 
+OfDataset = Annotated[
+    str | None, typer.Option("--dataset", metavar="DATASET", help="Of this data set only.")
+]
+
 
 def ruv(
     *,
     config: ConfigPath = DEFAULT_CONFIG,
     as_json: AsJson = False,
     agreement: OfAgreement = None,
+    dataset: OfDataset = None,
 ) -> None:
-    """Show the hub's RUV in the text form of 389 Directory Server."""
+    """Show the hub's RUV of each data set in the text form of 389 Directory Server."""
     configured, reader = opened(config)
     hub = _hub(reader)
-    covers, known = hub.hub_epoch, hub.ruv
+    covers, known = hub.hub_epoch, _picked(hub, dataset)
     if agreement is not None:
-        state = _state_of(hub, _agreement(configured, agreement))
-        covers, known = state.acked_covers, state.acked_ruv
+        one = _agreement(configured, agreement)
+        state, served = _state_of(hub, one), configured.dataset_of(one)
+        if dataset not in (None, served):
+            raise ConfigError(f"agreement {agreement!r} serves the data set {served!r}: name that")
+        covers, known = state.acked_covers, {served: state.acked_ruv}
     if as_json:
-        write_json({"covers": covers, "generation": hub.generation, "ruv": known.text()})
-    else:
-        write_line("\n".join(known.text()))
+        write_json({"covers": covers, "generation": hub.generation} | ruv_facts(known))
+        return
+    for name, one_ruv in known.items():
+        if len(known) > 1:
+            write_line(f"data set {name}")
+        write_line("\n".join(one_ruv.text()))
+
+
+def ruv_facts(known: Mapping[str, Ruv]) -> dict[str, Any]:
+    """RUVs for JSON: `ruv` where there is one, `ruvs` by data set where there are several."""
+    if len(known) > 1:
+        return {"ruvs": {name: ruv.text() for name, ruv in known.items()}}
+    return {"ruv": [line for ruv in known.values() for line in ruv.text()]}
+
+
+def _picked(hub: HubState, dataset: str | None) -> Mapping[str, Ruv]:
+    if dataset is None:
+        return hub.ruvs
+    if dataset not in hub.ruvs:
+        known = ", ".join(hub.ruvs) or "none is known"
+        raise ConfigError(f"there is no data set {dataset!r}: use one of {known}")
+    return {dataset: hub.ruvs[dataset]}
 
 
 def lacks(
@@ -59,8 +87,9 @@ def facts(config: Config, reader: Reader, agreement: AgreementConfig) -> dict[st
     hub = _hub(reader)
     rid = config.replica(agreement.consumer).rid
     state = _state_of(hub, agreement)
-    consumer = acked(hub, state, rid)
-    lacking = lack(hub.ruv, consumer)
+    dataset = config.dataset_of(agreement)
+    known, consumer = hub.ruv_of(dataset), acked(hub, state, rid, dataset)
+    lacking = lack(known, consumer)
     tables = config.tables_of(agreement)
     changes, refreshes = reader.to_be_sent(rid, tables, state.acked_covers, consumer)
     names = names_of(config)
@@ -68,7 +97,7 @@ def facts(config: Config, reader: Reader, agreement: AgreementConfig) -> dict[st
         "agreement": agreement.name,
         "consumer": agreement.consumer,
         "state": state.state,
-        "supplier": {"covers": hub.hub_epoch, "ruv": hub.ruv.text()},
+        "supplier": {"covers": hub.hub_epoch, "ruv": known.text()},
         "acked": {"covers": state.acked_covers, "ruv": state.acked_ruv.text()},
         "replicas": [
             {
@@ -84,7 +113,7 @@ def facts(config: Config, reader: Reader, agreement: AgreementConfig) -> dict[st
         ],
         "anchor": _anchor(lacking, names),
         "stop": lacking.stop.text(),
-        "refused": _refused(reader, lacking, state),
+        "refused": _refused(reader, lacking, state, dataset),
         "changes": sum(changes.values()),
         "refreshes": refreshes,
     }
@@ -126,10 +155,12 @@ def _anchor(lacking: Lack, names: Mapping[int, str]) -> dict[str, str] | None:
     return start | {"replica": names.get(rid, str(rid)), "need": lacking.needs[rid]}
 
 
-def _refused(reader: Reader, lacking: Lack, state: AgreementState) -> dict[str, str] | None:
+def _refused(
+    reader: Reader, lacking: Lack, state: AgreementState, dataset: str
+) -> dict[str, str] | None:
     """Why nothing can be sent without a gap: purged and missing are mended differently."""
     hub = _hub(reader)
-    gap = refused(lacking, hub.purge_ruv, lambda csn: _in_log(reader, csn))
+    gap = refused(lacking, hub.purge_ruv_of(dataset), lambda csn: _in_log(reader, csn))
     if gap is not None:
         return {"gap": gap.gap, "csn": gap.start.csn, "why": str(gap)}
     epochs = epochs_purged(state.acked_covers, hub.purge_epoch)

@@ -1,12 +1,14 @@
 """`status`: what the hub's last commit says of replicas, agreements, quarantine and conflicts."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from checkpoints.epochs import time_of
-from checkpoints.reader import Reader
+from checkpoints.reader import NONE_OPEN, OpenChanges, Reader
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, names_of, now, opened
 from streaming.cli.level import lags
 from streaming.cli.output import as_age, as_counts, write_json, write_line, write_pairs, write_table
+from streaming.cli.positions import ruv_facts
 from streaming.config import Config
 from streaming.core.state import AgreementState, ReplicaState
 
@@ -29,6 +31,7 @@ def facts(config: Config, reader: Reader, now_s: float) -> dict[str, Any]:
     commit = reader.commit
     state = commit.state if commit else None
     quarantine, conflicts = reader.quarantine_counts(), reader.conflict_counts()
+    replicas = _replicas(config, reader, now_s)
     return {
         "hub": config.hub.name,
         "state": config.hub.state,
@@ -40,8 +43,9 @@ def facts(config: Config, reader: Reader, now_s: float) -> dict[str, Any]:
         "hub_epoch": state.hub_epoch if state else 0,
         "generation": state.generation if state else None,
         "config_version": commit.config_version if commit else None,
-        "ruv": state.ruv.text() if state else [],
-        "replicas": _replicas(config, reader, now_s),
+        **ruv_facts(state.ruvs if state else {}),
+        "replicas": replicas,
+        "pending": _pending(replicas),
         "agreements": _agreements(config, reader),
         "quarantine": {"kept": sum(quarantine.values()), "by_reason": quarantine},
         "conflicts": {"total": sum(conflicts.values()), "by_kind": conflicts},
@@ -52,16 +56,17 @@ def facts(config: Config, reader: Reader, now_s: float) -> dict[str, Any]:
 
 def _replicas(config: Config, reader: Reader, now_s: float) -> list[dict[str, Any]]:
     state = reader.commit.state if reader.commit else None
-    names, counts = names_of(config), reader.open_counts()
-    known = state.replicas if state else {}
+    names, opened = names_of(config), reader.open_changes()
+    known, largest = (state.replicas, state.largest) if state else ({}, {})
     rids = dict.fromkeys([*(r.rid for r in config.replicas), *known])
     return [
         _replica(known.get(rid, ReplicaState(rid)), names.get(rid), now_s)
         | {
-            "max_csn": state.ruv.max_of(rid) if state else None,
-            "pending": counts.get((rid, "pending"), 0),
-            "waiting": counts.get((rid, "waiting"), 0),
+            "max_csn": largest.get(rid),
+            "pending": opened.get((rid, "pending"), NONE_OPEN).count,
+            "waiting": opened.get((rid, "waiting"), NONE_OPEN).count,
         }
+        | _oldest(opened.get((rid, "pending"), NONE_OPEN), now_s)
         for rid in rids
     ]
 
@@ -78,6 +83,25 @@ def _replica(replica: ReplicaState, name: str | None, now_s: float) -> dict[str,
         "mre": session.mre if session else 0,
         "seen_at": time_of(replica.seen_ms) if seen else None,
         "seen_age_s": round(now_s - replica.seen_ms / 1000, 3) if seen else None,
+    }
+
+
+def _oldest(pending: OpenChanges, now_s: float) -> dict[str, Any]:
+    """How long the oldest uncommitted change waits for its commit, and of which transaction."""
+    oldest = pending.oldest
+    age_s = None if oldest is None else round(now_s - oldest.timestamp(), 3)
+    return {"oldest_pending_age_s": age_s, "oldest_pending": pending.transaction}
+
+
+def _pending(replicas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The same over all replicas."""
+    aged = [one for one in replicas if one["oldest_pending_age_s"] is not None]
+    oldest = max(aged, key=lambda one: one["oldest_pending_age_s"], default=None)
+    return {
+        "pending": sum(one["pending"] for one in replicas),
+        "waiting": sum(one["waiting"] for one in replicas),
+        "oldest_age_s": oldest and oldest["oldest_pending_age_s"],
+        "oldest": oldest and oldest["oldest_pending"],
     }
 
 
@@ -102,7 +126,7 @@ def _show(found: dict[str, Any]) -> None:
     write_line()
     replicas = ("rid", "replica", "state", "session", "epoch", "MRE", "last seen", "max CSN")
     write_table(
-        (*replicas, "pending", "waiting"),
+        (*replicas, "pending", "waiting", "oldest pending"),
         (
             (
                 r["rid"],
@@ -115,6 +139,7 @@ def _show(found: dict[str, Any]) -> None:
                 r["max_csn"],
                 r["pending"],
                 r["waiting"],
+                None if r["oldest_pending_age_s"] is None else as_age(r["oldest_pending_age_s"]),
             )
             for r in found["replicas"]
         ),
@@ -132,11 +157,20 @@ def _head(found: dict[str, Any]) -> list[tuple[str, object]]:
         ("hub", f"{found['hub']}, state in {found['state']}"),
         ("last commit", _last_commit(found)),
         ("position", _position(found)),
+        ("pending", _open(found["pending"])),
         ("quarantine", f"{kept['kept']} kept ({as_counts(kept['by_reason'])})"),
         ("conflicts", f"{conflicts['total']} ({as_counts(conflicts['by_kind'])})"),
         ("last batch", as_counts(found["counts"])),
         ("totals", as_counts(found["totals"])),
     ]
+
+
+def _open(pending: dict[str, Any]) -> str:
+    counts = f"{pending['pending']} changes, and {pending['waiting']} committed ones that wait"
+    if pending["oldest"] is None:
+        return counts
+    age = as_age(pending["oldest_age_s"])
+    return f"{counts}; the oldest came {age}, of transaction {pending['oldest']}"
 
 
 def _last_commit(found: dict[str, Any]) -> str:

@@ -253,31 +253,32 @@ def settled(
 
     `conflicted`: the replicas of which a change was in conflict.
     """
-    previous, ruv = intake.state.hub_epoch, intake.ruv
-    own = [Mark(hub_epoch, entries, ruv)] if hub_epoch > previous else []
+    previous, ruvs, rules = intake.state.hub_epoch, intake.ruvs, intake.rules
+    own = [Mark(hub_epoch, entries, ruvs)] if hub_epoch > previous else []
     seen = replace(
         view,
         previous=previous,
         hub_epoch=hub_epoch,
-        ruv=ruv,
+        ruvs=ruvs,
         marks=lambda covered: [*view.marks(covered), *own],
     )
     agreements = {
         name: plan(
             agreement,
             seen,
+            rules.dataset_at(agreement.consumer),
             has_items=has_items[name],
-            page_items=intake.rules.page_items,
-            covers_interval_ms=intake.rules.covers_interval_ms,
+            page_items=rules.page_items,
+            covers_interval_ms=rules.covers_interval_ms,
         )
         for name, agreement in intake.agreements.items()
     }
-    intake.open.forget(ruv)
+    intake.open.forget(ruvs.values())
     return replace(
         intake.state,
         batch=intake.state.batch + 1,
         hub_epoch=hub_epoch,
-        ruv=ruv,
+        ruvs=ruvs,
         replicas={
             rid: _stability(replica, hub_epoch, conflicted=rid in conflicted)
             for rid, replica in intake.replicas.items()

@@ -6,12 +6,13 @@ Decided record by record, so nothing depends on how the input is cut into batche
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from streaming.core.arrival import Outcome, Quarantined, Repair, kept, kept_arrived
 from streaming.core.change import Change, Op, RowKey
 from streaming.core.csn import is_csn_of, rid_of
-from streaming.core.pending import Context
+from streaming.core.pending import Context, ListKey
 from streaming.core.record import (
     Abort,
     Applied,
@@ -26,7 +27,7 @@ from streaming.core.record import (
 from streaming.core.reflection import mre, mre_same, reflect
 from streaming.core.row import Arrived
 from streaming.core.rules import Rules
-from streaming.core.ruv import Ruv
+from streaming.core.ruv import Ruv, largest_of
 from streaming.core.sessions import acknowledged, greeted, not_in_force, started, stops
 from streaming.core.state import (
     UNSUPPORTED,
@@ -48,7 +49,9 @@ class Intake:
     """One batch's working copy of the state; `take` every record of a topic in its order.
 
     `history`: csn -> contents of what is in the changelog or the quarantine, for the CSNs of
-    this batch that are not above their replica's RUV max at its start.
+    this batch that are not above their replica's largest in any RUV at its start. `minima` and
+    `maxima`: of each element of each RUV. A CSN is known, and an opno is taken, whatever the
+    data set; it is late within its own.
     """
 
     state: HubState
@@ -67,31 +70,38 @@ class Intake:
         self.replicas = dict(self.state.replicas)
         self.agreements = dict(self.state.agreements)
         self.open = self.state.open.copy()
-        self.maxima = self.state.ruv.max_csns()
-        self.minima = {rid: e.min_csn for rid, e in self.state.ruv.elements.items() if e.min_csn}
+        self.maxima = dict[ListKey, str]()
+        self.minima = dict[ListKey, str]()
+        for dataset, ruv in self.state.ruvs.items():
+            for rid, element in ruv.elements.items():
+                if element.max_csn and element.min_csn:
+                    self.maxima[dataset, rid] = element.max_csn
+                    self.minima[dataset, rid] = element.min_csn
+        self.largest = largest_of(self.state.ruvs.values())
         self.passed = dict[str, str]()
         self.remembered = dict[int, list[str]]()
         own = ((csn, rid_of(csn)) for csn in (*self.open.ended_csns, *self.open.quarantined))
         for csn, rid in (*own, *self.open.ended):
-            if csn > self.maxima.get(rid, ""):
+            if csn > self.largest.get(rid, ""):
                 self.remembered.setdefault(rid, []).append(csn)
 
     replicas: dict[int, ReplicaState] = field(init=False)
     open: Open = field(init=False)
     agreements: dict[str, AgreementState] = field(init=False)
-    maxima: dict[int, str] = field(init=False)
-    minima: dict[int, str] = field(init=False)
+    maxima: dict[ListKey, str] = field(init=False)
+    minima: dict[ListKey, str] = field(init=False)
+    largest: dict[int, str] = field(init=False)
     passed: dict[str, str] = field(init=False)
     remembered: dict[int, list[str]] = field(init=False)
 
     @property
-    def ruv(self) -> Ruv:
-        """The hub's RUV after what became eligible so far."""
-        ruv = self.state.ruv
-        for rid, csn in self.minima.items():
-            ruv = ruv.with_csn(csn)
-            ruv = ruv.with_csn(self.maxima[rid])
-        return ruv
+    def ruvs(self) -> dict[str, Ruv]:
+        """The hub's RUV of each data set after what became eligible so far."""
+        ruvs = dict(self.state.ruvs)
+        for (dataset, rid), csn in self.minima.items():
+            ruv = ruvs.get(dataset) or self.state.ruv_of(dataset)
+            ruvs[dataset] = ruv.with_csn(csn).with_csn(self.maxima[dataset, rid])
+        return ruvs
 
     def take(self, said: Said) -> None:
         """Take one record; it must stand behind all that were taken from its topic."""
@@ -134,12 +144,14 @@ class Intake:
             self.events.append((said, Outcome.DUPLICATE))
             self.counts["duplicates"] += 1
             return
-        stop = stops(self.state, self.maxima, said.rid, hello)
+        dataset = self.rules.dataset_at(said.rid)
+        known = {rid: csn for (of, rid), csn in self.maxima.items() if of == dataset}
+        stop = stops(self.state, known, said.rid, hello)
         if stop:
             self._stop(said, stop)
             return
         for context in self.open.lists.open_of(said.rid):
-            self._end(context, "hello")
+            self._end(context, HELLO)
         self.replicas[said.rid] = started(replica, session_id, hello)
         name = self.rules.agreement_of(said.rid)
         if name is not None:
@@ -205,11 +217,15 @@ class Intake:
             0 if hidden else mre(replica.sessions, change.epoch),
             0 if hidden else mre_same(replica.sessions, change.epoch),
         )
+        key = self._list_of(change)
         self.open.changes[change.csn] = arrived
-        self.open.lists.insert(change.csn, said.rid, context)
+        self.open.lists.insert(change.csn, key, context)
         if change.prim_csn is None:
             self.open.lists.commit(context)
-        self._roll_up(said.rid)
+        self._roll_up({key, *self._lists_behind(said.rid)})
+
+    def _list_of(self, change: Change) -> ListKey:
+        return self.rules.dataset_of(change.table), change.rid
 
     def _known(self, csn: str) -> set[str]:
         """The contents under which this CSN is known; none: it is new."""
@@ -222,8 +238,9 @@ class Intake:
     def _bad(
         self, change: Change, context: Context, replica: ReplicaState, *, reused: bool
     ) -> tuple[Reason, str] | None:
-        purged = self.state.purge_ruv.max_of(change.rid)
-        largest = self.maxima.get(change.rid, "")
+        key = self._list_of(change)
+        purged = self.state.purge_ruv_of(key[0]).max_of(change.rid)
+        largest = self.maxima.get(key, "")
         if reused:
             return Reason.REUSED, f"CSN {change.csn} was used before with other content"
         if purged is not None and change.csn <= purged:
@@ -244,7 +261,8 @@ class Intake:
         is_open = context in self.open.lists.members
         if change.prim_csn is None and is_open:
             return Reason.REUSED, f"CSN {change.csn} names a transaction that is open"
-        closed = context in self.open.lists.committed or (not is_open and context[0] <= largest)
+        passed = context[0] <= self.largest.get(rid_of(context[0]), "")
+        closed = context in self.open.lists.committed or (not is_open and passed)
         if change.prim_csn is not None and closed:
             return Reason.LATE, f"transaction {context[0]} was committed before this change came"
         return None
@@ -268,7 +286,7 @@ class Intake:
             self._tell_ended(said, context, ended)
         elif change.prim_csn is not None:
             self._take_along(said, context, reason)
-        self._roll_up(said.rid)
+        self._roll_up(self._lists_behind(said.rid))
 
     def _take_along(self, said: Said, context: Context, reason: Reason) -> None:
         """Quarantine what is open of a transaction, and remember that it ended."""
@@ -281,7 +299,7 @@ class Intake:
 
     def _tell_ended(self, said: Said, context: Context, ended: EndedTransaction) -> None:
         """Repair the rows of a transaction that its origin holds and a hello ended, once."""
-        if ended.reason != "hello":
+        if ended.reason != HELLO:
             return
         for row in ended.rows:
             self._repair(said, row, Reason.ENDED)
@@ -290,7 +308,7 @@ class Intake:
 
     def _commit(self, said: Said, context: Context) -> None:
         ended = self.open.ended.get(context)
-        if ended is not None and ended.reason == "hello":
+        if ended is not None and ended.reason == HELLO:
             detail = f"transaction {context[0]} was ended by the hello before its commit came"
             self._quarantine(said, Reason.ENDED, detail)
             self._tell_ended(said, context, ended)
@@ -300,7 +318,7 @@ class Intake:
             self.events.append((said, Outcome.UNKNOWN))
             return
         self.events.append((said, Outcome.TAKEN))
-        self._roll_up(said.rid)
+        self._roll_up(self.open.lists.lists_of(context))
 
     def _abort(self, said: Said, context: Context) -> None:
         if context not in self.open.lists.members or context in self.open.lists.committed:
@@ -309,13 +327,12 @@ class Intake:
             return
         self.events.append((said, Outcome.TAKEN))
         self._end(context, "aborted")
-        self._roll_up(said.rid)
 
     def _end(self, context: Context, reason: str) -> None:
         """Take a transaction out of the lists and keep the memory of its CSNs and rows."""
-        rids = {context[1]}
+        keys = self._lists_behind(context[1])
         if context in self.open.lists.members:
-            rids |= self.open.lists.rids_of(context)
+            keys |= self.open.lists.lists_of(context)
         gone = [self.open.changes.pop(csn) for csn in self.open.lists.remove(context)]
         rows = tuple(dict.fromkeys(a.change.row for a in gone))
         self.open.ended[context] = EndedTransaction(reason, rows)
@@ -324,38 +341,43 @@ class Intake:
             (context[0], *(a.change.csn for a in gone))
         )
         self.ended.append((context, reason, tuple(gone)))
-        for rid in sorted(rids):
-            self._roll_up(rid)
+        self._roll_up(keys)
 
-    def _roll_up(self, rid: int) -> None:
+    def _lists_behind(self, rid: int) -> set[ListKey]:
+        """The lists that a filled opno of this replica may free."""
+        return {key for key in self.open.lists.by_list if key[1] == rid}
+
+    def _roll_up(self, keys: AbstractSet[ListKey]) -> None:
         """Move what nothing holds back any more from the lists to the eligible."""
-        for context in self.open.lists.eligible([rid], self._no_hole_below):
-            if context not in self.open.lists.members:
-                continue
-            csns = self.open.lists.remove(context)
-            transaction = tuple(self.open.changes.pop(csn) for csn in csns)
-            self.eligible.append(transaction)
-            for arrived in transaction:
-                self._pass(arrived.change.csn, arrived.content)
-            for other in {rid_of(csn) for csn in csns} - {rid}:
-                self._roll_up(other)
+        lists = self.open.lists
+        while going := lists.eligible(keys, self._no_hole_below):
+            keys = set[ListKey]().union(*(lists.lists_of(context) for context in going))
+            for context in going:
+                members = lists.members[context]
+                transaction = tuple(self.open.changes.pop(csn) for csn in sorted(members))
+                for arrived in transaction:
+                    self._pass(arrived.change.csn, members[arrived.change.csn], arrived.content)
+                lists.remove(context)
+                self.eligible.append(transaction)
 
-    def _pass(self, csn: str, content: str) -> None:
-        rid = rid_of(csn)
+    def _pass(self, csn: str, key: ListKey, content: str) -> None:
         self.passed[csn] = content
-        self.minima.setdefault(rid, csn)
-        self.maxima[rid] = max(csn, self.maxima.get(rid, ""))
+        self.minima.setdefault(key, csn)
+        self.maxima[key] = max(csn, self.maxima.get(key, ""))
+        self.largest[key[1]] = max(csn, self.largest.get(key[1], ""))
 
     def take_run(
-        self, rid: int, first_csn: str, last_csn: str, opno: int | None, time_ms: int
+        self, key: ListKey, first_csn: str, last_csn: str, opno: int | None, time_ms: int
     ) -> None:
         """Take a run of plain changes at once: `is_plain_from` held, and their CSNs rise.
 
-        A plain change is valid, of the session in force, without prim_csn, with the next opno or
-        none, and its CSN is known nowhere; each of them would have become eligible when taken.
+        They are of one replica and one data set. A plain change is valid, of the session in
+        force, without prim_csn, with the next opno or none, and its CSN is known nowhere; each of
+        them would have become eligible when taken.
         """
-        self.minima.setdefault(rid, first_csn)
-        self.maxima[rid] = last_csn
+        rid = key[1]
+        self.minima.setdefault(key, first_csn)
+        self.maxima[key] = self.largest[rid] = last_csn
         replica = self.replicas[rid]
         self.replicas[rid] = replace(
             replica,
@@ -366,19 +388,19 @@ class Intake:
     def take_own(self, arrived: Arrived) -> None:
         """Take a change that the hub itself makes; its CSN is above all of the hub's."""
         self.eligible.append((arrived,))
-        self._pass(arrived.change.csn, arrived.content)
+        self._pass(arrived.change.csn, self._list_of(arrived.change), arrived.content)
 
     def is_plain_from(
         self, rid: int, csn: str, opno: int | None, last_csn: str | None = None
     ) -> bool:
-        """Claim that a run of plain changes may start with this one.
+        """Claim that a run of plain changes may start with this one, whatever its data set.
 
         last_csn: where the run ends, None: anywhere above; no CSN in between may be known already
         as one that was ended or quarantined, for then its content decides.
         """
         replica = self.replicas[rid]
-        quiet = rid not in self.open.lists.by_rid and not replica.opno_above
-        above = csn > self.maxima.get(rid, "")
+        quiet = self.open.lists.is_quiet(rid) and not replica.opno_above
+        above = csn > self.largest.get(rid, "")
         known = any(csn <= c <= (last_csn or c) for c in self.remembered.get(rid, ()))
         return quiet and above and not known and (opno is None or opno == replica.opno + 1)
 
@@ -420,7 +442,7 @@ class Intake:
         if change is not None:
             self._fill_opno(said.rid, change.opno)
         self._quarantine(said, reason, said.detail, content)
-        self._roll_up(said.rid)
+        self._roll_up(self._lists_behind(said.rid))
 
     def _quarantine(
         self, said: Said, reason: Reason, detail: str, content: str | None = None
@@ -430,6 +452,8 @@ class Intake:
     def _repair(self, said: Said, row: RowKey, cause: Reason) -> None:
         self.repairs.append(Repair(said.rid, row, said.offset, cause))
 
+
+HELLO = "hello"
 
 _REASONS = {
     reason.value

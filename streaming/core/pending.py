@@ -1,7 +1,7 @@
-"""Pending lists: a transaction becomes eligible when nothing below its largest CSN is open.
+"""Pending lists: a transaction becomes eligible when nothing below it stays open in any list.
 
-The rule of 389 Directory Server (csnpl.c, roll up): per rid one list in CSN order; the RUV may
-move over an entry only when everything before it in the list moves too.
+The rule of 389 Directory Server (csnpl.c, roll up): per data set and rid one list in CSN order;
+the RUV may move over an entry only when everything before it in the list moves too.
 """
 
 from bisect import insort
@@ -11,19 +11,26 @@ from dataclasses import dataclass, field
 Context = tuple[str, int]
 """(prim_csn, announcing replica): names one transaction."""
 
+ListKey = tuple[str, int]
+"""(data set, rid): names one pending list, and the element of a RUV that it moves."""
+
 
 @dataclass(slots=True)
 class PendingLists:
-    """Every CSN that was announced and has not become eligible, by rid and by transaction."""
+    """Every CSN that was announced and has not become eligible, by list and by transaction.
 
-    by_rid: dict[int, list[tuple[str, Context]]] = field(default_factory=dict)
-    members: dict[Context, dict[str, int]] = field(default_factory=dict)
+    A transaction may have CSNs of several rids (document 001, 2.2) and in several data sets
+    (2.3); it is committed, cancelled and rolled up as a whole, in all its lists at once.
+    """
+
+    by_list: dict[ListKey, list[tuple[str, Context]]] = field(default_factory=dict)
+    members: dict[Context, dict[str, ListKey]] = field(default_factory=dict)
     committed: set[Context] = field(default_factory=set)
 
-    def insert(self, csn: str, rid: int, context: Context) -> None:
+    def insert(self, csn: str, key: ListKey, context: Context) -> None:
         """Announce a CSN as part of a transaction."""
-        insort(self.by_rid.setdefault(rid, []), (csn, context))
-        self.members.setdefault(context, {})[csn] = rid
+        insort(self.by_list.setdefault(key, []), (csn, context))
+        self.members.setdefault(context, {})[csn] = key
 
     def commit(self, context: Context) -> bool:
         """Mark a transaction as committed; False when it is unknown here."""
@@ -36,66 +43,79 @@ class PendingLists:
         """Take a transaction out, whatever its state; its CSNs in order."""
         csns = self.members.pop(context, {})
         self.committed.discard(context)
-        for rid in set(csns.values()):
-            left = [entry for entry in self.by_rid[rid] if entry[1] != context]
+        for key in set(csns.values()):
+            left = [entry for entry in self.by_list[key] if entry[1] != context]
             if left:
-                self.by_rid[rid] = left
+                self.by_list[key] = left
             else:
-                del self.by_rid[rid]
+                del self.by_list[key]
         return tuple(sorted(csns))
 
     def open_of(self, rid: int) -> tuple[Context, ...]:
         """The uncommitted transactions that this replica announced."""
         return tuple(c for c in self.members if c[1] == rid and c not in self.committed)
 
-    def rids_of(self, context: Context) -> set[int]:
-        """The replicas whose CSNs are part of this transaction."""
+    def open_with(self, csn: str) -> tuple[Context, ...]:
+        """The uncommitted transactions that this CSN is the primary or a member of."""
+        return tuple(
+            context
+            for context, csns in self.members.items()
+            if context not in self.committed and (context[0] == csn or csn in csns)
+        )
+
+    def is_quiet(self, rid: int) -> bool:
+        """Claim that nothing of this replica is in a list of any data set."""
+        return not any(key[1] == rid for key in self.by_list)
+
+    def lists_of(self, context: Context) -> set[ListKey]:
+        """The lists in which this transaction has CSNs."""
         return set(self.members[context].values())
 
     def eligible(
-        self, rids: Iterable[int], ready: Callable[[Context], bool] = lambda _: True
+        self, keys: Iterable[ListKey], ready: Callable[[Context], bool] = lambda _: True
     ) -> list[Context]:
-        """The committed transactions touching these rids that nothing holds back.
+        """The committed transactions in these lists, or tied to them, that nothing holds back.
 
-        Held back: not `ready` (a hole in the opno below), or an entry below its largest CSN, in
-        a list of one of its rids, belongs to a transaction that stays. What stays is found as a
+        Held back: not `ready` (a hole in the opno below), or in one of its lists an entry below
+        its largest CSN there belongs to a transaction that stays. What stays is found as a
         fixpoint, so several transactions that interleave become eligible together.
         """
-        moving = {rid for rid in rids if self._head_moves(rid, ready)}
+        moving = {key for key in keys if self._head_moves(key, ready)}
         touched = self._tied_to(moving)
         going = {c for c in touched & self.committed if ready(c)}
         while held := {c for c in going if self._is_held(c, going)}:
             going -= held
         return sorted(going, key=lambda c: max(self.members[c]))
 
-    def _tied_to(self, rids: set[int]) -> set[Context]:
-        """The transactions in the lists of these rids, and those that share a rid with them."""
-        found, new, seen = set[Context](), rids, set[int]()
+    def _tied_to(self, keys: set[ListKey]) -> set[Context]:
+        """The transactions in these lists, and those that share a list with them."""
+        found, new, seen = set[Context](), keys, set[ListKey]()
         while new:
             seen |= new
-            contexts = {c for rid in new for _, c in self.by_rid[rid]} - found
+            contexts = {c for key in new for _, c in self.by_list[key]} - found
             found |= contexts
-            new = {rid for c in contexts for rid in self.members[c].values()} - seen
+            new = {key for c in contexts for key in self.members[c].values()} - seen
         return found
 
-    def _head_moves(self, rid: int, ready: Callable[[Context], bool]) -> bool:
+    def _head_moves(self, key: ListKey, ready: Callable[[Context], bool]) -> bool:
         """Claim that the smallest entry may go; where it stays, it holds everything back."""
-        entries = self.by_rid.get(rid, [])
+        entries = self.by_list.get(key, [])
         return bool(entries) and entries[0][1] in self.committed and ready(entries[0][1])
 
     def _is_held(self, context: Context, going: set[Context]) -> bool:
-        csns = self.members[context]
-        largest = max(csns)
+        largest: dict[ListKey, str] = {}
+        for csn, key in self.members[context].items():
+            largest[key] = max(csn, largest.get(key, ""))
         return any(
-            csn < largest and other not in going
-            for rid in set(csns.values())
-            for csn, other in self.by_rid[rid]
+            csn < top and other not in going
+            for key, top in largest.items()
+            for csn, other in self.by_list[key]
         )
 
     def copy(self) -> "PendingLists":
         """An independent copy."""
         return PendingLists(
-            {rid: list(entries) for rid, entries in self.by_rid.items()},
+            {key: list(entries) for key, entries in self.by_list.items()},
             {context: dict(csns) for context, csns in self.members.items()},
             set(self.committed),
         )

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from streaming.core.table import Table
+from streaming.core.table import DEFAULT_DATASET, Table
 from streaming.core.winner import UserFunction
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """An agreement as configured: its consumer and the tables that it gets."""
+    """An agreement as configured: its consumer and the tables that it gets, of one data set."""
 
     name: str
     consumer: int
@@ -30,11 +30,25 @@ class Rules:
     page_items: int = 50_000
     covers_interval_ms: int = 1_000
     visible: Mapping[int, frozenset[str]] = field(init=False)
+    served: Mapping[int, str] = field(init=False)
+    datasets: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Index the visible tables by consumer."""
+        """Index by consumer the tables that it sees and the data set that it is served."""
         visible = {s.consumer: s.tables for s in self.subscriptions.values()}
+        served = {rid: self.dataset_of(min(names)) for rid, names in visible.items() if names}
+        datasets = tuple(sorted({table.dataset for table in self.tables.values()}))
         object.__setattr__(self, "visible", visible)
+        object.__setattr__(self, "served", served)
+        object.__setattr__(self, "datasets", datasets or (DEFAULT_DATASET,))
+
+    def dataset_of(self, table: str) -> str:
+        """The data set of a table."""
+        return self.tables[table].dataset
+
+    def dataset_at(self, rid: int) -> str:
+        """The data set of which this replica is told; without an agreement the default one."""
+        return self.served.get(rid, DEFAULT_DATASET)
 
     def sees(self, rid: int, table: str) -> bool:
         """Claim that this replica receives the table; where it does not, its MRE is 0."""

@@ -137,6 +137,18 @@ NOTHING_KNOWN = Ruv()
 """The RUV of a replica that has seen no change of anybody."""
 
 
+def largest_of(ruvs: Iterable[Ruv]) -> dict[int, str]:
+    """Rid -> the largest CSN that one of these RUVs knows.
+
+    A CSN names one change of its replica, whatever the data set.
+    """
+    found: dict[int, str] = {}
+    for ruv in ruvs:
+        for rid, csn in ruv.max_csns().items():
+            found[rid] = max(csn, found.get(rid, ""))
+    return found
+
+
 def parse_ruv(lines: Iterable[str]) -> Ruv:
     """Read the text form as real servers write it; RuvError names the line that is not one.
 

@@ -1,6 +1,6 @@
 """What an agreement is sent by a batch: live, page by page while catching up, or nothing."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from streaming.core.change import Op
@@ -36,11 +36,11 @@ Entry = Judged | Refresh
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A committed hub epoch: how many changelog rows it has, and the RUV after it."""
+    """A committed hub epoch: how many changelog rows it has, and the RUVs after it, by data set."""
 
     hub_epoch: int
     entries: int
-    ruv: Ruv
+    ruvs: Mapping[str, Ruv]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class View:
 
     previous: int
     hub_epoch: int
-    ruv: Ruv
+    ruvs: Mapping[str, Ruv]
     clock_ms: int
     nudged: bool
     marks: Callable[[int], Sequence[Mark]]
@@ -62,6 +62,7 @@ class View:
 def plan(
     agreement: AgreementState,
     view: View,
+    dataset: str,
     *,
     has_items: bool,
     page_items: int,
@@ -69,19 +70,21 @@ def plan(
 ) -> AgreementState:
     """The agreement after this batch, with the range of hub epochs that it publishes.
 
-    has_items: this batch's own hub epoch holds something for the consumer.
+    dataset: the one that it serves. has_items: this batch's own hub epoch holds something for
+    the consumer.
     """
     idle = replace(agreement, send_after=0, send_to=0, send_prev=0, send_ruv=NOTHING_KNOWN)
     if is_stopped(agreement.state) or agreement.session is None:
         return idle
     if agreement.scanned < view.previous:
-        return _page(idle, view, page_items)
+        return _page(idle, view, dataset, page_items)
+    now = view.ruvs.get(dataset, NOTHING_KNOWN)
     if view.hub_epoch > agreement.scanned and has_items:
-        return _sent(idle, view.hub_epoch, view.ruv, view)
+        return _sent(idle, view.hub_epoch, now, view)
     scanned = replace(idle, scanned=view.hub_epoch, state=IN_SYNC)
     due = view.nudged or view.clock_ms - agreement.sent_ms >= covers_interval_ms
     if agreement.sent_covers < view.hub_epoch and due:
-        return _sent(scanned, view.hub_epoch, view.ruv, view)
+        return _sent(scanned, view.hub_epoch, now, view)
     return scanned
 
 
@@ -102,7 +105,7 @@ def wants_batch(
     return agreement.sent_covers < hub_epoch and due
 
 
-def _page(agreement: AgreementState, view: View, page_items: int) -> AgreementState:
+def _page(agreement: AgreementState, view: View, dataset: str, page_items: int) -> AgreementState:
     """A page from the changelog: whole hub epochs, at least one, at most `page_items` rows."""
     end, entries = None, 0
     for mark in view.marks(agreement.scanned):
@@ -112,7 +115,7 @@ def _page(agreement: AgreementState, view: View, page_items: int) -> AgreementSt
         end = mark
     if end is None:
         return agreement
-    return _sent(agreement, end.hub_epoch, end.ruv, view)
+    return _sent(agreement, end.hub_epoch, end.ruvs.get(dataset, NOTHING_KNOWN), view)
 
 
 def _sent(agreement: AgreementState, hub_epoch: int, ruv: Ruv, view: View) -> AgreementState:

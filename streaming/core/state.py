@@ -1,12 +1,13 @@
 """What the hub knows between two batches, rows apart."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from streaming.core.change import RowKey
 from streaming.core.pending import Context, PendingLists
 from streaming.core.reflection import Session
 from streaming.core.row import Arrived
-from streaming.core.ruv import NOTHING_KNOWN, Ruv
+from streaming.core.ruv import NOTHING_KNOWN, Ruv, largest_of
 
 LIVE = "live"
 SILENT = "silent"
@@ -113,10 +114,15 @@ class Open:
     ended_csns: dict[str, str] = field(default_factory=dict)
     quarantined: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def forget(self, ruv: Ruv) -> None:
-        """Drop the memory of quarantined CSNs that the RUV covers: a repeat is looked up."""
+    def forget(self, ruvs: Iterable[Ruv]) -> None:
+        """Drop the memory of quarantined CSNs that a RUV covers: a repeat is looked up."""
         if self.quarantined:
-            self.quarantined = {c: v for c, v in self.quarantined.items() if not ruv.covers(c)}
+            known = tuple(ruvs)
+            self.quarantined = {
+                csn: contents
+                for csn, contents in self.quarantined.items()
+                if not any(ruv.covers(csn) for ruv in known)
+            }
 
     def copy(self) -> "Open":
         """An independent copy; the values themselves never change."""
@@ -133,16 +139,30 @@ class Open:
 class HubState:
     """The hub after a committed batch; `open` is copied before a batch works on it.
 
-    `tables` per agreement are configuration and stand in `Rules`, not here.
+    `ruvs` and `purge_ruvs` are by data set. `tables` per agreement are configuration and stand
+    in `Rules`, not here.
     """
 
     generation: int
     replicageneration: str
     batch: int = 0
     hub_epoch: int = 0
-    ruv: Ruv = NOTHING_KNOWN
-    purge_ruv: Ruv = NOTHING_KNOWN
+    ruvs: Mapping[str, Ruv] = field(default_factory=dict)
+    purge_ruvs: Mapping[str, Ruv] = field(default_factory=dict)
     purge_epoch: int = 0
     replicas: dict[int, ReplicaState] = field(default_factory=dict)
     agreements: dict[str, AgreementState] = field(default_factory=dict)
     open: Open = field(default_factory=Open)
+
+    def ruv_of(self, dataset: str) -> Ruv:
+        """The RUV of a data set."""
+        return self.ruvs.get(dataset) or Ruv(self.replicageneration)
+
+    def purge_ruv_of(self, dataset: str) -> Ruv:
+        """The largest purged CSNs of a data set."""
+        return self.purge_ruvs.get(dataset) or Ruv(self.replicageneration)
+
+    @property
+    def largest(self) -> dict[int, str]:
+        """Rid -> its largest CSN in any data set; no CSN above it is in the changelog."""
+        return largest_of(self.ruvs.values())

@@ -6,6 +6,9 @@ from enum import StrEnum
 
 from streaming.core.function import EPOCH, Function
 
+DEFAULT_DATASET = "default"
+"""The data set of a table whose configuration names none."""
+
 
 class ColumnType(StrEnum):
     """How a column's values look on the wire (design: section 2)."""
@@ -30,9 +33,13 @@ class ColumnType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """name, key columns in key order, all columns in schema order (key columns included)."""
+    """name, key columns in key order, all columns in schema order (key columns included).
+
+    `dataset`: the data set that it belongs to; each has a RUV and pending lists of its own.
+    """
 
     name: str
     key: tuple[str, ...]
     columns: Mapping[str, ColumnType]
     function: Function = EPOCH
+    dataset: str = DEFAULT_DATASET

@@ -16,6 +16,7 @@ from streaming.cli.output import as_counts, write_json, write_line
 from streaming.config import ENV_PREFIX, Config
 from streaming.core.errors import HubError, StateError
 from streaming.core.state import is_stopped
+from streaming.core.table import DEFAULT_DATASET
 from streaming.demo.evidence import gather
 from streaming.demo.folder import REPLICAS, Folder
 from streaming.demo.journals import last_write, published_all
@@ -197,7 +198,7 @@ def _is_level(config: Config, folder: Folder) -> bool:
     reader = _reader(config)
     if reader is None or reader.commit is None:
         return False
-    ruv = reader.commit.state.ruv
+    ruv = reader.commit.state.ruv_of(DEFAULT_DATASET)
     is_known = all(ruv.covers(csn) for csn in map(last_write, databases) if csn)
     return is_known and all(lag.is_level for lag in lags(config, reader))
 
@@ -210,7 +211,7 @@ def _not_level(config: Config) -> str:
     lines = [_lagging(lag) for lag in lags(config, reader) if not lag.is_level]
     kept = reader.quarantine_counts()
     quarantine = [f"in quarantine: {as_counts(kept)}"] if kept else []
-    known = [f"the hub knows: {', '.join(reader.commit.state.ruv.text())}"]
+    known = [f"the hub knows: {', '.join(reader.commit.state.ruv_of(DEFAULT_DATASET).text())}"]
     head = f"not all are level with hub epoch {reader.commit.state.hub_epoch}"
     return "\n".join([head, *lines, *quarantine, *known])
 

@@ -19,6 +19,7 @@ from streaming.core.intake import Intake
 from streaming.core.record import Kind, Reason, Record, Said
 from streaming.core.reflection import mre, mre_same
 from streaming.core.row import Arrived
+from streaming.core.rules import Rules
 from streaming.core.state import is_stopped
 from streaming.stages.facts import Bools, Facts, Ints
 
@@ -42,7 +43,7 @@ ELIGIBLE = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Rows [start, end) of the facts: plain changes of one replica with rising CSNs."""
+    """Rows [start, end) of the facts: plain changes of one replica and data set, CSNs rising."""
 
     start: int
     end: int
@@ -52,7 +53,7 @@ def take(intake: Intake, facts: Facts, decode: Decode) -> pa.Table:
     """Take every record of the batch; what became eligible, as ELIGIBLE in judging order."""
     session = facts.table["session"].combine_chunks()
     runs: list[tuple[_Run, Ints, Ints]] = []
-    for run in _runs(facts):
+    for run in _runs(facts, intake.rules):
         rid = int(facts.rid[run.start])
         if is_stopped(intake.replicas[rid].state):
             continue
@@ -66,7 +67,7 @@ def take(intake: Intake, facts: Facts, decode: Decode) -> pa.Table:
 
 
 def repeated_or_old(facts: Facts, maxima: Mapping[int, str]) -> list[str]:
-    """The CSNs that need a look into history: not above their replica's RUV max."""
+    """The CSNs that need a look into history: not above their replica's max in any RUV."""
     old = np.zeros(len(facts), dtype=np.bool_)
     for rid in np.unique(facts.rid):
         largest = maxima.get(int(rid), "").encode()
@@ -77,7 +78,7 @@ def repeated_or_old(facts: Facts, maxima: Mapping[int, str]) -> list[str]:
     return sorted({csn.decode() for csn in facts.csn[old]} | no_good)
 
 
-def _runs(facts: Facts) -> Iterator[_Run]:
+def _runs(facts: Facts, rules: Rules) -> Iterator[_Run]:
     """Cut the records into runs of plain changes and single other records, in topic order."""
     if not len(facts):
         return
@@ -90,6 +91,8 @@ def _runs(facts: Facts) -> Iterator[_Run]:
         & _same_session(facts)
         & _next_opno(facts)
     )
+    if len(rules.datasets) > 1:
+        goes_on[1:] &= _same_dataset(facts, rules)
     starts = np.flatnonzero(~goes_on)
     for start, end in zip(starts, [*starts[1:], len(facts)], strict=True):
         yield _Run(int(start), int(end))
@@ -98,6 +101,15 @@ def _runs(facts: Facts) -> Iterator[_Run]:
 def _same_session(facts: Facts) -> Bools:
     codes = facts.table["session"].combine_chunks().dictionary_encode().indices
     numbers = np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False))
+    return np.asarray(numbers[1:] == numbers[:-1], dtype=np.bool_)
+
+
+def _same_dataset(facts: Facts, rules: Rules) -> Bools:
+    codes = facts.table["table"].combine_chunks().dictionary_encode()
+    names: list[str] = codes.dictionary.to_pylist()
+    places = [rules.datasets.index(rules.dataset_of(n)) if n in rules.tables else -1 for n in names]
+    known = np.array([*places, -1], dtype=np.int64)
+    numbers = known[np.asarray(codes.indices.fill_null(len(names)).to_numpy(zero_copy_only=False))]
     return np.asarray(numbers[1:] == numbers[:-1], dtype=np.bool_)
 
 
@@ -139,8 +151,9 @@ def _take_run(intake: Intake, facts: Facts, run: _Run) -> None:
     first, last = run.start, run.end - 1
     times = facts.table["time"]
     latest = max(times[first].value, times[last].value) // 1000
+    table = facts.table["table"][first].as_py()
     intake.take_run(
-        int(facts.rid[first]),
+        (intake.rules.dataset_of(table), int(facts.rid[first])),
         facts.csn[first].decode(),
         facts.csn[last].decode(),
         int(facts.opno[last]) or None,

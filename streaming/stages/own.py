@@ -11,7 +11,7 @@ class Author:
 
     def __init__(self, intake: Intake, hub_rid: int, at_ms: int) -> None:
         self._intake, self._rid, self._at_ms = intake, hub_rid, at_ms
-        self._generator = _generator(intake.maxima.get(hub_rid), hub_rid)
+        self._generator = _generator(intake.largest.get(hub_rid), hub_rid)
 
     def make(
         self, table: str, key: str, op: Op, after: str | None, before: str | None, seen: int

@@ -1,14 +1,17 @@
 """Claims about reading a hub's state without a JVM."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
-from checkpoints.reader import open_state
+from checkpoints.reader import OpenChanges, open_state
 from checkpoints.tables import TableName
 from streaming.core.errors import StateError
+from streaming.core.table import DEFAULT_DATASET
 from tests.checkpoints.written_state import (
+    START_S,
     WrittenState,
     agreement,
     change_row,
@@ -66,7 +69,7 @@ def test_the_last_commit_is_found_among_many_files(state: WrittenState) -> None:
 
     assert reader.commit is not None
     assert (reader.batch, reader.commit.state.hub_epoch, reader.planned) == (12, 6, None)
-    assert reader.commit.state.ruv == ruv(r1=12)
+    assert reader.commit.state.ruv_of(DEFAULT_DATASET) == ruv(r1=12)
     assert reader.commit.offsets == {"slackwater.changes.a": 7}
 
 
@@ -100,7 +103,7 @@ def test_rows_of_an_uncommitted_batch_are_not_seen(state: WrittenState) -> None:
     assert reader.conflict_counts() == {"insert_exists": 1}
     assert [row["id"] for row in reader.quarantine()] == ["1-1"]
     assert reader.quarantine_counts() == {"json": 1}
-    assert reader.open_counts() == {(1, "pending"): 1}
+    assert reader.open_changes() == {(1, "pending"): OpenChanges(1, None, csn(1, 1))}
     assert reader.to_be_sent(2, ["t"], 0, ruv()) == ({1: 1}, 0)
 
 
@@ -154,13 +157,18 @@ def test_a_change_is_pending_or_waiting_by_its_latest_row(state: WrittenState) -
     state.commit(2, 1, ruv(r1=1))
 
     def row(batch: int, place: int, action: str, number: int) -> dict[str, object]:
-        return {"batch": batch, "place": place, "action": action, "rid": 1, "csn": csn(1, number)}
+        named = {"rid": 1, "csn": csn(1, number), "prim_csn": csn(1, 3)}
+        time = datetime.fromtimestamp(START_S + number, UTC)
+        return {"batch": batch, "place": place, "action": action, "time": time, **named}
 
     state.append(TableName.PENDING, *(row(1, n, "pending", n) for n in range(1, 5)))
     state.append(TableName.PENDING, row(2, 0, "waiting", 1), row(2, 1, "waiting", 2))
     state.append(TableName.PENDING, row(2, 2, "gone", 1), row(2, 3, "ended", 4))
 
-    assert open_state(state.root).open_counts() == {(1, "pending"): 1, (1, "waiting"): 1}
+    assert open_state(state.root).open_changes() == {
+        (1, "pending"): OpenChanges(1, datetime.fromtimestamp(START_S + 3, UTC), csn(1, 3)),
+        (1, "waiting"): OpenChanges(1, datetime.fromtimestamp(START_S + 2, UTC), csn(1, 3)),
+    }
 
 
 def test_to_be_sent_counts_what_sending_would_send(state: WrittenState) -> None:

@@ -13,6 +13,7 @@ from streaming.core.csn import CsnParts, format_csn
 from streaming.core.reflection import Session
 from streaming.core.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.state import IN_SYNC, LIVE, AgreementState, HubState, ReplicaState
+from streaming.core.table import DEFAULT_DATASET
 
 START_S = 1_700_000_000
 
@@ -86,16 +87,20 @@ class WrittenState:
         agreements: Sequence[AgreementState] = (),
         purge_ruv: Ruv = NOTHING_KNOWN,
         purge_epoch: int = 0,
+        others: Mapping[str, Ruv] | None = None,
         **changed: object,
     ) -> None:
-        """Write plan and commit of a batch; `changed`: other fields of its checkpoint."""
+        """Write plan and commit of a batch.
+
+        others: the RUVs of other data sets. changed: other fields of its checkpoint.
+        """
         state = HubState(
             generation=1,
             replicageneration=known.generation,
             batch=batch,
             hub_epoch=hub_epoch,
-            ruv=known,
-            purge_ruv=purge_ruv,
+            ruvs={DEFAULT_DATASET: known, **(others or {})},
+            purge_ruvs={DEFAULT_DATASET: purge_ruv},
             purge_epoch=purge_epoch,
             replicas={r.rid: r for r in replicas},
             agreements={a.name: a for a in agreements},

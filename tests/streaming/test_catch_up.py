@@ -10,6 +10,7 @@ from streaming.core.consumer import Apply, Buffer, Position, receive
 from streaming.core.record import Applied, Hello, Item, Said
 from streaming.core.ruv import Ruv
 from streaming.core.state import IN_SYNC
+from streaming.core.table import DEFAULT_DATASET
 from streaming.pipeline import Hub
 from tests.streaming.facts import facts_from
 from tests.streaming.test_bulk import Author, real_hub, rules_of
@@ -99,7 +100,7 @@ def test_a_consumer_that_starts_again_gets_every_page_once(tmp_path: Path) -> No
     assert len(items) == len({item.csn for item in items}) == 17
     assert epochs == sorted(set(epochs))
     assert position.covers == site.hub.state.hub_epoch
-    assert position.ruv.same_position(site.hub.state.ruv)
+    assert position.ruv.same_position(site.hub.state.ruv_of(DEFAULT_DATASET))
     assert site.hub.state.agreements["a3"].state == IN_SYNC
 
 
@@ -113,7 +114,7 @@ def test_an_answer_makes_no_hub_epoch(tmp_path: Path) -> None:
 
     for rid, author in site.authors.items():
         covers = before.agreements[f"a{rid}"].sent_covers
-        author.say(Applied(1, covers, 1, before.ruv))
+        author.say(Applied(1, covers, 1, before.ruv_of(DEFAULT_DATASET)))
     site.batch()
 
     assert site.hub.state.hub_epoch == before.hub_epoch

@@ -122,6 +122,36 @@ def test_an_agreement_sends_all_tables_unless_it_names_some(file: Path) -> None:
     assert sent == [{"t", "u"}, {"u"}]
 
 
+def test_a_table_is_of_the_default_data_set_unless_it_names_one(file: Path) -> None:
+    """One data set is what most have."""
+    file.write_text(in_two_datasets(GOOD), encoding="utf-8")
+
+    config = load(file)
+
+    assert {name: table.dataset for name, table in config.table_map().items()} == {
+        "t": "default",
+        "u": "other",
+    }
+    assert [config.dataset_of(one) for one in config.agreements] == ["default", "other"]
+
+
+def in_two_datasets(text: str) -> str:
+    """The text with table u in a data set of its own, and to-a served the other one."""
+    other = text.replace('name = "u"', 'name = "u"\ndataset = "other"')
+    return other.replace('consumer = "a"', 'consumer = "a"\ntables = ["t"]')
+
+
+@pytest.mark.parametrize("tables", ['["*"]', '["t", "u"]'])
+def test_an_agreement_of_several_data_sets_is_refused(file: Path, tables: str) -> None:
+    """Its consumer has one RUV: it could not say of which data set it speaks."""
+    text = in_two_datasets(GOOD).replace('tables = ["t"]', f"tables = {tables}")
+
+    assert (
+        "agreements[0].tables: an agreement serves one data set, and these tables are of several"
+        " (t of 'default'; u of 'other'): name the tables of one"
+    ) in complaint(file, text)
+
+
 def test_topics_are_named_by_replica_and_agreement(file: Path) -> None:
     """Agents and the hub meet in these names."""
     config = load(file)

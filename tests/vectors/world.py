@@ -49,14 +49,14 @@ class Hub:
         view = View(
             previous=0,
             hub_epoch=0,
-            ruv=NOTHING_KNOWN,
+            ruvs={},
             clock_ms=CLOCK_S * 1000,
             nudged=True,
             marks=lambda after: [m for m in self.marks if m.hub_epoch > after],
         )
         decision = decide(self.state, said, self.rows, self.rules, view)
         if decision.hub_epoch > self.state.hub_epoch:
-            mark = Mark(decision.hub_epoch, len(decision.entries), decision.state.ruv)
+            mark = Mark(decision.hub_epoch, len(decision.entries), decision.state.ruvs)
             self.marks.append(mark)
         self.log += [(decision.hub_epoch, entry) for entry in decision.entries]
         self.rows.update(decision.rows)

@@ -1,5 +1,7 @@
 """Claims about `ruv` and `lacks`."""
 
+from pathlib import Path
+
 import pytest
 
 from checkpoints.tables import TableName
@@ -46,6 +48,59 @@ def test_ruv_of_an_agreement_is_the_consumers_word(
     facts = slackwater("ruv", "--agreement", "to-b", "--json").facts
 
     assert facts == {"covers": 1, "generation": 1, "ruv": ruv(r1=1).text()}
+
+
+TABLE_OF_ANOTHER = """
+[[tables]]
+name = "u"
+dataset = "other"
+key = ["id"]
+columns = { id = "int64" }
+"""
+
+
+def of_two_data_sets(state: WrittenState, config_file: Path) -> None:
+    """Commit a RUV for each of two data sets; to-b serves the other one."""
+    text = config_file.read_text(encoding="utf-8")
+    text = text.replace('consumer = "a"', 'consumer = "a"\ntables = ["t"]')
+    text = text.replace('consumer = "b"', 'consumer = "b"\ntables = ["u"]')
+    config_file.write_text(text + TABLE_OF_ANOTHER, encoding="utf-8")
+    state.append(TableName.CHANGELOG, change_row(2, 2, 0, csn(1, 3), table="u"))
+    agreements = [agreement("to-a", 1, 2, ruv(r2=1)), agreement("to-b", 2, 1, ruv(r1=2))]
+    state.commit(2, 2, ruv(r2=1), [replica(1), replica(2)], agreements, others={"other": ruv(r1=3)})
+
+
+def test_each_data_set_has_its_ruv(
+    slackwater: Slackwater, state: WrittenState, config_file: Path
+) -> None:
+    """They move on their own, so one line cannot tell of both."""
+    of_two_data_sets(state, config_file)
+
+    assert slackwater("ruv").out.splitlines() == [
+        "data set default",
+        *ruv(r2=1).text(),
+        "data set other",
+        *ruv(r1=3).text(),
+    ]
+    assert slackwater("ruv", "--dataset", "other").out.splitlines() == ruv(r1=3).text()
+    assert slackwater("ruv", "--json").facts["ruvs"]["other"] == ruv(r1=3).text()
+    assert slackwater("ruv", "--dataset", "none").code == 2
+    assert slackwater("ruv", "--agreement", "to-b").out.splitlines() == ruv(r1=2).text()
+    assert slackwater("ruv", "--agreement", "to-b", "--dataset", "default").code == 2
+
+
+def test_an_agreement_is_held_against_the_ruv_of_its_data_set(
+    slackwater: Slackwater, state: WrittenState, config_file: Path
+) -> None:
+    """What it was never to be sent it does not lack."""
+    of_two_data_sets(state, config_file)
+
+    assert slackwater("lacks", "to-a", "--json").facts["anchor"] is None
+    anchor = slackwater("lacks", "to-b", "--json").facts["anchor"]
+    assert (anchor["csn"], anchor["start"]) == (csn(1, 2), "after")
+    lacking = {a["name"]: a["lacking"] for a in slackwater("level", "--json").facts["agreements"]}
+    assert lacking == {"to-a": [], "to-b": ["a"]}
+    assert slackwater("status", "--json").facts["replicas"][0]["max_csn"] == csn(1, 3)
 
 
 def test_lacks_tells_anchor_stop_and_how_many(slackwater: Slackwater, state: WrittenState) -> None:

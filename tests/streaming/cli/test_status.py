@@ -2,6 +2,9 @@
 
 import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
 
 from checkpoints.tables import TableName
 from tests.checkpoints.written_state import WrittenState, agreement, csn, replica, ruv
@@ -48,6 +51,41 @@ def test_status_tells_where_everybody_is(slackwater: Slackwater, state: WrittenS
     assert facts["quarantine"] == {"kept": 1, "by_reason": {"json": 1}}
     assert facts["conflicts"] == {"total": 2, "by_kind": {"insert_exists": 1, "other": 1}}
     assert (facts["counts"], facts["totals"]) == ({"changes": 2}, {"changes": 11})
+
+
+def test_status_shows_the_oldest_pending_change(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """An agent that died in a transaction holds back all that its replica says; who and since?"""
+    state.commit(1, 1, ruv(r1=1), [replica(1), replica(2)])
+    now = datetime.now(UTC)
+    row = {"batch": 1, "place": 0, "action": "pending"}
+    state.append(
+        TableName.PENDING,
+        {**row, "rid": 1, "csn": csn(1, 2), "time": now - timedelta(hours=1)},
+        {**row, "rid": 2, "csn": csn(2, 3), "time": now},
+        {
+            **row,
+            "rid": 2,
+            "csn": csn(2, 2),
+            "prim_csn": csn(2, 1),
+            "time": now - timedelta(hours=3),
+        },
+        {**row, "rid": 2, "csn": csn(2, 4), "time": now, "action": "waiting"},
+    )
+
+    facts, shown = slackwater("status", "--json").facts, slackwater("status").out
+
+    ages = [one["oldest_pending_age_s"] for one in facts["replicas"]]
+    assert ages == pytest.approx([3_600, 10_800], abs=60)
+    assert [one["oldest_pending"] for one in facts["replicas"]] == [csn(1, 2), csn(2, 1)]
+    assert facts["pending"] == {
+        "pending": 3,
+        "waiting": 1,
+        "oldest_age_s": pytest.approx(10_800, abs=60),
+        "oldest": csn(2, 1),
+    }
+    assert f"the oldest came 3 h 0 min ago, of transaction {csn(2, 1)}" in shown
 
 
 def test_status_shows_how_old_the_last_commit_is(

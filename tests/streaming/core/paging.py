@@ -14,6 +14,7 @@ from streaming.core.row import Arrived, RowState
 from streaming.core.ruv import Ruv
 from streaming.core.sending import Mark, View, is_for, plan
 from streaming.core.state import CATCHING_UP, AgreementState
+from streaming.core.table import DEFAULT_DATASET
 from tests.streaming.core.logs import RIDS, csn, ruv_of
 from tests.streaming.core.speaker import change
 
@@ -150,15 +151,17 @@ def in_hub_epochs(story: Story, covers: int, page_items: int) -> tuple[Ruv, list
     sent: list[str] = []
 
     def marks(after: int) -> list[Mark]:
-        numbered = enumerate(epochs, 1)
-        return [Mark(n, len(csns), ruv) for n, (ruv, csns) in numbered if n > after]
+        numbered = enumerate(epochs[after:], after + 1)
+        return [Mark(n, len(csns), {DEFAULT_DATASET: ruv}) for n, (ruv, csns) in numbered]
 
     for arriving in [*(a for step in story.steps for a in (step.between, step.during)), *[[]] * 40]:
         previous = len(epochs)
         take(arriving)
+        now = {DEFAULT_DATASET: supplier.ruv}
         agreement = plan(
             agreement,
-            View(previous, len(epochs), supplier.ruv, 0, nudged=False, marks=marks),
+            View(previous, len(epochs), now, 0, nudged=False, marks=marks),
+            DEFAULT_DATASET,
             has_items=len(epochs) > previous,
             page_items=page_items,
             covers_interval_ms=1_000,

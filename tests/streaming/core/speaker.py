@@ -9,7 +9,7 @@ from streaming.core.record import Applied, Hello, Reason, Record, Said
 from streaming.core.rules import Rules, Subscription
 from streaming.core.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.state import AgreementState, HubState, ReplicaState
-from streaming.core.table import ColumnType, Table
+from streaming.core.table import DEFAULT_DATASET, ColumnType, Table
 from tests.streaming.core.logs import csn
 
 T = Table("t", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.TEXT})
@@ -25,8 +25,8 @@ def fresh_state(
         1,
         "g",
         hub_epoch=hub_epoch,
-        ruv=ruv,
-        purge_ruv=purge_ruv,
+        ruvs={DEFAULT_DATASET: ruv},
+        purge_ruvs={DEFAULT_DATASET: purge_ruv},
         replicas={rid: ReplicaState(rid) for rid in (1, 2)},
         agreements={f"a{rid}": AgreementState(f"a{rid}", rid) for rid in (1, 2)},
     )

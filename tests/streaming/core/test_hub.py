@@ -13,9 +13,9 @@ from streaming.core.hub import Bench, Decision, decide, judge_all
 from streaming.core.judge import Judged, Verdict
 from streaming.core.record import Abort, Commit, Heartbeat, Reason, Record, Said
 from streaming.core.row import Arrived, Realign, RowState
-from streaming.core.ruv import NOTHING_KNOWN
 from streaming.core.sending import Entry, Mark, Refresh, View
 from streaming.core.state import Floor, HubState, ReplicaState
+from streaming.core.table import DEFAULT_DATASET
 from tests.streaming.core.logs import csn
 from tests.streaming.core.speaker import RULES, Speaker, change, fresh_state
 
@@ -35,7 +35,7 @@ def decided(
     def marks(_: int) -> Sequence[Mark]:
         return []
 
-    view = View(0, 0, NOTHING_KNOWN, 10_000, nudged=False, marks=marks)
+    view = View(0, 0, {}, 10_000, nudged=False, marks=marks)
     return decide(state or fresh_state(), said, rows or {}, RULES, view)
 
 
@@ -257,7 +257,7 @@ def test_what_the_ruv_covers_is_not_remembered() -> None:
     state = decided([*speaker.hello(), *speaker.say(change(10), change(9))]).state
 
     assert state.open.quarantined == {}
-    assert state.ruv.max_csns() == {1: csn(10, 1)}
+    assert state.ruv_of(DEFAULT_DATASET).max_csns() == {1: csn(10, 1)}
 
 
 def test_a_hello_is_answered_with_what_its_replica_lacks_and_not_with_its_own() -> None:

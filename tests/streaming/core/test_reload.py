@@ -13,6 +13,7 @@ from streaming.core.intake import in_order
 from streaming.core.record import Commit
 from streaming.core.reload import Case, Session, case_of, first_load, read, reload
 from streaming.core.ruv import Element, Ruv
+from streaming.core.table import DEFAULT_DATASET
 from tests.streaming.core.logs import RIDS, csn
 from tests.streaming.core.paging import (
     Step,
@@ -245,10 +246,10 @@ def test_theorem_1_only_a_csn_above_the_max_is_inserted(
         for rid in (1, 2):
             of_one = _of(inserted, rid)
             assert of_one == sorted(set(of_one))
-            assert all(each > (state.ruv.max_of(rid) or "") for each in of_one)
+            assert all(each > (state.ruv_of(DEFAULT_DATASET).max_of(rid) or "") for each in of_one)
         state = replace(
             state,
-            ruv=intake.ruv,
+            ruvs=intake.ruvs,
             replicas=intake.replicas,
             agreements=intake.agreements,
             open=intake.open,

@@ -13,6 +13,7 @@ from streaming.core.row import Arrived, RowState
 from streaming.core.ruv import NOTHING_KNOWN, Element, Ruv
 from streaming.core.sending import Mark, Refresh, View, is_for, item, plan, wants_batch
 from streaming.core.state import CATCHING_UP, HUB_BEHIND, IN_SYNC, AgreementState
+from streaming.core.table import DEFAULT_DATASET
 from tests.streaming.core.logs import csn
 from tests.streaming.core.speaker import change
 
@@ -37,13 +38,18 @@ def view(
     previous: int, hub_epoch: int, clock_ms: int = 10_000, *, nudged: bool = False, entries: int = 1
 ) -> View:
     """The hub behind a batch that went from one hub epoch to another; RUVs by their epoch."""
+
+    def marks(after: int) -> list[Mark]:
+        epochs = range(after + 1, hub_epoch + 1)
+        return [Mark(h, entries, {DEFAULT_DATASET: ruv_at(h)}) for h in epochs]
+
     return View(
         previous,
         hub_epoch,
-        ruv_at(hub_epoch),
+        {DEFAULT_DATASET: ruv_at(hub_epoch)},
         clock_ms,
         nudged,
-        lambda after: [Mark(h, entries, ruv_at(h)) for h in range(after + 1, hub_epoch + 1)],
+        marks,
     )
 
 
@@ -59,6 +65,7 @@ def planned(
     return plan(
         agreement,
         seen,
+        DEFAULT_DATASET,
         has_items=has_items,
         page_items=page_items,
         covers_interval_ms=INTERVAL_MS,
