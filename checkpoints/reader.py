@@ -165,6 +165,12 @@ class Reader:
             for row in self._ask(TableName.PENDING, sql)
         }
 
+    def standing_of(self, csn: str) -> dict[str, str | None]:
+        """What `pending` says of the transactions that this CSN names: action -> reason."""
+        named = " OR ".join(equals({"csn": csn}) + equals({"prim_csn": csn}))
+        sql = f"SELECT DISTINCT action, reason FROM ({self._latest_pending}) WHERE {named}"  # noqa: S608
+        return {row["action"]: row["reason"] for row in self._ask(TableName.PENDING, sql)}
+
     def configs(self) -> list[dict[str, Any]]:
         """The versions of the configuration, oldest first."""
         return self._config("config")

@@ -132,7 +132,7 @@ PENDING = pa.schema(
         ("batch", pa.int64()),
         ("place", pa.int64()),  # within the batch: a later row of one (rid, csn) counts
         ("action", pa.string()),  # pending | waiting | ended | gone
-        ("reason", pa.string()),  # of an ended one: aborted | hello | ended | late ...
+        ("reason", pa.string()),  # of an ended one: aborted | hello | operator | ended | late ...
         ("dataset", pa.string()),
         *_INPUT,
         *_CHANGE,
@@ -158,7 +158,7 @@ CONFIG = pa.schema(
         ("kind", pa.string()),  # config | command
         ("at", _TIME),
         ("document", pa.string()),  # of a config: the whole configuration as JSON, no secrets
-        ("command", pa.string()),  # level | release | drop | accept | override
+        ("command", pa.string()),  # level | release | drop | accept | override | abort
         ("argument", pa.string()),  # of a command: the id of what it is about, or null
         ("seen", pa.int64()),  # of a command: the hub epoch that the operator looked at
     ]

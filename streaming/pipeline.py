@@ -15,6 +15,7 @@ from checkpoints.epochs import Checkpoint, Command, Plan
 from checkpoints.faults import Point
 from checkpoints.tables import TableName
 from connectors import wire
+from streaming.core.arrival import ByHand
 from streaming.core.counters import counted, in_conflict
 from streaming.core.function import Rule
 from streaming.core.hub import failed, next_epoch, settled
@@ -37,6 +38,9 @@ from streaming.stages.own import Author
 
 LEVEL = "level"
 """The operator's command to move every lagging covers at once."""
+
+ABORT = "abort"
+"""The operator's command to end an open transaction."""
 
 Read = Callable[[Plan], pa.Table]
 """The validated records of a plan's offsets, as `stages/validate.py` delivers them."""
@@ -163,6 +167,7 @@ def decide(hub: Hub, plan: Plan, records: pa.Table) -> Decision:
     facts = facts_of(records, rules.tables)
     old = intake_stage.repeated_or_old(facts, state.largest)
     intake = Intake(state, rules, lookup.contents(store, old, plan.batch))
+    _end_by_hand(hub, plan, intake)
     author = Author(intake, hub.settings.hub_rid, plan.at_ms)
     revalidate = hub.outlets.revalidate
     released = release_stage.act(store, plan.commands, author, revalidate, plan.batch)
@@ -214,6 +219,14 @@ def decide(hub: Hub, plan: Plan, records: pa.Table) -> Decision:
         **counted([*judged, *refreshes], rules),
     }
     return Decision(tables, _checkpoint(hub, plan, after, counts), log, verdicts.rows)
+
+
+def _end_by_hand(hub: Hub, plan: Plan, intake: Intake) -> None:
+    """End the transactions that an operator named."""
+    read = {rid: plan.offsets_from[t] - 1 for t, rid in hub.settings.topics.items()}
+    for command in plan.commands:
+        if command.command == ABORT and command.argument:
+            intake.end_by_hand(ByHand(command.argument, read))
 
 
 def _settled(hub: Hub, plan: Plan) -> Mapping[str, Resolution]:

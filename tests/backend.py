@@ -64,6 +64,9 @@ class Backend(Protocol):
         kill: the hub dies when it reaches this point, and is down until `restart`.
         """
 
+    def abort(self, csn: str) -> None:
+        """Let an operator ask for the end of the open transaction that this CSN names."""
+
     def restart(self, now_ms: int) -> None:
         """Start it again on the same state, without the engine's own checkpoint."""
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from checkpoints.faults import Point
-from streaming.core.arrival import Quarantined
+from streaming.core.arrival import ByHand, Quarantined
 from streaming.core.change import Change, RowKey
 from streaming.core.csn import rid_of
 from streaming.core.hub import Decision, decide
@@ -39,10 +39,14 @@ class HubKilledError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a batch will do, durable before it does any of it: how far to read, and its clock."""
+    """What a batch will do, durable before it does any of it: how far to read, and its clock.
+
+    `aborts`: the CSNs by which an operator names the transactions that it ends.
+    """
 
     ends: Mapping[int, int]
     clock_ms: int
+    aborts: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -50,6 +54,7 @@ class PureHub:
     """The commit protocol of section 4 around the pure core; every attribute is durable.
 
     `log`: per batch its entries, which count once the batch is committed. `repeats`: duplicates.
+    `asked`: an operator's aborts that no batch has taken.
     """
 
     rules: Rules
@@ -65,6 +70,7 @@ class PureHub:
     table: dict[RowKey, RowState] = field(default_factory=dict)
     kept: list[Quarantined] = field(default_factory=list)
     repeats: int = 0
+    asked: list[str] = field(default_factory=list)
     kill: Point | None = None
     up: bool = True
 
@@ -100,8 +106,13 @@ class PureHub:
         if counts is not None:
             ends = {r: min(end, self.taken[r] + counts.get(r, 0)) for r, end in ends.items()}
         has_input = any(end > self.taken[rid] for rid, end in ends.items())
-        if has_input or self.wants_batch(now_ms):
-            self.run(Plan(ends, now_ms))
+        if has_input or self.asked or self.wants_batch(now_ms):
+            aborts, self.asked = tuple(self.asked), []
+            self.run(Plan(ends, now_ms, aborts))
+
+    def abort(self, csn: str) -> None:
+        """Let an operator ask for the end of a transaction."""
+        self.asked.append(csn)
 
     def wants_batch(self, now_ms: int) -> bool:
         """Claim that there is something to send although no input came."""
@@ -157,6 +168,7 @@ class PureHub:
         self._at(Point.AFTER_PUBLISH)
 
     def _decide(self, said: Sequence[Said], plan: Plan) -> Decision:
+        behind = {rid: taken - 1 for rid, taken in self.taken.items()}
         view = View(
             0,
             0,
@@ -165,7 +177,8 @@ class PureHub:
             nudged=False,
             marks=lambda h: [m for m in self.marks if m.hub_epoch > h],
         )
-        return decide(self.state, said, self.table, self.rules, view, self.history(said))
+        aborts = [ByHand(csn, behind) for csn in plan.aborts]
+        return decide(self.state, said, self.table, self.rules, view, self.history(said), aborts)
 
     def history(self, said: Sequence[Said]) -> dict[str, frozenset[str]]:
         """What stands under the CSNs of this input that the RUV covers already."""

@@ -3,16 +3,20 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from checkpoints.config import commands
 from checkpoints.faults import Point
+from checkpoints.reader import open_state
 from checkpoints.store import Store
 from checkpoints.tables import TableName
 from connectors import wire
 from connectors.kafka import ensure_topics
+from streaming.cli.command import ask_hub
 from streaming.config import Config, load
 from streaming.core.change import RowKey
 from streaming.core.record import Record, Update
@@ -106,13 +110,18 @@ class RealHub:
             first, end = hub.ledger.last.offsets[topic], self.ended_at.get(topic, 0)
             limit = end if counts is None else first + counts.get(subscription.consumer, 0)
             to[topic] = min(end, limit)
-        plan = hub.next_plan(to, time.time_ns() // 1_000_000, ())
+        asked = commands(hub.ledger.store, hub.ledger.last.command_number)
+        plan = hub.next_plan(to, time.time_ns() // 1_000_000, asked)
         if hub.is_due(plan):
             try:
                 hub.process(plan, self._service().planned)
             except HubKilledError:
                 self._service().sink.close()
                 self.service = None
+
+    def abort(self, csn: str) -> None:
+        """Let an operator ask for the end of a transaction, as `slackwater abort` does."""
+        ask_hub(open_state(self.config.hub.state), "abort", csn, datetime.now(UTC))
 
     def restart(self, now_ms: int) -> None:
         """Open the state anew: an unfinished plan is finished, the last batch published again."""

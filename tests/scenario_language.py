@@ -255,6 +255,18 @@ def says_hello(story: Story, replica: str) -> None:
 # -- the hub --------------------------------------------------------------------------------
 
 
+@sentence("the operator aborts {label}")
+def operator_aborts(story: Story, label: str) -> None:
+    """`slackwater abort` of a transaction; the hub takes the word with its next batch."""
+    story.world.hub.abort(story.primaries[label])
+
+
+@sentence("the operator aborts the transaction of {name}")
+def operator_aborts_of(story: Story, name: str) -> None:
+    """`slackwater abort` of the transaction that this change is part of."""
+    story.world.hub.abort(story.world.names[name].change.csn)
+
+
 @sentence("the hub takes {what*}")
 def takes(story: Story, what: str) -> None:
     """`all`, `nothing`, or so many records of each topic: `1 of r1, 2 of r2`."""
@@ -338,6 +350,16 @@ def is_quarantined(story: Story, name: str, reason: str) -> None:
     replica = next(r for r in story.world.replicas.values() if _wrote(story, r, name))
     reasons = story.world.reasons(replica.name, story.world.names[name].change)
     claim(story, (reasons, _fate(story, name)), ([reason], "not judged"))
+
+
+@sentence("nobody has seen {name}")
+def is_unseen(story: Story, name: str) -> None:
+    """Neither the changelog nor an updates topic has it, whatever else they have."""
+    csn, hub = story.world.names[name].change.csn, story.world.hub
+    logged = [one.csn for one in hub.changelog() if one.csn == csn]
+    topics = {r.name: hub.updates(r.rid) for r in story.world.replicas.values()}
+    sent = [to for to, told in topics.items() for one in told for i in one.items if i.csn == csn]
+    claim(story, (logged, sent), ([], []))
 
 
 @sentence("the quarantine holds {what*}")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from checkpoints.faults import Point
 from streaming.core.change import Change
+from streaming.core.csn import rid_of
 from streaming.core.record import Abort, Applied, Commit, Hello, Record
 from tests.model import World
 from tests.model_hub import PureHub
@@ -47,6 +48,9 @@ REORDERS = {**GOOD, "publish_out_of_order": 3, "publish_under_old_session": 1}
 
 REUSES = {**GOOD, "reuse": 2, "publish_under_old_session": 1}
 """The same with agents that give a CSN twice, or outlive their successors."""
+
+BY_HAND = {**GOOD, "end_by_hand": 3, "end_anything_by_hand": 1}
+"""The same with an operator who ends transactions, of which the agent may have more to say."""
 
 Step = tuple[str, str, str, int]
 """(what happens, to which replica, on which key, a number that some steps look at)."""
@@ -246,6 +250,35 @@ class Storyteller:
         """The hub is killed in a micro-batch, at any of its points."""
         point = POINTS[(len(self.lines) + number) % len(POINTS)].replace("_", " ")
         self.say(f"the hub takes all and is killed {point}")
+
+    def end_by_hand(self, replica: str, _: str, number: int) -> None:
+        """An operator ends a transaction that the hub knows to be open.
+
+        Perhaps its replica commits it all the same, and writes over it.
+        """
+        one = self.replica(replica)
+        labels = list(one.open)
+        if not labels:
+            return
+        label = labels[number % len(labels)]
+        key = next(iter(one.open[label].rows))
+        self.say(f"{replica} publishes")
+        self.say("the hub takes all")
+        self.say(f"the operator aborts {label}")
+        if number > 2:
+            self.say("the hub takes all")
+            self.say(f"{replica} commits {label}")
+            self.write(replica, key, number)
+            self.say(f"{replica} publishes")
+            self.say("the hub takes all")
+
+    def end_anything_by_hand(self, replica: str, _: str, number: int) -> None:
+        """An operator names one of a replica's last transactions, whatever became of it."""
+        rid = self.replica(replica).rid
+        primaries = self.story.primaries.items()
+        labels = [label for label, primary in primaries if rid_of(primary) == rid]
+        if number <= len(labels):
+            self.say(f"the operator aborts {labels[-number]}")
 
     # -- agents that break the contract -----------------------------------------------------
 

@@ -6,7 +6,7 @@ from hypothesis import given, note, settings
 
 from tests.laws import ALWAYS, AT_REST, check_transactions_are_whole
 from tests.model import World
-from tests.storyteller import GOOD, REORDERS, REUSES, Plot, Storyteller, plots
+from tests.storyteller import BY_HAND, GOOD, REORDERS, REUSES, Plot, Storyteller, plots
 
 FIXED = settings(max_examples=300, derandomize=True, deadline=None)
 
@@ -29,6 +29,20 @@ def test_replicas_converge_though_agents_publish_out_of_order(plot: Plot) -> Non
 @given(plots(REUSES))
 def test_replicas_converge_though_agents_give_a_csn_twice(plot: Plot) -> None:
     """The second change is kept aside, and its row is taken back where it was written."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(BY_HAND))
+def test_replicas_converge_though_an_operator_ends_transactions(plot: Plot) -> None:
+    """Whether the replica commits, aborts or forgets them: what the hub ended holds nowhere."""
+    hold(plot, (*AT_REST, check_transactions_are_whole))
+
+
+@FIXED
+@given(plots({**BY_HAND, **REORDERS, **REUSES}))
+def test_replicas_converge_whatever_an_operator_and_agents_do(plot: Plot) -> None:
+    """All at once: what is late or reused may be part of what was ended by hand."""
     hold(plot, AT_REST)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import typer
 
 from streaming.cli import config, conflicts, positions, quarantine, run, services
+from streaming.cli.abort import abort
 from streaming.cli.agent import agent
 from streaming.cli.level import level
 from streaming.cli.output import write_error
@@ -25,6 +26,7 @@ app.command()(run.run)
 app.command()(agent)
 app.command()(status)
 app.command()(level)
+app.command()(abort)
 app.command()(positions.ruv)
 app.command()(positions.lacks)
 app.add_typer(conflicts.app, name="conflicts")

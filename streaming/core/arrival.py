@@ -1,5 +1,6 @@
 """What became of a record on its way in: kept in quarantine, a row to repair, or an outcome."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -30,6 +31,17 @@ class Repair:
     row: RowKey
     offset: int
     cause: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """An operator ends the open transaction that this CSN is the primary or a member of.
+
+    `behind`: rid -> the last offset that was read of its topic when the operator's word was taken.
+    """
+
+    csn: str
+    behind: Mapping[int, int]
 
 
 class Outcome(StrEnum):

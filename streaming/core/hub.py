@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from streaming.core.arrival import Quarantined, Repair, kept_arrived
+from streaming.core.arrival import ByHand, Quarantined, Repair, kept_arrived
 from streaming.core.change import RowKey
 from streaming.core.counters import in_conflict
 from streaming.core.function import Function, Rule
@@ -50,14 +50,17 @@ def decide(
     rules: Rules,
     view: View,
     history: Mapping[str, frozenset[str]] | None = None,
+    aborts: Sequence[ByHand] = (),
 ) -> Decision:
     """Decide one batch (design: section 3, steps 2 to 5).
 
     `said`: per topic in its order; topics may follow one another. `rows`: the state of every
     row, with images. `view`: the clock and the marks of committed hub epochs; the rest of it is
-    set here.
+    set here. `aborts`: what an operator ends, before any record of the batch.
     """
     intake = Intake(state, rules, history or {})
+    for abort in aborts:
+        intake.end_by_hand(abort)
     for record in said:
         intake.take(record)
     hub_epoch = next_epoch(intake)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from streaming.core.arrival import Outcome, Quarantined, Repair, kept, kept_arrived
+from streaming.core.arrival import ByHand, Outcome, Quarantined, Repair, kept, kept_arrived
 from streaming.core.change import Change, Op, RowKey
 from streaming.core.csn import is_csn_of, rid_of
 from streaming.core.pending import Context, ListKey
@@ -25,7 +25,7 @@ from streaming.core.record import (
     Snapshot,
 )
 from streaming.core.reflection import mre, mre_same, reflect
-from streaming.core.row import Arrived
+from streaming.core.row import ALL_OFFSETS, Arrived
 from streaming.core.rules import Rules
 from streaming.core.ruv import Ruv, largest_of
 from streaming.core.sessions import acknowledged, greeted, not_in_force, started, stops
@@ -298,18 +298,24 @@ class Intake:
         self._end(context, reason.value)
 
     def _tell_ended(self, said: Said, context: Context, ended: EndedTransaction) -> None:
-        """Repair the rows of a transaction that its origin holds and a hello ended, once."""
-        if ended.reason != HELLO:
+        """Repair the rows of a transaction that its origin holds and a hello ended, once.
+
+        Those of one that an operator ended were refreshed when he did; the realigns block what
+        is written over it.
+        """
+        if ended.reason not in _UNTOLD:
             return
-        for row in ended.rows:
-            self._repair(said, row, Reason.ENDED)
+        if ended.reason == HELLO:
+            for row in ended.rows:
+                self._repair(said, row, Reason.ENDED)
         self.open.ended[context] = replace(ended, reason=Reason.ENDED.value)
         self.ended.append((context, Reason.ENDED.value, ()))
 
     def _commit(self, said: Said, context: Context) -> None:
         ended = self.open.ended.get(context)
-        if ended is not None and ended.reason == HELLO:
-            detail = f"transaction {context[0]} was ended by the hello before its commit came"
+        if ended is not None and ended.reason in _UNTOLD:
+            who = "the hello" if ended.reason == HELLO else "an operator"
+            detail = f"transaction {context[0]} was ended by {who} before its commit came"
             self._quarantine(said, Reason.ENDED, detail)
             self._tell_ended(said, context, ended)
             return
@@ -327,6 +333,21 @@ class Intake:
             return
         self.events.append((said, Outcome.TAKEN))
         self._end(context, "aborted")
+
+    def end_by_hand(self, abort: ByHand) -> None:
+        """End the open transaction that an operator names; before any record of the batch.
+
+        Its rows are refreshed at its origin, behind what the hub read so far. What is committed
+        holds, so the word then has no effect.
+        """
+        contexts = self.open.lists.open_with(abort.csn)
+        for context in contexts:
+            rid, members = context[1], list(self.open.lists.members[context])
+            rows = dict.fromkeys(self.open.changes[csn].change.row for csn in members)
+            behind = abort.behind.get(rid, ALL_OFFSETS)
+            self.repairs += (Repair(rid, row, behind, Reason.ENDED) for row in rows)
+            self._end(context, OPERATOR)
+        self.counts["ended_by_hand" if contexts else "unknown_aborts"] += max(1, len(contexts))
 
     def _end(self, context: Context, reason: str) -> None:
         """Take a transaction out of the lists and keep the memory of its CSNs and rows."""
@@ -454,6 +475,9 @@ class Intake:
 
 
 HELLO = "hello"
+OPERATOR = "operator"
+_UNTOLD = {HELLO, OPERATOR}
+"""Why a transaction ended of which its replica may still say more: that is kept once."""
 
 _REASONS = {
     reason.value

@@ -97,6 +97,7 @@ class EndedTransaction:
     """A transaction that never will be judged: why, and the rows that it was known to write.
 
     reason: aborted (by its replica) · hello (its replica started anew; no commit seen since) ·
+    operator (by hand, its rows refreshed at the origin; nothing more of it seen since) ·
     ended, late, reused (in quarantine, its rows refreshed at the origin).
     """
 

@@ -171,6 +171,26 @@ def test_a_change_is_pending_or_waiting_by_its_latest_row(state: WrittenState) -
     }
 
 
+def test_what_a_csn_names_is_told_by_its_latest_row(state: WrittenState) -> None:
+    """An operator must not be asked to end what is committed."""
+    state.commit(2, 1, ruv(r1=1))
+    named = {"batch": 1, "rid": 1, "prim_csn": csn(1, 1)}
+    state.append(
+        TableName.PENDING,
+        {**named, "place": 0, "action": "pending", "csn": csn(1, 1)},
+        {**named, "place": 1, "action": "pending", "csn": csn(1, 2)},
+        {**named, "place": 2, "action": "ended", "reason": "hello", "csn": csn(1, 2)},
+        {**named, "place": 3, "action": "pending", "csn": csn(1, 4), "prim_csn": csn(1, 3)},
+    )
+
+    reader = open_state(state.root)
+
+    assert reader.standing_of(csn(1, 1)) == {"pending": None, "ended": "hello"}
+    assert reader.standing_of(csn(1, 2)) == {"ended": "hello"}
+    assert reader.standing_of(csn(1, 3)) == {"pending": None}
+    assert reader.standing_of(csn(1, 5)) == {}
+
+
 def test_to_be_sent_counts_what_sending_would_send(state: WrittenState) -> None:
     """Fresh changes are skipped by RUV, refreshes only by covers, own changes always."""
     state.commit(3, 3, ruv(r1=2, r2=1, r3=2))

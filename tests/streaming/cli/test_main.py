@@ -13,6 +13,7 @@ READERS = [
     ("status",),
     ("level",),
     ("ruv",),
+    ("abort", csn(1, 1)),
     ("lacks", "to-a"),
     ("conflicts", "list"),
     ("conflicts", "show", csn(1, 1)),
