@@ -189,11 +189,15 @@ class Replica:
 
     def publish(self, line: Line) -> tuple[str, Record]:
         """The record that goes to the topic now, with its session; numbered in that order."""
+        self.number(line)
+        line.reached = True
+        return line.session or self.position.session or "", line.record
+
+    def number(self, line: Line) -> None:
+        """Give a change of a replica that numbers them the next opno, unless it has one."""
         if self.numbered and isinstance(line.record, Change) and line.record.opno is None:
             self.opno += 1
             line.record = replace(line.record, opno=self.opno)
-        line.reached = True
-        return line.session or self.position.session or "", line.record
 
     def receive(self, topic: Sequence[Update], clock_s: int) -> bool:
         """Take the next record of the updates topic; False: there is none, or a row is locked."""

@@ -191,6 +191,13 @@ def publishes_these(story: Story, replica: str, things: str) -> None:
     story.world.publish(replica, story.lines(replica, things))
 
 
+@sentence("{replica} numbers {things*}")
+def numbers(story: Story, replica: str, things: str) -> None:
+    """These changes get their opnos in this order, before they are published in another."""
+    for line in story.lines(replica, things):
+        story.replica(replica).number(line)
+
+
 @sentence("{replica} publishes {things*} under its old session")
 def publishes_late(story: Story, replica: str, things: str) -> None:
     """An old agent that still runs says this; the journal does not learn of it."""
