@@ -223,9 +223,10 @@ def decide(hub: Hub, plan: Plan, records: pa.Table) -> Decision:
 
 def _end_by_hand(hub: Hub, plan: Plan, intake: Intake) -> None:
     """End the transactions that an operator named."""
-    read = {rid: plan.offsets_from[t] - 1 for t, rid in hub.settings.topics.items()}
+    topics = hub.settings.topics
     for command in plan.commands:
         if command.command == ABORT and command.argument:
+            read = {topics[t]: n - 1 for t, n in plan.offsets_from.items() if t in topics}
             intake.end_by_hand(ByHand(command.argument, read))
 
 
