@@ -1,5 +1,6 @@
 """From records to eligible transactions: what is kept aside and why, and what goes on."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -273,6 +274,32 @@ def test_an_end_of_an_unknown_transaction_is_counted(record: Record) -> None:
 
     assert [outcome for _, outcome in intake.events] == [Outcome.TAKEN, Outcome.UNKNOWN]
     assert intake.quarantined == []
+
+
+@pytest.mark.parametrize("end", [Commit, Abort])
+def test_the_end_of_a_nested_operation_alone_does_nothing(
+    end: Callable[[str], Commit | Abort],
+) -> None:
+    """Only the primary commits or cancels: a RUV that one part moved would outlive the abort."""
+    parts = (change(10, tx=10), change(11, tx=10), end(csn(11, 1)))
+
+    ended_in_part, aborted = told(*parts), told(*parts, Abort(C10), change(12))
+
+    assert numbers(ended_in_part) == []
+    assert ended_in_part.ruvs[DEFAULT_DATASET].max_csns() == {}
+    assert ended_in_part.open.lists.open_of(1) == ((C10, 1),)
+    assert numbers(aborted) == [12]
+    assert aborted.open.ended_csns.keys() == {C10, csn(11, 1)}
+
+
+def test_the_min_csn_is_that_of_the_first_eligible_change_and_stays() -> None:
+    """An aborted one was never in the changelog: who starts there would find nothing."""
+    intake = told(change(9, tx=9), change(11, tx=11), change(10), Abort(csn(9, 1)), change(12))
+
+    assert intake.ruvs[DEFAULT_DATASET].min_of(1) == C10
+    intake.take(Speaker(session="1-1").quote(Commit(csn(11, 1)), ahead=9))
+    assert numbers(intake) == [10, 11, 12]
+    assert intake.ruvs[DEFAULT_DATASET].elements[1] == Element(C10, csn(12, 1))
 
 
 def test_an_abort_behind_the_commit_is_ignored() -> None:
