@@ -7,12 +7,21 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from streaming.core.change import Op, RowKey
+from streaming.core.counters import (
+    CONFLICT_COMMIT,
+    FUNCTION,
+    ROW_REJECT,
+    TRANSACTION_REJECT,
+    counted,
+)
 from streaming.core.errors import VectorError
-from streaming.core.judge import Judged
+from streaming.core.function import Rule
+from streaming.core.judge import ConflictKind, Judged, Verdict
+from streaming.core.sending import Entry
 from tests.vectors.deviations import CounterRule
-from tests.vectors.outcome import Case, Difference
+from tests.vectors.outcome import About, Case, Difference
 from tests.vectors.steps import CLUSTERS, row_of
-from tests.vectors.world import World
+from tests.vectors.world import Hub, World
 
 OP_TYPES = {Op.INSERT: "WRITE_ROW", Op.UPDATE: "UPDATE_ROW", Op.DELETE: "DELETE_ROW"}
 CAUSES = {
@@ -24,20 +33,33 @@ CAUSES = {
     "transaction": "TRANS_IN_CONFLICT",
 }
 """The origin's cause for each conflict kind."""
+REJECTS = (ROW_REJECT, TRANSACTION_REJECT, CONFLICT_COMMIT)
+"""The counters of what goes whole."""
+INSERT_AS_UPDATE = (Rule.MAX_INS, Rule.MAX_DEL_WIN_INS)
+"""Under these an insert on a row is compared with it, and loses by that."""
 
 
 def differences(
-    case: Case, world: World, expect: Mapping[str, Any], counters: Sequence[CounterRule]
+    case: Case,
+    world: World,
+    expect: Mapping[str, Any],
+    counters: Sequence[CounterRule],
+    *,
+    listed_only: bool = False,
 ) -> list[Difference]:
-    """What is otherwise; null is not compared, nor a counter that the hub does not have."""
-    conflicts = [judged for judged in world.hub.judged if judged.concurrent]
+    """What is otherwise; null is not compared, nor a counter that the hub does not have.
+
+    `listed_only`: of rows only those are compared that are expected, if there are any.
+    """
+    hub = world.hub
+    conflicts = [judged for judged in hub.judged if in_conflict(judged, _rule(hub, judged))]
     found = list[Difference]()
     for name, expected in expect.items():
         match name.removeprefix("final_"), expected:
             case _, None:
                 continue
             case ("rows_A" | "rows_B") as where, list():
-                wanted = case.get("final_rows_filter")
+                wanted = expected if listed_only and expected else case.get("final_rows_filter")
                 found += _rows(world, where.removeprefix("rows_"), expected, wanted)
             case "conflict_count_delta", int():
                 found += _count("conflicts", expected, len(conflicts))
@@ -46,18 +68,36 @@ def differences(
                     of_table = [c for c in conflicts if c.arrived.change.table == table]
                     found += _count(f"conflicts of {table}", count, len(of_table))
             case "exceptions", list():
-                found += _exceptions(conflicts, expected)
+                found += _exceptions(hub, expected)
             case "counters", dict():
-                found += _counters(conflicts, expected, counters, case)
+                found += _counters(hub, conflicts, expected, counters, case)
             case _:
                 raise VectorError(f"{name}: {expected!r} is an unknown kind of expectation")
     return found
 
 
-def _count(name: str, expected: int | None, got: int) -> list[Difference]:
+def in_conflict(judged: Judged, rule: Rule) -> bool:
+    """Claim that the origin would find this row in conflict itself: not what won over a row."""
+    deleted_twice = judged.arrived.change.op is Op.DELETE and not judged.before.exists
+    lost = judged.verdict is Verdict.REJECTED or (rule is Rule.EPOCH2 and deleted_twice)
+    return judged.concurrent and lost and rule is not Rule.PASS
+
+
+def is_exception(judged: Judged, rule: Rule) -> bool:
+    """Claim that the change was rejected, alone or with its transaction."""
+    return judged.verdict is Verdict.REJECTED and rule is not Rule.PASS
+
+
+def _rule(hub: Hub, judged: Judged) -> Rule:
+    return hub.rules.tables[judged.arrived.change.table].function.rule
+
+
+def _count(
+    name: str, expected: int | None, got: int, about: About = About.COUNT
+) -> list[Difference]:
     if expected is None or expected == got:
         return []
-    return [Difference(f"{name}: expected {expected}, got {got}")]
+    return [Difference(f"{name}: expected {expected}, got {got}", about)]
 
 
 def _rows(
@@ -79,7 +119,7 @@ def _rows(
         want = should.get(row)
         if got is None or want is None or any(got.get(c) != v for c, v in want.items()):
             text = f"row {row[0]} {row[1]} of {cluster}: expected {want}, got {there.get(row)}"
-            found.append(Difference(text, row))
+            found.append(Difference(text, About.CONTENT, row))
     return found
 
 
@@ -92,13 +132,12 @@ def _is_shown(row: RowKey, wanted: Any) -> bool:  # noqa: ANN401
     )
 
 
-def _exceptions(
-    conflicts: Sequence[Judged], expected: Sequence[Mapping[str, Any]]
-) -> list[Difference]:
+def _exceptions(hub: Hub, expected: Sequence[Mapping[str, Any]]) -> list[Difference]:
     """Exceptions row by row, in the order of the row's changes; null fields are not compared."""
-    got: dict[RowKey, list[Judged]] = {}
-    for judged in conflicts:
-        got.setdefault(judged.arrived.change.row, []).append(judged)
+    got: dict[RowKey, list[dict[str, Any]]] = {}
+    for judged in hub.judged:
+        if is_exception(judged, rule := _rule(hub, judged)):
+            got.setdefault(judged.arrived.change.row, []).append(_exception(judged, rule))
     want: dict[RowKey, list[Mapping[str, Any]]] = {}
     for each in expected:
         want.setdefault(row_of(each), []).append(each)
@@ -106,25 +145,24 @@ def _exceptions(
     for row in sorted(got.keys() | want.keys()):
         have, should = got.get(row, []), want.get(row, [])
         if len(have) != len(should) or not all(map(_is_exception, have, should)):
-            told = [_exception(judged) for judged in have]
-            text = f"exceptions of row {row[0]} {row[1]}: expected {should}, got {told}"
-            found.append(Difference(text, row))
+            text = f"exceptions of row {row[0]} {row[1]}: expected {should}, got {have}"
+            found.append(Difference(text, About.EXCEPTIONS, row))
     return found
 
 
-def _exception(judged: Judged) -> dict[str, Any]:
-    """A conflict as an exceptions table shows it: the loser's own images."""
-    change = judged.arrived.change
+def _exception(judged: Judged, rule: Rule) -> dict[str, Any]:
+    """A rejected change as an exceptions table shows it: the loser's own images."""
+    change, conflict = judged.arrived.change, judged.conflict
+    compared = conflict is ConflictKind.INSERT_EXISTS and rule in INSERT_AS_UPDATE
     return {
         "op_type": OP_TYPES[change.op],
-        "cause": CAUSES[str(judged.conflict)],
+        "cause": "DATA_IN_CONFLICT" if compared else CAUSES[str(conflict)],
         "old": json.loads(change.before or "{}"),
         "new": json.loads(change.after or "{}"),
     }
 
 
-def _is_exception(judged: Judged, expected: Mapping[str, Any]) -> bool:
-    got = _exception(judged)
+def _is_exception(got: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
     plain = all(expected.get(n) in (None, got[n]) for n in ("op_type", "cause"))
     images = (
         got[name].get(column) == value
@@ -135,13 +173,13 @@ def _is_exception(judged: Judged, expected: Mapping[str, Any]) -> bool:
 
 
 def _counters(
+    hub: Hub,
     conflicts: Sequence[Judged],
     expected: Mapping[str, int | None],
     counters: Sequence[CounterRule],
     case: Case,
 ) -> list[Difference]:
-    kinds = Counter(str(judged.conflict) for judged in conflicts)
-    have = {**kinds, "conflicts": len(conflicts)}
+    have = _counted(hub, conflicts)
     found = list[Difference]()
     for name, value in expected.items():
         cluster, _, bare = name.rpartition(".")
@@ -151,5 +189,21 @@ def _counters(
         if rule is None:
             raise VectorError(f"{name} is an unknown counter")
         if rule.counts:
-            found += _count(name, value, have.get(rule.counts, 0))
+            about = About.REJECTS if rule.counts in REJECTS else About.COUNT
+            found += _count(name, value, have[rule.counts], about)
     return found
+
+
+def _counted(hub: Hub, conflicts: Sequence[Judged]) -> Counter[str]:
+    """The hub's counters, of all replicas and tables; those of functions count what has lost."""
+    batches: dict[int, list[Entry]] = {}
+    for hub_epoch, entry in hub.log:
+        batches.setdefault(hub_epoch, []).append(entry)
+    found = Counter[str]()
+    for entries in batches.values():
+        of_batch = Counter[str]()
+        for key, count in counted(entries, hub.rules).items():
+            of_batch[key.split("/")[0]] += count
+        of_batch[CONFLICT_COMMIT] = min(1, of_batch[CONFLICT_COMMIT])
+        found += Counter({n: c for n, c in of_batch.items() if not n.startswith(FUNCTION)})
+    return found + Counter(FUNCTION + _rule(hub, judged).lower() for judged in conflicts)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from streaming.core.errors import VectorError
-from tests.vectors import epochs, sessions, shapes
+from tests.vectors import epochs, functions, sessions, shapes
 from tests.vectors.deviations import Deviations, Rule
 from tests.vectors.outcome import Case, Difference, Explains, Outcome
 
@@ -56,9 +56,21 @@ KINDS: tuple[Kind[Any], ...] = (
     Kind(
         "epoch",
         epochs.is_epoch_case,
-        epochs.functions,
+        functions.functions,
         _play_epochs,
-        _named(shapes.insert_meets_unseen_delete, shapes.insert_follows_rejected_write),
+        _named(
+            shapes.insert_meets_unseen_delete,
+            shapes.insert_follows_rejected_write,
+            shapes.write_builds_on_rejected_transaction,
+            shapes.dependent_is_counted,
+            shapes.delete_meets_unseen_delete,
+            shapes.write_follows_winning_delete,
+            shapes.answer_meets_newer_write,
+            shapes.update_does_not_raise_its_column,
+            shapes.crossing_writes_are_told,
+            shapes.crossing_writes_of_no_function,
+            shapes.write_in_the_epochs_that_bits_hide,
+        ),
         _named(shapes.converged),
     ),
 )
@@ -95,28 +107,30 @@ def run_case(
 
 def _outcome(case: Case, deviations: Deviations, kinds: tuple[Kind[Any], ...]) -> tuple[str, bool]:
     """The text of a case's line, and whether it failed."""
+    if skip := deviations.skip_of_kind(case.get("kind")):
+        return f"skipped, kind {case['kind']}: {skip.reason}", False
     kind = next((kind for kind in kinds if kind.matches(case)), None)
     if kind is None:
         raise VectorError(f"a case of an unknown kind, with the fields {', '.join(sorted(case))}")
-    functions = kind.functions(case)
-    if skipped := _skipped(case, functions, deviations):
+    names = kind.functions(case)
+    if skipped := _skipped(case, names, deviations):
         return skipped, False
     played, differences = kind.play(case, deviations)
     if not differences:
         return "ok", False
-    return _deviation(kind, case, played, differences, deviations.for_case(kind.name, functions))
+    return _deviation(kind, case, played, differences, deviations.for_case(kind.name, names))
 
 
-def _skipped(case: Case, functions: set[str], deviations: Deviations) -> str | None:
+def _skipped(case: Case, names: set[str], deviations: Deviations) -> str | None:
     """Why the case is not run, or None; VectorError for a function that nobody knows."""
     reasons = list[str]()
-    for function in sorted(functions - epochs.FUNCTIONS):
-        skip = deviations.skip(function=function)
-        if skip is None:
-            raise VectorError(f"unknown conflict function {function}")
-        reasons.append(f"{function or 'no function'}: {skip.reason}")
+    for name in sorted(names):
+        if skip := deviations.skip_of_function(name):
+            reasons.append(f"{name}: {skip.reason}")
+        elif not functions.is_known(name):
+            raise VectorError(f"unknown conflict function {name}")
     for step in case.get("steps", []):
-        if skip := deviations.skip(op=step.get("op")):
+        if skip := deviations.skip_of_op(step.get("op")):
             reasons.append(f"{skip.op}: {skip.reason}")
     return f"skipped, {reasons[0]}" if reasons else None
 

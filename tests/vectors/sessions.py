@@ -10,7 +10,7 @@ from typing import Any
 from streaming.core.agreement import Lack, Refused, lack, refused
 from streaming.core.errors import VectorError
 from streaming.core.ruv import Element, Ruv, parse_ruv
-from tests.vectors.outcome import Case, Difference, Explains
+from tests.vectors.outcome import About, Case, Difference, Explains
 
 START_ITERATION = "00000000-00000000-00000000-00000000"
 """nsuniqueid of the record that marks where a log begins: an anchor, never sent."""
@@ -104,10 +104,10 @@ def differences(case: Case, played: Played) -> list[Difference]:
     if anchor is not None and anchor not in played.session.log:
         anchor = None
     if "anchor" in expect and anchor != played.anchor:
-        found.append(Difference(f"anchor: expected {anchor}, got {_told(played)}"))
+        found.append(Difference(f"anchor: expected {anchor}, got {_told(played)}", About.SESSION))
     sent = expect.get("sent")
     if sent is not None and tuple(sent) != played.sent:
-        found.append(Difference(f"sent: {_first_difference(sent, played.sent)}"))
+        found.append(Difference(f"sent: {_first_difference(sent, played.sent)}", About.SESSION))
     return found
 
 

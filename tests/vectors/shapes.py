@@ -1,98 +1,155 @@
 """Shapes of steps at which the hub means something else, and the law that holds instead."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable
 
 from streaming.core.change import Op
+from streaming.core.function import Rule
+from streaming.core.judge import Verdict
 from tests.vectors.epochs import Played, exchange
-from tests.vectors.outcome import Case, Difference, Explains
-from tests.vectors.steps import CLUSTERS, Sync, Write, steps
+from tests.vectors.outcome import About, Case, Difference, Explains
+from tests.vectors.steps import CLUSTERS, Sync
+from tests.vectors.story import Story
 
-
-@dataclass(frozen=True, slots=True)
-class Story:
-    """A case's steps, of which writes are named by their place."""
-
-    steps: tuple[Write | Sync, ...]
-    detecting: str
-
-    def inserts(self) -> list[int]:
-        """The other cluster's inserts."""
-        return [
-            place
-            for place, step in enumerate(self.steps)
-            if isinstance(step, Write) and step.op is Op.INSERT and step.cluster != self.detecting
-        ]
-
-    def write(self, place: int) -> Write:
-        """The write at a place."""
-        step = self.steps[place]
-        assert isinstance(step, Write)
-        return step
-
-    def words(self, place: int, end: int, *, by_detecting: bool) -> list[int]:
-        """What one of the clusters wrote on the row of this write, before `end`."""
-        row = self.write(place).row
-        return [
-            number
-            for number, step in enumerate(self.steps[:end])
-            if isinstance(step, Write)
-            and step.row == row
-            and (step.cluster == self.detecting) is by_detecting
-        ]
-
-    def judged(self, place: int) -> int:
-        """The sync at which the other cluster's write reaches the detecting one."""
-        return self._sync(place, to_detecting=True)
-
-    def is_told(self, start: int, end: int) -> bool:
-        """Claim that what the detecting cluster knew at `start` reached the other before `end`."""
-        return self._sync(start, to_detecting=False) < end
-
-    def _sync(self, start: int, *, to_detecting: bool) -> int:
-        later = enumerate(self.steps[start:], start)
-        there = (
-            place
-            for place, step in later
-            if isinstance(step, Sync) and (step.target == self.detecting) is to_detecting
-        )
-        return next(there, len(self.steps))
-
-    def meets_unseen_delete(self, place: int) -> bool:
-        """Claim that the detecting cluster's last word is a delete that this write did not see."""
-        words = self.words(place, self.judged(place), by_detecting=True)
-        is_delete = bool(words) and self.write(words[-1]).op is Op.DELETE
-        return is_delete and not self.is_told(words[-1], place)
-
-    def is_rejected(self, place: int) -> bool:
-        """Claim that the hub rejects a write, or one before it whose answer it did not see."""
-        return self.meets_unseen_delete(place) or self.follows_rejected(place)
-
-    def follows_rejected(self, place: int) -> bool:
-        """Claim that its cluster wrote the row before and was rejected, and was not told yet."""
-        return any(
-            self.is_rejected(earlier) and not self.is_told(self.judged(earlier), place)
-            for earlier in self.words(place, place, by_detecting=False)
-        )
+RAISED = (Rule.MAX, Rule.MAX_DELETE_WIN, Rule.MAX_INS, Rule.MAX_DEL_WIN_INS)
+"""Functions under which an update must raise its column."""
 
 
 def insert_meets_unseen_delete(case: Case, _: Played) -> Explains | None:
     """The other cluster inserts a row that the detecting one deleted; it had not seen that."""
-    return _rows_of_inserts(case, Story.meets_unseen_delete)
+    story = Story.of(case)
+    return _explains(story, (p for p in _losing_inserts(story) if story.meets_unseen(p, Op.DELETE)))
 
 
 def insert_follows_rejected_write(case: Case, _: Played) -> Explains | None:
     """It had seen the delete, but not yet the answer to what it wrote before it saw that."""
-    return _rows_of_inserts(case, Story.follows_rejected)
+    story = Story.of(case)
+    rejected = set(story.whole)
+    for place in story.others():
+        if story.meets_unseen(place, Op.DELETE) or rejected.intersection(story.unanswered(place)):
+            rejected.add(place)
+    inserts = _losing_inserts(story)
+    return _explains(story, (p for p in inserts if rejected.intersection(story.unanswered(p))))
 
 
-def _rows_of_inserts(case: Case, holds: Callable[[Story, int], bool]) -> Explains | None:
-    """Explain what differs on the rows of such inserts, and counts, which are of all rows."""
-    story = Story(tuple(steps(case)), case["detecting_cluster"])
-    rows = {story.write(place).row for place in story.inserts() if holds(story, place)}
+def _losing_inserts(story: Story) -> list[int]:
+    """The other's inserts, but those that win after a winning delete of its own."""
+
+    def wins(place: int) -> bool:
+        theirs = story.words(place, story.judged(place), by_detecting=True)
+        return any(
+            story.rule(d) is Rule.EPOCH2
+            and story.write(d).op is Op.DELETE
+            and story.meets_unseen(d, Op.DELETE)
+            and theirs[-1] < story.judged(d)
+            for d in story.unanswered(place)
+        )
+
+    return [place for place in story.others(Op.INSERT) if not wins(place)]
+
+
+def write_builds_on_rejected_transaction(case: Case, _: Played) -> Explains | None:
+    """In a later epoch; its table's function, or the row's absence, hides that from the origin."""
+    story = Story.of(case)
+    hidden = (
+        p
+        for p in story.others()
+        if story.rule(p) is not Rule.EPOCH_TRANS or story.write(p).op is Op.DELETE
+    )
+    return _explains(
+        story,
+        (
+            p
+            for p in hidden
+            if any(story.is_after_sync(e, p) for e in story.whole.intersection(story.unanswered(p)))
+        ),
+    )
+
+
+def dependent_is_counted(case: Case, _: Played) -> Explains | None:
+    """A transaction builds on a row of one that is rejected."""
+    story = Story.of(case)
+    dependents = (p for p in story.others() if story.whole.intersection(story.unanswered(p)))
+    return _explains(story, dependents, About.COUNT)
+
+
+def delete_meets_unseen_delete(case: Case, _: Played) -> Explains | None:
+    """Both clusters delete a row, neither having seen the other do it."""
+    story = Story.of(case)
+    deletes = story.others(Op.DELETE)
+    return _explains(
+        story, (p for p in deletes if story.meets_unseen(p, Op.DELETE)), About.EXCEPTIONS
+    )
+
+
+def write_follows_winning_delete(case: Case, _: Played) -> Explains | None:
+    """After both deleted a row, and with no answer yet, the other changes what it inserted."""
+    story = Story.of(case)
+    deletes = {p for p in story.others(Op.DELETE) if story.meets_unseen(p, Op.DELETE)}
+    changes = story.others(Op.UPDATE, Op.DELETE)
+    return _explains(story, (p for p in changes if deletes.intersection(story.unanswered(p))))
+
+
+def answer_meets_newer_write(case: Case, _: Played) -> Explains | None:
+    """The other cluster writes a row again after its write was judged and before it is told."""
+    story = Story.of(case)
+    return _explains(
+        story,
+        (
+            p
+            for p in story.others()
+            if any(story.judged(e) < p for e in story.unanswered(p))
+            and story.told(p) < len(story.steps)
+        ),
+    )
+
+
+def update_does_not_raise_its_column(case: Case, played: Played) -> Explains | None:
+    """An update whose value is not above that of the row which its own cluster had."""
+    story, hub = Story.of(case), played.world.hub
+    rows = set()
+    for change in (judged.arrived.change for judged in hub.judged):
+        function = hub.rules.tables[change.table].function
+        if change.op is Op.UPDATE and function.rule in RAISED and change.rid != _rid(story):
+            before, after = (json.loads(i or "{}") for i in (change.before, change.after))
+            if not after[function.column] > before[function.column]:
+                rows.add(change.row)
+    return _explains(story, (p for p in story.others(Op.UPDATE) if story.write(p).row in rows))
+
+
+def crossing_writes_are_told(case: Case, _: Played) -> Explains | None:
+    """Both clusters wrote a row, neither having seen the other do it, and then both are told."""
+    story = Story.of(case)
+    compared = (p for p in story.blocked if story.rule(p) not in (Rule.PASS, Rule.EPOCH_TRANS))
+    return _explains(story, (p for p in compared if story.told(story.judged(p)) < len(story.steps)))
+
+
+def crossing_writes_of_no_function(case: Case, _: Played) -> Explains | None:
+    """Both clusters wrote a row of a table without a function, neither knowing it of the other."""
+    story = Story.of(case)
+    return _explains(story, (p for p in story.blocked if story.rule(p) is Rule.PASS))
+
+
+def write_in_the_epochs_that_bits_hide(case: Case, _: Played) -> Explains | None:
+    """The other cluster writes a row of which it had seen what the detecting one wrote."""
+    story = Story.of(case)
+    return _explains(
+        story,
+        (p for p in story.others() if story.words(p, p, by_detecting=True)),
+    )
+
+
+def _rid(story: Story) -> int:
+    return CLUSTERS[story.detecting]
+
+
+def _explains(story: Story, seeds: Iterable[int], about: About | None = None) -> Explains | None:
+    """Explain what differs on the rows of such writes, and counts, which are of all rows."""
+    rows = story.rows_of(set(seeds))
 
     def explains(difference: Difference) -> bool:
-        return difference.row is None or difference.row in rows
+        there = difference.row is None or difference.row in rows
+        return there and about in (None, difference.about)
 
     return explains if rows else None
 
@@ -112,6 +169,6 @@ def converged(case: Case, played: Played) -> str | None:
     judged = world.hub.judged
     if written != sorted(each.arrived.change.csn for each in judged):
         return "not every change was judged once"
-    if any((each.conflict is None) == each.concurrent for each in judged):
-        return "a concurrent change was not recorded as a conflict"
+    if any(each.conflict is None and each.verdict is not Verdict.ACCEPTED for each in judged):
+        return "a rejected change was not recorded as a conflict"
     return None

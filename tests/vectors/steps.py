@@ -8,6 +8,7 @@ from typing import Any
 from streaming.core.change import Op, RowKey
 from streaming.core.errors import VectorError
 from streaming.core.table import ColumnType, Table
+from tests.vectors.functions import function_for, name_for
 from tests.vectors.outcome import Case
 
 CLUSTERS = {"A": 1, "B": 2}
@@ -100,15 +101,26 @@ def image_of(written: Mapping[str, Any]) -> dict[str, object]:
 
 
 def tables(case: Case) -> dict[str, Table]:
-    """Every table that is written, with the columns that are seen."""
-    columns: dict[str, set[str]] = {}
+    """Every table that is written, with the columns that are seen and its conflict function."""
+    seen: dict[str, dict[str, list[object]]] = {}
     for written in [*case["setup_rows"], *(s for s in case["steps"] if "sync" not in s)]:
-        columns.setdefault(written["table"], set()).update(image_of(written))
-    return {
-        name: Table(
-            name,
-            tuple(sorted(c for c in names if c.startswith("#"))),
-            dict.fromkeys(sorted(names), ColumnType.TEXT),
-        )
-        for name, names in columns.items()
-    }
+        columns = seen.setdefault(written["table"], {})
+        for column, value in image_of(written).items():
+            columns.setdefault(column, []).append(value)
+    return {table: _table(case, table, columns) for table, columns in seen.items()}
+
+
+def _table(case: Case, name: str, seen: Mapping[str, list[object]]) -> Table:
+    columns = {column: _type(seen[column]) for column in sorted(seen)}
+    function = function_for(name_for(case, name), columns)
+    return Table(name, tuple(c for c in columns if c.startswith("#")), columns, function)
+
+
+def _type(values: Sequence[object]) -> ColumnType:
+    """The type that values as they are written in JSON can be compared by."""
+    there = [v for v in values if v is not None]
+    numbers = [v for v in there if isinstance(v, int) and not isinstance(v, bool)]
+    if not there or len(numbers) < len(there):
+        return ColumnType.TEXT
+    is_small = all(-(2**31) <= v < 2**31 for v in numbers)
+    return ColumnType.INT32 if is_small else ColumnType.FLOAT64

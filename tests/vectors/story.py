@@ -1,0 +1,126 @@
+"""A case's steps as a story: what each write could know, and what the hub says of it."""
+
+from dataclasses import dataclass, field
+
+from streaming.core.change import Op, RowKey
+from streaming.core.function import Rule
+from tests.vectors.outcome import Case
+from tests.vectors.steps import Sync, Write, segments, steps, tables, transactions
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Writes are named by their place among the steps; `rules`: the tables' functions.
+
+    `blocked`: the other cluster's writes that are concurrent with their row. `whole`: those that
+    go with their transactions, except that a delete of a deleted row is not told apart.
+    """
+
+    steps: tuple[Write | Sync, ...]
+    detecting: str
+    rules: dict[str, Rule]
+    commits: tuple[tuple[int, ...], ...]
+    blocked: set[int] = field(default_factory=set)
+    whole: set[int] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, case: Case) -> "Story":
+        """Read the steps, then judge the other cluster's transactions in order."""
+        told = tuple(steps(case))
+        places = {id(step): place for place, step in enumerate(told)}
+        commits = (t for segment in segments(told) for t in transactions(segment))
+        story = cls(
+            told,
+            case["detecting_cluster"],
+            {name: table.function.rule for name, table in tables(case).items()},
+            tuple(tuple(places[id(write)] for write in commit) for commit in commits),
+        )
+        for commit in story.others_commits():
+            story._judge(commit)
+        return story
+
+    def others_commits(self) -> list[tuple[int, ...]]:
+        """The other cluster's transactions, in the order of their commits."""
+        return [c for c in self.commits if self.write(c[0]).cluster != self.detecting]
+
+    def others(self, *ops: Op) -> list[int]:
+        """The other cluster's writes, of these operations if any are named."""
+        found = (place for commit in self.others_commits() for place in commit)
+        return [place for place in found if not ops or self.write(place).op in ops]
+
+    def write(self, place: int) -> Write:
+        """The write at a place."""
+        step = self.steps[place]
+        assert isinstance(step, Write)
+        return step
+
+    def rule(self, place: int) -> Rule:
+        """The conflict function of a write's table."""
+        return self.rules[self.write(place).row[0]]
+
+    def words(self, place: int, end: int, *, by_detecting: bool) -> list[int]:
+        """What one of the clusters wrote on the row of this write, before `end`."""
+        row = self.write(place).row
+        return [
+            number
+            for number, step in enumerate(self.steps[:end])
+            if isinstance(step, Write)
+            and step.row == row
+            and (step.cluster == self.detecting) is by_detecting
+        ]
+
+    def judged(self, place: int) -> int:
+        """The sync at which the other cluster's write reaches the detecting one."""
+        return self._sync(place, to_detecting=True)
+
+    def told(self, start: int) -> int:
+        """The sync at which what the detecting cluster knew at `start` reaches the other."""
+        return self._sync(start, to_detecting=False)
+
+    def is_told(self, start: int, end: int) -> bool:
+        """Claim that what the detecting cluster knew at `start` reached the other before `end`."""
+        return self.told(start) < end
+
+    def unanswered(self, place: int) -> list[int]:
+        """Its cluster's earlier writes on the row whose answers it had not when it wrote."""
+        earlier = self.words(place, place, by_detecting=False)
+        return [e for e in earlier if not self.is_told(self.judged(e), place)]
+
+    def is_after_sync(self, earlier: int, place: int) -> bool:
+        """Claim that the two writes are of different epochs."""
+        return any(isinstance(step, Sync) for step in self.steps[earlier:place])
+
+    def meets_unseen(self, place: int, *ops: Op) -> bool:
+        """Claim that the detecting cluster's last word, one of these, is not known to a write."""
+        words = self.words(place, self.judged(place), by_detecting=True)
+        named = bool(words) and (not ops or self.write(words[-1]).op in ops)
+        return named and not self.is_told(words[-1], place)
+
+    def rows_of(self, seeds: set[int]) -> set[RowKey]:
+        """The rows of these writes, and where transactions go whole, all that hang on them."""
+        if Rule.EPOCH_TRANS not in self.rules.values():
+            return {self.write(place).row for place in seeds}
+        found = set[RowKey]()
+        for commit in self.others_commits():
+            rows = {self.write(place).row for place in commit}
+            if rows & found or not seeds.isdisjoint(commit):
+                found |= rows
+        return found
+
+    def _sync(self, start: int, *, to_detecting: bool) -> int:
+        later = enumerate(self.steps[start:], start)
+        there = (
+            place
+            for place, step in later
+            if isinstance(step, Sync) and (step.target == self.detecting) is to_detecting
+        )
+        return next(there, len(self.steps))
+
+    def _judge(self, commit: tuple[int, ...]) -> None:
+        for place in commit:
+            refreshed = (self.blocked | self.whole).intersection(self.unanswered(place))
+            if refreshed or self.meets_unseen(place):
+                self.blocked.add(place)
+        conflicts = any(p in self.blocked and self.rule(p) is Rule.EPOCH_TRANS for p in commit)
+        if conflicts or any(self.whole.intersection(self.unanswered(p)) for p in commit):
+            self.whole.update(commit)
