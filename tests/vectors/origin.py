@@ -1,18 +1,26 @@
-"""The origin's rule in small: two clusters, one detects with NDB$EPOCH; what a case would expect.
+"""The origin's rules in small: two clusters, one detects; what a case would expect.
 
 A row remembers the epoch of its last commit and whether that was local; deleted rows leave no
 trace. Judged is by presence first: an insert of a row that exists and an update or delete of one
 that does not are in conflict; else a write on a local row of an epoch above the max replicated
-epoch is. All but a delete of nothing is answered with the row as it stands.
+epoch is, or what a column says. Functions of epochs answer with the row as it stands.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
-Row = tuple[str, int]
+Row = tuple[str, Any]
 Image = dict[str, Any] | None
 OP_TYPES = {"insert": "WRITE_ROW", "update": "UPDATE_ROW", "delete": "DELETE_ROW"}
+COLUMN = "X"
+SPAN = 4
+"""So many epochs are one global checkpoint: what the bits of NDB$EPOCH(bits) tell apart."""
+
+EXISTS, MISSING, DATA = "ROW_ALREADY_EXISTS", "ROW_DOES_NOT_EXIST", "DATA_IN_CONFLICT"
+TRANSACTION = "TRANS_IN_CONFLICT"
+WHOLE = "NDB$EPOCH_TRANS"
 
 
 @dataclass(slots=True)
@@ -24,19 +32,38 @@ class Stored:
     is_local: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A write of the cluster that does not detect."""
+
+    op: str
+    row: Row
+    before: Image
+    after: Image
+    transaction: object
+
+
 @dataclass(slots=True)
 class Clusters:
-    """A detects and B follows; each log holds what the other has not applied yet."""
+    """A detects and B follows; each log holds what the other has not applied yet.
 
+    `functions`: those of A's tables, None for none. `log_a`: rows, each with the operation that
+    it reflects if it does. `local_b`: the rows that B wrote last itself.
+    """
+
+    functions: Mapping[str, str | None]
     a: dict[Row, Stored]
     b: dict[Row, dict[str, Any]]
     epoch: int = 1
     replicated: int = 0
-    log_a: list[tuple[Row, Image]] = field(default_factory=list)
-    log_b: list[tuple[str, Row, Image, Image] | int] = field(default_factory=list)
+    local_b: set[Row] = field(default_factory=set)
+    log_a: list[tuple[Row, Image, str | None]] = field(default_factory=list)
+    log_b: list[Event | int] = field(default_factory=list)
     exceptions: list[dict[str, Any]] = field(default_factory=list)
+    conflicts: list[Event] = field(default_factory=list)
+    rejected: list[list[Event]] = field(default_factory=list)
 
-    def write(self, cluster: str, op: str, row: Row, values: Image) -> bool:
+    def write(self, cluster: str, op: str, row: Row, values: Image, transaction: object) -> bool:
         """Commit a write; False when there is nothing to write it on."""
         stored = self.a.get(row) if cluster == "A" else self.b.get(row)
         if (stored is None) != (op == "insert"):
@@ -45,52 +72,138 @@ class Clusters:
         after = None if op == "delete" else {**(before or {}), **(values or {})}
         if cluster == "A":
             self._store(row, after, is_local=True)
-            self.log_a.append((row, after))
+            self.log_a.append((row, after, None))
         else:
             _put(self.b, row, after)
-            self.log_b.append((op, row, before, after))
+            self.local_b.add(row)
+            self.log_b.append(Event(op, row, before, after, transaction))
         return True
 
     def to_b(self) -> None:
-        """B takes everything, and its log tells A which epoch that was."""
-        for row, after in self.log_a:
-            _put(self.b, row, after)
+        """B takes everything but a reflected write that came too late, and tells A the epoch."""
+        for row, after, reflected in self.log_a:
+            there, is_local = row in self.b, row in self.local_b
+            if reflected is None or (not there if reflected == "insert" else there > is_local):
+                _put(self.b, row, after)
+                self.local_b.discard(row)
         self.log_a.clear()
         self.log_b.append(self.epoch)
         self.epoch += 1
 
     def to_a(self) -> None:
-        """A judges what B wrote."""
+        """A judges what B wrote, epoch by epoch."""
+        epoch = list[Event]()
         for event in self.log_b:
-            if isinstance(event, int):
-                self.replicated = event
-            elif cause := self._cause(*event[:2]):
-                self._reject(cause, *event)
+            if isinstance(event, Event):
+                epoch.append(event)
             else:
-                self._store(event[1], event[3], is_local=False)
+                self._judge(epoch)
+                self.replicated, epoch = event, []
+        self._judge(epoch)
         self.log_b.clear()
         self.epoch += 1
 
-    def _cause(self, op: str, row: Row) -> str | None:
-        stored = self.a.get(row)
-        if op == "insert":
-            return "ROW_ALREADY_EXISTS" if stored else None
-        if stored is None:
-            return "ROW_DOES_NOT_EXIST"
-        return "DATA_IN_CONFLICT" if stored.is_local and stored.epoch > self.replicated else None
+    def _judge(self, epoch: Sequence[Event]) -> None:
+        """Reject transactions with what builds on them in this epoch; apply the others."""
+        of_rejected: dict[Row, bool] = {}
+        tracked = dict(self.a)
+        for _, group in groupby(epoch, lambda event: event.transaction):
+            transaction = list(group)
+            self._track(transaction, tracked)
+            direct = any(self._is_whole(e) and not self._is_on_nothing(e) for e in transaction)
+            depends = any(of_rejected.get(event.row) for event in transaction)
+            of_rejected.update({event.row: direct or depends for event in transaction})
+            if direct or depends:
+                self._reject(transaction)
+            else:
+                for event in transaction:
+                    self._apply(event)
 
-    def _reject(self, cause: str, op: str, row: Row, before: Image, after: Image) -> None:
-        images = {"old": before or {"b": None}, "new": after or {"b": None}}
-        named = {"table": row[0], "key": row[1], "op_type": OP_TYPES[op], "cause": cause}
-        self.exceptions.append({**named, **images})
+    def _track(self, transaction: Sequence[Event], tracked: dict[Row, Stored]) -> None:
+        """Count what is in conflict itself where all else of the epoch is applied."""
+        for event in transaction:
+            if self._cause(event, tracked) is None:
+                stored = (
+                    None if event.after is None else Stored(event.after, self.epoch, is_local=False)
+                )
+                _put(tracked, event.row, stored)
+            elif self.functions[event.row[0]] == WHOLE:
+                self.conflicts.append(event)
+
+    def _is_whole(self, event: Event) -> bool:
+        return self.functions[event.row[0]] == WHOLE and self._cause(event, self.a) is not None
+
+    def _is_on_nothing(self, event: Event) -> bool:
+        return event.op == "delete" and event.row not in self.a
+
+    def _reject(self, transaction: list[Event]) -> None:
+        self.rejected.append(transaction)
+        for event in transaction:
+            if self.functions[event.row[0]]:
+                self._record(TRANSACTION, event)
+            self._refresh(event.row)
+
+    def _apply(self, event: Event) -> None:
+        function = self.functions[event.row[0]]
+        cause = self._cause(event, self.a)
+        if cause is None:
+            if function is not None or event.op == "insert" or event.row in self.a:
+                self._store(event.row, event.after, is_local=False)
+            if function == "NDB$EPOCH2":
+                self.log_a.append((event.row, event.after, event.op))
+            return
+        if function != WHOLE:
+            self.conflicts.append(event)
+        self._record(cause, event)
+        by_epoch = function is not None and function.startswith("NDB$EPOCH")
+        if by_epoch and not self._is_on_nothing(event):
+            self._refresh(event.row)
+
+    def _cause(self, event: Event, rows: Mapping[Row, Stored]) -> str | None:
+        function, stored = self.functions[event.row[0]] or "", rows.get(event.row)
+        if not function:
+            return None
+        if event.op == "insert":
+            if stored is None:
+                return None
+            if not function.endswith("_INS"):
+                return EXISTS
+        if stored is None:
+            return MISSING
+        if function.startswith("NDB$EPOCH"):
+            seen = _saturated(stored.epoch, function) <= self.replicated
+            return None if seen or not stored.is_local else DATA
+        return None if _wins_by_column(event, stored.image, function) else DATA
+
+    def _record(self, cause: str, event: Event) -> None:
+        images = {"old": event.before or {"b": None}, "new": event.after or {"b": None}}
+        named = {"table": event.row[0], "key": event.row[1], "op_type": OP_TYPES[event.op]}
+        self.exceptions.append({**named, "cause": cause, **images})
+
+    def _refresh(self, row: Row) -> None:
         stored = self.a.get(row)
         if stored is not None:
             self._store(row, stored.image, is_local=True)
-        if stored is not None or op != "delete":
-            self.log_a.append((row, stored.image if stored else None))
+        self.log_a.append((row, stored.image if stored else None, None))
 
     def _store(self, row: Row, after: Image, *, is_local: bool) -> None:
         _put(self.a, row, None if after is None else Stored(after, self.epoch, is_local))
+
+
+def _wins_by_column(event: Event, stored: dict[str, Any], function: str) -> bool:
+    is_delete = event.op == "delete"
+    if is_delete and "_DEL" in function:
+        return True
+    if is_delete or function == "NDB$OLD":
+        return event.before is not None and bool(event.before[COLUMN] == stored[COLUMN])
+    return event.after is not None and bool(event.after[COLUMN] > stored[COLUMN])
+
+
+def _saturated(epoch: int, function: str) -> int:
+    if not epoch or not function.endswith(")"):
+        return epoch
+    bits = int(function.removesuffix(")").rpartition("(")[2])
+    return epoch if epoch % SPAN < (1 << bits) - 1 else epoch | (SPAN - 1)
 
 
 def _put(rows: dict[Row, Any], row: Row, value: object) -> None:
@@ -100,41 +213,97 @@ def _put(rows: dict[Row, Any], row: Row, value: object) -> None:
         rows[row] = value
 
 
-def case(setup: Sequence[dict[str, Any]], steps: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The case of these steps as the origin would have it; writes on nothing are left out."""
-    rows = {(each["table"], each["key"]): dict(each["values"]) for each in setup}
+def case(
+    setup: Sequence[dict[str, Any]],
+    steps: Sequence[dict[str, Any]],
+    function: str = "NDB$EPOCH",
+    table_functions: Mapping[str, str | None] | None = None,
+) -> dict[str, Any]:
+    """The case of these steps as the origin would have it; writes on nothing are left out.
+
+    The writes of a transaction follow one another.
+    """
+    written = [*setup, *(step for step in steps if "table" in step)]
+    functions = table_functions or {each["table"]: function for each in written}
+    rows = {_row(each): dict(each["values"]) for each in setup}
     there = {row: Stored(image, 0, is_local=False) for row, image in rows.items()}
-    clusters, done = Clusters(there, dict(rows)), []
-    for step in steps:
+    clusters, done = Clusters(functions, there, dict(rows)), []
+    for number, step in enumerate(steps):
         if step.get("sync") == "A->B":
             clusters.to_b()
         elif step.get("sync") == "B->A":
             clusters.to_a()
         elif not clusters.write(
-            step["cluster"], step["op"], (step["table"], step["key"]), step["values"]
+            step["cluster"],
+            step["op"],
+            _row(step),
+            step["values"],
+            number if step["txn"] is None else f"txn {step['txn']}",
         ):
             continue
         done.append(step)
-    on_nothing = [
-        each
-        for each in clusters.exceptions
-        if (each["op_type"], each["cause"]) == ("DELETE_ROW", "ROW_DOES_NOT_EXIST")
-    ]
     return {
         "id": "random",
-        "function": "NDB$EPOCH",
+        "function": function,
+        **({"table_functions": table_functions} if table_functions else {}),
         "detecting_cluster": "A",
         "setup_rows": setup,
         "steps": done,
         "expect": {
             "final_rows_A": _shown({row: stored.image for row, stored in clusters.a.items()}),
             "final_rows_B": _shown(clusters.b),
-            "conflict_count_delta": len(clusters.exceptions),
             "exceptions": clusters.exceptions,
-            "counters": {"ndb_conflict_epoch_delete_delete_count": len(on_nothing)},
+            **_counts(clusters, function),
         },
     }
 
 
+def _counts(clusters: Clusters, function: str) -> dict[str, Any]:
+    """What is counted the same however an epoch is cut."""
+    if function == WHOLE:
+        whole = [t for t, name in clusters.functions.items() if name == function]
+        found = [event.row[0] for event in clusters.conflicts]
+        rejected = {
+            "ndb_conflict_trans_row_reject_count": sum(map(len, clusters.rejected)),
+            "ndb_conflict_trans_reject_count": len(clusters.rejected),
+        }
+        return {"conflict_count_delta": {t: found.count(t) for t in whole}, "counters": rejected}
+    on_nothing = [
+        each
+        for each in clusters.exceptions
+        if (each["op_type"], each["cause"]) == ("DELETE_ROW", MISSING)
+    ]
+    counter = {"ndb_conflict_epoch_delete_delete_count": len(on_nothing)}
+    return {
+        "conflict_count_delta": len(clusters.conflicts),
+        "counters": counter if function.startswith("NDB$EPOCH") else {},
+    }
+
+
+def _row(written: Mapping[str, Any]) -> Row:
+    key = written["key"]
+    return written["table"], tuple(key) if isinstance(key, list) else key
+
+
 def _shown(rows: dict[Row, dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"table": table, "key": key, "values": v} for (table, key), v in rows.items()]
+
+
+_OTHER = {"A": "B", "B": "A", "A->B": "B->A", "B->A": "A->B"}
+
+
+def mirrored(step: dict[str, Any]) -> dict[str, Any]:
+    """The same step with A and B exchanged."""
+    return {name: _OTHER[v] if name in ("cluster", "sync") else v for name, v in step.items()}
+
+
+def mirrored_case(of: dict[str, Any]) -> dict[str, Any]:
+    """The same case with A and B exchanged: B detects."""
+    expect = of["expect"]
+    return {
+        **of,
+        "detecting_cluster": _OTHER[of["detecting_cluster"]],
+        "steps": [mirrored(step) for step in of["steps"]],
+        "expect": expect
+        | {f"final_rows_{to}": expect[f"final_rows_{by}"] for by, to in ("AB", "BA")},
+    }

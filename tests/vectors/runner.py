@@ -140,13 +140,13 @@ def _deviation(
 ) -> tuple[str, bool]:
     """A difference that rules account for, where their laws hold; or the difference."""
     explains = {rule: kind.shapes[rule.shape](case, played) for rule in rules}
-    used = dict[Rule, None]()
+    used = set[Rule]()
     for difference in differences:
         rule = next((r for r, explain in explains.items() if explain and explain(difference)), None)
         if rule is None:
             return "; ".join(each.text for each in differences), True
-        used[rule] = None
-    names = " and ".join(rule.name for rule in used)
+        used.add(rule)
+    names = " and ".join(rule.name for rule in rules if rule in used)
     broken = [why for rule in used if (why := kind.laws[rule.law](case, played)) is not None]
     if broken:
         return f"differs by rule {names}, but its law does not hold: {'; '.join(broken)}", True

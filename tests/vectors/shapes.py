@@ -131,12 +131,15 @@ def crossing_writes_of_no_function(case: Case, _: Played) -> Explains | None:
 
 
 def write_in_the_epochs_that_bits_hide(case: Case, _: Played) -> Explains | None:
-    """The other cluster writes a row of which it had seen what the detecting one wrote."""
+    """One cluster writes a row of which it had seen what the other wrote."""
     story = Story.of(case)
-    return _explains(
-        story,
-        (p for p in story.others() if story.words(p, p, by_detecting=True)),
-    )
+    seen = set[int]()
+    for place in (place for commit in story.commits for place in commit):
+        detects = story.write(place).cluster == story.detecting
+        knows = story.judged if detects else story.told
+        if any(knows(w) < place for w in story.words(place, place, by_detecting=not detects)):
+            seen.add(place)
+    return _explains(story, seeds=seen)
 
 
 def _rid(story: Story) -> int:
