@@ -52,7 +52,7 @@ def differences(
     `listed_only`: of rows only those are compared that are expected, if there are any.
     """
     hub = world.hub
-    conflicts = [judged for judged in hub.judged if in_conflict(judged, _rule(hub, judged))]
+    conflicts = [judged for judged in hub.judged if _in_conflict(judged, _rule(hub, judged))]
     found = list[Difference]()
     for name, expected in expect.items():
         match name.removeprefix("final_"), expected:
@@ -76,14 +76,14 @@ def differences(
     return found
 
 
-def in_conflict(judged: Judged, rule: Rule) -> bool:
+def _in_conflict(judged: Judged, rule: Rule) -> bool:
     """Claim that the origin would find this row in conflict itself: not what won over a row."""
     deleted_twice = judged.arrived.change.op is Op.DELETE and not judged.before.exists
     lost = judged.verdict is Verdict.REJECTED or (rule is Rule.EPOCH2 and deleted_twice)
     return judged.concurrent and lost and rule is not Rule.PASS
 
 
-def is_exception(judged: Judged, rule: Rule) -> bool:
+def _lost(judged: Judged, rule: Rule) -> bool:
     """Claim that the change was rejected, alone or with its transaction."""
     return judged.verdict is Verdict.REJECTED and rule is not Rule.PASS
 
@@ -136,7 +136,7 @@ def _exceptions(hub: Hub, expected: Sequence[Mapping[str, Any]]) -> list[Differe
     """Exceptions row by row, in the order of the row's changes; null fields are not compared."""
     got: dict[RowKey, list[dict[str, Any]]] = {}
     for judged in hub.judged:
-        if is_exception(judged, rule := _rule(hub, judged)):
+        if _lost(judged, rule := _rule(hub, judged)):
             got.setdefault(judged.arrived.change.row, []).append(_exception(judged, rule))
     want: dict[RowKey, list[Mapping[str, Any]]] = {}
     for each in expected:
@@ -144,7 +144,7 @@ def _exceptions(hub: Hub, expected: Sequence[Mapping[str, Any]]) -> list[Differe
     found = list[Difference]()
     for row in sorted(got.keys() | want.keys()):
         have, should = got.get(row, []), want.get(row, [])
-        if len(have) != len(should) or not all(map(_is_exception, have, should)):
+        if len(have) != len(should) or not all(map(_fits, have, should)):
             text = f"exceptions of row {row[0]} {row[1]}: expected {should}, got {have}"
             found.append(Difference(text, About.EXCEPTIONS, row))
     return found
@@ -162,7 +162,7 @@ def _exception(judged: Judged, rule: Rule) -> dict[str, Any]:
     }
 
 
-def _is_exception(got: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
+def _fits(got: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
     plain = all(expected.get(n) in (None, got[n]) for n in ("op_type", "cause"))
     images = (
         got[name].get(column) == value

@@ -6,7 +6,7 @@ that does not are in conflict; else a write on a local row of an epoch above the
 epoch is, or what a column says. Functions of epochs answer with the row as it stands.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -108,7 +108,7 @@ class Clusters:
         of_rejected: dict[Row, bool] = {}
         tracked = dict(self.a)
         for _, group in groupby(epoch, lambda event: event.transaction):
-            transaction = list(group)
+            transaction = _merged(group)
             self._track(transaction, tracked)
             direct = any(self._is_whole(e) and not self._is_on_nothing(e) for e in transaction)
             depends = any(of_rejected.get(event.row) for event in transaction)
@@ -188,6 +188,19 @@ class Clusters:
 
     def _store(self, row: Row, after: Image, *, is_local: bool) -> None:
         _put(self.a, row, None if after is None else Stored(after, self.epoch, is_local))
+
+
+def _merged(transaction: Iterable[Event]) -> list[Event]:
+    """One write per row, as the storage engine makes of all that a transaction does to it."""
+    rows: dict[Row, list[Event]] = {}
+    for event in transaction:
+        rows.setdefault(event.row, []).append(event)
+    events = list[Event]()
+    for first, last in ((of_row[0], of_row[-1]) for of_row in rows.values()):
+        op = "insert" if first.before is None else "delete" if last.after is None else "update"
+        if (first.before, last.after) != (None, None):
+            events.append(Event(op, first.row, first.before, last.after, first.transaction))
+    return events
 
 
 def _wins_by_column(event: Event, stored: dict[str, Any], function: str) -> bool:

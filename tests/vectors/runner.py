@@ -70,6 +70,7 @@ KINDS: tuple[Kind[Any], ...] = (
             shapes.crossing_writes_are_told,
             shapes.crossing_writes_of_no_function,
             shapes.write_in_the_epochs_that_bits_hide,
+            shapes.row_written_twice_in_a_transaction,
         ),
         _named(shapes.converged),
     ),

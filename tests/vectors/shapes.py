@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 
-from streaming.core.change import Op
+from streaming.core.change import Change, Op
 from streaming.core.function import Rule
 from streaming.core.judge import Verdict
 from tests.vectors.epochs import Played, exchange
@@ -69,7 +69,12 @@ def write_builds_on_rejected_transaction(case: Case, _: Played) -> Explains | No
 def dependent_is_counted(case: Case, _: Played) -> Explains | None:
     """A transaction builds on a row of one that is rejected."""
     story = Story.of(case)
-    dependents = (p for p in story.others() if story.whole.intersection(story.unanswered(p)))
+    dependents = (
+        place
+        for commit in story.others_commits()
+        for place in commit
+        if story.whole.intersection(story.unanswered(place)).difference(commit)
+    )
     return _explains(story, dependents, About.COUNT)
 
 
@@ -111,8 +116,9 @@ def update_does_not_raise_its_column(case: Case, played: Played) -> Explains | N
     for change in (judged.arrived.change for judged in hub.judged):
         function = hub.rules.tables[change.table].function
         if change.op is Op.UPDATE and function.rule in RAISED and change.rid != _rid(story):
-            before, after = (json.loads(i or "{}") for i in (change.before, change.after))
-            if not after[function.column] > before[function.column]:
+            values = (json.loads(i or "{}").get(function.column) for i in _images(change))
+            before, after = ((value is not None, value) for value in values)
+            if not after > before:
                 rows.add(change.row)
     return _explains(story, (p for p in story.others(Op.UPDATE) if story.write(p).row in rows))
 
@@ -142,8 +148,20 @@ def write_in_the_epochs_that_bits_hide(case: Case, _: Played) -> Explains | None
     return _explains(story, seeds=seen)
 
 
+def row_written_twice_in_a_transaction(case: Case, _: Played) -> Explains | None:
+    """One transaction of the other cluster writes a row more than once."""
+    story = Story.of(case)
+    rows = [[story.write(p).row for p in commit] for commit in story.others_commits()]
+    commits = zip(story.others_commits(), rows, strict=True)
+    return _explains(story, (p for c, of in commits for p in c if of.count(story.write(p).row) > 1))
+
+
 def _rid(story: Story) -> int:
     return CLUSTERS[story.detecting]
+
+
+def _images(change: Change) -> tuple[str | None, str | None]:
+    return change.before, change.after
 
 
 def _explains(story: Story, seeds: Iterable[int], about: About | None = None) -> Explains | None:

@@ -75,6 +75,7 @@ NEWER = conflict("B insert 3", "B->A", "B delete 3", "A->B", function="NDB$EPOCH
 LOWERS = conflict("B update", "B update", "B->A", function="NDB$MAX")
 CROSSING = conflict("A update", "B delete", "B->A", "A->B", function="NDB$MAX_DELETE_WIN")
 NO_FUNCTION = conflict("A update", "B update", "B->A", "A->B", t1=None)
+TWICE = conflict("A update", "B update 1 x", "B update 1 x", "B->A", "A->B")
 HIDDEN = conflict(
     *("A update", "A->B", "B->A", "A->B", "B->A", "B update", "B->A"), function="NDB$EPOCH(0)"
 )
@@ -97,6 +98,7 @@ HIDDEN = conflict(
         ("crossing_writes_are_told", CROSSING),
         ("crossing_writes_of_no_function", NO_FUNCTION),
         ("write_in_the_epochs_that_bits_hide", HIDDEN),
+        ("row_written_twice_in_a_transaction", TWICE),
     ],
 )
 def test_a_rule_accounts_for_its_shape_and_its_law_is_checked(rule: str, case: Case) -> None:
