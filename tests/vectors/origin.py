@@ -244,17 +244,20 @@ def case(
     for number, step in enumerate(steps):
         if step.get("sync") == "A->B":
             clusters.to_b()
-        elif step.get("sync") == "B->A":
+            done.append({**step, "expect_rows_B": _shown(clusters.b)})
+            continue
+        if step.get("sync") == "B->A":
             clusters.to_a()
-        elif not clusters.write(
+            done.append({**step, "expect_rows_A": _shown_a(clusters)})
+            continue
+        if clusters.write(
             step["cluster"],
             step["op"],
             _row(step),
             step["values"],
             number if step["txn"] is None else f"txn {step['txn']}",
         ):
-            continue
-        done.append(step)
+            done.append(step)
     return {
         "id": "random",
         "function": function,
@@ -263,7 +266,7 @@ def case(
         "setup_rows": setup,
         "steps": done,
         "expect": {
-            "final_rows_A": _shown({row: stored.image for row, stored in clusters.a.items()}),
+            "final_rows_A": _shown_a(clusters),
             "final_rows_B": _shown(clusters.b),
             "exceptions": clusters.exceptions,
             **_counts(clusters, function),
@@ -273,24 +276,25 @@ def case(
 
 def _counts(clusters: Clusters, function: str) -> dict[str, Any]:
     """What is counted the same however an epoch is cut."""
+    short = function.removeprefix("NDB$").partition("(")[0].lower().replace("delete", "del")
+    found = [event.row[0] for event in clusters.conflicts]
     if function == WHOLE:
-        whole = [t for t, name in clusters.functions.items() if name == function]
-        found = [event.row[0] for event in clusters.conflicts]
-        rejected = {
+        whole = {t: found.count(t) for t, name in clusters.functions.items() if name == function}
+        counters = {
+            "ndb_conflict_fn_epoch_trans": sum(whole.values()),
             "ndb_conflict_trans_row_reject_count": sum(map(len, clusters.rejected)),
             "ndb_conflict_trans_reject_count": len(clusters.rejected),
         }
-        return {"conflict_count_delta": {t: found.count(t) for t in whole}, "counters": rejected}
+        return {"conflict_count_delta": whole, "counters": counters}
     on_nothing = [
         each
         for each in clusters.exceptions
         if (each["op_type"], each["cause"]) == ("DELETE_ROW", MISSING)
     ]
-    counter = {"ndb_conflict_epoch_delete_delete_count": len(on_nothing)}
-    return {
-        "conflict_count_delta": len(clusters.conflicts),
-        "counters": counter if function.startswith("NDB$EPOCH") else {},
-    }
+    counters = {f"ndb_conflict_fn_{short}": len(found)}
+    if function.startswith("NDB$EPOCH"):
+        counters["ndb_conflict_epoch_delete_delete_count"] = len(on_nothing)
+    return {"conflict_count_delta": len(found), "counters": counters}
 
 
 def _row(written: Mapping[str, Any]) -> Row:
@@ -298,25 +302,33 @@ def _row(written: Mapping[str, Any]) -> Row:
     return written["table"], tuple(key) if isinstance(key, list) else key
 
 
+def _shown_a(clusters: Clusters) -> list[dict[str, Any]]:
+    return _shown({row: stored.image for row, stored in clusters.a.items()})
+
+
 def _shown(rows: dict[Row, dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"table": table, "key": key, "values": v} for (table, key), v in rows.items()]
 
 
 _OTHER = {"A": "B", "B": "A", "A->B": "B->A", "B->A": "A->B"}
+_EXCHANGED = {
+    f"{name}_rows_{of}": f"{name}_rows_{_OTHER[of]}" for name in ("expect", "final") for of in "AB"
+}
 
 
 def mirrored(step: dict[str, Any]) -> dict[str, Any]:
     """The same step with A and B exchanged."""
-    return {name: _OTHER[v] if name in ("cluster", "sync") else v for name, v in step.items()}
+    return {
+        _EXCHANGED.get(name, name): _OTHER[v] if name in ("cluster", "sync") else v
+        for name, v in step.items()
+    }
 
 
 def mirrored_case(of: dict[str, Any]) -> dict[str, Any]:
     """The same case with A and B exchanged: B detects."""
-    expect = of["expect"]
     return {
         **of,
         "detecting_cluster": _OTHER[of["detecting_cluster"]],
         "steps": [mirrored(step) for step in of["steps"]],
-        "expect": expect
-        | {f"final_rows_{to}": expect[f"final_rows_{by}"] for by, to in ("AB", "BA")},
+        "expect": mirrored(of["expect"]),
     }
