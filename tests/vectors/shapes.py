@@ -4,13 +4,17 @@ import json
 from collections.abc import Iterable
 
 from streaming.core.change import Change, Op
-from streaming.core.function import Rule
+from streaming.core.function import COLUMN_RULES, Rule
 from streaming.core.judge import Verdict
 from tests.vectors.epochs import Played, exchange
 from tests.vectors.outcome import About, Case, Difference, Explains
 from tests.vectors.steps import CLUSTERS, Sync
 from tests.vectors.story import Story
 
+NOT_WHOLE = frozenset(Rule) - {Rule.EPOCH_TRANS}
+EPOCH2 = (Rule.EPOCH2,)
+BY_EPOCH = (Rule.EPOCH, Rule.EPOCH_TRANS, Rule.EPOCH2)
+"""Functions that look at who had seen what."""
 RAISED = (Rule.MAX, Rule.MAX_DELETE_WIN, Rule.MAX_INS, Rule.MAX_DEL_WIN_INS)
 """Functions under which an update must raise its column."""
 
@@ -25,7 +29,7 @@ def insert_follows_rejected_write(case: Case, _: Played) -> Explains | None:
     """It had seen the delete, but not yet the answer to what it wrote before it saw that."""
     story = Story.of(case)
     rejected = set(story.whole)
-    for place in story.others():
+    for place in story.others(BY_EPOCH):
         if story.meets_unseen(place, Op.DELETE) or rejected.intersection(story.unanswered(place)):
             rejected.add(place)
     inserts = _losing_inserts(story)
@@ -34,36 +38,32 @@ def insert_follows_rejected_write(case: Case, _: Played) -> Explains | None:
 
 def _losing_inserts(story: Story) -> list[int]:
     """The other's inserts, but those that win after a winning delete of its own."""
+    second_deletes = set(_second_deletes(story))
 
     def wins(place: int) -> bool:
         theirs = story.words(place, story.judged(place), by_detecting=True)
-        return any(
-            story.rule(d) is Rule.EPOCH2
-            and story.write(d).op is Op.DELETE
-            and story.meets_unseen(d, Op.DELETE)
-            and theirs[-1] < story.judged(d)
-            for d in story.unanswered(place)
-        )
+        won = second_deletes.intersection(story.unanswered(place))
+        return any(theirs[-1] < story.judged(delete) for delete in won)
 
-    return [place for place in story.others(Op.INSERT) if not wins(place)]
+    return [place for place in story.others(BY_EPOCH, Op.INSERT) if not wins(place)]
+
+
+def _second_deletes(story: Story) -> list[int]:
+    """The other's deletes that win over a delete which they did not see."""
+    deletes = story.others(EPOCH2, Op.DELETE)
+    return [place for place in deletes if story.meets_unseen(place, Op.DELETE)]
 
 
 def write_builds_on_rejected_transaction(case: Case, _: Played) -> Explains | None:
     """In a later epoch; its table's function, or the row's absence, hides that from the origin."""
     story = Story.of(case)
-    hidden = (
-        p
-        for p in story.others()
-        if story.rule(p) is not Rule.EPOCH_TRANS or story.write(p).op is Op.DELETE
-    )
-    return _explains(
-        story,
-        (
-            p
-            for p in hidden
-            if any(story.is_after_sync(e, p) for e in story.whole.intersection(story.unanswered(p)))
-        ),
-    )
+    hidden = [*story.others(NOT_WHOLE), *story.others((Rule.EPOCH_TRANS,), Op.DELETE)]
+
+    def builds(place: int) -> bool:
+        rejected = story.whole.intersection(story.unanswered(place))
+        return any(story.is_after_sync(earlier, place) for earlier in rejected)
+
+    return _explains(story, filter(builds, hidden))
 
 
 def dependent_is_counted(case: Case, _: Played) -> Explains | None:
@@ -81,32 +81,26 @@ def dependent_is_counted(case: Case, _: Played) -> Explains | None:
 def delete_meets_unseen_delete(case: Case, _: Played) -> Explains | None:
     """Both clusters delete a row, neither having seen the other do it."""
     story = Story.of(case)
-    deletes = story.others(Op.DELETE)
-    return _explains(
-        story, (p for p in deletes if story.meets_unseen(p, Op.DELETE)), About.EXCEPTIONS
-    )
+    return _explains(story, _second_deletes(story), About.EXCEPTIONS)
 
 
 def write_follows_winning_delete(case: Case, _: Played) -> Explains | None:
     """After both deleted a row, and with no answer yet, the other changes what it inserted."""
     story = Story.of(case)
-    deletes = {p for p in story.others(Op.DELETE) if story.meets_unseen(p, Op.DELETE)}
-    changes = story.others(Op.UPDATE, Op.DELETE)
+    deletes = set(_second_deletes(story))
+    changes = story.others(EPOCH2, Op.UPDATE, Op.DELETE)
     return _explains(story, (p for p in changes if deletes.intersection(story.unanswered(p))))
 
 
 def answer_meets_newer_write(case: Case, _: Played) -> Explains | None:
     """The other cluster writes a row again after its write was judged and before it is told."""
     story = Story.of(case)
-    return _explains(
-        story,
-        (
-            p
-            for p in story.others()
-            if any(story.judged(e) < p for e in story.unanswered(p))
-            and story.told(p) < len(story.steps)
-        ),
-    )
+
+    def meets_answer(place: int) -> bool:
+        is_judged = any(story.judged(earlier) < place for earlier in story.unanswered(place))
+        return is_judged and story.told(place) < len(story.steps)
+
+    return _explains(story, filter(meets_answer, story.others(EPOCH2)))
 
 
 def update_does_not_raise_its_column(case: Case, played: Played) -> Explains | None:
@@ -120,20 +114,22 @@ def update_does_not_raise_its_column(case: Case, played: Played) -> Explains | N
             before, after = ((value is not None, value) for value in values)
             if not after > before:
                 rows.add(change.row)
-    return _explains(story, (p for p in story.others(Op.UPDATE) if story.write(p).row in rows))
+    return _explains(
+        story, (p for p in story.others(RAISED, Op.UPDATE) if story.write(p).row in rows)
+    )
 
 
 def crossing_writes_are_told(case: Case, _: Played) -> Explains | None:
     """Both clusters wrote a row, neither having seen the other do it, and then both are told."""
     story = Story.of(case)
-    compared = (p for p in story.blocked if story.rule(p) not in (Rule.PASS, Rule.EPOCH_TRANS))
-    return _explains(story, (p for p in compared if story.told(story.judged(p)) < len(story.steps)))
+    crossing = story.blocked.intersection(story.others(COLUMN_RULES))
+    return _explains(story, (p for p in crossing if story.told(story.judged(p)) < len(story.steps)))
 
 
 def crossing_writes_of_no_function(case: Case, _: Played) -> Explains | None:
     """Both clusters wrote a row of a table without a function, neither knowing it of the other."""
     story = Story.of(case)
-    return _explains(story, (p for p in story.blocked if story.rule(p) is Rule.PASS))
+    return _explains(story, story.blocked.intersection(story.others((Rule.PASS,))))
 
 
 def write_in_the_epochs_that_bits_hide(case: Case, _: Played) -> Explains | None:
@@ -141,11 +137,13 @@ def write_in_the_epochs_that_bits_hide(case: Case, _: Played) -> Explains | None
     story = Story.of(case)
     seen = set[int]()
     for place in (place for commit in story.commits for place in commit):
+        if story.function(place).bits is None:
+            continue
         detects = story.write(place).cluster == story.detecting
         knows = story.judged if detects else story.told
         if any(knows(w) < place for w in story.words(place, place, by_detecting=not detects)):
             seen.add(place)
-    return _explains(story, seeds=seen)
+    return _explains(story, seen)
 
 
 def row_written_twice_in_a_transaction(case: Case, _: Played) -> Explains | None:

@@ -1,16 +1,17 @@
 """A case's steps as a story: what each write could know, and what the hub says of it."""
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from streaming.core.change import Op, RowKey
-from streaming.core.function import Rule
+from streaming.core.function import Function, Rule
 from tests.vectors.outcome import Case
 from tests.vectors.steps import Sync, Write, segments, steps, tables, transactions
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Writes are named by their place among the steps; `rules`: the tables' functions.
+    """Writes are named by their place among the steps; `functions`: those of the tables.
 
     `blocked`: the other cluster's writes that are concurrent with their row. `whole`: those that
     go with their transactions, except that a delete of a deleted row is not told apart.
@@ -18,7 +19,7 @@ class Story:
 
     steps: tuple[Write | Sync, ...]
     detecting: str
-    rules: dict[str, Rule]
+    functions: dict[str, Function]
     commits: tuple[tuple[int, ...], ...]
     blocked: set[int] = field(default_factory=set)
     whole: set[int] = field(default_factory=set)
@@ -32,7 +33,7 @@ class Story:
         story = cls(
             told,
             case["detecting_cluster"],
-            {name: table.function.rule for name, table in tables(case).items()},
+            {name: table.function for name, table in tables(case).items()},
             tuple(tuple(places[id(write)] for write in commit) for commit in commits),
         )
         for commit in story.others_commits():
@@ -43,10 +44,14 @@ class Story:
         """The other cluster's transactions, in the order of their commits."""
         return [c for c in self.commits if self.write(c[0]).cluster != self.detecting]
 
-    def others(self, *ops: Op) -> list[int]:
-        """The other cluster's writes, of these operations if any are named."""
-        found = (place for commit in self.others_commits() for place in commit)
-        return [place for place in found if not ops or self.write(place).op in ops]
+    def others(self, rules: Container[Rule], *ops: Op) -> list[int]:
+        """The other cluster's writes on tables of these rules, of these operations if any."""
+        return [
+            place
+            for commit in self.others_commits()
+            for place in commit
+            if self.function(place).rule in rules and (not ops or self.write(place).op in ops)
+        ]
 
     def write(self, place: int) -> Write:
         """The write at a place."""
@@ -54,9 +59,9 @@ class Story:
         assert isinstance(step, Write)
         return step
 
-    def rule(self, place: int) -> Rule:
+    def function(self, place: int) -> Function:
         """The conflict function of a write's table."""
-        return self.rules[self.write(place).row[0]]
+        return self.functions[self.write(place).row[0]]
 
     def words(self, place: int, end: int, *, by_detecting: bool) -> list[int]:
         """What one of the clusters wrote on the row of this write, before `end`."""
@@ -98,7 +103,7 @@ class Story:
 
     def rows_of(self, seeds: set[int]) -> set[RowKey]:
         """The rows of these writes, and where transactions go whole, all that hang on them."""
-        if Rule.EPOCH_TRANS not in self.rules.values():
+        if all(function.rule is not Rule.EPOCH_TRANS for function in self.functions.values()):
             return {self.write(place).row for place in seeds}
         found = set[RowKey]()
         for commit in self.others_commits():
@@ -121,6 +126,7 @@ class Story:
             refreshed = (self.blocked | self.whole).intersection(self.unanswered(place))
             if refreshed or self.meets_unseen(place):
                 self.blocked.add(place)
-        conflicts = any(p in self.blocked and self.rule(p) is Rule.EPOCH_TRANS for p in commit)
+        blocked = self.blocked.intersection(commit)
+        conflicts = any(self.function(place).rule is Rule.EPOCH_TRANS for place in blocked)
         if conflicts or any(self.whole.intersection(self.unanswered(p)) for p in commit):
             self.whole.update(commit)
