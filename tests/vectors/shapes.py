@@ -122,8 +122,11 @@ def update_does_not_raise_its_column(case: Case, played: Played) -> Explains | N
 def crossing_writes_are_told(case: Case, _: Played) -> Explains | None:
     """Both clusters wrote a row, neither having seen the other do it, and then both are told."""
     story = Story.of(case)
-    crossing = story.blocked.intersection(story.others(COLUMN_RULES))
-    return _explains(story, (p for p in crossing if story.told(story.judged(p)) < len(story.steps)))
+    writes, end = story.others(COLUMN_RULES), len(story.steps)
+    told = {p: t for p in story.blocked.intersection(writes) if (t := story.answered(p)) < end}
+    content = _explains(story, told, About.CONTENT)
+    later = (p for p in writes if any(told.get(e, end) < p for e in story.earlier(p)))
+    return _either(content, _explains(story, later))
 
 
 def crossing_writes_of_no_function(case: Case, _: Played) -> Explains | None:
@@ -171,6 +174,11 @@ def _explains(story: Story, seeds: Iterable[int], about: About | None = None) ->
         return there and about in (None, difference.about)
 
     return explains if rows else None
+
+
+def _either(one: Explains | None, other: Explains | None) -> Explains | None:
+    both = [explains for explains in (one, other) if explains]
+    return (lambda difference: any(each(difference) for each in both)) if both else None
 
 
 def converged(case: Case, played: Played) -> str | None:

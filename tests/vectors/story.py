@@ -86,10 +86,17 @@ class Story:
         """Claim that what the detecting cluster knew at `start` reached the other before `end`."""
         return self.told(start) < end
 
+    def answered(self, place: int) -> int:
+        """The sync that tells the other cluster what became of its write."""
+        return self.told(self.judged(place))
+
+    def earlier(self, place: int) -> list[int]:
+        """What the other cluster wrote on the row before."""
+        return self.words(place, place, by_detecting=False)
+
     def unanswered(self, place: int) -> list[int]:
         """Its cluster's earlier writes on the row whose answers it had not when it wrote."""
-        earlier = self.words(place, place, by_detecting=False)
-        return [e for e in earlier if not self.is_told(self.judged(e), place)]
+        return [e for e in self.earlier(place) if self.answered(e) >= place]
 
     def is_after_sync(self, earlier: int, place: int) -> bool:
         """Claim that the two writes are of different epochs."""
