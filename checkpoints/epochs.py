@@ -1,15 +1,16 @@
 """The heart: what a plan and a commit say, as values and as rows of `epochs`."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from checkpoints.tables import FORMAT
 from streaming.core.errors import StateError
 from streaming.core.reflection import Session
+from streaming.core.row import Floor
 from streaming.core.ruv import Ruv, parse_ruv
-from streaming.core.state import AgreementState, Floor, HubState, ReplicaState
+from streaming.core.state import AgreementState, HubState, ReplicaState
 
 PLAN = "plan"
 COMMIT = "commit"
@@ -190,7 +191,7 @@ def _replica_row(replica: ReplicaState) -> dict[str, object]:
         "seen_at": time_of(replica.seen_ms),
         "opno": replica.opno,
         "opno_above": sorted(replica.opno_above),
-        "floors": [{"epoch": f.epoch, "offset": f.offset} for f in replica.floors],
+        "floors": [asdict(floor) for floor in replica.floors],
         "stop_offset": replica.stop_offset,
         "last_conflict_epoch": replica.last_conflict_epoch,
         "last_stable_epoch": replica.last_stable_epoch,
@@ -216,7 +217,7 @@ def _replica(row: Mapping[str, Any]) -> ReplicaState:
         ms_of(row["seen_at"]),
         row["opno"],
         frozenset(row["opno_above"]),
-        tuple(Floor(f["epoch"], f["offset"]) for f in row["floors"]),
+        tuple(Floor(**floor) for floor in row["floors"]),
         row["stop_offset"],
         row["last_conflict_epoch"],
         row["last_stable_epoch"],

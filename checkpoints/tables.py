@@ -199,6 +199,15 @@ _SESSION = pa.struct(
     ]
 )
 
+_FLOOR = pa.struct(
+    [
+        ("epoch", pa.int64()),
+        ("offset", pa.int64()),  # of the hello that reported the loss
+        ("after", pa.string()),  # its own changes above this one, and up to `upto`, are given back
+        ("upto", pa.string()),
+    ]
+)
+
 _REPLICA = pa.struct(
     [
         ("rid", pa.int32()),
@@ -209,7 +218,7 @@ _REPLICA = pa.struct(
         ("seen_at", _TIME),  # time of its last record
         ("opno", pa.int64()),  # no hole up to here
         ("opno_above", pa.list_(pa.int64())),
-        ("floors", pa.list_(pa.struct([("epoch", pa.int64()), ("offset", pa.int64())]))),
+        ("floors", pa.list_(_FLOOR)),
         ("stop_offset", pa.int64()),  # where reading stopped, for a replica that is stopped
         ("last_conflict_epoch", pa.int64()),
         ("last_stable_epoch", pa.int64()),  # reflected when no conflict was open

@@ -7,6 +7,7 @@ from typing import Protocol
 from checkpoints.faults import Point
 from streaming.core.change import RowKey
 from streaming.core.record import Record, Update
+from streaming.core.rules import Rules
 from streaming.core.ruv import Ruv
 
 
@@ -36,7 +37,7 @@ class Kept:
 class Conflict:
     """A row of the conflicts: who lost to whom."""
 
-    loser: str
+    loser: str | None
     winner: str | None
 
 
@@ -51,6 +52,8 @@ class Standing:
 
 class Backend(Protocol):
     """A hub as replicas and operators see it: topics in, topics out, and its committed tables."""
+
+    rules: Rules
 
     def say(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
         """Append a record to a replica's topic."""

@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
-from streaming.core.change import Change
+from streaming.core.change import Change, Op
 from streaming.core.csn import rid_of
+from streaming.core.function import Rule
 from streaming.core.record import Commit, Reason
+from tests.backend import Judgement
 from tests.model import World
 from tests.model_replica import Replica, Write
 
@@ -18,7 +20,11 @@ def check_level(world: World) -> None:
     """When all is quiet: the same rows at all replicas and the hub, and the hub knows it."""
     expected = world.rows_of_hub()
     for name in world.replicas:
-        assert world.rows_of(name) == expected, f"{name} and the hub hold different rows"
+        mine, theirs = (
+            {key: image for key, image in rows.items() if world.sees(name, key)}
+            for rows in (world.rows_of(name), expected)
+        )
+        assert mine == theirs, f"{name} and the hub hold different rows"
         assert world.is_level(name), f"{name} is not level with the hub"
 
 
@@ -37,22 +43,70 @@ def check_nothing_lost(world: World) -> None:
 
 
 def check_losers_are_recorded(world: World) -> None:
-    """Every rejected change is in the conflicts, once, with the version that it met."""
-    rejected = [(one.csn, one.met) for one in world.hub.changelog() if one.verdict == "rejected"]
-    assert [(c.loser, c.winner) for c in world.hub.conflicts()] == rejected
+    """Every rejected change is in the conflicts, once; so is every version overwritten unseen."""
+    recorded = [(one.loser, one.winner) for one in world.hub.conflicts()]
+    judged = [(one, (one.csn, one.met), (one.met, one.csn)) for one in world.hub.changelog()]
+    expected = [
+        lost if one.verdict == "rejected" else won
+        for one, lost, won in judged
+        if one.verdict == "rejected" or won in recorded
+    ]
+    assert recorded == expected
+    writes = _writes(world)
+    for one, _, won in judged:
+        write = writes[one.csn, one.content]
+        unseen = one.verdict == "accepted" and one.met not in write.seen
+        if unseen and not _deletes_twice(world, write.change, one.met):
+            assert won in recorded, f"{write.change} overwrote {one.met}, never seen there"
 
 
 def check_accepted_saw_what_they_overwrote(world: World) -> None:
-    """An accepted change was made where the version that it overwrites was known."""
-    writes = {
+    """Where the row wins every conflict, an accepted change knew the version it overwrites."""
+    writes = _writes(world)
+    for one in world.hub.changelog():
+        write = writes[one.csn, one.content]
+        function = world.hub.rules.tables[write.change.table].function
+        if one.verdict == "accepted" and function.rule in (Rule.EPOCH, Rule.EPOCH_TRANS):
+            assert one.met in write.seen, f"{write.change} overwrote {one.met}, never seen there"
+
+
+def check_transactions_go_whole(world: World) -> None:
+    """Under EPOCH_TRANS a loser takes its transaction along, and all that built on its rows.
+
+    A delete of a deleted row is no such loser.
+    """
+    writes, gone = _writes(world), set[str | None]()
+    together: dict[tuple[int, str], list[Judgement]] = {}
+    for one in world.hub.changelog():
+        together.setdefault((rid_of(one.csn), one.prim_csn or one.csn), []).append(one)
+    for (_, primary), judged in together.items():
+        made = [(one, writes[one.csn, one.content]) for one in judged]
+        if any(write.over in gone or _takes_along(world, one, write) for one, write in made):
+            assert {one.verdict for one in judged} == {"rejected"}, (
+                f"half of {primary} was rejected"
+            )
+            gone |= {one.csn for one in judged}
+
+
+def _takes_along(world: World, one: Judgement, write: Write) -> bool:
+    function = world.hub.rules.tables[write.change.table].function
+    lost = one.verdict == "rejected" and not _deletes_twice(world, write.change, one.met)
+    return lost and function.rule is Rule.EPOCH_TRANS
+
+
+def _writes(world: World) -> dict[Known, Write]:
+    """Every write that anybody made."""
+    return {
         (write.change.csn, write.change.content): write
         for replica in world.replicas.values()
         for write in replica.writes
     }
-    for one in world.hub.changelog():
-        if one.verdict == "accepted":
-            write = writes[one.csn, one.content]
-            assert one.met in write.seen, f"{write.change} overwrote {one.met}, never seen there"
+
+
+def _deletes_twice(world: World, change: Change, met: str | None) -> bool:
+    """Claim that a delete met a delete, or what nobody wrote: nothing was lost."""
+    ops = {write.change.csn: write.change.op for write in world.names.values()}
+    return change.op is Op.DELETE and ops.get(met or "", Op.DELETE) is Op.DELETE
 
 
 def check_ruv_follows_changelog(world: World) -> None:
@@ -106,14 +160,19 @@ def check_transactions_are_whole(world: World) -> None:
 
 
 ALWAYS = (check_losers_are_recorded, check_uncommitted_is_invisible, check_ruv_follows_changelog)
-AT_REST = (check_level, check_nothing_lost, check_accepted_saw_what_they_overwrote, *ALWAYS)
+AT_REST = (
+    check_level,
+    check_nothing_lost,
+    check_accepted_saw_what_they_overwrote,
+    check_transactions_go_whole,
+    *ALWAYS,
+)
 
 
 def _committed(replica: Replica) -> Iterator[Write]:
     """The writes that hold at their replica and were published."""
-    done = {line.record.prim_csn for line in replica.journal if isinstance(line.record, Commit)}
     for write in replica.writes:
-        if write.line.reached and write.change.prim_csn in {None, *done}:
+        if write.line.reached and write.change.prim_csn in {None, *replica.done}:
             yield write
 
 

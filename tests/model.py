@@ -4,15 +4,16 @@ A write is named by the value that it writes, so a story can speak of it; whose 
 pure hub is the specification in code, and another backend must come to the same end.
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from checkpoints.faults import Point
+from streaming.core.function import Function, parse_function
 from streaming.core.record import Record
 from streaming.core.rules import Rules, Subscription
+from streaming.core.winner import Facts, Image, Winner
 from tests.backend import Backend, Judgement
-from tests.model_replica import TABLE, Line, Replica, Write
+from tests.model_replica import TABLE, Line, Replica, Write, name_of, row_of
 
 ROUNDS = 30
 """So many rounds of everybody doing all that can be done must be enough to become quiet."""
@@ -24,17 +25,54 @@ class RestlessError(AssertionError):
     """The world never becomes quiet."""
 
 
+MERGE = "tests.model:merge"
+"""The user's conflict function of the model, by its import path."""
+
+
+def merge(row: Image | None, change: Image | None, _facts: Facts) -> Image | Winner:
+    """Both values, whoever wrote them; a delete wins."""
+    if row is None or change is None:
+        return Winner.CHANGE
+    values = {*str(row["v"]).split("+"), *str(change["v"]).split("+")}
+    return {**change, "v": "+".join(sorted(values))}
+
+
 def rules(
-    replicas: Iterable[Replica], *, covers_interval_ms: int = 0, page_items: int = 3
+    replicas: Sequence[Replica],
+    functions: Mapping[str, str] | None = None,
+    hidden: Collection[tuple[str, str]] = (),
+    *,
+    covers_interval_ms: int = 0,
+    page_items: int = 3,
 ) -> Rules:
-    """One agreement per replica, named after it; pages small enough to need several."""
-    subscriptions = {r.name: Subscription(r.name, r.rid, frozenset([TABLE.name])) for r in replicas}
+    """One agreement per replica, named after it; pages small enough to need several.
+
+    `functions`: table -> its conflict function. `hidden`: (table, replica) that do not meet.
+    """
+    rids = {r.name: r.rid for r in replicas}
+    tables = {
+        name: replace(TABLE, name=name, function=_function(text, rids))
+        for name, text in (functions or {TABLE.name: "EPOCH"}).items()
+    }
+    subscriptions = {
+        r.name: Subscription(
+            r.name, r.rid, frozenset(name for name in tables if (name, r.name) not in hidden)
+        )
+        for r in replicas
+    }
     return Rules(
-        {TABLE.name: TABLE},
+        tables,
         subscriptions,
+        {MERGE: merge},
         covers_interval_ms=covers_interval_ms,
         page_items=page_items,
+        losses=True,
     )
+
+
+def _function(text: str, rids: Mapping[str, int]) -> Function:
+    function = parse_function(text)
+    return replace(function, replica=rids.get(function.argument or ""))
 
 
 @dataclass(slots=True)
@@ -90,7 +128,8 @@ class World:
 
     def hello(self, replica: str) -> None:
         """Start a session of this replica's agent."""
-        session, hello = self.replicas[replica].hello()
+        topic = [record for _, record in self.said.get(replica, [])]
+        session, hello = self.replicas[replica].hello(topic, self.now_s)
         self.say(replica, session, hello)
 
     def apply(self, replica: str, at_most: int | None = None) -> bool:
@@ -147,7 +186,11 @@ class World:
 
     def rows_of_hub(self) -> dict[str, str]:
         """Key -> image of the rows that exist at the hub."""
-        return {json.loads(key)["k"]: text for (_, key), text in self.hub.rows().items()}
+        return {name_of(*row): text for row, text in self.hub.rows().items()}
+
+    def sees(self, replica: str, key: str) -> bool:
+        """Claim that a replica is sent this row."""
+        return self.hub.rules.sees(self.replicas[replica].rid, row_of(key)[0])
 
     def is_level(self, replica: str) -> bool:
         """Claim that the replica's own last word is the hub's covers and RUV."""

@@ -221,11 +221,12 @@ class PureHub:
     def batch_of(self, agreement: AgreementState) -> list[Update]:
         """The chunks of what this agreement is sent by the last committed batch."""
         tables = self.rules.subscriptions[agreement.name].tables
+        floors = self.state.replicas[agreement.consumer].floors
         items = [
             item(entry)
             for epoch, entry in self.by_epoch()
             if agreement.send_after < epoch <= agreement.send_to
-            and is_for(entry, agreement.consumer, tables, agreement.send_ruv)
+            and is_for(entry, agreement.consumer, tables, agreement.send_ruv, floors)
         ]
         parts = [items[n : n + CHUNK_ITEMS] for n in range(0, len(items), CHUNK_ITEMS)] or [[]]
         return [self._chunk(agreement, n, len(parts), tuple(p)) for n, p in enumerate(parts)]
@@ -279,7 +280,7 @@ class PureHub:
     def conflicts(self) -> Sequence[Conflict]:
         """Every recorded loser."""
         judged = (entry for entry in self.entries() if isinstance(entry, Judged))
-        return [Conflict(j.arrived.change.csn, j.before.csn) for j in judged if j.conflict]
+        return [_conflict(one) for one in judged if one.conflict]
 
     def quarantine(self) -> Sequence[Kept]:
         """Everything in quarantine."""
@@ -293,6 +294,11 @@ class PureHub:
         """The agreement with this consumer, as `status` shows it."""
         agreement = next(a for a in self.state.agreements.values() if a.consumer == rid)
         return Standing(agreement.state, agreement.acked_covers, agreement.acked_ruv)
+
+
+def _conflict(judged: Judged) -> Conflict:
+    change, row = judged.arrived.change.csn, judged.before.csn
+    return Conflict(row, change) if judged.row_lost else Conflict(change, row)
 
 
 def _judgement(hub_epoch: int, judged: Judged) -> Judgement:

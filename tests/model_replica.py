@@ -1,26 +1,34 @@
 """A replica in memory: a database with its journal, and the agent that speaks for it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from streaming.core.change import Change, Op
+from streaming.core.change import Change, Op, RowKey
 from streaming.core.consumer import Apply, Buffer, Position, SayHello, receive
 from streaming.core.csn import Generator
 from streaming.core.record import Abort, Commit, Hello, Record, Update
 from streaming.core.table import ColumnType, Table
 
 TABLE = Table("t", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.TEXT})
-"""The one table of the model: a key and a value; the value names the write that made it."""
+"""The tables of the model: a key and a value; the value names the write that made it."""
 
 
-def key_text(key: str) -> str:
-    """The canonical text of a key of TABLE."""
-    return json.dumps({"k": key}, separators=(",", ":"))
+def row_of(name: str) -> RowKey:
+    """The row that a story calls `k1`, of table t, or `u.k1`, of table u."""
+    table, _, key = name.rpartition(".")
+    return table or TABLE.name, json.dumps({"k": key}, separators=(",", ":"))
 
 
-def image(key: str, value: str) -> str:
-    """The canonical text of a row of TABLE."""
+def name_of(table: str, key: str) -> str:
+    """What a story calls a row."""
+    prefix = "" if table == TABLE.name else f"{table}."
+    return prefix + str(json.loads(key)["k"])
+
+
+def image(name: str, value: str) -> str:
+    """The canonical text of a row with this value."""
+    key = name.rpartition(".")[2]
     return json.dumps({"k": key, "v": value}, separators=(",", ":"))
 
 
@@ -70,12 +78,27 @@ class Transaction:
     rows: dict[str, Version] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A database as it stood once; its journal's lines are the same ones still."""
+
+    rows: Mapping[str, Version]
+    seen: Mapping[str, frozenset[str | None]]
+    epoch: int
+    position: Position
+    journal: Sequence[Line]
+    generator: Generator
+    opno: int
+    forgiven: frozenset[str]
+
+
 @dataclass(slots=True)
 class Replica:
     """A database whose agent follows the contract, unless a test makes it break it.
 
     Everything is durable but `inbox` (how much of the updates topic this agent has read) and
-    the chunks of a batch that is not whole. `numbered`: its changes carry opnos.
+    the chunks of a batch that is not whole. `numbered`: its changes carry opnos. `forgiven`: the
+    own CSNs that it reported as lost. `done`: the transactions that were ever committed here.
     """
 
     name: str
@@ -89,6 +112,9 @@ class Replica:
     journal: list[Line] = field(default_factory=list)
     open: dict[str, Transaction] = field(default_factory=dict)
     writes: list[Write] = field(default_factory=list)
+    done: set[str] = field(default_factory=set)
+    forgiven: frozenset[str] = frozenset()
+    backup: Backup | None = None
     sessions: int = 0
     opno: int = 0
     inbox: int = 0
@@ -126,7 +152,7 @@ class Replica:
         old = (inside.rows if inside else {}).get(key, self.rows.get(key, ABSENT))
         op = Op.DELETE if value is None else Op.UPDATE if old.image is not None else Op.INSERT
         new = Version(csn, None if value is None else image(key, value))
-        change = Change(csn, self.rid, self.epoch, TABLE.name, key_text(key), op, new.image)
+        change = Change(csn, self.rid, self.epoch, *row_of(key), op, new.image)
         change = replace(change, before=old.image, prim_csn=inside.primary if inside else None)
         write = Write(Line(change), old.csn, self._held(key, old.csn))
         self.writes.append(write)
@@ -142,6 +168,7 @@ class Replica:
         done = self.open.pop(transaction)
         for key, version in done.rows.items():
             self._hold(key, version)
+        self.done.add(done.primary or "")
         self.journal.append(Line(Commit(done.primary or "")))
 
     def abort(self, transaction: str) -> None:
@@ -172,16 +199,55 @@ class Replica:
             self.open.clear()
             self.journal = [line for line in self.journal if line.reached or not _is_of(line, void)]
 
-    def hello(self) -> tuple[str, Hello]:
-        """Start a session."""
+    def back_up(self) -> None:
+        """Keep the database as it is, for `restore`; nothing may be open in it."""
+        self.backup = Backup(
+            dict(self.rows),
+            dict(self.seen),
+            self.epoch,
+            self.position,
+            tuple(self.journal),
+            self.generator,
+            self.opno,
+            self.forgiven,
+        )
+
+    def restore(self) -> None:
+        """Lose everything since the backup; the agent is dead until it says hello."""
+        old = self.backup
+        assert old is not None
+        self.rows, self.seen, self.journal = dict(old.rows), dict(old.seen), list(old.journal)
+        self.epoch, self.generator, self.opno = old.epoch, old.generator, old.opno
+        self.position, self.forgiven = old.position, old.forgiven
+        self.open.clear()
+        self.is_up, self.inbox = False, 0
+
+    def hello(self, topic: Sequence[Record], clock_s: int) -> tuple[str, Hello]:
+        """Start a session, having read its own topic to the end."""
         self.is_up, self.sessions = True, self.sessions + 1
         session = f"{self.name}-{self.sessions}"
         self.position = self.position.greeting(session)
-        return session, self.position.hello(self._own(), lost=False)
+        changes = [record for record in topic if isinstance(record, Change)]
+        self._move_past(changes, clock_s)
+        done = {record.prim_csn for record in topic if isinstance(record, Commit)}
+        counted = {c.csn for c in changes if c.prim_csn is None or c.prim_csn in done}
+        lost = counted - self._own_csns() - self.forgiven
+        known = (csn for csn in counted if not lost or csn < min(lost))
+        self.forgiven |= lost
+        return session, self.position.hello(max(known, default=None), lost=bool(lost))
 
-    def _own(self) -> str | None:
-        changes = (line.record for line in self.journal if line.reached)
-        return max((c.csn for c in changes if isinstance(c, Change)), default=None)
+    def _own_csns(self) -> set[str]:
+        """The CSNs of its own changes that the database has."""
+        changes = (line.record for line in self.journal)
+        return {change.csn for change in changes if isinstance(change, Change)}
+
+    def _move_past(self, changes: Sequence[Change], clock_s: int) -> None:
+        """Give no CSN, epoch or opno that stands in the topic."""
+        for change in changes:
+            self.generator = self.generator.seen(change.csn, clock_s + self.skew_s)
+            self.opno = max(self.opno, change.opno or 0)
+            if change.csn not in self._own_csns():
+                self.epoch = max(self.epoch, change.epoch + 1)
 
     def unpublished(self) -> list[Line]:
         """The lines that are not known to be in the topic, in journal order."""
@@ -205,7 +271,7 @@ class Replica:
             return False
         match receive(self.position, topic[self.inbox]):
             case Apply() as batch:
-                if any(self.is_locked(json.loads(item.key)["k"]) for item in batch.items):
+                if any(self.is_locked(name_of(item.table, item.key)) for item in batch.items):
                     return False
                 self._apply(batch, clock_s)
             case Buffer(position):
@@ -221,7 +287,7 @@ class Replica:
     def _apply(self, batch: Apply, clock_s: int) -> None:
         """Rows, position, epoch and `applied`: one local transaction."""
         for item in batch.items:
-            self._hold(json.loads(item.key)["k"], Version(item.csn, item.after))
+            self._hold(name_of(item.table, item.key), Version(item.csn, item.after))
             if item.csn is not None:
                 self.generator = self.generator.seen(item.csn, clock_s + self.skew_s)
         self.position = replace(batch.position, epoch=self.epoch)

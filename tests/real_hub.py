@@ -22,12 +22,11 @@ from streaming.core.change import RowKey
 from streaming.core.record import Record, Update
 from streaming.core.rules import Rules
 from streaming.core.ruv import Ruv
-from streaming.core.table import DEFAULT_DATASET
+from streaming.core.table import DEFAULT_DATASET, Table
 from streaming.service import Service
 from tests.backend import Conflict, Judgement, Kept, Standing
 from tests.harness.topics import TopicEnds
 from tests.model_hub import CHUNK_ITEMS, HubKilledError
-from tests.model_replica import TABLE
 
 RECORD_BYTES = 20_000
 
@@ -64,17 +63,17 @@ class RealHub:
 
     def _text(self) -> str:
         subscriptions = self.rules.subscriptions.values()
-        columns = ", ".join(f'{name} = "{kind}"' for name, kind in TABLE.columns.items())
         return "\n".join(
             [
                 f'[hub]\ntopic_prefix = "{self.prefix}"\ncovers_interval_ms = 1',
                 f'[kafka]\nbootstrap_servers = "{self.ends.bootstrap}"',
                 f"[limits]\nrecord_bytes = {RECORD_BYTES}\nmin_partitions = 1",
                 f"chunk_items = {CHUNK_ITEMS}\npage_items = {self.rules.page_items}",
-                f'[[tables]]\nname = "{TABLE.name}"\nkey = ["k"]\ncolumns = {{ {columns} }}',
+                *map(_table_text, self.rules.tables.values()),
                 *(f'[[replicas]]\nname = "{s.name}"\nrid = {s.consumer}' for s in subscriptions),
                 *(
-                    f'[[agreements]]\nname = "{s.name}"\nconsumer = "{s.name}"'
+                    f'[[agreements]]\nname = "{s.name}"\nconsumer = "{s.name}"\n'
+                    f"tables = {sorted(s.tables)}"
                     for s in subscriptions
                 ),
             ]
@@ -227,3 +226,9 @@ class RealHub:
 
     def _changes(self, rid: int) -> str:
         return self.config.changes_topic(self._name(rid))
+
+
+def _table_text(table: Table) -> str:
+    columns = ", ".join(f'{name} = "{kind}"' for name, kind in table.columns.items())
+    named = f'[[tables]]\nname = "{table.name}"\nfunction = "{table.function}"'
+    return f'{named}\nkey = ["k"]\ncolumns = {{ {columns} }}'

@@ -112,14 +112,26 @@ def claim(story: Story, seen: object, expected: object) -> None:
 
 @sentence("given {names*}")
 def given(story: Story, names: str) -> None:
-    """`given r1 r2 r3`: replicas that know each other; `r1(numbered)` gives its changes opnos."""
-    words = [re.fullmatch(r"(\w+?)(\(numbered\))?", word) for word in names.split()]
+    """`given r1 r2 r3`: replicas that know each other; `r1(numbered)` gives its changes opnos.
+
+    Behind them may stand the tables: `; t is EPOCH_TRANS; u is MAX(v), hidden from r3`. A row `k`
+    is of table t, a row `u.k` of table u.
+    """
+    who, *tables = names.split("; ")
+    words = [re.fullmatch(r"(\w+?)(\(numbered\))?", word) for word in who.split()]
     replicas = {
         word[1]: Replica(word[1], rid, numbered=bool(word[2]))
         for rid, word in enumerate(words, start=1)
         if word
     }
-    story.world = World(replicas, story.make(rules(replicas.values())))
+    functions: dict[str, str] = {}
+    hidden: list[tuple[str, str]] = []
+    for table in tables:
+        name, _, rest = table.partition(" is ")
+        functions[name], *others = rest.split(", hidden from ")
+        hidden += ((name, replica) for replica in others)
+    made = rules(list(replicas.values()), functions or None, hidden)
+    story.world = World(replicas, story.make(made))
     story.world.settle()
 
 
@@ -253,6 +265,18 @@ def crashes_forgetful(story: Story, replica: str, count: str) -> None:
     story.replica(replica).crash(database=False, forgotten=int(count))
 
 
+@sentence("{replica} is backed up")
+def is_backed_up(story: Story, replica: str) -> None:
+    """Its database as it is now can be restored later; the newest backup counts."""
+    story.replica(replica).back_up()
+
+
+@sentence("{replica} is restored")
+def is_restored(story: Story, replica: str) -> None:
+    """Its database is what it was at the backup; its agent is not started yet."""
+    story.replica(replica).restore()
+
+
 @sentence("{replica} says hello")
 def says_hello(story: Story, replica: str) -> None:
     """An agent starts a session, without publishing anything before."""
@@ -345,6 +369,14 @@ def is_rejected(story: Story, name: str) -> None:
     claim(story, _fate(story, name), "rejected")
 
 
+@sentence("{name} is overwritten unseen")
+def is_overwritten(story: Story, name: str) -> None:
+    """It was the row, and lost against a change that was concurrent with it."""
+    csn = story.world.names[name].change.csn
+    losers = [conflict.loser for conflict in story.world.hub.conflicts()]
+    claim(story, (_fate(story, name), losers.count(csn)), ("accepted", 1))
+
+
 @sentence("{name} is not judged")
 def is_not_judged(story: Story, name: str) -> None:
     """It is not in the changelog."""
@@ -419,8 +451,8 @@ def _fate(story: Story, name: str) -> str:
     if judged is None:
         return "not judged"
     losers = [conflict.loser for conflict in story.world.hub.conflicts()]
-    if losers.count(judged.csn) != (judged.verdict == "rejected"):
-        raise StoryError(f"{name} is {judged.verdict}, but {losers} are in the conflicts")
+    if judged.verdict == "rejected" and losers.count(judged.csn) != 1:
+        raise StoryError(f"{name} is rejected, but {losers} are in the conflicts")
     return judged.verdict
 
 

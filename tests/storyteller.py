@@ -14,7 +14,7 @@ from checkpoints.faults import Point
 from streaming.core.change import Change
 from streaming.core.csn import rid_of
 from streaming.core.record import Abort, Applied, Commit, Hello, Record
-from tests.model import World
+from tests.model import MERGE, World
 from tests.model_hub import PureHub
 from tests.model_replica import Replica
 from tests.scenario_language import Story, run
@@ -52,6 +52,14 @@ REUSES = {**GOOD, "reuse": 2, "publish_under_old_session": 1}
 BY_HAND = {**GOOD, "end_by_hand": 3, "end_anything_by_hand": 1}
 """The same with an operator who ends transactions, of which the agent may have more to say."""
 
+LOSES = {**BY_HAND, "back_up": 3, "restore": 3}
+"""The same with databases that are restored from a backup, perhaps written before they speak."""
+
+FUNCTIONS = (
+    *("EPOCH", "EPOCH(3)", "EPOCH_TRANS", "EPOCH2", "OLD(v)", "MAX(v)", "MAX_DELETE_WIN(v)"),
+    *("MAX_INS(v)", "MAX_DEL_WIN_INS(v)", "CSN", "PRIMARY(r1)", "PASS", MERGE),
+)
+
 Step = tuple[str, str, str, int]
 """(what happens, to which replica, on which key, a number that some steps look at)."""
 
@@ -60,38 +68,55 @@ LENGTH = 120
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A story that is not told yet: its steps, and what the replicas are like."""
+    """A story that is not told yet: its steps, and what the replicas and tables are like."""
 
     steps: Sequence[Step]
     skews: Sequence[int] = (0, 5, -5)
     numbered: bool = True
+    tables: str = ""
 
 
-def random_steps(random: Random, weights: Mapping[str, int], length: int) -> Iterator[Step]:
+def random_steps(
+    random: Random, weights: Mapping[str, int], length: int, all_keys: Sequence[Sequence[str]]
+) -> Iterator[Step]:
     """Steps that collide: most stories leave out some of what can happen, and have few rows."""
     left = {name: weight for name, weight in weights.items() if random.random() < 0.9}
     actions, often = list(left or weights), list((left or weights).values())
     replicas = random.choice([["r1", "r2"], ["r1", "r1", "r2", "r3"], REPLICAS])
-    keys = random.choice([["k1"], ["k1", "k1", "k2"], ["k1", "k2", "k3"]])
+    keys = random.choice(all_keys)
     for _ in range(length):
         action = random.choices(actions, often)[0]
         yield action, random.choice(replicas), random.choice(keys), random.randint(1, 4)
 
 
+KEYS = (["k1"], ["k1", "k1", "k2"], ["k1", "k2", "k3"])
+KEYS_OF_TWO = (["k1", "u.k1"], ["k1", "k1", "u.k1"], ["k1", "k2", "u.k1", "u.k2"])
+
+
 @st.composite
-def plots(draw: st.DrawFn, weights: Mapping[str, int]) -> Plot:
+def tables(draw: st.DrawFn) -> str:
+    """Two tables, any function for each, and perhaps a replica that does not see one."""
+    first, second = draw(st.tuples(st.sampled_from(FUNCTIONS), st.sampled_from(FUNCTIONS)))
+    hidden = draw(st.sampled_from(["", "", ", hidden from r3"]))
+    return f"; t is {first}; u is {second}{hidden}"
+
+
+@st.composite
+def plots(draw: st.DrawFn, weights: Mapping[str, int], *, several: bool = False) -> Plot:
     """Random stories that shrink: a seed makes the steps, Hypothesis says which are told.
 
     Steps that it draws one by one resemble each other: a hub without realignment survives hundreds
-    of such stories, and a few dozen of these.
+    of such stories, and a few dozen of these. `several`: two tables with functions of their own.
     """
     seed = draw(st.integers(0, 2**32 - 1))
     told = draw(st.lists(st.booleans(), min_size=LENGTH, max_size=LENGTH))
-    steps = zip(random_steps(Random(seed), weights, LENGTH), told, strict=True)
+    keys = KEYS_OF_TWO if several else KEYS
+    steps = zip(random_steps(Random(seed), weights, LENGTH, keys), told, strict=True)
     return Plot(
         [step for step, is_told in steps if is_told],
         draw(st.permutations([0, 5, -5])),
         draw(st.booleans()),
+        draw(tables()) if several else "",
     )
 
 
@@ -105,7 +130,7 @@ class Storyteller:
 
     def tell(self, plot: Plot) -> Iterator[World]:
         """Tell a story to its end; the world after every step."""
-        self.say(f"given r1 r2{'(numbered)' * plot.numbered} r3")
+        self.say(f"given r1 r2{'(numbered)' * plot.numbered} r3{plot.tables}")
         for name, skew_s in zip(REPLICAS, plot.skews, strict=True):
             self.replica(name).skew_s = skew_s
         for step in plot.steps:
@@ -234,6 +259,20 @@ class Storyteller:
         """With its database, without having marked all that it published, or just so."""
         how = {1: " with its database", 2: " and forgets the last 2 it published"}
         self.say(f"{replica} crashes{how.get(number, '')}")
+
+    def back_up(self, replica: str, _: str, __: int) -> None:
+        """A database is backed up when nothing is open in it."""
+        if not self.replica(replica).open:
+            self.say(f"{replica} is backed up")
+
+    def restore(self, replica: str, key: str, number: int) -> None:
+        """A database is restored; perhaps somebody writes to it before its agent says hello."""
+        if self.replica(replica).backup is None:
+            return
+        self.say(f"{replica} is restored")
+        if number > 2:
+            self.write(replica, key, number)
+        self.say(f"{replica} says hello")
 
     # -- the hub ----------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ class Rerun:
     def __post_init__(self) -> None:
         """Take the whole log."""
         world, first = self.log.told.world, self.log.hub
-        self.hub = PureHub(rules(world.replicas.values(), page_items=1_000_000))
+        self.hub = PureHub(rules(list(world.replicas.values()), page_items=1_000_000))
         self.meant = {h: judged_up_to(first, h) for h in range(first.hub_epoch() + 1)}
         for start in range(0, len(self.log.arrivals), self.size):
             self._take(self.log.arrivals[start : start + self.size])

@@ -52,7 +52,8 @@ def counted(entries: Iterable[Entry], rules: Rules) -> Counter[str]:
             transactions.setdefault((change.prim_csn or change.csn, change.rid), change.table)
     for (_, rid), table in transactions.items():
         found[counter(TRANSACTION_REJECT, rid, table)] += 1
-    for rid, table in {(rid, table) for (_, rid), table in transactions.items()}:
+    first = {rid: table for (_, rid), table in reversed(transactions.items())}
+    for rid, table in first.items():
         found[counter(CONFLICT_COMMIT, rid, table)] = 1
     return found
 

@@ -18,7 +18,7 @@ from streaming.core.judge import (
     rejects_transaction,
 )
 from streaming.core.record import Reason, Said
-from streaming.core.row import Arrived, Realign, RowState, realigned
+from streaming.core.row import Arrived, Floor, Realign, RowState, realigned
 from streaming.core.rules import Rules
 from streaming.core.sending import CONFLICT, WHOLE, Entry, Mark, Refresh, View, is_for, plan
 from streaming.core.state import HubState, ReplicaState
@@ -134,8 +134,8 @@ class Bench:
         )
 
     def _cause(self, one: Arrived, *, same_epoch: bool = False) -> Cause | None:
-        row, floor = self.row(one.change.row), self._floor(one)
-        return cause_of(one, row, self._function(one), floor, same_epoch=same_epoch)
+        row, floors = self.row(one.change.row), self._floors(one.change.rid)
+        return cause_of(one, row, self._function(one), floors, same_epoch=same_epoch)
 
     def _function(self, one: Arrived) -> Function:
         return self.rules.tables[one.change.table].function
@@ -150,7 +150,8 @@ class Bench:
     def _judge_one(self, one: Arrived) -> None:
         change = one.change
         table, row = self.rules.tables[change.table], self.row(change.row)
-        judged = judge(one, row, self.hub_epoch, table, self._floor(one), self._resolve)
+        floors = self._floors(change.rid)
+        judged = judge(one, row, self.hub_epoch, table, floors, self._resolve)
         self._enter(judged)
         if judged.cause is not None:
             self._refresh_once(one, judged.after, CONFLICT)
@@ -200,9 +201,11 @@ class Bench:
         """Send the row again to its author, whom an earlier refresh gave what it was before.
 
         That happens when the change waited while a record behind it in the topic had the row
-        repaired. The verdict stands, so the cut of the input decides nothing.
+        repaired, or was a hello that had lost it. The verdict stands, so the cut of the input
+        decides nothing.
         """
         rid, key = arrived.change.rid, arrived.change.row
+        floors = [f.offset for f in self._floors(rid) if f.epoch < self.hub_epoch]
         behind = [
             r.offset
             for r in row.realign
@@ -210,15 +213,15 @@ class Bench:
             and r.offset > arrived.offset
             and (r.epoch < self.hub_epoch or (rid, key) not in self.repaired)
         ]
+        behind += [offset for offset in floors if offset > arrived.offset]
         if behind:
             realign = Realign(rid, self.hub_epoch, min(behind))
             self.changed[key] = realigned(row, realign)
             self.entries.append(Refresh(rid, *key, row, "overtaken", realign.offset))
 
-    def _floor(self, arrived: Arrived) -> int:
-        author = self.replicas.get(arrived.change.rid)  # None: the hub, which loses nothing
-        floors = author.floors if author else ()
-        return max((f.epoch for f in floors if f.offset < arrived.offset), default=0)
+    def _floors(self, rid: int) -> tuple[Floor, ...]:
+        author = self.replicas.get(rid)  # None: the hub, which loses nothing
+        return author.floors if author else ()
 
 
 def failed(entries: Iterable[Entry]) -> list[Quarantined]:
@@ -236,7 +239,13 @@ def after(
     """The state after a batch: positions, lists and what each agreement is sent."""
     has_items = {
         name: any(
-            is_for(entry, a.consumer, rules.subscriptions[name].tables, a.sent_ruv)
+            is_for(
+                entry,
+                a.consumer,
+                rules.subscriptions[name].tables,
+                a.sent_ruv,
+                intake.replicas[a.consumer].floors,
+            )
             for entry in entries
         )
         for name, a in intake.agreements.items()

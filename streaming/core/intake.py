@@ -25,10 +25,10 @@ from streaming.core.record import (
     Snapshot,
 )
 from streaming.core.reflection import mre, mre_same, reflect
-from streaming.core.row import ALL_OFFSETS, Arrived
+from streaming.core.row import ALL_OFFSETS, Arrived, Floor
 from streaming.core.rules import Rules
 from streaming.core.ruv import Ruv, largest_of
-from streaming.core.sessions import acknowledged, greeted, not_in_force, started, stops
+from streaming.core.sessions import acknowledged, floored, greeted, not_in_force, started, stops
 from streaming.core.state import (
     UNSUPPORTED,
     AgreementState,
@@ -146,18 +146,27 @@ class Intake:
             return
         dataset = self.rules.dataset_at(said.rid)
         known = {rid: csn for (of, rid), csn in self.maxima.items() if of == dataset}
-        stop = stops(self.state, known, said.rid, hello)
+        stop = stops(self.state, known, said.rid, hello, losses=self.rules.losses)
         if stop:
             self._stop(said, stop)
             return
         for context in self.open.lists.open_of(said.rid):
             self._end(context, HELLO)
         self.replicas[said.rid] = started(replica, session_id, hello)
+        if hello.lost:
+            self._floor(said, hello)
         name = self.rules.agreement_of(said.rid)
         if name is not None:
             self.agreements[name] = greeted(self.agreements[name], said, hello)
         self.hellos += 1
         self.events.append((said, Outcome.TAKEN))
+
+    def _floor(self, said: Said, hello: Hello) -> None:
+        """What the replica writes from here on, it writes without what it lost."""
+        told = [csn for csn in self.open.changes if rid_of(csn) == said.rid]
+        upto = max([*told, self.largest.get(said.rid, "")])
+        floor = Floor(self.state.hub_epoch + 1, said.offset, hello.own or "", upto)
+        self.replicas[said.rid] = floored(self.replicas[said.rid], floor)
 
     def _applied(self, said: Said, applied: Applied, replica: ReplicaState) -> None:
         session = replica.session

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from streaming.core.change import Change, Op
 from streaming.core.function import Function, Rule
-from streaming.core.row import Arrived, Realign, RowState, realigned
+from streaming.core.row import Arrived, Floor, Realign, RowState, realigned
 from streaming.core.table import Table
 from streaming.core.winner import Failed, Merged, Resolution, Winner, canonical, winner
 
@@ -97,7 +97,7 @@ def judge(
     row: RowState,
     hub_epoch: int,
     table: Table,
-    floor: int = 0,
+    floors: Sequence[Floor] = (),
     resolve: Resolve = by_function,
 ) -> Judged:
     """Judge one change on its row at this place in hub order (design: section 3, step 4).
@@ -105,12 +105,12 @@ def judge(
     Equality is not concurrent, equal content does not matter. Whoever wins, a concurrent change
     realigns its replica, which gets the row back: without it replicas diverge.
     """
-    blocked = max(blocking_epoch(arrived, row), floor)
-    cause = cause_of(arrived, row, table.function, floor)
+    blocked = max(blocking_epoch(arrived, row), floor_epoch(arrived, floors))
+    cause = cause_of(arrived, row, table.function, floors)
     if cause is None:
         written = _written(arrived.change, row, hub_epoch, table)
         return Judged(arrived, Verdict.ACCEPTED, None, blocked, row, written)
-    same = cause_of(arrived, row, table.function, floor, same_epoch=True) is None
+    same = cause_of(arrived, row, table.function, floors, same_epoch=True) is None
     resolution = resolve(arrived, row, table)
     mark = Realign(arrived.change.rid, hub_epoch)
     if isinstance(resolution, Failed):
@@ -123,7 +123,7 @@ def judge(
         return Judged(arrived, Verdict.REJECTED, cause, blocked, row, after, kind, same)
     image = resolution.image if isinstance(resolution, Merged) else None
     after = realigned(_written(arrived.change, row, hub_epoch, table, image), mark)
-    if not _loses(row, arrived, blocked, table.function):
+    if not _loses(row, arrived, table.function, floors):
         return Judged(arrived, Verdict.ACCEPTED, cause, blocked, row, after, None, same)
     return Judged(arrived, Verdict.ACCEPTED, cause, blocked, row, after, kind, same)
 
@@ -146,18 +146,24 @@ def rejected_whole(
 
 
 def cause_of(
-    arrived: Arrived, row: RowState, function: Function, floor: int, *, same_epoch: bool = False
+    arrived: Arrived,
+    row: RowState,
+    function: Function,
+    floors: Sequence[Floor] = (),
+    *,
+    same_epoch: bool = False,
 ) -> Cause | None:
     """Why the change is concurrent with the row; None: it is not.
 
-    `same_epoch`: as if reflections of the change's own epoch counted too.
+    `floors`: those of its replica. `same_epoch`: as if reflections of the change's own epoch
+    counted too.
     """
     mre = arrived.mre_same if same_epoch else arrived.mre
     if row.author != arrived.change.rid and function.stored(row.epoch) > mre:
         return Cause.AUTHOR
     if blocking_epoch(arrived, row) > mre:
         return Cause.REALIGN
-    return Cause.FLOOR if floor > mre else None
+    return Cause.FLOOR if floor_epoch(arrived, floors) > mre else None
 
 
 def rejects_transaction(
@@ -180,21 +186,28 @@ def blocking_epoch(arrived: Arrived, row: RowState) -> int:
     return max((r.epoch for r in row.realign if r.rid == rid and r.offset < offset), default=0)
 
 
+def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:
+    """The largest hub epoch that its replica must have reflected before it may write any row."""
+    return max((f.epoch for f in floors if f.offset < arrived.offset), default=0)
+
+
 def _blocks(realign: Realign, arrived: Arrived) -> bool:
     ours = realign.rid == arrived.change.rid and realign.offset < arrived.offset
     return ours and realign.epoch > arrived.mre
 
 
-def _loses(row: RowState, arrived: Arrived, blocked: int, function: Function) -> bool:
-    """Claim that something of another's is lost when the change wins.
+def _loses(row: RowState, arrived: Arrived, function: Function, floors: Sequence[Floor]) -> bool:
+    """Claim that something is lost that the change's replica had not seen, when the change wins.
 
     What a replica writes over its own last word, blocked by nothing newer than that word, it
-    wrote knowing it. Two deletes lose nothing. What a user's function let go may be a merge.
+    wrote knowing it, unless it had lost that word. Two deletes lose nothing. What a user's
+    function let go may be a merge.
     """
     if function.rule is Rule.USER:
         return True
-    own = row.author == arrived.change.rid and row.epoch >= blocked
-    return not own and (row.exists or arrived.change.op is not Op.DELETE)
+    follows = row.author == arrived.change.rid and row.epoch >= blocking_epoch(arrived, row)
+    had_lost = any(f.offset < arrived.offset and f.gives_back(row.csn or "") for f in floors)
+    return (not follows or had_lost) and (row.exists or arrived.change.op is not Op.DELETE)
 
 
 def conflict_kind(op: Op, *, exists: bool) -> ConflictKind:

@@ -28,6 +28,23 @@ class Realign:
 
 
 @dataclass(frozen=True, slots=True)
+class Floor:
+    """All rows are realigned at `epoch` for changes behind `offset`: a hello that lost state.
+
+    Its replica's own CSNs in (after, upto] stand before the hello and are given back.
+    """
+
+    epoch: int
+    offset: int
+    after: str = ""
+    upto: str = ""
+
+    def gives_back(self, csn: str) -> bool:
+        """Claim that its replica lost this change of its own."""
+        return self.after < csn <= self.upto
+
+
+@dataclass(frozen=True, slots=True)
 class RowState:
     """A row as it stands at the hub; a tombstone or an unknown row has `exists` False.
 

@@ -20,7 +20,8 @@ class Subscription:
 class Rules:
     """Tables and agreements by name, and the limits that decisions depend on.
 
-    `users`: import path -> the user's conflict function.
+    `users`: import path -> the user's conflict function. `losses`: a replica that lost state is
+    answered; else it stops.
     """
 
     tables: Mapping[str, Table]
@@ -29,6 +30,7 @@ class Rules:
     reflections: int = 64
     page_items: int = 50_000
     covers_interval_ms: int = 1_000
+    losses: bool = False
     visible: Mapping[int, frozenset[str]] = field(init=False)
     served: Mapping[int, str] = field(init=False)
     datasets: tuple[str, ...] = field(init=False)

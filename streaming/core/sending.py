@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from streaming.core.change import Op
 from streaming.core.judge import Judged, Verdict
 from streaming.core.record import Item, ItemType
-from streaming.core.row import ALL_OFFSETS, RowState
+from streaming.core.row import ALL_OFFSETS, Floor, RowState
 from streaming.core.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.state import CATCHING_UP, IN_SYNC, AgreementState, is_stopped
 
@@ -134,17 +134,22 @@ def _sent(agreement: AgreementState, hub_epoch: int, ruv: Ruv, view: View) -> Ag
     )
 
 
-def is_for(entry: Entry, consumer: int, tables: Iterable[str], ruv: Ruv) -> bool:
+def is_for(
+    entry: Entry, consumer: int, tables: Iterable[str], ruv: Ruv, floors: Iterable[Floor] = ()
+) -> bool:
     """Claim that a changelog entry is sent to this consumer.
 
-    Fresh changes are skipped by its RUV and never go back to their origin; refreshes are
-    skipped only by covers, for they carry the CSN of an old winner (trap 1).
+    Fresh changes are skipped by its RUV and never go back to their origin, unless it lost them
+    (`floors`); refreshes are skipped only by covers, for they carry the CSN of an old winner
+    (trap 1).
     """
     if isinstance(entry, Refresh):
         return entry.to == consumer
     change = entry.arrived.change
     accepted = entry.verdict is Verdict.ACCEPTED and change.table in tables
-    return accepted and change.rid != consumer and not ruv.covers(change.csn)
+    if change.rid == consumer:
+        return accepted and any(floor.gives_back(change.csn) for floor in floors)
+    return accepted and not ruv.covers(change.csn)
 
 
 def item(entry: Entry) -> Item:

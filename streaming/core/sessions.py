@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from streaming.core.record import Applied, Hello, Said
 from streaming.core.reflection import Session, opened
+from streaming.core.row import Floor
 from streaming.core.state import (
     CATCHING_UP,
     HUB_BEHIND,
@@ -18,12 +19,16 @@ from streaming.core.state import (
 
 KEPT_SESSIONS = 8
 KEPT_SESSION_IDS = 256
+KEPT_FLOORS = 8
 
 
-def stops(state: HubState, maxima: Mapping[int, str], rid: int, hello: Hello) -> str | None:
+def stops(
+    state: HubState, maxima: Mapping[int, str], rid: int, hello: Hello, *, losses: bool
+) -> str | None:
     """Why this hello cannot be answered, as a state; None: it can.
 
-    `maxima`: rid -> largest eligible CSN at the hub when the hello came.
+    `maxima`: rid -> largest eligible CSN at the hub when the hello came. `losses`: a replica that
+    lost state is answered.
     """
     if hello.ruv.generation and hello.ruv.generation != state.replicageneration:
         return OTHER_GENERATION
@@ -34,7 +39,7 @@ def stops(state: HubState, maxima: Mapping[int, str], rid: int, hello: Hello) ->
     )
     if ahead or hello.covers > state.hub_epoch or hello.generation > state.generation:
         return HUB_BEHIND
-    return UNSUPPORTED + "hello with lost" if hello.lost else None
+    return UNSUPPORTED + "hello with lost" if hello.lost and not losses else None
 
 
 def started(replica: ReplicaState, session_id: str, hello: Hello) -> ReplicaState:
@@ -47,6 +52,19 @@ def started(replica: ReplicaState, session_id: str, hello: Hello) -> ReplicaStat
         sessions=(*replica.sessions, session)[-KEPT_SESSIONS:],
         known_sessions=(*replica.known_sessions, session_id)[-KEPT_SESSION_IDS:],
     )
+
+
+def floored(replica: ReplicaState, floor: Floor) -> ReplicaState:
+    """The replica behind a hello that lost state; of many floors the oldest two become one.
+
+    That one holds behind the older hello until the newer one's epoch: the safe side.
+    """
+    floors = (*replica.floors, floor)
+    if len(floors) > KEPT_FLOORS:
+        oldest, next_, *rest = floors
+        after, upto = min(oldest.after, next_.after), max(oldest.upto, next_.upto)
+        floors = (Floor(next_.epoch, oldest.offset, after, upto), *rest)
+    return replace(replica, floors=floors)
 
 
 def greeted(agreement: AgreementState, said: Said, hello: Hello) -> AgreementState:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from streaming.core.change import RowKey
 from streaming.core.pending import Context, PendingLists
 from streaming.core.reflection import Session
-from streaming.core.row import Arrived
+from streaming.core.row import Arrived, Floor
 from streaming.core.ruv import NOTHING_KNOWN, Ruv, largest_of
 
 LIVE = "live"
@@ -26,14 +26,6 @@ UNSUPPORTED = "unsupported: "
 def is_stopped(state: str) -> bool:
     """Claim that nothing more is read from or sent to a replica in this state."""
     return state in (HUB_BEHIND, OTHER_GENERATION) or state.startswith(UNSUPPORTED)
-
-
-@dataclass(frozen=True, slots=True)
-class Floor:
-    """All rows are realigned at `epoch` for changes behind `offset` (a hello that lost state)."""
-
-    epoch: int
-    offset: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from streaming.core.consumer import Apply, Buffer, Position, SayHello, receive
 from streaming.core.csn import Generator
 from streaming.core.record import Abort, Commit, Record
 from tests.harness.topics import TopicEnds
-from tests.model_replica import TABLE, image, key_text
+from tests.model_replica import image, row_of
 
 Row = tuple[str, str]
 """(table, canonical text of the key)."""
@@ -80,7 +80,7 @@ class ScriptedReplica:
     def change(self, key: str, value: str | None) -> Change:
         """The change of a row that it would make now, `value` None: a delete; nothing is sent."""
         csn, self.generator = self.generator.next(self.clock_s)
-        row = (TABLE.name, key_text(key))
+        row = row_of(key)
         op = Op.DELETE if value is None else Op.UPDATE if row in self.rows else Op.INSERT
         after = None if value is None else image(key, value)
         before = self.rows.get(row)

@@ -12,9 +12,9 @@ from streaming.core.change import RowKey
 from streaming.core.hub import Bench, Decision, decide, judge_all
 from streaming.core.judge import Judged, Verdict
 from streaming.core.record import Abort, Commit, Heartbeat, Reason, Record, Said
-from streaming.core.row import Arrived, Realign, RowState
+from streaming.core.row import Arrived, Floor, Realign, RowState
 from streaming.core.sending import Entry, Mark, Refresh, View
-from streaming.core.state import Floor, HubState, ReplicaState
+from streaming.core.state import HubState, ReplicaState
 from streaming.core.table import DEFAULT_DATASET
 from tests.streaming.core.logs import csn
 from tests.streaming.core.speaker import RULES, Speaker, change, fresh_state

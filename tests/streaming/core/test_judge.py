@@ -16,7 +16,7 @@ from streaming.core.judge import (
     judge,
     merged,
 )
-from streaming.core.row import ALL_OFFSETS, Arrived, Realign, RowState, realigned
+from streaming.core.row import ALL_OFFSETS, Arrived, Floor, Realign, RowState, realigned
 from tests.streaming.core.logs import csn
 from tests.streaming.core.speaker import COLUMNS, T, change
 
@@ -70,7 +70,7 @@ def test_a_change_is_concurrent_with_what_its_replica_had_not_seen(
 @pytest.mark.parametrize(("floor", "concurrent"), [(3, False), (4, True)])
 def test_a_floor_realigns_every_row(*, floor: int, concurrent: bool) -> None:
     """Whatever is known of the row."""
-    assert judge(arrived(), RowState(), NOW, T, floor).concurrent is concurrent
+    assert judge(arrived(), RowState(), NOW, T, [Floor(floor, 0)]).concurrent is concurrent
 
 
 def test_an_accepted_change_is_the_row() -> None:
@@ -145,7 +145,7 @@ def test_what_only_the_same_epoch_rule_made_a_conflict_is_known(
 
 def test_what_only_a_floor_made_a_conflict_is_not_of_the_same_epoch() -> None:
     """No reflection of its own epoch would have lifted the floor."""
-    judged = judge(arrived(mre=3, mre_same=4), row(OTHER, 2), NOW, T, floor=8)
+    judged = judge(arrived(mre=3, mre_same=4), row(OTHER, 2), NOW, T, [Floor(8, 0)])
 
     assert judged.concurrent
     assert not judged.same_epoch_only

@@ -10,7 +10,7 @@ from streaming.core.change import Change, Op
 from streaming.core.function import Rule, parse_function
 from streaming.core.judge import Cause, ConflictKind, Verdict, judge
 from streaming.core.record import Reason
-from streaming.core.row import Arrived, Realign, RowState
+from streaming.core.row import Arrived, Floor, Realign, RowState
 from streaming.core.table import ColumnType, Table
 from streaming.core.winner import Facts, Failed, Image, Merged, Resolution, Winner, missing, winner
 from tests.streaming.core.logs import csn
@@ -179,7 +179,9 @@ def test_who_lost_state_and_wins_overwrites_what_he_had_lost() -> None:
     """The row is his own, but he does not have it any more (trap 5)."""
     mine = RowState(ME, 5, csn(8, ME), exists=True, image=image("4"))
 
-    judged = judge(change(Op.UPDATE), mine, NOW, table("PASS"), floor=7)
+    floor = Floor(7, 0, after=csn(7, ME), upto=csn(8, ME))
+
+    judged = judge(change(Op.UPDATE), mine, NOW, table("PASS"), [floor])
 
     assert judged.row_lost
     assert judged.cause is Cause.FLOOR
