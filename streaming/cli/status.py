@@ -5,6 +5,7 @@ from typing import Any
 
 from checkpoints.epochs import time_of
 from checkpoints.reader import NONE_OPEN, OpenChanges, Reader
+from streaming.cli import counters
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, names_of, now, opened
 from streaming.cli.level import lags
 from streaming.cli.output import as_age, as_counts, write_json, write_line, write_pairs, write_table
@@ -32,6 +33,7 @@ def facts(config: Config, reader: Reader, now_s: float) -> dict[str, Any]:
     state = commit.state if commit else None
     quarantine, conflicts = reader.quarantine_counts(), reader.conflict_counts()
     replicas = _replicas(config, reader, now_s)
+    counts, totals = (commit.counts, commit.totals) if commit else ({}, {})
     return {
         "hub": config.hub.name,
         "state": config.hub.state,
@@ -49,8 +51,9 @@ def facts(config: Config, reader: Reader, now_s: float) -> dict[str, Any]:
         "agreements": _agreements(config, reader),
         "quarantine": {"kept": sum(quarantine.values()), "by_reason": quarantine},
         "conflicts": {"total": sum(conflicts.values()), "by_kind": conflicts},
-        "counts": dict(commit.counts) if commit else {},
-        "totals": dict(commit.totals) if commit else {},
+        "counters": counters.counter_facts(totals, names_of(config)),
+        "counts": counters.plain(counts),
+        "totals": counters.plain(totals),
     }
 
 
@@ -80,7 +83,7 @@ def _replica(replica: ReplicaState, name: str | None, now_s: float) -> dict[str,
         "state": replica.state,
         "session": session.id if session else None,
         "epoch": replica.epoch,
-        "mre": session.mre if session else 0,
+        **counters.conflict_facts(replica),
         "seen_at": time_of(replica.seen_ms) if seen else None,
         "seen_age_s": round(now_s - replica.seen_ms / 1000, 3) if seen else None,
     }
@@ -124,7 +127,7 @@ def _agreements(config: Config, reader: Reader) -> list[dict[str, Any]]:
 def _show(found: dict[str, Any]) -> None:
     write_pairs(_head(found))
     write_line()
-    replicas = ("rid", "replica", "state", "session", "epoch", "MRE", "last seen", "max CSN")
+    replicas = ("rid", "replica", "state", "session", "epoch", "last seen", "max CSN")
     write_table(
         (*replicas, "pending", "waiting", "oldest pending"),
         (
@@ -134,7 +137,6 @@ def _show(found: dict[str, Any]) -> None:
                 r["state"],
                 r["session"] and r["session"][:8],
                 r["epoch"],
-                r["mre"],
                 None if r["seen_age_s"] is None else as_age(r["seen_age_s"]),
                 r["max_csn"],
                 r["pending"],
@@ -149,17 +151,20 @@ def _show(found: dict[str, Any]) -> None:
         ("agreement", "consumer", "state", "sent", "acked", "lag", "level"),
         (tuple(agreement.values()) for agreement in found["agreements"]),
     )
+    write_line()
+    counters.show(found["replicas"], found["counters"])
 
 
 def _head(found: dict[str, Any]) -> list[tuple[str, object]]:
     kept, conflicts = found["quarantine"], found["conflicts"]
+    handling = counters.handling(found["replicas"])
     return [
         ("hub", f"{found['hub']}, state in {found['state']}"),
         ("last commit", _last_commit(found)),
         ("position", _position(found)),
         ("pending", _open(found["pending"])),
         ("quarantine", f"{kept['kept']} kept ({as_counts(kept['by_reason'])})"),
-        ("conflicts", f"{conflicts['total']} ({as_counts(conflicts['by_kind'])})"),
+        ("conflicts", f"{conflicts['total']} ({as_counts(conflicts['by_kind'])})\n{handling}"),
         ("last batch", as_counts(found["counts"])),
         ("totals", as_counts(found["totals"])),
     ]

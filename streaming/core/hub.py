@@ -304,7 +304,6 @@ def _stability(replica: ReplicaState, hub_epoch: int, *, conflicted: bool) -> Re
     """Note the last conflict; stable is what was reflected when no conflict was open any more."""
     if conflicted:
         return replace(replica, last_conflict_epoch=hub_epoch)
-    reflected = replica.session.mre if replica.session else 0
-    if reflected < replica.last_conflict_epoch or reflected == replica.last_stable_epoch:
+    if replica.handles_conflict or replica.mre == replica.last_stable_epoch:
         return replica
-    return replace(replica, last_stable_epoch=reflected)
+    return replace(replica, last_stable_epoch=replica.mre)

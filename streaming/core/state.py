@@ -55,6 +55,16 @@ class ReplicaState:
         """The session in force, or None before the first hello."""
         return self.sessions[-1] if self.sessions else None
 
+    @property
+    def mre(self) -> int:
+        """The max replicated epoch: what it reflected in the session in force; 0 without one."""
+        return self.session.mre if self.session else 0
+
+    @property
+    def handles_conflict(self) -> bool:
+        """Claim that conflict handling is in progress: its last conflict is not reflected yet."""
+        return self.last_conflict_epoch > self.mre
+
 
 @dataclass(frozen=True, slots=True)
 class AgreementState:

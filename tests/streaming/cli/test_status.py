@@ -7,6 +7,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from checkpoints.tables import TableName
+from streaming.core.counters import (
+    DELETE_DELETE,
+    FUNCTION,
+    REFRESH,
+    ROW_REJECT,
+    TRANSACTION_REJECT,
+    counter,
+)
 from tests.checkpoints.written_state import WrittenState, agreement, csn, replica, ruv
 from tests.streaming.cli.conftest import Slackwater
 
@@ -51,6 +59,73 @@ def test_status_tells_where_everybody_is(slackwater: Slackwater, state: WrittenS
     assert facts["quarantine"] == {"kept": 1, "by_reason": {"json": 1}}
     assert facts["conflicts"] == {"total": 2, "by_kind": {"insert_exists": 1, "other": 1}}
     assert (facts["counts"], facts["totals"]) == ({"changes": 2}, {"changes": 11})
+
+
+def test_status_counts_conflicts_per_replica_and_table(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Whose changes lose, in which table and by which rule: what NDB's operators look at."""
+    totals = {
+        "judged": 9,
+        counter(FUNCTION + "epoch_trans", 2, "a/b"): 1,
+        counter(ROW_REJECT, 2, "a/b"): 2,
+        counter(TRANSACTION_REJECT, 2, "a/b"): 1,
+        counter(DELETE_DELETE, 1, "t"): 3,
+        counter(REFRESH, 7, "t"): 4,
+        counter(REFRESH, 1, "u"): 0,
+    }
+    counts = {"judged": 1, counter(REFRESH, 7, "t"): 1}
+    state.commit(1, 1, ruv(r1=1), [replica(1), replica(2)], counts=counts, totals=totals)
+
+    facts, shown = slackwater("status", "--json").facts, slackwater("status").out
+
+    assert [(one["replica"], one["table"], one["counters"]) for one in facts["counters"]] == [
+        ("a", "t", {"conflict_epoch_delete_delete": 3}),
+        (
+            "b",
+            "a/b",
+            {
+                "conflict_fn_epoch_trans": 1,
+                "conflict_trans_reject": 1,
+                "conflict_trans_row_reject": 2,
+            },
+        ),
+        ("7", "t", {"conflict_refresh": 4}),
+    ]
+    assert (facts["counts"], facts["totals"]) == ({"judged": 1}, {"judged": 9})
+    rows = [line.split() for line in shown.splitlines()]
+    assert ["b", "a/b", "conflict_trans_row_reject", "2"] in rows
+    assert ["7", "t", "conflict_refresh", "4"] in rows
+    assert "judged 9\n" in shown
+    assert "/2/a" not in shown
+
+
+def test_no_counters_no_table(slackwater: Slackwater, state: WrittenState) -> None:
+    """Where nothing was in conflict, an empty table would be noise."""
+    state.commit(1, 1, ruv(r1=1), [replica(1)], totals={"judged": 9})
+
+    assert "  counter" not in slackwater("status").out
+
+
+def test_conflict_handling_is_in_progress_until_it_is_reflected(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """NDB's test: last conflict epoch above MRE; then the replica does not hold what stands."""
+    at_work = replica(1, covers=4, last_conflict_epoch=5, last_stable_epoch=3)
+    done = replica(2, covers=5, last_conflict_epoch=5, last_stable_epoch=5)
+    state.commit(1, 5, ruv(r1=1), [at_work, done])
+
+    facts, shown = slackwater("status", "--json").facts, slackwater("status").out
+
+    names = ("mre", "last_conflict_epoch", "last_stable_epoch", "conflict_handling")
+    assert [tuple(one[name] for name in names) for one in facts["replicas"]] == [
+        (4, 5, 3, True),
+        (5, 5, 5, False),
+    ]
+    assert "conflict handling in progress: a\n" in shown
+    rows = [line.split() for line in shown.splitlines()]
+    assert ["a", "4", "5", "3", "in", "progress"] in [row[:6] for row in rows]
+    assert ["b", "5", "5", "5", "-"] in rows
 
 
 def test_status_shows_the_oldest_pending_change(
