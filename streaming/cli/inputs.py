@@ -8,6 +8,8 @@ import typer
 
 from checkpoints.reader import Reader, open_state
 from streaming.config import ENV_PREFIX, Config, load
+from streaming.core.errors import StateError
+from streaming.core.state import HubState
 
 DEFAULT_CONFIG = Path("hub.toml")
 
@@ -30,6 +32,13 @@ def opened(path: Path) -> tuple[Config, Reader]:
     """The configuration and the state that it names, as of its last commit."""
     config = load(path)
     return config, open_state(config.hub.state)
+
+
+def committed(reader: Reader) -> HubState:
+    """The hub as of its last commit; StateError when there is none yet."""
+    if reader.commit is None:
+        raise StateError(f"no batch is committed in {reader.root} yet: nothing is known")
+    return reader.commit.state
 
 
 def now() -> datetime:

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from checkpoints.reader import Reader
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, names_of, opened
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, committed, names_of, opened
 from streaming.cli.level import acked
 from streaming.cli.output import write_json, write_line, write_pairs, write_table
 from streaming.config import Config
 from streaming.config_sections import AgreementConfig
 from streaming.core.agreement import Anchor, Gap, Lack, epochs_purged, lack, refused
 from streaming.core.csn import rid_of
-from streaming.core.errors import ConfigError, StateError
+from streaming.core.errors import ConfigError
 from streaming.core.ruv import Ruv
 from streaming.core.state import AgreementState, HubState
 
@@ -37,7 +37,7 @@ def ruv(
 ) -> None:
     """Show the hub's RUV of each data set in the text form of 389 Directory Server."""
     configured, reader = opened(config)
-    hub = _hub(reader)
+    hub = committed(reader)
     covers, known = hub.hub_epoch, _picked(hub, dataset)
     if agreement is not None:
         one = _agreement(configured, agreement)
@@ -84,7 +84,7 @@ def lacks(
 
 def facts(config: Config, reader: Reader, agreement: AgreementConfig) -> dict[str, Any]:
     """What `lacks --json` says; `replicas`: rid by rid, all that either side knows of."""
-    hub = _hub(reader)
+    hub = committed(reader)
     rid = config.replica(agreement.consumer).rid
     state = _state_of(hub, agreement)
     dataset = config.dataset_of(agreement)
@@ -117,12 +117,6 @@ def facts(config: Config, reader: Reader, agreement: AgreementConfig) -> dict[st
         "changes": sum(changes.values()),
         "refreshes": refreshes,
     }
-
-
-def _hub(reader: Reader) -> HubState:
-    if reader.commit is None:
-        raise StateError(f"no batch is committed in {reader.root} yet: nothing is known")
-    return reader.commit.state
 
 
 def _agreement(config: Config, name: str) -> AgreementConfig:
@@ -159,7 +153,7 @@ def _refused(
     reader: Reader, lacking: Lack, state: AgreementState, dataset: str
 ) -> dict[str, str] | None:
     """Why nothing can be sent without a gap: purged and missing are mended differently."""
-    hub = _hub(reader)
+    hub = committed(reader)
     gap = refused(lacking, hub.purge_ruv_of(dataset), lambda csn: _in_log(reader, csn))
     if gap is not None:
         return {"gap": gap.gap, "csn": gap.start.csn, "why": str(gap)}

@@ -1,11 +1,13 @@
 """`status`: what the hub's last commit says of replicas, agreements, quarantine and conflicts."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from checkpoints.epochs import time_of
 from checkpoints.reader import NONE_OPEN, OpenChanges, Reader
-from streaming.cli import counters
+from streaming.cli import counters, flight
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, names_of, now, opened
 from streaming.cli.level import lags
 from streaming.cli.output import as_age, as_counts, write_json, write_line, write_pairs, write_table
@@ -17,9 +19,22 @@ SILENT_AFTER_S = 60
 """Live replicas send a heartbeat at least every 10 s, and each makes a commit."""
 
 
-def status(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
+OfReplica = Annotated[
+    str | None,
+    typer.Option(
+        "--replica", metavar="REPLICA", help="The hub epochs on the way to this one and back."
+    ),
+]
+
+
+def status(
+    *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False, replica: OfReplica = None
+) -> None:
     """Show the state of the hub as of its last commit, and how old that is."""
     configured, reader = opened(config)
+    if replica is not None:
+        flight.answer(configured, reader, replica, as_json=as_json)
+        return
     found = facts(configured, reader, now().timestamp())
     if as_json:
         write_json(found)

@@ -111,13 +111,15 @@ class ScriptedReplica:
 
     # -- what it reads ----------------------------------------------------------------------
 
-    def catch_up(self, *, answers: bool = True) -> int:
+    def catch_up(self, *, answers: bool = True, limit: int | None = None) -> int:
         """Apply what stands in its updates topic; the number of batches that it applied.
 
-        answers: each batch is answered with `applied`.
+        answers: each batch is answered with `applied`. limit: of batches, the others stay there.
         """
         before = self.batches
         for _, value in self.ends.read(self.updates, self.inbox):
+            if limit is not None and self.batches - before == limit:
+                break
             self._receive(value, answers=answers)
         return self.batches - before
 
