@@ -2,7 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test check format bench-quick
+.PHONY: setup demo test test-deep check format bench-quick
+
+SEED ?= $(shell date +%s)
 
 setup:  ## .venv and caches; offline once they are full
 	@$(PYTHON) deploy/setup.py
@@ -12,6 +14,10 @@ demo: setup  ## three replicas that collide, one hub, and a verdict
 
 test: setup  ## all tests
 	$(BIN)/python -m pytest
+
+test-deep: setup  ## the model of convergence, 20,000 random stories of each kind; SEED repeats a run
+	@echo "seed $(SEED)"
+	SLACKWATER_EXAMPLES=20000 $(BIN)/python -m pytest tests/test_convergence.py --hypothesis-seed=$(SEED)
 
 check: setup  ## format, lint, types
 	$(BIN)/ruff format --check .

@@ -56,7 +56,17 @@ LOSES = {**BY_HAND, "back_up": 3, "restore": 3}
 """The same with databases that are restored from a backup, perhaps written before they speak."""
 
 FUNCTIONS = (
-    *("EPOCH", "EPOCH(3)", "EPOCH_TRANS", "EPOCH2", "OLD(v)", "MAX(v)", "MAX_DELETE_WIN(v)"),
+    *(
+        "EPOCH",
+        "EPOCH(3)",
+        "EPOCH_TRANS",
+        "EPOCH_TRANS",
+        "EPOCH_TRANS",
+        "EPOCH2",
+        "OLD(v)",
+        "MAX(v)",
+        "MAX_DELETE_WIN(v)",
+    ),
     *("MAX_INS(v)", "MAX_DEL_WIN_INS(v)", "CSN", "PRIMARY(r1)", "PASS", MERGE),
 )
 
