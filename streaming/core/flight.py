@@ -60,7 +60,7 @@ def applied_in(
     for speaker, record in said:
         match record:
             case Hello(covers=covers) if speaker not in known:
-                if stops(hub, largest, rid, record) is not None:
+                if stops(hub, largest, rid, record, losses=False) is not None:
                     break
                 session, sent, applied = speaker, covers, covers
                 known.add(speaker)

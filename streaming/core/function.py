@@ -22,7 +22,7 @@ class Rule(StrEnum):
     EPOCH_TRANS = "EPOCH_TRANS"
     """As EPOCH; one concurrent row rejects its transaction and all that built on its rows."""
     EPOCH2 = "EPOCH2"
-    """As EPOCH; a delete of a deleted row wins, and so does its author's following insert."""
+    """As EPOCH; a delete of a deleted row wins, and so does what its author writes on."""
     OLD = "OLD"
     """The change wins if its before-image has the row's value of the column."""
     MAX = "MAX"

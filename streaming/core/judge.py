@@ -7,7 +7,15 @@ from enum import StrEnum
 
 from streaming.core.change import Change, Op
 from streaming.core.function import Function, Rule
-from streaming.core.row import Arrived, Floor, Realign, RowState, realigned
+from streaming.core.row import (
+    Arrived,
+    Floor,
+    Realign,
+    RowState,
+    blocking_epoch,
+    follows,
+    realigned,
+)
 from streaming.core.table import Table
 from streaming.core.winner import Failed, Merged, Resolution, Winner, canonical, winner
 
@@ -180,12 +188,6 @@ def rejects_transaction(
     return whole or conflicts
 
 
-def blocking_epoch(arrived: Arrived, row: RowState) -> int:
-    """The largest hub epoch that its replica must have reflected before it may write the row."""
-    rid, offset = arrived.change.rid, arrived.offset
-    return max((r.epoch for r in row.realign if r.rid == rid and r.offset < offset), default=0)
-
-
 def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:
     """The largest hub epoch that its replica must have reflected before it may write any row."""
     return max((f.epoch for f in floors if f.offset < arrived.offset), default=0)
@@ -199,15 +201,15 @@ def _blocks(realign: Realign, arrived: Arrived) -> bool:
 def _loses(row: RowState, arrived: Arrived, function: Function, floors: Sequence[Floor]) -> bool:
     """Claim that something is lost that the change's replica had not seen, when the change wins.
 
-    What a replica writes over its own last word, blocked by nothing newer than that word, it
-    wrote knowing it, unless it had lost that word. Two deletes lose nothing. What a user's
-    function let go may be a merge.
+    What follows its own last word loses nothing, unless it had lost that word. Two deletes lose
+    nothing. What a user's function let go may be a merge.
     """
     if function.rule is Rule.USER:
         return True
-    follows = row.author == arrived.change.rid and row.epoch >= blocking_epoch(arrived, row)
     had_lost = any(f.offset < arrived.offset and f.gives_back(row.csn or "") for f in floors)
-    return (not follows or had_lost) and (row.exists or arrived.change.op is not Op.DELETE)
+    return (had_lost or not follows(arrived, row)) and (
+        row.exists or arrived.change.op is not Op.DELETE
+    )
 
 
 def conflict_kind(op: Op, *, exists: bool) -> ConflictKind:

@@ -77,3 +77,17 @@ def realigned(row: RowState, new: Realign) -> RowState:
     if any(r.dominates(new) for r in row.realign):
         return row
     return replace(row, realign=(*(r for r in row.realign if not new.dominates(r)), new))
+
+
+def blocking_epoch(arrived: Arrived, row: RowState) -> int:
+    """The largest hub epoch that its replica must have reflected before it may write the row."""
+    rid, offset = arrived.change.rid, arrived.offset
+    return max((r.epoch for r in row.realign if r.rid == rid and r.offset < offset), default=0)
+
+
+def follows(arrived: Arrived, row: RowState) -> bool:
+    """Claim that the row is the replica's own last word, blocked by nothing newer than that word.
+
+    So it knew the row when it wrote on, unless it had lost it.
+    """
+    return row.author == arrived.change.rid and row.epoch >= blocking_epoch(arrived, row)

@@ -10,7 +10,7 @@ from streaming.core.change import Change, Op
 from streaming.core.errors import WireError
 from streaming.core.function import Rule
 from streaming.core.record import Reason
-from streaming.core.row import Arrived, RowState
+from streaming.core.row import Arrived, RowState, follows
 from streaming.core.table import Table
 from streaming.core.values import Value, from_json, to_json
 
@@ -72,15 +72,16 @@ def winner(arrived: Arrived, row: RowState, table: Table, user: UserFunction | N
     """What the table's function decides; `user`: the function of rule USER."""
     if table.function.rule is Rule.USER:
         return _by_user(arrived, row, table, user)
-    return Winner.CHANGE if _wins(arrived.change, row, table) else Winner.ROW
+    return Winner.CHANGE if _wins(arrived, row, table) else Winner.ROW
 
 
-def _wins(change: Change, row: RowState, table: Table) -> bool:
+def _wins(arrived: Arrived, row: RowState, table: Table) -> bool:
+    change = arrived.change
     match table.function.rule:
         case Rule.EPOCH | Rule.EPOCH_TRANS | Rule.USER:
             return False
         case Rule.EPOCH2:
-            return _meets_delete(change, row)
+            return _meets_delete(arrived, row)
         case Rule.OLD | Rule.MAX | Rule.MAX_DELETE_WIN | Rule.MAX_INS | Rule.MAX_DEL_WIN_INS:
             return _by_column(change, row, table)
         case Rule.CSN:
@@ -114,11 +115,10 @@ def needs_before(table: Table, op: Op) -> bool:
     return op is Op.DELETE and rule in (Rule.OLD, Rule.MAX, Rule.MAX_INS)
 
 
-def _meets_delete(change: Change, row: RowState) -> bool:
-    """EPOCH2: delete meets delete; and who deleted last inserts again."""
-    if row.exists:
-        return False
-    return change.op is Op.DELETE or (change.op is Op.INSERT and row.author == change.rid)
+def _meets_delete(arrived: Arrived, row: RowState) -> bool:
+    """EPOCH2: delete meets delete; and what its author writes on, he writes over his own word."""
+    delete_twice = arrived.change.op is Op.DELETE and not row.exists
+    return delete_twice or follows(arrived, row)
 
 
 def _by_column(change: Change, row: RowState, table: Table) -> bool:

@@ -64,7 +64,6 @@ KINDS: tuple[Kind[Any], ...] = (
             shapes.write_builds_on_rejected_transaction,
             shapes.dependent_is_counted,
             shapes.delete_meets_unseen_delete,
-            shapes.write_follows_winning_delete,
             shapes.answer_meets_newer_write,
             shapes.update_does_not_raise_its_column,
             shapes.crossing_writes_are_told,

@@ -84,14 +84,6 @@ def delete_meets_unseen_delete(case: Case, _: Played) -> Explains | None:
     return _explains(story, _second_deletes(story), About.EXCEPTIONS)
 
 
-def write_follows_winning_delete(case: Case, _: Played) -> Explains | None:
-    """After both deleted a row, and with no answer yet, the other changes what it inserted."""
-    story = Story.of(case)
-    deletes = set(_second_deletes(story))
-    changes = story.others(EPOCH2, Op.UPDATE, Op.DELETE)
-    return _explains(story, (p for p in changes if deletes.intersection(story.unanswered(p))))
-
-
 def answer_meets_newer_write(case: Case, _: Played) -> Explains | None:
     """The other cluster writes a row again after its write was judged and before it is told."""
     story = Story.of(case)

@@ -11,12 +11,19 @@ from streaming.core.judge import (
     ConflictKind,
     Judged,
     Verdict,
-    blocking_epoch,
     conflict_kind,
     judge,
     merged,
 )
-from streaming.core.row import ALL_OFFSETS, Arrived, Floor, Realign, RowState, realigned
+from streaming.core.row import (
+    ALL_OFFSETS,
+    Arrived,
+    Floor,
+    Realign,
+    RowState,
+    blocking_epoch,
+    realigned,
+)
 from tests.streaming.core.logs import csn
 from tests.streaming.core.speaker import COLUMNS, T, change
 

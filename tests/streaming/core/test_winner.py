@@ -57,10 +57,11 @@ CASES = {
         replace(TOMBSTONE, author=ME),
         True,
     ),
-    "EPOCH2 does not update what is deleted": (
+    "EPOCH2 goes on behind its own word": ("EPOCH2", change(Op.UPDATE), row(author=ME), True),
+    "EPOCH2 loses to a newer answer": (
         "EPOCH2",
         change(Op.UPDATE),
-        replace(TOMBSTONE, author=ME),
+        replace(row(author=ME), realign=(Realign(ME, 6),)),
         False,
     ),
     "OLD saw what stands": ("OLD(x)", change(Op.UPDATE, old="4"), row("4"), True),
