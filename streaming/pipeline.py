@@ -20,10 +20,10 @@ from streaming.core.counters import counted, in_conflict
 from streaming.core.function import Rule
 from streaming.core.hub import failed, next_epoch, settled
 from streaming.core.intake import Intake
-from streaming.core.judge import Verdict
+from streaming.core.judge import Judged, Verdict
 from streaming.core.rules import Rules
 from streaming.core.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.sending import View, wants_batch
+from streaming.core.sending import Refresh, View, wants_batch
 from streaming.core.state import AgreementState, HubState, is_stopped
 from streaming.core.window import Window, WindowRow, rebuilt
 from streaming.core.winner import Resolution
@@ -33,8 +33,10 @@ from streaming.stages import log as log_stage
 from streaming.stages import publish as publish_stage
 from streaming.stages import release as release_stage
 from streaming.stages import resolve as resolve_stage
-from streaming.stages.facts import facts_of
+from streaming.stages.facts import Facts, facts_of
+from streaming.stages.judge import Verdicts
 from streaming.stages.own import Author
+from streaming.stages.resolve import Resolved
 
 LEVEL = "level"
 """The operator's command to move every lagging covers at once."""
@@ -161,8 +163,37 @@ def resume(ledger: Ledger, settings: Settings, outlets: Outlets) -> Hub:
     return Hub(ledger, settings, outlets, state, window, last.rows_epoch)
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What a batch takes in: records, and an operator's words.
+
+    `eligible`: the changes to be judged. `released`: rows for `quarantine`.
+    """
+
+    facts: Facts
+    intake: Intake
+    eligible: pa.Table
+    released: pa.Table
+    resolved: Resolved
+
+
 def decide(hub: Hub, plan: Plan, records: pa.Table) -> Decision:
     """What a batch means, from its records and the state before it; nothing is written."""
+    taken = _taken(hub, plan, records)
+    intake, eligible = taken.intake, taken.eligible
+    hub_epoch = next_epoch(intake, judged=eligible.num_rows > 0)
+    verdicts = _judged(hub, plan, taken, hub_epoch)
+    judged = list(verdicts.judged.values())
+    intake.quarantined += failed(judged)
+    log = log_stage.changelog(eligible, verdicts, plan.batch, hub_epoch)
+    after = _after(hub, plan, intake, log, hub_epoch, judged)
+    tables = _tables(hub, plan, taken, log, hub_epoch, judged)
+    counts = _counts(taken, log, judged, [refresh for _, refresh in verdicts.refreshes])
+    return Decision(tables, _checkpoint(hub, plan, after, counts), log, verdicts.rows)
+
+
+def _taken(hub: Hub, plan: Plan, records: pa.Table) -> _Taken:
+    """Take in the operator's words, then the records in the order of their topics."""
     store, state, rules = hub.ledger.store, hub.state, hub.settings.rules
     facts = facts_of(records, rules.tables)
     old = intake_stage.repeated_or_old(facts, state.largest)
@@ -173,52 +204,70 @@ def decide(hub: Hub, plan: Plan, records: pa.Table) -> Decision:
     released = release_stage.act(store, plan.commands, author, revalidate, plan.batch)
     resolved = resolve_stage.act(store, plan.commands, author, plan.batch)
     eligible = intake_stage.take(intake, facts, wire.decode)
-    hub_epoch = next_epoch(intake, judged=eligible.num_rows > 0)
-    verdicts = judge_stage.judge(
-        eligible,
-        intake,
+    return _Taken(facts, intake, eligible, released, resolved)
+
+
+def _judged(hub: Hub, plan: Plan, taken: _Taken, hub_epoch: int) -> Verdicts:
+    store = hub.ledger.store
+    return judge_stage.judge(
+        taken.eligible,
+        taken.intake,
         hub_epoch,
         hub.window,
         look_up=lambda keys: lookup.rows(store, keys),
         images=lambda rows: lookup.images(store, rows, hub.rows_epoch),
         settled=_settled(hub, plan),
     )
-    judged = list(verdicts.judged.values())
-    refreshes = [refresh for _, refresh in verdicts.refreshes]
-    intake.quarantined += failed(judged)
-    log = log_stage.changelog(eligible, verdicts, plan.batch, hub_epoch)
+
+
+def _after(
+    hub: Hub, plan: Plan, intake: Intake, log: pa.Table, hub_epoch: int, judged: Sequence[Judged]
+) -> HubState:
+    """The state after the batch, with what each agreement is sent."""
+    state = hub.state
     nudged = any(command.command == LEVEL for command in plan.commands)
-    marks = partial(lookup.marks, store, committed=state.hub_epoch)
+    marks = partial(lookup.marks, hub.ledger.store, committed=state.hub_epoch)
     view = View(state.hub_epoch, hub_epoch, state.ruvs, plan.at_ms, nudged, marks)
     has_items = _has_items(log, intake)
-    after = settled(intake, hub_epoch, log.num_rows, has_items, view, in_conflict(judged))
-    values = _values(facts.table)
+    return settled(intake, hub_epoch, log.num_rows, has_items, view, in_conflict(judged))
+
+
+def _tables(
+    hub: Hub, plan: Plan, taken: _Taken, log: pa.Table, hub_epoch: int, judged: Sequence[Judged]
+) -> dict[TableName, pa.Table]:
+    """The rows for each table of the state."""
+    intake, values = taken.intake, _values(taken.facts.table)
     topics = {rid: topic for topic, rid in hub.settings.topics.items()}
-    quarantined = log_stage.quarantine(
-        intake.quarantined, values, hub.outlets.originals, topics, plan.batch
-    )
-    conflicts = log_stage.conflicts(log, judged, rules)
+    originals = hub.outlets.originals
+    kept = log_stage.quarantine(intake.quarantined, values, originals, topics, plan.batch)
+    lost = log_stage.conflicts(log, judged, hub.settings.rules)
     rejected = {one.arrived.change.csn for one in judged if one.verdict is not Verdict.ACCEPTED}
-    tables = {
+    resolved = taken.resolved.rows(plan.batch, rejected)
+    told = log_stage.events(intake, values, topics, plan.batch, hub_epoch, wire.kind_of)
+    return {
         TableName.CHANGELOG: log,
-        TableName.CONFLICTS: pa.concat_tables([conflicts, resolved.rows(plan.batch, rejected)]),
-        TableName.QUARANTINE: pa.concat_tables([quarantined, released]),
-        TableName.PENDING: pending.moves(state.open, intake.open, intake.ended, plan.batch),
-        TableName.EVENTS: log_stage.events(
-            intake, values, topics, plan.batch, hub_epoch, wire.kind_of
-        ),
+        TableName.CONFLICTS: pa.concat_tables([lost, resolved]),
+        TableName.QUARANTINE: pa.concat_tables([kept, taken.released]),
+        TableName.PENDING: pending.moves(hub.state.open, intake.open, intake.ended, plan.batch),
+        TableName.EVENTS: told,
     }
-    lost = Counter(one.verdict.value for one in judged if one.verdict is not Verdict.ACCEPTED)
-    counts = {
-        "judged": eligible.num_rows,
-        "accepted": eligible.num_rows - lost.total(),
+
+
+def _counts(
+    taken: _Taken, log: pa.Table, judged: Sequence[Judged], refreshes: Sequence[Refresh]
+) -> dict[str, int]:
+    """What the batch counts, by name."""
+    verdicts = (one.verdict for one in judged)
+    lost = Counter(verdict.value for verdict in verdicts if verdict is not Verdict.ACCEPTED)
+    return {
+        "judged": taken.eligible.num_rows,
+        "accepted": taken.eligible.num_rows - lost.total(),
         **lost,
         "entries": log.num_rows,
-        "quarantined": len(intake.quarantined),
-        **intake.counts,
-        **counted([*judged, *refreshes], rules),
+        "quarantined": len(taken.intake.quarantined),
+        **taken.intake.counts,
+        **counted([*judged, *refreshes], taken.intake.rules),
     }
-    return Decision(tables, _checkpoint(hub, plan, after, counts), log, verdicts.rows)
 
 
 def _end_by_hand(hub: Hub, plan: Plan, intake: Intake) -> None:
