@@ -34,9 +34,6 @@ FIELDS = {
 }
 """Every field of every kind of record (design: section 2); objects and arrays are text."""
 
-UNSURE = "?"
-"""No text of an object."""
-
 STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 """A string in text that is known to be JSON; possessive, so that none is too long to match."""
 
@@ -58,14 +55,6 @@ def parse(records: DataFrame, topics: Mapping[str, int]) -> DataFrame:
     keep their text but for blanks. Records without a value (tombstones) are left out.
     """
     return _read(records, topics).select(*_exact())
-
-
-def parse_plain(records: DataFrame, topics: Mapping[str, int]) -> DataFrame:
-    """`parse` for nearly all records at less cost.
-
-    Where it is unsure, `well_formed` is false, or an object's text is UNSURE.
-    """
-    return _read(records, topics).select(*_cheap())
 
 
 def raw() -> Column:
@@ -98,15 +87,6 @@ def _exact() -> list[Column]:
     mistyped = (F.col(_MISTYPED).isNotNull() & F.col(_END).isNotNull()).alias("mistyped")
     fields = [_as_written(name) if name in OBJECTS else F.col(name) for name in FIELDS]
     return [*map(F.col, _POSITION), _well_formed().alias("well_formed"), mistyped, *fields]
-
-
-@lru_cache(maxsize=1)
-def _cheap() -> list[Column]:
-    surely = F.is_valid_utf8(raw()) & raw().endswith("}") & _plainly_read()
-    well_formed = F.coalesce(surely, F.lit(False)).alias("well_formed")  # noqa: FBT003
-    mistyped = F.lit(False).alias("mistyped")  # noqa: FBT003
-    fields = [_surely_written(name) if name in OBJECTS else F.col(name) for name in FIELDS]
-    return [*map(F.col, _POSITION), well_formed, mistyped, *fields]
 
 
 def _plainly_read() -> Column:
@@ -151,14 +131,6 @@ def _as_written(name: str) -> Column:
         .otherwise(F.concat(F.lit('"'), said))
         .alias(name)
     )
-
-
-def _surely_written(name: str) -> Column:
-    """The same where no second field of the name, at any depth, could be mistaken for it."""
-    said, cut = F.col(name), _cut(name)
-    only = F.regexp_count(raw(), F.lit(rf'"{name}"\s*+:')) == 1
-    text = F.when(said.isNull() | _stands(name), said).when(only & (cut != ""), cut)
-    return text.otherwise(UNSURE).alias(name)
 
 
 def _cut(name: str) -> Column:

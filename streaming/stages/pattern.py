@@ -28,7 +28,7 @@ TIMESTAMP = (
     rf'"(?!0000)(?:\d{{4}}-{_MONTH_DAY}|{_LEAP_YEAR}-02-29)'
     r'T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z"'
 )
-_PLAIN = rf'[^"\\{FIELD_SEPARATOR}]'
+_PLAIN = r'[^"\\\x00-\x1f]'
 _ESCAPE = r'\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))'
 NOT_NUMBERS = '"NaN"|"-?Infinity"'
 
@@ -90,22 +90,33 @@ def _patterns(tables: Iterable[Table], lacking: str) -> Iterator[str]:
 
 def _pattern(number: int, table: Table, lacking: str) -> str:
     """`lacking`: the quantifier of the columns that `after` may lack."""
+    key, after, before = objects(number, table, lacking)
+    return FIELD_SEPARATOR.join([re.escape(table.name), key, f"(?:{after})?", f"(?:{before})?"])
+
+
+def objects(number: int, table: Table, lacking: str) -> tuple[str, str, str]:
+    """The patterns of key, after and before; the key of `after` is that of `key`.
+
+    `number` names the groups of the key, so that the patterns of several tables can be one.
+    """
     groups = {name: f"k{number}x{place}" for place, name in enumerate(table.key)}
     kinds = {name: CANONICAL[kind] for name, kind in table.columns.items()}
     nullable = {name: f"(?:{kind}|null)" for name, kind in kinds.items()}
     named = {name: (f"(?<{group}>{kinds[name]})", "") for name, group in groups.items()}
     same = {name: (rf"\k<{group}>", "") for name, group in groups.items()}
-    key = _object(named)
     after = _object({**{name: (value, lacking) for name, value in nullable.items()}, **same})
     old = {**nullable, **{name: kinds[name] for name in table.key}}
     before = _object({name: (value, "?") for name, value in old.items()})
-    return FIELD_SEPARATOR.join([re.escape(table.name), key, f"(?:{after})?", f"(?:{before})?"])
+    return _object(named), after, before
 
 
 def _object(members: Mapping[str, tuple[str, str]]) -> str:
-    """Name -> (value, quantifier). It is JSON already, so that commas need no counting."""
-    texts = [f"(?:,?{re.escape(json_text(n))}:{value}){q}" for n, (value, q) in members.items()]
-    return rf"\{{{''.join(texts)}\}}"
+    """Name -> (value, quantifier): an object with these members in their order."""
+    texts = [(f"{re.escape(json_text(n))}:{value}", q) for n, (value, q) in members.items()]
+    if not any(q for _, q in texts):
+        return rf"\{{{','.join(text for text, _ in texts)}\}}"
+    there = [rf"(?:(?:(?<=\{{)|(?<!\{{),){text}){q}" for text, q in texts]
+    return rf"\{{{''.join(there)}\}}"
 
 
 def json_text(value: str) -> str:

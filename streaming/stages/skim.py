@@ -1,11 +1,14 @@
-"""Skim: parse and validate at the price of plain records; what is not plain is settled after.
+"""Skim: nearly all there is, at the price of one regular expression; the rest is settled after.
 
-Spark plans every micro-batch anew, and planning all rules takes longer than most batches have.
-Nearly every batch holds nothing but plain records, so the plan is for those alone.
+Nearly every record is a change as connectors/wire.py writes it, canonical and with its fields in
+that order. One expression tells such a record and takes it apart. Control records are few and are
+told on the driver (stages/control.py). What is left, good or bad, is asked rule by rule.
 """
 
-from collections.abc import Mapping
-from functools import lru_cache
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache, reduce
+from operator import and_
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,23 +16,44 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from streaming.core.csn import MAX_SKEW_S
+from streaming.core.record import Kind
 from streaming.core.table import Table
-from streaming.stages import pattern
-from streaming.stages.parse import parse, parse_plain
-from streaming.stages.plain import Limits, is_plain
+from streaming.stages.control import control
+from streaming.stages.parse import parse, raw
+from streaming.stages.pattern import json_text, objects
+from streaming.stages.plain import Limits, rid_of, time_ms_of
 from streaming.stages.read import COLUMNS
-from streaming.stages.rules import SEPARATOR
 from streaming.stages.validate import (
+    FACTS,
     RECORD_BYTES,
     VERSION,
-    facts_columns,
-    form,
+    Known,
+    content,
     known_tables,
+    tables_of,
     validate,
 )
 
 UNSETTLED = "unsettled"
-"""Stands for the reason of a record that is not plain; it may be good or bad."""
+"""Stands for the reason of a record that is no plain change; it may be good or bad."""
+
+_SEPARATOR = "\x1f"
+_WHOLE, _PARTIAL = "\x1e", "\x1d"
+"""What begins a record that was taken apart: its after-image has all columns, or lacks some."""
+
+_PARTS = (
+    *("session", "csn", "prim_csn", "epoch", "table", "key", "op", "before", "after", "opno"),
+)
+
+_START = f'{{"v":{VERSION},"kind":"{Kind.CHANGE}",'
+_HEAD = (
+    rf'\A{re.escape(_START)}"session":"(?<s>[^"\\\x00-\x1f]++)",'
+    r'"csn":"(?<c>[0-9a-f]{20})",(?:"prim_csn":"(?<p>[0-9a-f]{20})",)?'
+    r'"epoch":(?<e>0|[1-9][0-9]{0,17}),"table":'
+)
+_TAIL = r'(?:,"opno":(?<n>[1-9][0-9]{0,17}))?\}\z'
+_PATTERN_CHARS = 20_000
+"""A longer pattern is cut; a table that needs more than this is never skimmed."""
 
 
 def skim(
@@ -41,10 +65,13 @@ def skim(
     record_bytes: int = RECORD_BYTES,
     skew_s: int = MAX_SKEW_S,
 ) -> DataFrame:
-    """The FACTS of plain records; of all others UNSETTLED, their place, time and bytes."""
+    """The FACTS of plain changes; of all others UNSETTLED, their place, time and bytes."""
     limits = Limits(hub_version, record_bytes, skew_s)
-    parsed = parse_plain(records, topics).withColumn("form", form(known_tables(tables)))
-    return parsed.withColumns(_verdict(limits)).select(*facts_columns())
+    there = records.where("value IS NOT NULL").select(*_position(tuple(topics.items())))
+    for taken in _ways(known_tables(tables)):
+        there = there.withColumn("taken", taken)
+    parts = there.select("*", *_parts())
+    return parts.withColumn("plain", _is_plain(limits)).select(*_facts())
 
 
 def settle(
@@ -61,22 +88,130 @@ def settle(
     good = found.filter(pc.is_null(found["reason"]))
     if good.num_rows == found.num_rows:
         return found
-    left = spark.createDataFrame(_records(found.filter(pc.is_valid(found["reason"])), topics))
+    limits = Limits(hub_version, record_bytes, skew_s)
+    told, left = control(found.filter(pc.is_valid(found["reason"])), limits)
+    settled = pa.concat_tables([good, told])
+    if not left.num_rows:
+        return settled
     rest = validate(
-        parse(left, topics),
+        parse(spark.createDataFrame(_records(left, topics)), topics),
         tables,
         hub_version=hub_version,
         record_bytes=record_bytes,
         skew_s=skew_s,
     )
-    return pa.concat_tables([good, rest.toArrow().cast(good.schema)])
+    return pa.concat_tables([settled, rest.toArrow().cast(good.schema)])
 
 
 @lru_cache(maxsize=8)
-def _verdict(limits: Limits) -> dict[str, Column]:
-    plain = is_plain(F.col("form").isNotNull(), limits)
-    unsettled = F.when(~plain, F.lit(f"{UNSETTLED}{SEPARATOR}"))
-    return {"fault": unsettled, "partial": F.col("form") == pattern.PARTIAL}
+def _position(topics: tuple[tuple[str, int], ...]) -> list[Column]:
+    """Expressions are made once: it takes long, and every micro-batch needs them again."""
+    rids = F.create_map(*[F.lit(part) for pair in topics for part in pair])
+    columns = {"rid": rids[F.col("topic")], "offset": F.col("offset")}
+    columns |= {"time": F.col("timestamp"), "value": F.col("value"), "taken": raw()}
+    return [column.alias(name) for name, column in columns.items()]
+
+
+@lru_cache(maxsize=8)
+def _ways(known: Known) -> list[Column]:
+    """One after the other these take a record apart: a mark and its parts.
+
+    Each leaves a record that it does not know as it is, and one that is taken as well.
+    """
+    tables = [table for table in tables_of(known) if _is_simple(table.name)]
+    taken = F.col("taken")
+    return [
+        F.when(
+            taken.startswith(_START),
+            F.regexp_replace(taken, pattern, mark + parts),
+        ).otherwise(taken)
+        for mark, lacking in ((_WHOLE, ""), (_PARTIAL, "?"))
+        for pattern, parts in _patterns(tables, lacking)
+    ]
+
+
+def _is_simple(name: str) -> bool:
+    return json_text(name) == f'"{name}"'
+
+
+def _patterns(tables: Iterable[Table], lacking: str) -> Iterator[tuple[str, str]]:
+    """Alternatives of all tables, packed into few regular expressions, with their parts."""
+    pack: list[tuple[int, str]] = []
+    for number, table in enumerate(tables):
+        pattern = _pattern(number, table, lacking)
+        if len(pattern) > _PATTERN_CHARS:
+            continue
+        if sum(len(text) for _, text in pack) + len(pattern) > _PATTERN_CHARS:
+            yield _packed(pack)
+            pack = []
+        pack.append((number, pattern))
+    if pack:
+        yield _packed(pack)
+
+
+def _packed(pack: list[tuple[int, str]]) -> tuple[str, str]:
+    texts = "|".join(text for _, text in pack)
+    groups = {part: [f"{part}{n}" for n, _ in pack] for part in "tkoba"}
+    groups["o"] += [f"d{n}" for n, _ in pack]
+    groups["b"] += [f"f{n}" for n, _ in pack]
+    order = (["s"], ["c"], ["p"], ["e"], *(groups[part] for part in "tkoba"), ["n"])
+    parts = ("".join(f"${{{name}}}" for name in names) for names in order)
+    return f"{_HEAD}(?:{texts}){_TAIL}", _SEPARATOR.join(parts)
+
+
+def _pattern(n: int, table: Table, lacking: str) -> str:
+    """An insert or update has an after-image, a delete has none; groups: see `_packed`."""
+    key, after, before = objects(n, table, lacking)
+    written = rf'(?<o{n}>insert|update)",(?:"before":(?<b{n}>{before}),)?"after":(?<a{n}>{after})'
+    deleted = rf'(?<d{n}>delete)",(?:"before":(?<f{n}>{before}),)?"after":null'
+    name = re.escape(table.name)
+    return rf'"(?<t{n}>{name})","key":(?<k{n}>{key}),"op":"(?:{written}|{deleted})'
+
+
+@lru_cache(maxsize=1)
+def _parts() -> list[Column]:
+    """The parts as columns, null where there is none."""
+    taken = F.col("taken")
+    is_taken = raw().startswith(_START) & ~taken.startswith("{")
+    body = F.substring(taken, F.lit(2), F.length(taken))
+    parts = F.split(F.when(is_taken, body), _SEPARATOR)
+    types = {"epoch": "bigint", "opno": "bigint"}
+    texts = {name: F.nullif(F.get(parts, F.lit(n)), F.lit("")) for n, name in enumerate(_PARTS)}
+    return [text.cast(types.get(name, "string")).alias(name) for name, text in texts.items()]
+
+
+@lru_cache(maxsize=8)
+def _is_plain(limits: Limits) -> Column:
+    """Claim that it was taken apart, and breaks none of the rules that the pattern cannot tell."""
+    csn, prim_csn = F.col("csn"), F.col("prim_csn")
+    claims = [
+        csn.isNotNull(),
+        F.is_valid_utf8(raw()),
+        F.octet_length("value") <= limits.record_bytes,
+        _good_csn(csn, limits),
+        prim_csn.isNull() | (prim_csn == csn) | _good_csn(prim_csn, limits),
+    ]
+    return F.coalesce(reduce(and_, claims), F.lit(False))  # noqa: FBT003
+
+
+def _good_csn(csn: Column, limits: Limits) -> Column:
+    in_time = time_ms_of(csn) - limits.skew_s * 1000 <= F.unix_millis("time")
+    return (rid_of(csn) == F.col("rid")) & in_time
+
+
+@lru_cache(maxsize=1)
+def _facts() -> list[Column]:
+    plain = F.col("plain")
+    columns = {name: F.when(plain, F.col(name)) for name in _PARTS}
+    columns |= {
+        "reason": F.when(~plain, F.lit(UNSETTLED)),
+        "detail": F.lit(None).cast("string"),
+        "kind": F.when(plain, F.lit(Kind.CHANGE.value)),
+        "partial": plain & F.col("taken").startswith(_PARTIAL),
+        "content": F.when(plain, content()),
+        "value": F.when(~plain, F.col("value")),
+    }
+    return [columns.get(name, F.col(name)).alias(name) for name in FACTS]
 
 
 def _records(found: pa.Table, topics: Mapping[str, int]) -> pa.Table:

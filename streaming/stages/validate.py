@@ -55,7 +55,7 @@ def known_tables(tables: Mapping[str, Table]) -> Known:
 def form(known: Known) -> Column:
     """Of a change that is canonical as it came: pattern.WHOLE or pattern.PARTIAL; else null."""
     texts = (F.col(name) for name in ("table", "key", "after", "before"))
-    return F.when(is_kind(Kind.CHANGE), pattern.form(_tables(known), *texts))
+    return F.when(is_kind(Kind.CHANGE), pattern.form(tables_of(known), *texts))
 
 
 @lru_cache(maxsize=1)
@@ -72,13 +72,14 @@ def facts_columns() -> list[Column]:
         "reason": F.substring_index(fault_, SEPARATOR, 1),
         "detail": F.expr(f"substring(fault, instr(fault, '{SEPARATOR}') + {len(SEPARATOR)})"),
         "partial": F.coalesce(F.col("partial"), F.lit(False)),  # noqa: FBT003
-        "content": F.when(well_formed & change & F.col("csn").isNotNull(), _content()),
+        "content": F.when(well_formed & change & F.col("csn").isNotNull(), content()),
         "value": F.when(~good_change, F.col("value")),
     }
     return [columns.get(name, F.col(name)).alias(name) for name in FACTS]
 
 
-def _tables(known: Known) -> list[Table]:
+def tables_of(known: Known) -> list[Table]:
+    """The tables again."""
     return [Table(name, key, dict(columns)) for name, key, columns in known]
 
 
@@ -88,7 +89,7 @@ def _closer(known: Known, limits: Limits) -> Column:
     plain = is_plain(F.col("form").isNotNull(), limits)
     table, key, after, before = (F.col(name) for name in ("table", "key", "after", "before"))
     named = F.when(F.col("op") != Op.TRUNCATE.value, key)
-    looked = tokens.look(_tables(known), table, named, after, before)
+    looked = tokens.look(tables_of(known), table, named, after, before)
     of_change = F.when(is_kind(Kind.CHANGE), looked)
     return F.when(~plain, tokens.let(of_change, lambda seen: _looked_at(seen, limits)))
 
@@ -114,6 +115,7 @@ def _judged() -> dict[str, Column]:
     return {**images, "fault": closer["fault"], "partial": partly}
 
 
-def _content() -> Column:
+def content() -> Column:
+    """Core's Change.content, of the columns of that name."""
     parts = [F.coalesce(F.col(name).cast("string"), F.lit(NULL_TEXT)) for name in CONTENT_FIELDS]
     return F.substring(F.sha2(F.concat_ws(FIELD_SEPARATOR, *parts), 256), 1, CONTENT_DIGITS)

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors.memory import Topics
-from streaming.stages.parse import UNSURE, parse, parse_plain
+from streaming.stages.parse import parse
 from tests.streaming.stages.said import TOPIC, TOPICS
 
 NO_OBJECT: dict[str, bytes] = {
@@ -103,18 +103,14 @@ def _value(after: str) -> bytes:
 
 @pytest.fixture(scope="module")
 def parsed(spark: SparkSession) -> Mapping[bytes, dict[str, Any]]:
-    """Everything above, parsed in one go; with what parse_plain makes of it."""
+    """Everything above, parsed in one go."""
     topics = Topics()
     values = [*NO_OBJECT.values(), *(value for value, _ in OBJECTS.values())]
     values += [_value(after) for after, _ in AS_WRITTEN.values()]
     for value in values:
         topics.append(TOPIC, value, 0)
-    frame = topics.frame(spark)
-    exact, cheap = (
-        [row.asDict() for row in read(frame, TOPICS).orderBy("offset").collect()]
-        for read in (parse, parse_plain)
-    )
-    return {bytes(e["value"]): {**e, "plain": c} for e, c in zip(exact, cheap, strict=True)}
+    rows = parse(topics.frame(spark), TOPICS).orderBy("offset").collect()
+    return {bytes(row.value): row.asDict() for row in rows}
 
 
 @pytest.mark.parametrize("name", NO_OBJECT)
@@ -147,20 +143,6 @@ def test_an_object_keeps_its_text(parsed: Mapping[bytes, dict[str, Any]], name: 
 
     assert row["well_formed"]
     assert row["after"] == text
-
-
-def test_what_the_cheap_way_is_sure_of_is_right(parsed: Mapping[bytes, dict[str, Any]]) -> None:
-    """It may be unsure, but never wrong; and it is sure of numbers and text of every kind."""
-    sure = [
-        row
-        for row in parsed.values()
-        if row["plain"]["well_formed"] and row["plain"]["after"] != UNSURE
-    ]
-
-    for row in sure:
-        assert row["plain"] == {name: row[name] for name in row["plain"]}
-    unsure = {name for name, (after, _) in AS_WRITTEN.items() if parsed[_value(after)] not in sure}
-    assert unsure == {"nested", "string", "string of an object", "string of a number"}
 
 
 def test_the_topic_tells_the_replica_and_tombstones_are_left_out(spark: SparkSession) -> None:
