@@ -21,7 +21,7 @@ from tests.harness.site import RECORD_BYTES, Site, site
 from tests.model_replica import image
 
 LATER = {Reason.BEFORE, Reason.FUNCTION, Reason.PURGED, Reason.HIDDEN}
-"""What no record can be yet: no function or filter needs more, and nothing is purged."""
+"""What no record can be here: EPOCH needs nothing, no filter hides, and nothing is purged."""
 
 Kept = dict[Reason, list[tuple[int, bytes]]]
 """Reason -> (offset, bytes) of what is expected in quarantine."""
@@ -101,7 +101,7 @@ def test_every_reason_is_kept_with_its_bytes(pair: Site, spark: SparkSession) ->
     assert a.rows == b.rows == verdict.rows_of_changelog(pair)
 
 
-def test_reasons_that_cannot_be_yet() -> None:
+def test_reasons_that_cannot_be_here() -> None:
     """A reason that the hub learns to give needs its record above."""
     taken = {reason for reason in Reason if reason not in LATER}
 

@@ -91,9 +91,13 @@ class ScriptedReplica:
         change = self.change(key, value)
         if inside is not None:
             change = replace(change, prim_csn=self.open.setdefault(inside, change.csn))
-        self._hold(change.table, change.key, change.after)
-        self.publish(change)
+        self.make(change)
         return change
+
+    def make(self, change: Change) -> int:
+        """Hold the row as the change has it and publish the change; its offset."""
+        self._hold(change.table, change.key, change.after)
+        return self.publish(change)
 
     def publish(self, change: Change) -> int:
         """Write a change to its topic; its offset."""

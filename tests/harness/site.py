@@ -13,8 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
+from checkpoints.faults import Point
 from checkpoints.reader import open_state
 from connectors.kafka import ensure_topics
 from streaming.cli.main import main
@@ -23,6 +25,7 @@ from streaming.service import Service
 from tests.harness.hub_process import HubProcess, wait_until
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.topics import TopicEnds
+from tests.model_hub import HubKilledError
 
 RECORD_BYTES = 20_000
 """limits.record_bytes of every hub here."""
@@ -49,11 +52,14 @@ bootstrap_servers = "{bootstrap}"
 [spark]
 "spark.driver.memory" = "1g"
 "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""
 
+_TABLE = """
 [[tables]]
-name = "t"
+name = "{name}"
 key = ["k"]
 columns = {{ k = "text", v = "text" }}
+function = "{function}"
 """
 
 _MEMBER = """
@@ -66,12 +72,7 @@ name = "{name}"
 consumer = "{name}"
 """
 
-_SECOND_TABLE = """
-[[tables]]
-name = "u"
-key = ["k"]
-columns = { k = "text", v = "text" }
-"""
+_ONE_TABLE: Mapping[str, str] = {"t": "EPOCH"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ class Site:
 
     def learn_second_table(self) -> None:
         """Add table `u`, of the same columns as `t`, to the configuration."""
-        self.file.write_text(self.file.read_text() + _SECOND_TABLE)
+        self.file.write_text(self.file.read_text() + _TABLE.format(name="u", function="EPOCH"))
 
     def hub(self, *arguments: str, fault: str = "") -> HubProcess:
         """Start the hub as a process."""
@@ -142,6 +143,16 @@ class Site:
     def run_available(self, spark: SparkSession) -> None:
         """Let a hub in this process work off what is there; no process has to start for it."""
         Service(self.config(), spark).run(threading.Event(), available_now=True)
+
+    def dies(self, spark: SparkSession, fatal: Point) -> None:
+        """Let a hub in this process work off what is there until it comes to this point."""
+
+        def at(point: Point) -> None:
+            if point is fatal:
+                raise HubKilledError
+
+        with pytest.raises(HubKilledError):
+            Service(self.config(), spark, at).run(threading.Event(), available_now=True)
 
     @contextmanager
     def running(self, spark: SparkSession) -> Iterator["RunningHub"]:
@@ -180,13 +191,18 @@ def site(
     prefix: str,
     names: str = "ab",
     limits: Mapping[str, object] | None = None,
+    functions: Mapping[str, str] = _ONE_TABLE,
 ) -> Iterator[Site]:
-    """A site with a replica and an agreement for each letter of `names`, its topics made."""
+    """A site with a replica and an agreement for each letter of `names`, its topics made.
+
+    `functions`: table -> its conflict function; all tables have the same columns.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     known = "\n".join(f"{k} = {v}" for k, v in {**_LIMITS, **(limits or {})}.items())
     text = _TEXT.format(prefix=prefix, bootstrap=bootstrap, limits=known)
     members = "".join(_MEMBER.format(name=n, rid=i) for i, n in enumerate(names, 1))
-    (folder / "hub.toml").write_text(text + members)
+    tables = "".join(_TABLE.format(name=n, function=f) for n, f in functions.items())
+    (folder / "hub.toml").write_text(text + tables + members)
     topics = [f"{prefix}{way}.{name}" for name in names for way in ("changes", "updates")]
     ensure_topics(bootstrap, {}, topics, RECORD_BYTES)
     with TopicEnds(bootstrap) as ends:

@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from checkpoints.epochs import ruvs_of
 from checkpoints.tables import TableName
 from streaming.core.csn import rid_of
+from streaming.core.judge import Verdict
 from streaming.core.ruv import largest_of
 from tests.harness.scripted import Row, ScriptedReplica
 from tests.harness.site import Site
@@ -38,8 +39,16 @@ def check(site: Site) -> None:
 
 
 def check_every_change_once(site: Site) -> None:
-    """Every committed change is in changelog or quarantine, once; an uncommitted in neither."""
-    judged = Counter(row["csn"] for row in _changes(site))
+    """Every committed change is in changelog or quarantine, once; an uncommitted in neither.
+
+    One whose function failed is in both; the hub's own changes are in no replica's topic.
+    """
+    hub = site.config().hub.rid
+    judged = Counter(
+        row["csn"]
+        for row in changes_of(site)
+        if row["rid"] != hub and row["verdict"] != Verdict.QUARANTINED
+    )
     kept = Counter(
         row["csn"] for row in rows_of(site.state, TableName.QUARANTINE) if row["action"] == "kept"
     )
@@ -55,17 +64,27 @@ def check_every_change_once(site: Site) -> None:
 
 
 def check_conflicts(site: Site) -> None:
-    """Every rejected change is in the conflicts, once, and nothing else is."""
-    rejected = [
-        (row["hub_epoch"], row["place"], row["csn"])
-        for row in _changes(site)
-        if row["verdict"] == "rejected"
+    """Every rejected change is in the conflicts, once; else only rows that a change overcame."""
+    changes, found = changes_of(site), conflicts(site)
+
+    assert [_place(row) for row in found if row["lost"] == "change"] == [
+        _place(row) for row in changes if row["verdict"] == "rejected"
     ]
-    losers = [
-        (row["hub_epoch"], row["place"], row["loser_csn"])
-        for row in rows_of(site.state, TableName.CONFLICTS, "hub_epoch", "place")
-    ]
-    assert losers == rejected
+    overcame = {
+        _place(row) for row in changes if row["verdict"] == "accepted" and row["cause"] is not None
+    }
+    assert {_place(row) for row in found if row["lost"] == "row"} <= overcame
+
+
+def conflicts(site: Site) -> list[dict[str, Any]]:
+    """The conflicts in hub order, each as it was last written."""
+    rows = rows_of(site.state, TableName.CONFLICTS, "hub_epoch", "place", "batch")
+    return list({row["id"]: row for row in rows}.values())
+
+
+def _place(row: dict[str, Any]) -> tuple[int, int, str]:
+    lost_or_judged = row.get("csn") or row["loser_csn" if row["lost"] == "change" else "winner_csn"]
+    return row["hub_epoch"], row["place"], lost_or_judged
 
 
 def check_order(site: Site) -> None:
@@ -95,7 +114,7 @@ def check_commits(site: Site) -> None:
 def check_ruv(site: Site) -> None:
     """The RUV of the last commit covers what the changelog holds, exactly."""
     largest: dict[int, str] = {}
-    for row in _changes(site):
+    for row in changes_of(site):
         rid = rid_of(row["csn"])
         largest[rid] = max(row["csn"], largest.get(rid, ""))
     assert largest_of(ruvs_of(last_commit(site)["ruv"].items()).values()) == largest
@@ -125,7 +144,7 @@ def check_materialized(site: Site) -> None:
     """
     upto = last_commit(site)["rows_epoch"]
     versions: dict[Row, list[tuple[int, str, str | None]]] = {}
-    for change in _changes(site):
+    for change in changes_of(site):
         if change["verdict"] == "accepted":
             version = change["hub_epoch"], change["csn"], change["image"]
             versions.setdefault((change["table"], change["key"]), []).append(version)
@@ -140,7 +159,7 @@ def check_materialized(site: Site) -> None:
 def rows_of_changelog(site: Site) -> dict[Row, str]:
     """The rows that the accepted changes make, one over the other."""
     rows: dict[Row, str] = {}
-    for change in _changes(site):
+    for change in changes_of(site):
         row = change["table"], change["key"]
         if change["verdict"] == "accepted":
             rows.pop(row, None)
@@ -160,6 +179,7 @@ def last_commit(site: Site) -> dict[str, Any]:
     return [row for row in rows if row["kind"] == "commit"][-1]
 
 
-def _changes(site: Site) -> list[dict[str, Any]]:
+def changes_of(site: Site) -> list[dict[str, Any]]:
+    """Every judged change of the changelog, in hub order."""
     rows = rows_of(site.state, TableName.CHANGELOG, "hub_epoch", "place")
     return [row for row in rows if row["kind"] == "change"]

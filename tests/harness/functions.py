@@ -1,0 +1,52 @@
+"""Conflict functions of a user, as a configuration names them by import path."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from streaming.core.change import HUB_RID
+from streaming.core.winner import Facts, Image, Winner
+
+MERGE = "tests.harness.functions:merge"
+FAIL = "tests.harness.functions:fail"
+FAIL_FOR_HUB = "tests.harness.functions:fail_for_hub"
+BY_COUNTER = "tests.harness.functions:by_counter"
+
+COUNTER_VARIABLE = "SLACKWATER_TEST_COUNTER"
+"""The environment variable that names the counter file of `by_counter`."""
+
+
+def merge(row: Image | None, change: Image | None, _facts: Facts) -> Image | Winner:
+    """Both values, one behind the other; a delete wins."""
+    if row is None or change is None:
+        return Winner.CHANGE
+    return {**row, **change, "v": " + ".join([str(row["v"]), str(change["v"])])}
+
+
+def fail(_row: Image | None, _change: Image | None, facts: Facts) -> Winner:
+    """Decide nothing."""
+    raise ValueError(f"not {facts.key}")
+
+
+def fail_for_hub(_row: Image | None, _change: Image | None, facts: Facts) -> Winner:
+    """The row, unless the change is the hub's own."""
+    if facts.author == HUB_RID:
+        raise ValueError("not the hub's")
+    return Winner.ROW
+
+
+def by_counter(row: Image | None, change: Image | None, facts: Facts) -> Image | Winner:
+    """Something else with every call, over processes too: no two runs agree."""
+    file = Path(os.environ[COUNTER_VARIABLE])
+    number = calls(file)
+    file.write_text(str(number + 1))
+    answers: Sequence[Winner | None] = (None, Winner.ROW, Winner.CHANGE, Winner.ROW, Winner.CHANGE)
+    answer = answers[number % len(answers)]
+    if number == 3:
+        raise ValueError(f"call {number} of {facts.key}")
+    return answer or {**(row or {}), **(change or {}), "v": f"merged by call {number}"}
+
+
+def calls(file: Path) -> int:
+    """How often `by_counter` was asked."""
+    return int(file.read_text()) if file.exists() else 0
