@@ -112,7 +112,7 @@ CONFLICTS = pa.schema(
 QUARANTINE = pa.schema(
     [
         ("batch", pa.int64()),
-        ("id", pa.string()),  # <rid>-<offset>
+        ("id", pa.string()),  # <rid>-<offset>; of a change of the hub itself <rid>-<csn>
         ("action", pa.string()),  # kept | released | dropped
         ("reason", pa.string()),
         ("detail", pa.string()),

@@ -188,7 +188,7 @@ def quarantine(
     rows = [
         {
             "batch": batch,
-            "id": f"{q.rid}-{q.offset}",
+            "id": _id_of(q, topics),
             "action": "kept",
             "reason": q.reason.value,
             "detail": q.detail,
@@ -207,6 +207,13 @@ def quarantine(
         for q in quarantined
     ]
     return rows_of(TableName.QUARANTINE, rows)
+
+
+def _id_of(q: Quarantined, topics: Mapping[int, str]) -> str:
+    """<rid>-<offset>; a change of the hub itself stands in no topic and goes by its CSN."""
+    if q.rid in topics or q.change is None:
+        return f"{q.rid}-{q.offset}"
+    return f"{q.rid}-{q.change.csn}"
 
 
 def events(

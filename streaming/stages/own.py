@@ -13,6 +13,10 @@ class Author:
         self._intake, self._rid, self._at_ms = intake, hub_rid, at_ms
         self._generator = _generator(intake.largest.get(hub_rid), hub_rid)
 
+    def knows(self, table: str) -> bool:
+        """Claim that the table is configured, so that a change of it can be judged."""
+        return table in self._intake.rules.tables
+
     def make(
         self, table: str, key: str, op: Op, after: str | None, before: str | None, seen: int
     ) -> Arrived:

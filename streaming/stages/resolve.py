@@ -41,12 +41,17 @@ def act(store: Store, commands: Sequence[Command], author: Author, batch: int) -
     """Carry out `accept` and `override`, each conflict once.
 
     An override is a change of the hub with the loser's image; it is judged by the hub epoch that
-    the operator looked at, so it loses in its turn to whatever came since.
+    the operator looked at, so it loses in its turn to whatever came since. A conflict of a table
+    that is configured no more cannot be overridden: it stays open.
     """
     asked = {c.argument: c for c in commands if c.command in (ACCEPT, OVERRIDE) and c.argument}
     if not asked:
         return Resolved((), {})
-    found = list(_open(store, list(asked), batch))
+    found = [
+        row
+        for row in _open(store, list(asked), batch)
+        if asked[row["id"]].command == ACCEPT or author.knows(row["table"])
+    ]
     changes = {
         row["id"]: _overridden(row, author, asked[row["id"]].seen)
         for row in found
