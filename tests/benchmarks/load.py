@@ -25,7 +25,9 @@ TABLE = Table(
 )
 REPLICAS = {"alpha": 1, "beta": 2, "gamma": 3}
 ROWS_OF_ONE = 50_000
-"""Every replica writes rows of its own, so that only `shared` ones are contended."""
+"""Every replica writes rows of its own, so that only shared ones are contended."""
+SHARED_ROWS = 1_000
+"""The rows that all of them write."""
 
 
 @dataclass(slots=True)
@@ -34,17 +36,20 @@ class Writer:
 
     name: str
     rid: int
-    contended_of_100: int
+    shared_of_1000: int
     base_s: int
     written: int = 0
+    shared: int = 0
 
     def change(self, now_ms: int) -> Change:
         """The next change; `sent_ms` in its row tells when it was made."""
         number = self.written
         self.written += 1
         csn = format_csn(CsnParts(self.base_s + number // 60_000, number % 60_000, self.rid, 0))
-        shared = number % 100 < self.contended_of_100
-        row = number // 100 % 1_000 if shared else self.rid * ROWS_OF_ONE + number % ROWS_OF_ONE
+        row = self.rid * ROWS_OF_ONE + number % ROWS_OF_ONE
+        if number % 1_000 < self.shared_of_1000:
+            row = self.shared % SHARED_ROWS
+            self.shared += 1
         after = (
             f'{{"id":"{row}","owner":"customer {row} of the bank at the harbour",'
             f'"balance":"{number}.25","sent_ms":"{now_ms}"}}'
@@ -52,10 +57,10 @@ class Writer:
         return Change(csn, self.rid, 1, TABLE.name, f'{{"id":"{row}"}}', Op.UPDATE, after)
 
 
-def writers(contended_of_100: int) -> list[Writer]:
+def writers(shared_of_1000: int) -> list[Writer]:
     """One writer for each replica."""
     base_s = int(time.time()) - 3_600
-    return [Writer(name, rid, contended_of_100, base_s) for name, rid in REPLICAS.items()]
+    return [Writer(name, rid, shared_of_1000, base_s) for name, rid in REPLICAS.items()]
 
 
 def session_of(name: str) -> str:
@@ -72,10 +77,10 @@ def greet(producer: KafkaProducer, topics: dict[str, str]) -> None:
 
 
 def preload(
-    producer: KafkaProducer, topics: dict[str, str], each: int, contended_of_100: int
+    producer: KafkaProducer, topics: dict[str, str], each: int, shared_of_1000: int
 ) -> None:
     """Write so many changes of each replica as fast as the broker takes them."""
-    for writer in writers(contended_of_100):
+    for writer in writers(shared_of_1000):
         now_ms = time.time_ns() // 1_000_000
         for _ in range(each):
             send(producer, topics[writer.name], writer, now_ms)
@@ -92,7 +97,7 @@ def steady(
     producer: KafkaProducer, topics: dict[str, str], per_s: int, seconds: float
 ) -> Iterator[int]:
     """Write at a steady rate, all replicas in turn; yields the number written, each 10 ms."""
-    ready, started, done = writers(1), time.monotonic(), 0
+    ready, started, done = writers(10), time.monotonic(), 0
     while (elapsed_s := time.monotonic() - started) < seconds:
         due = int(elapsed_s * per_s)
         now_ms = time.time_ns() // 1_000_000

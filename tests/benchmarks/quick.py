@@ -39,6 +39,9 @@ from tests.benchmarks.load import REPLICAS, TABLE, greet, preload, steady
 RESULT = Path("benchmarks/latest.json")
 EVENTS_PER_BATCH = 200_000
 WAIT_S = 300
+CONTENDED_EVENTS = 100_000
+SHARED_OF_1000 = {0: 0, 1: 15, 50: 750}
+"""Percent of conflicts -> how many of 1,000 changes go to rows that all write: a third wins."""
 
 
 @dataclass
@@ -103,6 +106,7 @@ def main() -> int:
         numbers: dict[str, object] = {
             "machine": _machine(),
             "throughput": throughput(ground, options.events),
+            "contention": contention(ground),
         }
         for per_s in options.rate:
             numbers[f"latency_{per_s}"] = latency(ground, per_s, options.seconds)
@@ -119,7 +123,7 @@ def throughput(ground: Ground, events: int) -> dict[str, float]:
     topics = {n: config.changes_topic(n) for n in REPLICAS}
     producer = ground.producer()
     greet(producer, topics)
-    preload(producer, topics, events // len(REPLICAS), contended_of_100=1)
+    preload(producer, topics, events // len(REPLICAS), shared_of_1000=10)
     written = events // len(REPLICAS) * len(REPLICAS)
     bound_s = min(_read_and_validate(ground, config) for _ in range(2))
     probe = Probe()
@@ -141,6 +145,51 @@ def throughput(ground: Ground, events: int) -> dict[str, float]:
         "items_seen": seen["items"],
         "answerer_cpu_s": round(seen["cpu_s"], 2),
     }
+
+
+def contention(ground: Ground) -> dict[str, float]:
+    """What conflicts cost under EPOCH: the better of two runs each, but one where half conflict."""
+    best: dict[int, Contended] = {}
+    for number, percent in enumerate((0, 1, 0, 1, 50)):
+        one = contended(ground, f"contention{number}", SHARED_OF_1000[percent])
+        best[percent] = max(one, best.get(percent, one), key=lambda c: c.events_per_s)
+    numbers: dict[str, float] = {"events": CONTENDED_EVENTS // len(REPLICAS) * len(REPLICAS)}
+    for percent, found in best.items():
+        numbers[f"events_per_s_{percent}_percent"] = round(found.events_per_s)
+        numbers[f"conflicts_{percent}_percent"] = found.conflicts
+        numbers[f"ratio_{percent}_percent"] = round(found.events_per_s / best[0].events_per_s, 3)
+    return numbers
+
+
+@dataclass(frozen=True)
+class Contended:
+    """One run: its speed, and the conflicts that it really had."""
+
+    events_per_s: float
+    conflicts: int
+
+
+def contended(ground: Ground, name: str, shared_of_1000: int) -> Contended:
+    """Preloaded changes through a hub, some of them to rows that all replicas write."""
+    config = ground.config(name)
+    topics = {n: config.changes_topic(n) for n in REPLICAS}
+    producer = ground.producer()
+    greet(producer, topics)
+    preload(producer, topics, CONTENDED_EVENTS // len(REPLICAS), shared_of_1000)
+    written = CONTENDED_EVENTS // len(REPLICAS) * len(REPLICAS)
+    probe = Probe()
+    with answering(ground, config), running(ground, config, probe):
+        _wait(lambda: _judged(config) >= written, "the hub judged everything")
+        _wait(lambda: len(probe.published) == len(probe.planned), "the hub published it")
+        ended_s = probe.published[-1]
+    return Contended(written / (ended_s - probe.planned[_first_large(config)]), _conflicts(config))
+
+
+def _conflicts(config: Config) -> int:
+    """The recorded losers that were concurrent by the facts beside them."""
+    columns = ["row_epoch", "realign_epoch", "mre"]
+    rows = open_state(config.hub.state).read(TableName.CONFLICTS, columns=columns).to_pylist()
+    return sum(max(row["row_epoch"], row["realign_epoch"]) > row["mre"] for row in rows)
 
 
 def latency(ground: Ground, per_s: int, seconds: float) -> dict[str, float]:
