@@ -1,11 +1,15 @@
 """Users' functions are found, or it is said what is wrong."""
 
+import re
+from decimal import Decimal
+from pathlib import Path
+
 import pytest
 
 from streaming.core.errors import FunctionError
 from streaming.core.function import EPOCH, parse_function
 from streaming.core.table import ColumnType, Table
-from streaming.core.winner import Facts, Image, Winner
+from streaming.core.winner import Facts, Image, UserFunction, Winner
 from streaming.functions import loaded
 
 NOT_A_FUNCTION = 7
@@ -42,3 +46,17 @@ def test_a_function_that_is_not_there_ends_the_start(path: str, complaint: str) 
     """Found out at the first conflict it would be too late."""
     with pytest.raises(FunctionError, match=f"{path} of table t {complaint}"):
         loaded([table(path)])
+
+
+def test_the_function_in_the_readme_adds_what_each_side_added() -> None:
+    """Who copies it must get what it promises."""
+    text = Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    scope: dict[str, UserFunction] = {}
+    exec(block, scope)
+    facts = Facts("t", "{}", "update", "", 1, 0, None, 2, 3, {"amount": Decimal(10)})
+
+    found = scope["both_amounts"]({"amount": Decimal(12)}, {"amount": Decimal(15)}, facts)
+
+    assert found == {"amount": Decimal(17)}
+    assert scope["both_amounts"](None, {"amount": Decimal(15)}, facts) is Winner.CHANGE
