@@ -167,7 +167,7 @@ def test_a_rejected_transaction_is_counted_as_ndb_counts_it(
 ) -> None:
     """NDB's own example: two rows in a transaction, one of them in conflict; both are rejected."""
     text = pair.file.read_text()
-    pair.file.write_text(text.replace('name = "t"', 'name = "t"\nfunction = "EPOCH_TRANS"'))
+    pair.file.write_text(text.replace('function = "EPOCH"', 'function = "EPOCH_TRANS"'))
     a, b = pair.replicas["a"], pair.replicas["b"]
     a.write("k", "a's")
     b.write("k", "b's", inside="both")

@@ -242,7 +242,7 @@ def real_hub(root: Path, rules: Rules) -> Hub:
 
 
 @settings(
-    max_examples=80,
+    max_examples=60,
     phases=[Phase.explicit, Phase.generate],
     deadline=None,
     derandomize=True,
