@@ -76,6 +76,7 @@ class Transaction:
 
     primary: str | None = None
     rows: dict[str, Version] = field(default_factory=dict)
+    written: list[tuple[str, str]] = field(default_factory=list)  # every version, in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ class Replica:
         self.journal.append(write.line)
         if inside:
             inside.rows[key] = new
+            inside.written.append((key, csn))
         else:
             self._hold(key, new)
         return write
@@ -166,6 +168,8 @@ class Replica:
     def commit(self, transaction: str) -> None:
         """Make an open transaction's rows visible."""
         done = self.open.pop(transaction)
+        for key, csn in done.written:
+            self.seen[key] = self._held(key, csn)
         for key, version in done.rows.items():
             self._hold(key, version)
         self.done.add(done.primary or "")
