@@ -26,6 +26,7 @@ from checkpoints.tables import TableName
 from connectors.kafka import Topics, UpdatesSink, source_options
 from connectors.originals import read_records
 from streaming.config import Config
+from streaming.config_sections import LimitsConfig
 from streaming.core.csn import CsnParts, format_csn
 from streaming.core.errors import HubError, SourceError
 from streaming.core.rules import Rules, Subscription
@@ -181,10 +182,11 @@ class Service:
             return hub
         plan = plan_of(unfinished, {c.number: c for c in commands(self.store, 0)})
         config = self._config_of(plan.config_version)
-        hub = resume(ledger, settings_of(config), self._outlets())
-        self._adopt(hub, hub.settings, plan.offsets_from, ids, plan.config_version)
+        settings = settings_of(config)
+        hub = resume(ledger, settings, self._outlets())
+        self._adopt(hub, settings, plan.offsets_from, ids, plan.config_version)
         LOG.info("finishing batch %d of a hub that died", plan.batch)
-        hub.process(plan, lambda p: self.planned(p, config))
+        hub.process(plan, lambda p: self._read(p, settings, config.limits))
         return hub
 
     def _config_of(self, version: int) -> Config:
@@ -192,10 +194,12 @@ class Service:
         document = settings_document(self.store, version) if version else None
         return Config.from_document(document) if document else self.config
 
-    def planned(self, plan: Plan, config: Config | None = None) -> pa.Table:
-        """The facts of a plan, read by its offsets; `config`: of its version, None: this one."""
-        config = config or self.config
-        settings = settings_of(config)
+    def planned(self, plan: Plan) -> pa.Table:
+        """The facts of a plan of the present configuration, read by its offsets."""
+        return self._read(plan, self.settings, self.config.limits)
+
+    def _read(self, plan: Plan, settings: Settings, limits: LimitsConfig) -> pa.Table:
+        """The facts of a plan, read by its offsets under the configuration of its version."""
         topics = {t: r for t, r in settings.topics.items() if t in plan.offsets_to}
         from_ = {t: plan.offsets_from[t] for t in topics}
         records = batch(
@@ -204,9 +208,9 @@ class Service:
             topics,
             from_,
             plan.offsets_to,
-            min_partitions=config.limits.min_partitions,
+            min_partitions=limits.min_partitions,
         )
-        return _collected(_skimmed(records, config), plan, config)
+        return _collected(_skimmed(records, settings, limits), plan, settings, limits)
 
     def _check_topics(self, ledger: Ledger, ids: Mapping[str, str]) -> None:
         plan = ledger.unfinished
@@ -271,7 +275,8 @@ class Service:
             offsets_per_batch=limits.offsets_per_batch,
             min_partitions=limits.min_partitions,
         )
-        facts = _skimmed(records, self.config)  # once: analysing it again would cost each batch
+        # once: analysing it again would cost each batch
+        facts = _skimmed(records, self.settings, limits)
         writer = (
             facts.writeStream.queryName("slackwater")
             .option("checkpointLocation", self._checkpoint().absolute().as_uri())
@@ -282,6 +287,7 @@ class Service:
         return writer.trigger(processingTime=f"{self.config.hub.trigger_ms} milliseconds").start()
 
     def _micro_batch(self, facts: DataFrame, batch_id: int) -> None:
+        settings, limits = self.settings, self.config.limits
         with self.turn:
             if self.ended:
                 return
@@ -289,7 +295,7 @@ class Service:
                 to = end_offsets(self.spark, self._checkpoint().absolute().as_uri(), batch_id)
                 plan = self.hub.next_plan(to, _now_ms(), self._commands())
                 if self.hub.is_due(plan):
-                    self.hub.process(plan, lambda p: _collected(facts, p, self.config))
+                    self.hub.process(plan, lambda p: _collected(facts, p, settings, limits))
             except HubError as error:
                 self.failure = error  # told by `run`, without Spark's and the JVM's part of it
                 self.ended = True  # the hub in memory is not the committed one: no batch after it
@@ -351,28 +357,28 @@ def adopted(state: HubState, rules: Rules, rids: Sequence[int]) -> HubState:
     )
 
 
-def _skimmed(records: DataFrame, config: Config) -> DataFrame:
+def _skimmed(records: DataFrame, settings: Settings, limits: LimitsConfig) -> DataFrame:
     """The facts of plain records, and what else there is, under a configuration."""
-    settings = settings_of(config)
     return skim(
         records,
         settings.topics,
         settings.rules.tables,
-        record_bytes=config.limits.record_bytes,
-        skew_s=config.limits.skew_s,
+        record_bytes=limits.record_bytes,
+        skew_s=limits.skew_s,
     )
 
 
-def _collected(skimmed: DataFrame, plan: Plan, config: Config) -> pa.Table:
+def _collected(
+    skimmed: DataFrame, plan: Plan, settings: Settings, limits: LimitsConfig
+) -> pa.Table:
     """The facts of a planned batch on the driver; SourceError when Spark delivered another."""
-    settings = settings_of(config)
     facts = settle(
         skimmed.toArrow(),
         skimmed.sparkSession,
         settings.topics,
         settings.rules.tables,
-        record_bytes=config.limits.record_bytes,
-        skew_s=config.limits.skew_s,
+        record_bytes=limits.record_bytes,
+        skew_s=limits.skew_s,
     )
     _check_range(facts, plan, settings.topics)
     return facts
