@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from streaming.core.change import Op
 from streaming.core.function import Rule
 from streaming.core.judge import ConflictKind, Judged
+from streaming.core.row import deletes_twice
 from streaming.core.rules import Rules
 from streaming.core.sending import Entry, Refresh
 
@@ -67,7 +67,7 @@ def in_conflict(entries: Iterable[Entry]) -> frozenset[int]:
 
 def _names(judged: Judged, rule: Rule) -> list[str]:
     """The counters that one change raises."""
-    twice = judged.arrived.change.op is Op.DELETE and not judged.before.exists
+    twice = deletes_twice(judged.arrived.change, judged.before)
     names = []
     if judged.concurrent and (judged.conflict is not None or twice):
         names.append(FUNCTION + rule.value.lower())

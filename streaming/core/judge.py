@@ -12,7 +12,9 @@ from streaming.core.row import (
     Floor,
     Realign,
     RowState,
+    blocking,
     blocking_epoch,
+    deletes_twice,
     follows,
     realigned,
 )
@@ -66,8 +68,8 @@ class Judged:
     """A change, its verdict, and the row before and after.
 
     `cause`: why it was in conflict; None: it was not. `conflict`: how the loss is recorded; None:
-    nobody lost. `refresh`: its replica gets the row as it is after. `detail`: why its table's
-    function failed.
+    nobody lost. `same_epoch_only`: it would be in no conflict if reflections of its own epoch
+    counted. `detail`: why its table's function failed.
     """
 
     arrived: Arrived
@@ -131,9 +133,8 @@ def judge(
         return Judged(arrived, Verdict.REJECTED, cause, blocked, row, after, kind, same)
     image = resolution.image if isinstance(resolution, Merged) else None
     after = realigned(_written(arrived.change, row, hub_epoch, table, image), mark)
-    if not _loses(row, arrived, table.function, floors):
-        return Judged(arrived, Verdict.ACCEPTED, cause, blocked, row, after, None, same)
-    return Judged(arrived, Verdict.ACCEPTED, cause, blocked, row, after, kind, same)
+    lost = kind if _loses(row, arrived, table.function, floors) else None
+    return Judged(arrived, Verdict.ACCEPTED, cause, blocked, row, after, lost, same)
 
 
 def rejected_whole(
@@ -182,20 +183,14 @@ def rejects_transaction(
     It is concurrent under EPOCH_TRANS, a delete of a deleted row apart; or it builds on a row
     that went with its transaction, whatever the row's function.
     """
-    whole = any(r.whole and _blocks(r, arrived) for r in row.realign)
-    deleted_twice = arrived.change.op is Op.DELETE and not row.exists
-    conflicts = cause is not None and function.rule is Rule.EPOCH_TRANS and not deleted_twice
-    return whole or conflicts
+    whole = any(r.whole and r.epoch > arrived.mre for r in blocking(arrived, row))
+    conflicts = cause is not None and function.rule is Rule.EPOCH_TRANS
+    return whole or (conflicts and not deletes_twice(arrived.change, row))
 
 
 def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:
     """The largest hub epoch that its replica must have reflected before it may write any row."""
     return max((f.epoch for f in floors if f.offset < arrived.offset), default=0)
-
-
-def _blocks(realign: Realign, arrived: Arrived) -> bool:
-    ours = realign.rid == arrived.change.rid and realign.offset < arrived.offset
-    return ours and realign.epoch > arrived.mre
 
 
 def _loses(row: RowState, arrived: Arrived, function: Function, floors: Sequence[Floor]) -> bool:
@@ -207,9 +202,8 @@ def _loses(row: RowState, arrived: Arrived, function: Function, floors: Sequence
     if function.rule is Rule.USER:
         return True
     had_lost = any(f.offset < arrived.offset and f.gives_back(row.csn or "") for f in floors)
-    return (had_lost or not follows(arrived, row)) and (
-        row.exists or arrived.change.op is not Op.DELETE
-    )
+    unseen = had_lost or not follows(arrived, row)
+    return unseen and not deletes_twice(arrived.change, row)
 
 
 def conflict_kind(op: Op, *, exists: bool) -> ConflictKind:

@@ -1,8 +1,9 @@
 """A row as it stands at the hub, and a change as it arrived there: what judging holds together."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from streaming.core.change import NOBODY, Change
+from streaming.core.change import NOBODY, Change, Op
 
 ALL_OFFSETS = -1
 """A realign that blocks every change of its replica, wherever it stands in the topic."""
@@ -79,10 +80,15 @@ def realigned(row: RowState, new: Realign) -> RowState:
     return replace(row, realign=(*(r for r in row.realign if not new.dominates(r)), new))
 
 
+def blocking(arrived: Arrived, row: RowState) -> Iterator[Realign]:
+    """The row's realigns that block a change which has not seen their hub epoch."""
+    rid, offset = arrived.change.rid, arrived.offset
+    return (r for r in row.realign if r.rid == rid and r.offset < offset)
+
+
 def blocking_epoch(arrived: Arrived, row: RowState) -> int:
     """The largest hub epoch that its replica must have reflected before it may write the row."""
-    rid, offset = arrived.change.rid, arrived.offset
-    return max((r.epoch for r in row.realign if r.rid == rid and r.offset < offset), default=0)
+    return max((r.epoch for r in blocking(arrived, row)), default=0)
 
 
 def follows(arrived: Arrived, row: RowState) -> bool:
@@ -91,3 +97,8 @@ def follows(arrived: Arrived, row: RowState) -> bool:
     So it knew the row when it wrote on, unless it had lost it.
     """
     return row.author == arrived.change.rid and row.epoch >= blocking_epoch(arrived, row)
+
+
+def deletes_twice(change: Change, row: RowState) -> bool:
+    """Claim that this is a delete of a deleted row, or of one that never was: nothing is lost."""
+    return change.op is Op.DELETE and not row.exists

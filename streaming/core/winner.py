@@ -10,7 +10,7 @@ from streaming.core.change import Change, Op
 from streaming.core.errors import WireError
 from streaming.core.function import Rule
 from streaming.core.record import Reason
-from streaming.core.row import Arrived, RowState, follows
+from streaming.core.row import Arrived, RowState, deletes_twice, follows
 from streaming.core.table import Table
 from streaming.core.values import Value, from_json, to_json
 
@@ -117,8 +117,7 @@ def needs_before(table: Table, op: Op) -> bool:
 
 def _meets_delete(arrived: Arrived, row: RowState) -> bool:
     """EPOCH2: delete meets delete; and what its author writes on, he writes over his own word."""
-    delete_twice = arrived.change.op is Op.DELETE and not row.exists
-    return delete_twice or follows(arrived, row)
+    return deletes_twice(arrived.change, row) or follows(arrived, row)
 
 
 def _by_column(change: Change, row: RowState, table: Table) -> bool:
