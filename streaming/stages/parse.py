@@ -62,6 +62,13 @@ def raw() -> Column:
     return F.col("value").cast("string")
 
 
+def position(topics: tuple[tuple[str, int], ...]) -> list[Column]:
+    """Where a record stands, when it came and its bytes: rid, offset, time, value."""
+    rids = F.create_map(*[F.lit(part) for pair in topics for part in pair])
+    columns = [rids[F.col("topic")], F.col("offset"), F.col("timestamp"), F.col("value")]
+    return [column.alias(name) for name, column in zip(_POSITION, columns, strict=True)]
+
+
 def _read(records: DataFrame, topics: Mapping[str, int]) -> DataFrame:
     there = records.where("value IS NOT NULL")
     return there.select(*_record(tuple(topics.items()))).select(*_POSITION, "said.*")
@@ -76,10 +83,7 @@ def _record(topics: tuple[tuple[str, int], ...]) -> list[Column]:
         f"{schema}, `{_END}` bigint, {_MISTYPED} string",
         {**_STRICT, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _MISTYPED},
     )
-    rids = F.create_map(*[F.lit(part) for pair in topics for part in pair])
-    position = [rids[F.col("topic")], F.col("offset"), F.col("timestamp"), F.col("value")]
-    named = [column.alias(name) for name, column in zip(_POSITION, position, strict=True)]
-    return [*named, said.alias("said")]
+    return [*position(topics), said.alias("said")]
 
 
 @lru_cache(maxsize=1)

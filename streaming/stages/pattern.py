@@ -7,8 +7,8 @@ stages/tokens.py looks closer.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial, reduce
 from operator import or_
 
 from pyspark.sql import Column
@@ -47,8 +47,7 @@ CANONICAL: dict[ColumnType, str] = {
 """What surely is a canonical value of the type; numbers near its limits are left to `_fits`."""
 
 _PATTERN_CHARS = 20_000
-"""A longer pattern is cut; a table that needs more than this is taken apart into tokens."""
-
+"""A longer pattern is cut; a table that needs more than this is looked at more closely."""
 
 WHOLE = 2
 """The after-image has every column of its table, or there is none."""
@@ -74,18 +73,25 @@ def _matches(subject: Column, tables: Iterable[Table], lacking: str) -> Column:
 
 
 def _patterns(tables: Iterable[Table], lacking: str) -> Iterator[str]:
-    """Alternatives of all tables, packed into few regular expressions."""
-    pack: list[str] = []
+    for pack in packs(tables, partial(_pattern, lacking=lacking)):
+        yield rf"\A(?:{'|'.join(pack.values())})\z"
+
+
+def packs(
+    tables: Iterable[Table], pattern: Callable[[int, Table], str]
+) -> Iterator[dict[int, str]]:
+    """The patterns of all tables by their numbers, packed to be alternatives of few patterns."""
+    pack: dict[int, str] = {}
     for number, table in enumerate(tables):
-        pattern = _pattern(number, table, lacking)
-        if len(pattern) > _PATTERN_CHARS:
+        text = pattern(number, table)
+        if len(text) > _PATTERN_CHARS:
             continue
-        if sum(map(len, pack)) + len(pattern) > _PATTERN_CHARS:
-            yield rf"\A(?:{'|'.join(pack)})\z"
-            pack = []
-        pack.append(pattern)
+        if sum(map(len, pack.values())) + len(text) > _PATTERN_CHARS:
+            yield pack
+            pack = {}
+        pack[number] = text
     if pack:
-        yield rf"\A(?:{'|'.join(pack)})\z"
+        yield pack
 
 
 def _pattern(number: int, table: Table, lacking: str) -> str:

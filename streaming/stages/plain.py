@@ -70,6 +70,12 @@ def time_ms_of(csn: Column) -> Column:
     return F.conv(F.substring(csn, 1, 8), 16, 10).try_cast("bigint") * 1000
 
 
+def is_of_record(csn: Column, limits: Limits) -> Column:
+    """Claim that a CSN is of the record's replica, and not too far ahead of the record's time."""
+    in_time = time_ms_of(csn) - limits.skew_s * 1000 <= F.unix_millis("time")
+    return (rid_of(csn) == F.col("rid")) & in_time
+
+
 def stands_quoted(text: Column) -> Column:
     """Claim that the record has this text as a string, so that it was no number."""
     return raw().contains(F.concat(F.lit('"'), text, F.lit('"')))
@@ -88,8 +94,7 @@ def _change(limits: Limits) -> Column:
 
 
 def _good_csn(csn: Column, limits: Limits) -> Column:
-    in_time = time_ms_of(csn) - limits.skew_s * 1000 <= F.unix_millis("time")
-    return csn.rlike(CSN) & stands_quoted(csn) & (rid_of(csn) == F.col("rid")) & in_time
+    return csn.rlike(CSN) & stands_quoted(csn) & is_of_record(csn, limits)
 
 
 def _position() -> Column:

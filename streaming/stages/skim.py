@@ -7,7 +7,7 @@ told on the driver (stages/control.py). What is left, good or bad, is asked rule
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from operator import and_
 
 import pyarrow as pa
@@ -15,13 +15,14 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from streaming.core.change import FIELD_SEPARATOR
 from streaming.core.csn import MAX_SKEW_S
 from streaming.core.record import Kind
 from streaming.core.table import Table
 from streaming.stages.control import control
-from streaming.stages.parse import parse, raw
-from streaming.stages.pattern import json_text, objects
-from streaming.stages.plain import Limits, rid_of, time_ms_of
+from streaming.stages.parse import parse, position, raw
+from streaming.stages.pattern import json_text, objects, packs
+from streaming.stages.plain import Limits, is_of_record
 from streaming.stages.read import COLUMNS
 from streaming.stages.validate import (
     FACTS,
@@ -37,7 +38,6 @@ from streaming.stages.validate import (
 UNSETTLED = "unsettled"
 """Stands for the reason of a record that is no plain change; it may be good or bad."""
 
-_SEPARATOR = "\x1f"
 _WHOLE, _PARTIAL = "\x1e", "\x1d"
 """What begins a record that was taken apart: its after-image has all columns, or lacks some."""
 
@@ -52,8 +52,6 @@ _HEAD = (
     r'"epoch":(?<e>0|[1-9][0-9]{0,17}),"table":'
 )
 _TAIL = r'(?:,"opno":(?<n>[1-9][0-9]{0,17}))?\}\z'
-_PATTERN_CHARS = 20_000
-"""A longer pattern is cut; a table that needs more than this is never skimmed."""
 
 
 def skim(
@@ -106,10 +104,7 @@ def settle(
 @lru_cache(maxsize=8)
 def _position(topics: tuple[tuple[str, int], ...]) -> list[Column]:
     """Expressions are made once: it takes long, and every micro-batch needs them again."""
-    rids = F.create_map(*[F.lit(part) for pair in topics for part in pair])
-    columns = {"rid": rids[F.col("topic")], "offset": F.col("offset")}
-    columns |= {"time": F.col("timestamp"), "value": F.col("value"), "taken": raw()}
-    return [column.alias(name) for name, column in columns.items()]
+    return [*position(topics), raw().alias("taken")]
 
 
 @lru_cache(maxsize=8)
@@ -135,32 +130,22 @@ def _is_simple(name: str) -> bool:
 
 
 def _patterns(tables: Iterable[Table], lacking: str) -> Iterator[tuple[str, str]]:
-    """Alternatives of all tables, packed into few regular expressions, with their parts."""
-    pack: list[tuple[int, str]] = []
-    for number, table in enumerate(tables):
-        pattern = _pattern(number, table, lacking)
-        if len(pattern) > _PATTERN_CHARS:
-            continue
-        if sum(len(text) for _, text in pack) + len(pattern) > _PATTERN_CHARS:
-            yield _packed(pack)
-            pack = []
-        pack.append((number, pattern))
-    if pack:
-        yield _packed(pack)
+    """Few regular expressions over all tables, with their parts."""
+    return map(_with_parts, packs(tables, partial(_pattern, lacking=lacking)))
 
 
-def _packed(pack: list[tuple[int, str]]) -> tuple[str, str]:
-    texts = "|".join(text for _, text in pack)
-    groups = {part: [f"{part}{n}" for n, _ in pack] for part in "tkoba"}
-    groups["o"] += [f"d{n}" for n, _ in pack]
-    groups["b"] += [f"f{n}" for n, _ in pack]
+def _with_parts(pack: Mapping[int, str]) -> tuple[str, str]:
+    texts = "|".join(pack.values())
+    groups = {part: [f"{part}{n}" for n in pack] for part in "tkoba"}
+    groups["o"] += [f"d{n}" for n in pack]
+    groups["b"] += [f"f{n}" for n in pack]
     order = (["s"], ["c"], ["p"], ["e"], *(groups[part] for part in "tkoba"), ["n"])
     parts = ("".join(f"${{{name}}}" for name in names) for names in order)
-    return f"{_HEAD}(?:{texts}){_TAIL}", _SEPARATOR.join(parts)
+    return f"{_HEAD}(?:{texts}){_TAIL}", FIELD_SEPARATOR.join(parts)
 
 
 def _pattern(n: int, table: Table, lacking: str) -> str:
-    """An insert or update has an after-image, a delete has none; groups: see `_packed`."""
+    """An insert or update has an after-image, a delete has none; groups: see `_with_parts`."""
     key, after, before = objects(n, table, lacking)
     written = rf'(?<o{n}>insert|update)",(?:"before":(?<b{n}>{before}),)?"after":(?<a{n}>{after})'
     deleted = rf'(?<d{n}>delete)",(?:"before":(?<f{n}>{before}),)?"after":null'
@@ -174,7 +159,7 @@ def _parts() -> list[Column]:
     taken = F.col("taken")
     is_taken = raw().startswith(_START) & ~taken.startswith("{")
     body = F.substring(taken, F.lit(2), F.length(taken))
-    parts = F.split(F.when(is_taken, body), _SEPARATOR)
+    parts = F.split(F.when(is_taken, body), FIELD_SEPARATOR)
     types = {"epoch": "bigint", "opno": "bigint"}
     texts = {name: F.nullif(F.get(parts, F.lit(n)), F.lit("")) for n, name in enumerate(_PARTS)}
     return [text.cast(types.get(name, "string")).alias(name) for name, text in texts.items()]
@@ -188,15 +173,10 @@ def _is_plain(limits: Limits) -> Column:
         csn.isNotNull(),
         F.is_valid_utf8(raw()),
         F.octet_length("value") <= limits.record_bytes,
-        _good_csn(csn, limits),
-        prim_csn.isNull() | (prim_csn == csn) | _good_csn(prim_csn, limits),
+        is_of_record(csn, limits),
+        prim_csn.isNull() | (prim_csn == csn) | is_of_record(prim_csn, limits),
     ]
     return F.coalesce(reduce(and_, claims), F.lit(False))  # noqa: FBT003
-
-
-def _good_csn(csn: Column, limits: Limits) -> Column:
-    in_time = time_ms_of(csn) - limits.skew_s * 1000 <= F.unix_millis("time")
-    return (rid_of(csn) == F.col("rid")) & in_time
 
 
 @lru_cache(maxsize=1)
