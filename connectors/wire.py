@@ -32,7 +32,7 @@ from streaming.core.record import (
 )
 from streaming.core.ruv import Ruv, parse_ruv
 from streaming.core.table import ColumnType, Table
-from streaming.core.values import Value, from_json, to_json
+from streaming.core.values import Value, from_json, json_text, to_json
 
 VERSION = 1
 """The version of the wire that is written; a larger one is not read."""
@@ -43,14 +43,6 @@ UPDATE_KIND = "update"
 _CSN = re.compile(CSN_PATTERN)
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")
-
-
-def dumps(value: object) -> str:
-    """Canonical JSON text; WireError for what JSON cannot say."""
-    try:
-        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise WireError(f"{value!r} cannot be written as JSON: {error}") from error
 
 
 def loads(text: str | bytes) -> dict[str, object]:
@@ -71,7 +63,9 @@ def image_text(values: Mapping[str, Value], table: Table) -> str:
     """The canonical text of a row; columns that `values` lacks are left out."""
     _known(values, table)
     present = {name: kind for name, kind in table.columns.items() if name in values}
-    return dumps({name: _of(name, to_json, values[name], kind) for name, kind in present.items()})
+    return json_text(
+        {name: _of(name, to_json, values[name], kind) for name, kind in present.items()}
+    )
 
 
 def key_text(values: Mapping[str, Value], table: Table) -> str:
@@ -79,7 +73,7 @@ def key_text(values: Mapping[str, Value], table: Table) -> str:
     for name in table.key:
         if values.get(name) is None:
             raise WireError(f"column {name} of the key of table {table.name} is missing or null")
-    return dumps(
+    return json_text(
         {name: _of(name, to_json, values[name], table.columns[name]) for name in table.key}
     )
 
@@ -111,7 +105,7 @@ def _of(
 
 def encode(session: str, record: Record) -> bytes:
     """A record as a replica writes it to its own topic in this session."""
-    head = f'"v":{VERSION},"kind":"{kind_of(record)}","session":{dumps(session)}'
+    head = f'"v":{VERSION},"kind":"{kind_of(record)}","session":{json_text(session)}'
     return f"{{{head},{_body(record)}}}".encode()
 
 
@@ -138,25 +132,28 @@ def _body(record: Record) -> str:
         case Change():
             return _change_body(record)
         case Commit(prim_csn) | Abort(prim_csn):
-            return f'"prim_csn":{dumps(prim_csn)}'
+            return f'"prim_csn":{json_text(prim_csn)}'
         case Applied(epoch, covers, generation, ruv):
             return _position(epoch, covers, generation, ruv)
         case Hello(epoch, covers, generation, ruv, own, lost):
             position = _position(epoch, covers, generation, ruv)
-            return f'{position},"own":{dumps(own)},"lost":{dumps(lost)}'
+            return f'{position},"own":{json_text(own)},"lost":{json_text(lost)}'
         case Heartbeat(epoch):
             return f'"epoch":{epoch}'
         case Refused(hub_epoch, csn, table, key, code, text):
             return (
-                f'"hub_epoch":{hub_epoch},"csn":{dumps(csn)},"table":{dumps(table)},"key":{key},'
-                f'"code":{dumps(code)},"text":{dumps(text)}'
+                f'"hub_epoch":{hub_epoch},"csn":{json_text(csn)},'
+                f'"table":{json_text(table)},"key":{key},'
+                f'"code":{json_text(code)},"text":{json_text(text)}'
             )
         case Snapshot(phase, id_):
-            return f'{dumps(phase)}:{{"id":{dumps(id_)}}}'
+            return f'{json_text(phase)}:{{"id":{json_text(id_)}}}'
 
 
 def _position(epoch: int, covers: int, generation: int, ruv: Ruv) -> str:
-    return f'"epoch":{epoch},"covers":{covers},"generation":{generation},"ruv":{dumps(ruv.text())}'
+    return (
+        f'"epoch":{epoch},"covers":{covers},"generation":{generation},"ruv":{json_text(ruv.text())}'
+    )
 
 
 def _change_body(change: Change) -> str:
@@ -164,7 +161,7 @@ def _change_body(change: Change) -> str:
     before = "" if change.before is None else f'"before":{change.before},'
     opno = "" if change.opno is None else f',"opno":{change.opno}'
     return (
-        f'"csn":"{change.csn}",{prim}"epoch":{change.epoch},"table":{dumps(change.table)},'
+        f'"csn":"{change.csn}",{prim}"epoch":{change.epoch},"table":{json_text(change.table)},'
         f'"key":{change.key},"op":"{change.op}",{before}"after":{change.after or "null"}{opno}'
     )
 
@@ -245,10 +242,10 @@ def encode_update(update: Update) -> bytes:
 def update_text(header: Update, items: Iterable[str]) -> bytes:
     """A chunk composed of ready item texts; the items of `header` itself are not looked at."""
     return (
-        f'{{"v":{VERSION},"kind":"{UPDATE_KIND}","session":{dumps(header.session)},'
-        f'"agreement":{dumps(header.agreement)},"generation":{header.generation},'
+        f'{{"v":{VERSION},"kind":"{UPDATE_KIND}","session":{json_text(header.session)},'
+        f'"agreement":{json_text(header.agreement)},"generation":{header.generation},'
         f'"hub_epoch":{header.hub_epoch},"prev":{header.prev},"covers":{header.covers},'
-        f'"ruv":{dumps(header.ruv.text())},"chunk":{header.chunk},"chunks":{header.chunks},'
+        f'"ruv":{json_text(header.ruv.text())},"chunk":{header.chunk},"chunks":{header.chunks},'
         f'"items":[{",".join(items)}]}}'
     ).encode()
 
@@ -256,11 +253,12 @@ def update_text(header: Update, items: Iterable[str]) -> bytes:
 def item_text(item: Item) -> str:
     """The JSON text of an item; what is None is left out."""
     after = "" if item.after is None else f',"after":{item.after}'
-    csn = "" if item.csn is None else f',"csn":{dumps(item.csn)}'
-    prim = "" if item.prim_csn is None else f',"prim_csn":{dumps(item.prim_csn)}'
-    cause = "" if item.cause is None else f',"cause":{dumps(item.cause)}'
+    csn = "" if item.csn is None else f',"csn":{json_text(item.csn)}'
+    prim = "" if item.prim_csn is None else f',"prim_csn":{json_text(item.prim_csn)}'
+    cause = "" if item.cause is None else f',"cause":{json_text(item.cause)}'
     return (
-        f'{{"type":"{item.type}","table":{dumps(item.table)},"key":{item.key},"op":{dumps(item.op)}'
+        f'{{"type":"{item.type}","table":{json_text(item.table)},"key":{item.key},'
+        f'"op":{json_text(item.op)}'
         f'{after}{csn},"author":{item.author}{prim}{cause}}}'
     )
 
@@ -307,7 +305,7 @@ def _quoted_plain(column: pa.ChunkedArray) -> pa.Array:
 def _quoted(column: pa.ChunkedArray) -> pa.Array:
     """Strings as JSON; each distinct one is escaped once."""
     encoded = _strings(column).dictionary_encode()
-    escaped = [dumps(text) for text in encoded.dictionary.to_pylist()]
+    escaped = [json_text(text) for text in encoded.dictionary.to_pylist()]
     return pa.array(escaped, pa.large_string()).take(encoded.indices)
 
 
@@ -401,7 +399,7 @@ class _Fields:
         found = self.get(name)
         if not isinstance(found, dict):
             raise WireError(f"field {name}: {found!r} must be an object")
-        return dumps(found)
+        return json_text(found)
 
     def image_or_none(self, name: str) -> str | None:
         return None if self.get(name) is None else self.image(name)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from connectors import wire
 from connectors.agent import sql
 from streaming.core.table import ColumnType, Table
-from streaming.core.values import Json, Value, to_json
+from streaming.core.values import Json, Value, json_text, to_json
 
 Stored = int | float | str | bytes | None
 """A value as SQLite holds it."""
@@ -176,7 +176,7 @@ def image_sql(table: Table, names: Iterable[str], row: str, prefix: str = "") ->
     `prefix` stands before the columns' names in `row`.
     """
     parts = [
-        f"{sql.string(wire.dumps(one) + ':')} || "
+        f"{sql.string(json_text(one) + ':')} || "
         + json_sql(f"{row}.{sql.name(prefix + one)}", table.columns[one])
         for one in names
     ]
@@ -186,7 +186,7 @@ def image_sql(table: Table, names: Iterable[str], row: str, prefix: str = "") ->
 def canonical(captured: str) -> str:
     """The wire's canonical text of a captured image or key."""
     values = wire.loads(captured).items()
-    return wire.dumps(
+    return json_text(
         {name: _plain(value) if isinstance(value, dict) else value for name, value in values}
     )
 

@@ -9,6 +9,7 @@ from connectors import wire
 from connectors.agent.schema import RECORD_BYTES
 from streaming.core.errors import ConfigError, WireError
 from streaming.core.table import ColumnType, Table
+from streaming.core.values import json_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Settings:
 
     def text(self) -> str:
         """The settings as the document that `parse` reads."""
-        return wire.dumps(
+        return json_text(
             {
                 "database": str(self.database),
                 "replica": self.replica,

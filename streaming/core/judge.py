@@ -19,7 +19,8 @@ from streaming.core.row import (
     realigned,
 )
 from streaming.core.table import Table
-from streaming.core.winner import Failed, Merged, Resolution, Winner, canonical, winner
+from streaming.core.values import json_text
+from streaming.core.winner import Failed, Merged, Resolution, Winner, winner
 
 
 class Verdict(StrEnum):
@@ -235,4 +236,4 @@ def merged(old: str | None, new: str | None, columns: Sequence[str]) -> str | No
     if len(values) == len(columns):
         return new
     both = {**json.loads(old), **values}
-    return canonical({name: both[name] for name in columns if name in both})
+    return json_text({name: both[name] for name in columns if name in both})

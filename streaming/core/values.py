@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import json
 import math
 import re
 from datetime import UTC, datetime
@@ -20,6 +21,14 @@ _DECIMAL = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 _INT64 = re.compile(r"-?\d{1,19}", re.ASCII)
 _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def json_text(value: object) -> str:
+    """Canonical text: no spaces, no needless escapes; WireError for what JSON cannot say."""
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise WireError(f"{value!r} cannot be written as JSON: {error}") from error
 
 
 def to_json(value: Value, column_type: ColumnType) -> Json:

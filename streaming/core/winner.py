@@ -12,7 +12,7 @@ from streaming.core.function import Rule
 from streaming.core.record import Reason
 from streaming.core.row import Arrived, RowState, deletes_twice, follows
 from streaming.core.table import Table
-from streaming.core.values import Value, from_json, to_json
+from streaming.core.values import Value, from_json, json_text, to_json
 
 Image = Mapping[str, Value]
 """Column -> value, as Python has it; absent columns are unknown."""
@@ -193,9 +193,9 @@ def _merged(answer: Mapping[str, Value], arrived: Arrived, table: Table) -> Reso
         image = {name: to_json(answer[name], kind) for name, kind in table.columns.items()}
     except WireError as error:
         return Failed(f"{table.function} returned what does not fit: {error}")
-    if canonical({name: image[name] for name in table.key}) != arrived.change.key:
+    if json_text({name: image[name] for name in table.key}) != arrived.change.key:
         return Failed(f"{table.function} returned another key than {arrived.change.key}")
-    return Merged(canonical(image))
+    return Merged(json_text(image))
 
 
 def _image(text: str | None, table: Table) -> Image | None:
@@ -203,8 +203,3 @@ def _image(text: str | None, table: Table) -> Image | None:
         return None
     values = json.loads(text)
     return {name: from_json(value, table.columns[name]) for name, value in values.items()}
-
-
-def canonical(image: Mapping[str, object]) -> str:
-    """An object as canonical JSON text."""
-    return json.dumps(image, separators=(",", ":"), ensure_ascii=False)

@@ -1,6 +1,5 @@
 """The compact facts of a batch on the driver: Arrow columns, and numpy arrays beside them."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from streaming.core.change import Op
 from streaming.core.record import Kind
 from streaming.core.table import Table
+from streaming.core.values import json_text
 from streaming.core.winner import needs_before
 
 Ints = NDArray[np.int64]
@@ -103,7 +103,7 @@ def _has_compared(records: pa.Table, tables: Mapping[str, Table]) -> Bools:
             continue
         here = bools(pc.equal(records["table"], name))
         delete = bools(pc.equal(records["op"], Op.DELETE.value))
-        named = json.dumps(column, ensure_ascii=False) + ":"
+        named = json_text(column) + ":"
         before = bools(pc.match_substring(records["before"], named))
         for op in (Op.INSERT, Op.UPDATE, Op.DELETE):
             if needs_before(table, op):

@@ -5,7 +5,6 @@ the order of the table. Nearly all input comes like that. What does not match ma
 stages/tokens.py looks closer.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial, reduce
@@ -16,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from streaming.core.change import FIELD_SEPARATOR
 from streaming.core.table import ColumnType, Table
+from streaming.core.values import json_text
 
 _MONTH_DAY = (
     r"(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])"
@@ -123,8 +123,3 @@ def _object(members: Mapping[str, tuple[str, str]]) -> str:
         return rf"\{{{','.join(text for text, _ in texts)}\}}"
     there = [rf"(?:(?:(?<=\{{)|(?<!\{{),){text}){q}" for text, q in texts]
     return rf"\{{{''.join(there)}\}}"
-
-
-def json_text(value: str) -> str:
-    """A column's name as canonical JSON."""
-    return json.dumps(value, ensure_ascii=False)

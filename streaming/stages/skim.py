@@ -19,9 +19,10 @@ from streaming.core.change import FIELD_SEPARATOR
 from streaming.core.csn import MAX_SKEW_S
 from streaming.core.record import Kind
 from streaming.core.table import Table
+from streaming.core.values import json_text
 from streaming.stages.control import control
 from streaming.stages.parse import parse, position, raw
-from streaming.stages.pattern import json_text, objects, packs
+from streaming.stages.pattern import objects, packs
 from streaming.stages.plain import Limits, is_of_record
 from streaming.stages.read import COLUMNS
 from streaming.stages.validate import (

@@ -7,8 +7,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from streaming.core.table import ColumnType, Table
+from streaming.core.values import json_text
 from streaming.stages.parse import STRING
-from streaming.stages.pattern import BYTES, DECIMAL, NOT_NUMBERS, TIMESTAMP, json_text
+from streaming.stages.pattern import BYTES, DECIMAL, NOT_NUMBERS, TIMESTAMP
 
 DETAIL_CHARS = 100
 """No more of a value is quoted in a complaint."""

@@ -17,6 +17,7 @@ from connectors.agent.user_triggers import GUARD
 from streaming.core.change import Op
 from streaming.core.record import Commit
 from streaming.core.table import ColumnType, Table
+from streaming.core.values import json_text
 from tests.connectors.agent.replica import (
     CREATE_ITEMS,
     CREATE_PAIRS,
@@ -342,7 +343,7 @@ def stored(replica: Replica) -> dict[tuple[str, str], str]:
     cursor = replica.client.execute("SELECT id, name, price FROM items")
     rows = [dict(zip(("id", "name", "price"), row, strict=True)) for row in cursor]
     texts = [{"id": str(row["id"]), "name": row["name"], "price": row["price"]} for row in rows]
-    return {("items", wire.dumps({"id": row["id"]})): wire.dumps(row) for row in texts}
+    return {("items", json_text({"id": row["id"]})): json_text(row) for row in texts}
 
 
 class Writes(RuleBasedStateMachine):

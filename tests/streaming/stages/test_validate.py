@@ -20,7 +20,7 @@ from streaming.core.errors import RuvError, WireError
 from streaming.core.record import Reason
 from streaming.core.ruv import parse_ruv
 from streaming.core.table import ColumnType, Table
-from streaming.core.values import Value, from_json, to_json
+from streaming.core.values import Value, from_json, json_text, to_json
 from streaming.stages import facts as facts_stage
 from streaming.stages.parse import parse
 from streaming.stages.skim import settle, skim
@@ -287,13 +287,13 @@ def fits(kind: ColumnType, token: str) -> bool:
         return False
     if kind is ColumnType.FLOAT64 and not isinstance(given, str):
         return given is None or math.isfinite(float(given))
-    written = wire.dumps(to_json(value, kind))
+    written = json_text(to_json(value, kind))
     return kind in (ColumnType.TEXT, ColumnType.FLOAT64) or written == canonical(token)
 
 
 def canonical(token: str) -> str:
     """A token with no more escapes than needed."""
-    return wire.dumps(json.loads(token)) if token.startswith('"') else token
+    return json_text(json.loads(token)) if token.startswith('"') else token
 
 
 def run(
@@ -547,13 +547,13 @@ def test_a_table_of_many_columns_is_read_all_the_same(spark: SparkSession) -> No
     names = [f"column_{number:03}" for number in range(400)]
     wide = Table("wide", ("column_000",), dict.fromkeys(names, ColumnType.INT64))
     key, after = {"column_000": "0"}, dict.fromkeys(names, "0")
-    good = change(table='"wide"', key=wire.dumps(key), after=wire.dumps(after))
-    bad = change(table='"wide"', key=wire.dumps(key), after=wire.dumps({**after, "column_399": 0}))
+    good = change(table='"wide"', key=json_text(key), after=json_text(after))
+    bad = change(table='"wide"', key=json_text(key), after=json_text({**after, "column_399": 0}))
 
     rows = run(spark, [(TIME_S * 1000, good), (TIME_S * 1000, bad)], {"record_bytes": 10**6}, wide)
 
     assert [row["reason"] for row in rows] == [None, Reason.TABLE]
-    assert rows[0]["after"] == wire.dumps(after)
+    assert rows[0]["after"] == json_text(after)
 
 
 def test_a_very_long_value_does_not_end_the_query(spark: SparkSession) -> None:
