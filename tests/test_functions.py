@@ -1,6 +1,7 @@
 """Conflict functions through the real hub: several at once, users' own, and what must survive."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -305,19 +306,26 @@ def test_function_that_never_says_the_same_is_asked_once(
     verdict.check(pair)
 
 
+@contextmanager
+def transactional(
+    folder: Path, broker: Broker, prefix: str, limits: Mapping[str, object]
+) -> Iterator[Site]:
+    """A hub with two replicas that have said hello, and one table under EPOCH_TRANS."""
+    trans = {"t": "EPOCH_TRANS"}
+    with site(folder, broker.bootstrap_servers, prefix, limits=limits, functions=trans) as made:
+        for replica in made.replicas.values():
+            replica.hello()
+        yield made
+
+
 @pytest.mark.parametrize("every_epochs", [1, 1_000])
 def test_rejected_transaction_marks_its_rows_over_a_restart(
     tmp_path: Path, broker: Broker, topic_prefix: str, spark: SparkSession, every_epochs: int
 ) -> None:
     """The mark is read back from the changelog, or from `rows` where it was merged into it."""
     limits = {"materialize_every_epochs": every_epochs}
-    trans = {"t": "EPOCH_TRANS"}
-    with site(
-        tmp_path, broker.bootstrap_servers, topic_prefix, limits=limits, functions=trans
-    ) as made:
+    with transactional(tmp_path, broker, topic_prefix, limits) as made:
         a, b = made.replicas.values()
-        a.hello()
-        b.hello()
         for key in "xyz":
             a.write(key, BASE)
         with made.running(spark) as hub:
@@ -362,14 +370,8 @@ def test_large_transaction_is_judged_in_one_hub_epoch(
     tmp_path: Path, broker: Broker, topic_prefix: str, spark: SparkSession
 ) -> None:
     """However many micro-batches it came in, nobody may ever see a part of it."""
-    limits = {"offsets_per_batch": 6}
-    trans = {"t": "EPOCH_TRANS"}
-    with site(
-        tmp_path, broker.bootstrap_servers, topic_prefix, limits=limits, functions=trans
-    ) as made:
+    with transactional(tmp_path, broker, topic_prefix, {"offsets_per_batch": 6}) as made:
         a, b = made.replicas.values()
-        a.hello()
-        b.hello()
         b.clock_s += 1  # so b's is judged behind a's
         large = [a.write(f"{number}", "a", "large") for number in range(14)]
         contended = [b.write(f"{number}", "b", "also large") for number in range(13, 27)]
