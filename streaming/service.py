@@ -96,12 +96,18 @@ def run(config: Config, available_now: bool = False) -> int:  # noqa: FBT001, FB
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: end.set())
     at = faults.from_text(os.environ.get(FAULT_VARIABLE))
-    spark = session(f"slackwater {config.hub.name}", config.spark)
+    spark = session(f"slackwater {config.hub.name}", {**_scratch(config), **config.spark})
     try:
         Service(config, spark, at).run(end, available_now=available_now)
     finally:
         spark.stop()
     return 0
+
+
+def _scratch(config: Config) -> dict[str, str]:
+    """Where Spark makes the folder that a MERGE asks for, else in the current one."""
+    warehouse = config.hub.state / CHECKPOINTS / "warehouse"
+    return {"spark.sql.warehouse.dir": warehouse.absolute().as_uri()}
 
 
 class Service:

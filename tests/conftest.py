@@ -37,9 +37,10 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The product's own session, small, without the compiler that pays only later."""
-    running = session("tests", SMALL_SPARK)
+    warehouse = {"spark.sql.warehouse.dir": tmp_path_factory.mktemp("warehouse").as_uri()}
+    running = session("tests", {**SMALL_SPARK, **warehouse})
     yield running
     running.stop()
 

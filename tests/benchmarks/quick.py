@@ -101,7 +101,8 @@ def main() -> int:
     """Measure, print, write."""
     options = _options()
     with tempfile.TemporaryDirectory() as name, Broker.start(Path(name) / "broker") as broker:
-        spark = session("benchmark")
+        warehouse = {"spark.sql.warehouse.dir": (Path(name) / "warehouse").as_uri()}
+        spark = session("benchmark", warehouse)
         ground = Ground(Path(name), broker, spark)
         numbers: dict[str, object] = {
             "machine": _machine(),
