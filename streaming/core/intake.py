@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from streaming.core.arrival import ByHand, Outcome, Quarantined, Repair, kept, kept_arrived
 from streaming.core.change import Change, Op, RowKey
 from streaming.core.csn import is_csn_of, rid_of
+from streaming.core.known import KnownCsns
 from streaming.core.pending import Context, ListKey
 from streaming.core.record import (
     Abort,
@@ -27,7 +28,7 @@ from streaming.core.record import (
 from streaming.core.reflection import mre, mre_same, reflect
 from streaming.core.row import ALL_OFFSETS, Arrived, Floor
 from streaming.core.rules import Rules
-from streaming.core.ruv import Ruv, largest_of
+from streaming.core.ruv import Ruv
 from streaming.core.sessions import acknowledged, floored, greeted, not_in_force, started, stops
 from streaming.core.state import (
     UNSUPPORTED,
@@ -48,10 +49,8 @@ Transaction = tuple[Arrived, ...]
 class Intake:
     """One batch's working copy of the state; `take` every record of a topic in its order.
 
-    `history`: csn -> contents of what is in the changelog or the quarantine, for the CSNs of
-    this batch that are not above their replica's largest in any RUV at its start. `minima` and
-    `maxima`: of each element of each RUV. A CSN is known, and an opno is taken, whatever the
-    data set; it is late within its own.
+    `history`: see KnownCsns. `minima` and `maxima`: of each element of each RUV. A CSN is known,
+    and an opno is taken, whatever the data set; it is late within its own.
     """
 
     state: HubState
@@ -77,22 +76,14 @@ class Intake:
                 if element.max_csn and element.min_csn:
                     self.maxima[dataset, rid] = element.max_csn
                     self.minima[dataset, rid] = element.min_csn
-        self.largest = largest_of(self.state.ruvs.values())
-        self.passed = dict[str, str]()
-        self.remembered = dict[int, list[str]]()
-        own = ((csn, rid_of(csn)) for csn in (*self.open.ended_csns, *self.open.quarantined))
-        for csn, rid in (*own, *self.open.ended):
-            if csn > self.largest.get(rid, ""):
-                self.remembered.setdefault(rid, []).append(csn)
+        self.known = KnownCsns(self.open, self.history, self.state.largest)
 
     replicas: dict[int, ReplicaState] = field(init=False)
     open: Open = field(init=False)
     agreements: dict[str, AgreementState] = field(init=False)
     maxima: dict[ListKey, str] = field(init=False)
     minima: dict[ListKey, str] = field(init=False)
-    largest: dict[int, str] = field(init=False)
-    passed: dict[str, str] = field(init=False)
-    remembered: dict[int, list[str]] = field(init=False)
+    known: KnownCsns = field(init=False)
 
     @property
     def ruvs(self) -> dict[str, Ruv]:
@@ -164,7 +155,7 @@ class Intake:
     def _floor(self, said: Said, hello: Hello) -> None:
         """What the replica writes from here on, it writes without what it lost."""
         told = [csn for csn in self.open.changes if rid_of(csn) == said.rid]
-        upto = max([*told, self.largest.get(said.rid, "")])
+        upto = max([*told, self.known.largest.get(said.rid, "")])
         floor = Floor(self.state.hub_epoch + 1, said.offset, hello.own or "", upto)
         self.replicas[said.rid] = floored(self.replicas[said.rid], floor)
 
@@ -207,7 +198,7 @@ class Intake:
             return
         content = said.content or change.content
         context = (change.prim_csn or change.csn, said.rid)
-        known = self._known(change.csn)
+        known = self.known.contents(change.csn)
         if content in known:
             self.counts["duplicates"] += 1
             return
@@ -236,14 +227,6 @@ class Intake:
     def _list_of(self, change: Change) -> ListKey:
         return self.rules.dataset_of(change.table), change.rid
 
-    def _known(self, csn: str) -> set[str]:
-        """The contents under which this CSN is known; none: it is new."""
-        arrived = self.open.changes.get(csn)
-        pending = arrived.content if arrived else None
-        one = (pending, self.passed.get(csn), self.open.ended_csns.get(csn))
-        many = (self.open.quarantined.get(csn, ()), self.history.get(csn, ()))
-        return {content for content in one if content}.union(*many)
-
     def _bad(
         self, change: Change, context: Context, replica: ReplicaState, *, reused: bool
     ) -> tuple[Reason, str] | None:
@@ -254,9 +237,7 @@ class Intake:
             return Reason.REUSED, f"CSN {change.csn} was used before with other content"
         if purged is not None and change.csn <= purged:
             return Reason.PURGED, f"CSN {change.csn} is not above the purge RUV {purged}"
-        if change.opno is not None and (
-            change.opno <= replica.opno or change.opno in replica.opno_above
-        ):
+        if change.opno is not None and replica.has_opno(change.opno):
             return Reason.REUSED, f"opno {change.opno} was taken by another CSN"
         lacking = missing(change, self.rules.tables[change.table])
         if lacking is not None:
@@ -270,7 +251,7 @@ class Intake:
         is_open = context in self.open.lists.members
         if change.prim_csn is None and is_open:
             return Reason.REUSED, f"CSN {change.csn} names a transaction that is open"
-        passed = context[0] <= self.largest.get(rid_of(context[0]), "")
+        passed = context[0] <= self.known.largest.get(rid_of(context[0]), "")
         closed = context in self.open.lists.committed or (not is_open and passed)
         if change.prim_csn is not None and closed:
             return Reason.LATE, f"transaction {context[0]} was committed before this change came"
@@ -288,7 +269,7 @@ class Intake:
         """Put a change into quarantine; its transaction goes with it, its rows are repaired."""
         self._quarantine(said, reason, detail, content)
         self._fill_opno(said.rid, change.opno)
-        self._remember(change.csn, content)
+        self.known.quarantine(change.csn, content)
         self._repair(said, change.row, reason)
         ended = self.open.ended.get(context)
         if ended is not None:
@@ -366,10 +347,7 @@ class Intake:
         gone = [self.open.changes.pop(csn) for csn in self.open.lists.remove(context)]
         rows = tuple(dict.fromkeys(a.change.row for a in gone))
         self.open.ended[context] = EndedTransaction(reason, rows)
-        self.open.ended_csns.update({a.change.csn: a.content for a in gone})
-        self.remembered.setdefault(context[1], []).extend(
-            (context[0], *(a.change.csn for a in gone))
-        )
+        self.known.end(context, gone)
         self.ended.append((context, reason, tuple(gone)))
         self._roll_up(keys)
 
@@ -391,10 +369,9 @@ class Intake:
                 self.eligible.append(transaction)
 
     def _pass(self, csn: str, key: ListKey, content: str) -> None:
-        self.passed[csn] = content
+        self.known.make_eligible(csn, key[1], content)
         self.minima.setdefault(key, csn)
         self.maxima[key] = max(csn, self.maxima.get(key, ""))
-        self.largest[key[1]] = max(csn, self.largest.get(key[1], ""))
 
     def take_run(
         self, key: ListKey, first_csn: str, last_csn: str, opno: int | None, time_ms: int
@@ -407,7 +384,7 @@ class Intake:
         """
         rid = key[1]
         self.minima.setdefault(key, first_csn)
-        self.maxima[key] = self.largest[rid] = last_csn
+        self.maxima[key] = self.known.largest[rid] = last_csn
         replica = self.replicas[rid]
         self.replicas[rid] = replace(
             replica,
@@ -430,9 +407,8 @@ class Intake:
         """
         replica = self.replicas[rid]
         quiet = self.open.lists.is_quiet(rid) and not replica.opno_above
-        above = csn > self.largest.get(rid, "")
-        known = any(csn <= c <= (last_csn or c) for c in self.remembered.get(rid, ()))
-        return quiet and above and not known and (opno is None or opno == replica.opno + 1)
+        is_next = opno is None or opno == replica.opno + 1
+        return quiet and is_next and self.known.is_clear(rid, csn, last_csn)
 
     def _no_hole_below(self, context: Context) -> bool:
         return all(
@@ -441,21 +417,10 @@ class Intake:
         )
 
     def _fill_opno(self, rid: int, opno: int | None) -> None:
-        if opno is None:
-            return
-        replica = self.replicas[rid]
-        contiguous, above = replica.opno, replica.opno_above | {opno}
-        while contiguous + 1 in above:
-            contiguous += 1
-        above = frozenset(n for n in above if n > contiguous)
-        self.replicas[rid] = replace(replica, opno=contiguous, opno_above=above)
+        if opno is not None:
+            self.replicas[rid] = self.replicas[rid].with_opno(opno)
 
     # -- quarantine -------------------------------------------------------------------------
-
-    def _remember(self, csn: str, content: str) -> None:
-        """Let a repeat of this quarantined change count as a duplicate."""
-        self.open.quarantined[csn] = (*self.open.quarantined.get(csn, ()), content)
-        self.remembered.setdefault(rid_of(csn), []).append(csn)
 
     def _refuse_invalid(self, said: Said, reason: Reason) -> None:
         """Quarantine what validation found; a repeat of it is a duplicate, its opno is filled.
@@ -465,10 +430,10 @@ class Intake:
         change = said.record if isinstance(said.record, Change) else None
         content = said.content if change and is_csn_of(change.csn, said.rid) else None
         if change is not None and content is not None:
-            if content in self._known(change.csn):
+            if content in self.known.contents(change.csn):
                 self.counts["duplicates"] += 1
                 return
-            self._remember(change.csn, content)
+            self.known.quarantine(change.csn, content)
         if change is not None:
             self._fill_opno(said.rid, change.opno)
         self._quarantine(said, reason, said.detail, content)

@@ -11,7 +11,7 @@ class Author:
 
     def __init__(self, intake: Intake, hub_rid: int, at_ms: int) -> None:
         self._intake, self._rid, self._at_ms = intake, hub_rid, at_ms
-        self._generator = _generator(intake.largest.get(hub_rid), hub_rid)
+        self._generator = _generator(intake.known.largest.get(hub_rid), hub_rid)
 
     def knows(self, table: str) -> bool:
         """Claim that the table is configured, so that a change of it can be judged."""
