@@ -5,20 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.arrival import ByHand, Outcome
-from streaming.core.change import Change
+from streaming.core.arrival import Outcome
 from streaming.core.csn import rid_of
-from streaming.core.intake import OPERATOR, Intake, in_order
+from streaming.core.intake import Intake, in_order
 from streaming.core.record import Abort, Applied, Commit, Reason, Record
-from streaming.core.rules import Rules, Subscription
 from streaming.core.ruv import NOTHING_KNOWN, Element, Ruv
-from streaming.core.state import HUB_BEHIND
 from streaming.core.table import DEFAULT_DATASET
 from tests.streaming.core.logs import csn
 from tests.streaming.core.speaker import (
     RULES,
     Speaker,
-    T,
     change,
     fresh_state,
     intake_of,
@@ -308,181 +304,6 @@ def test_an_abort_behind_the_commit_is_ignored() -> None:
 
     assert numbers(intake) == [9, 10]
     assert intake.counts["unknown_aborts"] == 1
-
-
-# -- rids and data sets ----------------------------------------------------------------------
-
-TWO_DATASETS = Rules(
-    {"t": T, "u": replace(T, name="u", dataset="other")},
-    {"a1": Subscription("a1", 1, frozenset("t")), "a2": Subscription("a2", 2, frozenset("u"))},
-)
-
-
-def of_other(number: int, *, tx: int | None = None, opno: int | None = None) -> Change:
-    """A change of the table in the other data set."""
-    return replace(change(number, tx=tx, opno=opno), table="u")
-
-
-def told_of_both(*records: Record) -> Intake:
-    """The intake of a hello and these records behind it, where tables are of two data sets."""
-    speaker = Speaker()
-    intake = Intake(fresh_state(), TWO_DATASETS)
-    for said in [*speaker.hello(), *speaker.say(*records)]:
-        intake.take(said)
-    return intake
-
-
-def maxima(intake: Intake) -> dict[str, dict[int, str]]:
-    """Data set -> the largest eligible CSN of each rid."""
-    return {dataset: ruv.max_csns() for dataset, ruv in intake.ruvs.items() if ruv.max_csns()}
-
-
-def test_nested_operations_under_another_rid_move_its_ruv_with_the_primary() -> None:
-    """Document 001, 2.2: replica 2's operation, applied by 1, makes 1 write too."""
-    main = change(10, rid=2, tx=10)
-    nested = replace(change(11), prim_csn=main.csn)
-
-    open_, done = told(main, nested), told(main, nested, Commit(main.csn))
-    gone = told(main, nested, Abort(main.csn))
-
-    assert maxima(open_) == {}
-    assert maxima(done) == {DEFAULT_DATASET: {1: csn(11, 1), 2: csn(10, 2)}}
-    assert numbers(done) == [10, 11]
-    assert maxima(gone) == {}
-    assert gone.open.ended_csns.keys() == {main.csn, nested.csn}
-
-
-def test_each_data_set_has_a_ruv_of_its_own() -> None:
-    """What is open in one holds nothing back in the other (document 001, 2.3)."""
-    intake = told_of_both(change(10, tx=10), of_other(11), change(12))
-
-    assert numbers(intake) == [11]
-    assert maxima(intake) == {"other": {1: csn(11, 1)}}
-    assert intake.ruvs["other"].min_of(1) == csn(11, 1)
-
-
-def test_an_operation_in_two_data_sets_moves_both_ruvs_at_once() -> None:
-    """Its commit or abort is one for both; the other's consumers must not see it before."""
-    both = (change(10, tx=10), of_other(11, tx=10), of_other(12))
-
-    assert maxima(told_of_both(*both)) == {}
-    assert maxima(told_of_both(*both, Commit(C10))) == {
-        DEFAULT_DATASET: {1: C10},
-        "other": {1: csn(12, 1)},
-    }
-    assert maxima(told_of_both(*both, Abort(C10))) == {"other": {1: csn(12, 1)}}
-
-
-def test_late_is_told_within_a_data_set() -> None:
-    """The other one's consumers were told nothing of this one."""
-    intake = told_of_both(of_other(12), change(11), of_other(10))
-
-    assert numbers(intake) == [11, 12]
-    assert reasons(intake) == [Reason.LATE]
-    assert maxima(intake) == {DEFAULT_DATASET: {1: csn(11, 1)}, "other": {1: csn(12, 1)}}
-
-
-def test_a_csn_names_one_change_whatever_the_data_set() -> None:
-    """Who counts by CSN must never count two."""
-    assert reasons(told_of_both(change(10), of_other(10))) == [Reason.REUSED]
-    assert told_of_both(of_other(10), of_other(10)).counts["duplicates"] == 1
-
-
-def test_an_opno_that_is_filled_in_one_data_set_frees_the_other() -> None:
-    """A replica numbers its changes whatever they touch."""
-    hole = (change(10, opno=1), of_other(12, opno=3))
-
-    assert numbers(told_of_both(*hole)) == [10]
-    assert numbers(told_of_both(*hole, change(11, opno=2))) == [10, 11, 12]
-
-
-def test_a_committed_transaction_takes_nothing_more_in_any_data_set() -> None:
-    """A second half would be a transaction of its own, which nobody ends."""
-    intake = told_of_both(change(10, tx=10), Commit(C10), of_other(11, tx=10))
-
-    assert numbers(intake) == [10]
-    assert reasons(intake) == [Reason.LATE]
-
-
-def test_a_hello_is_held_against_the_ruv_of_what_its_agreement_serves() -> None:
-    """A CSN that is not known there was lost by the hub, though another data set has it."""
-    state = fresh_state(ruv=Ruv("g", {1: Element(C10, C13)}))
-    state = replace(state, ruvs={**state.ruvs, "other": Ruv("g", {1: Element(C10, C10)})})
-    intake = Intake(state, TWO_DATASETS)
-
-    for said in Speaker(rid=2).hello(ruv=Ruv("g", {1: Element(C10, C13)})):
-        intake.take(said)
-
-    assert intake.replicas[2].state == HUB_BEHIND
-
-
-# -- ended by hand ---------------------------------------------------------------------------
-
-BEHIND = {1: 7}
-
-
-def by_hand(intake: Intake, number: int) -> Intake:
-    """An operator ends what this CSN names, when the topic was read up to offset 7."""
-    intake.end_by_hand(ByHand(csn(number, 1), BEHIND))
-    return intake
-
-
-@pytest.mark.parametrize("named", [9, 11])
-def test_an_operator_ends_a_transaction_by_any_csn_of_it(named: int) -> None:
-    """What waits behind it goes on; its rows are refreshed at its origin, behind what was read."""
-    nested = (change(10, "first", tx=9), change(11, "second", tx=9), change(11, "second", tx=9))
-
-    intake = by_hand(told(*nested, change(12)), named)
-
-    assert numbers(intake) == [12]
-    assert [(r.rid, r.row[1], r.offset, r.cause) for r in intake.repairs] == [
-        (1, '{"k":"first"}', 7, Reason.ENDED),
-        (1, '{"k":"second"}', 7, Reason.ENDED),
-    ]
-    assert intake.open.ended[csn(9, 1), 1].reason == OPERATOR
-    assert intake.quarantined == []
-
-
-HOLDS: dict[str, list[Record]] = {
-    "it waits": [change(9, tx=9), change(10, tx=10), Commit(C10)],
-    "it is eligible": [change(10)],
-    "it is aborted": [change(10, tx=10), Abort(C10)],
-    "nobody knows it": [],
-}
-
-
-@pytest.mark.parametrize("records", HOLDS.values(), ids=HOLDS.keys())
-def test_what_is_not_open_cannot_be_ended_by_hand(records: list[Record]) -> None:
-    """What is committed holds; the word of the operator has no effect."""
-    before, after = told(*records), by_hand(told(*records), 10)
-
-    assert after.open == before.open
-    assert (numbers(after), after.repairs) == (numbers(before), [])
-    assert after.counts["unknown_aborts"] == 1
-
-
-@pytest.mark.parametrize("comes", [change(11, "other", tx=10), Commit(C10)])
-def test_what_comes_of_a_transaction_that_an_operator_ended_is_kept_once(comes: Record) -> None:
-    """Its rows were refreshed when it was ended: only a new one is refreshed now."""
-    ended = by_hand(told(change(10, "first", tx=10)), 10)
-    told_already = len(ended.repairs)
-    speaker = Speaker(session="1-1")
-
-    for ahead in (8, 9):
-        ended.take(speaker.quote(comes, ahead))
-
-    assert reasons(ended) == [Reason.ENDED]
-    assert [r.row[1] for r in ended.repairs[told_already:]] == (
-        ['{"k":"other"}'] if isinstance(comes, Change) else []
-    )
-    assert numbers(ended) == []
-
-
-def test_an_opno_of_what_an_operator_ended_counts_as_filled() -> None:
-    """Else its replica would wait for ever."""
-    pending = (change(10, tx=10, opno=1), change(11, opno=2))
-
-    assert numbers(by_hand(told(*pending), 10)) == [11]
 
 
 # -- duplicates ------------------------------------------------------------------------------

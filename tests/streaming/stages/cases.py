@@ -1,0 +1,240 @@
+"""Records at the edges of every rule, good and bad, and values at the edges of every type."""
+
+from streaming.core.record import Reason
+from tests.streaming.stages.said import CONTROL, CSN, change, control
+
+RECORD_BYTES = 1_000
+SKEW_S = 86_400
+OTHER_CSN = "65e0f1c0000a00020000"
+
+
+def padded(size: int) -> bytes:
+    """A good change of exactly so many bytes."""
+    fill = size - len(change(after='{"id":"1","name":"","qty":5}'))
+    return change(after=f'{{"id":"1","name":"{"x" * fill}","qty":5}}')
+
+
+def lines(key: str, after: str | None = None, op: str = '"delete"') -> bytes:
+    """A change of the table with a key of two columns that is not in the order of its columns."""
+    return change(table='"lines"', key=key, op=op, after=after)
+
+
+GOOD: dict[str, bytes] = {
+    "insert": change(),
+    "update": change(op='"update"'),
+    "update with before": change(op='"update"', before='{"id":"1","name":null,"qty":0}'),
+    "update with a part of before": change(op='"update"', before='{"id":"1"}'),
+    "delete": change(op='"delete"', after=None),
+    "delete with null": change(op='"delete"', after="null"),
+    "delete with before": change(op='"delete"', after=None, before='{"id":"1","name":"a","qty":5}'),
+    "truncate": change(op='"truncate"', key=None, after=None),
+    "truncate with an empty key": change(op='"truncate"', key="{}", after=None),
+    "in a transaction": change(prim_csn='"65e0f1c0000900010000"'),
+    "its first": change(prim_csn=f'"{CSN}"'),
+    "no transaction": change(prim_csn="null"),
+    "numbered": change(opno="1"),
+    "not numbered": change(opno="null"),
+    "epoch 0": change(epoch="0"),
+    "largest epoch": change(epoch=str(2**63 - 1)),
+    "unknown field": change(seen="5", more='{"v":{"v":{"after":{"id":"2"}}}}'),
+    "CSN of decimal digits": change(csn='"65000000000000010000"'),
+    "null in a column": change(after='{"id":"1","name":null,"qty":null}'),
+    "part of an image": change(after='{"id":"1","qty":5}'),
+    "image without its key": change(after='{"name":"a","qty":5}'),
+    "empty image": change(after="{}"),
+    "blanks": change().replace(b":", b" : ").replace(b",", b" ,\n"),
+    "another order of columns": change(after='{"qty":5,"name":"a","id":"1"}'),
+    "largest size": padded(RECORD_BYTES),
+    "two key columns": lines('{"item":"a","order":"1"}'),
+    "two key columns in an image": lines(
+        '{"item":"a","order":"1"}', '{"order":"1","item":"a","price":"1.50"}', '"insert"'
+    ),
+    **{kind: control(kind) for kind in CONTROL},
+    "first hello": control("hello", own="null", ruv="[]", covers="0", epoch="0", generation="0"),
+    "hello without own": control("hello", own=None),
+    "hello that lost": control("hello", lost="true"),
+    "heartbeat of session 5": control("heartbeat", session='"5"'),
+    "end of a snapshot": control("snapshot", begin=None, end='{"id":"s1","count":0}'),
+}
+
+BAD: dict[str, tuple[Reason, str, bytes]] = {
+    "no JSON": (Reason.JSON, "not one JSON object", b"{"),
+    "an array": (Reason.JSON, "not one JSON object", b"[1]"),
+    "not UTF-8": (Reason.JSON, "UTF-8", b'{"v":1,"kind":"\xff"}'),
+    "garbage behind": (Reason.JSON, "", change() + b"}"),
+    "empty object": (Reason.VERSION, "v is missing", b"{}"),
+    "no v": (Reason.VERSION, "v is missing", change(v=None)),
+    "v null": (Reason.VERSION, "v is missing", change(v="null")),
+    "v a string": (Reason.VERSION, "v is missing", change(v='"1"')),
+    "v a fraction": (Reason.VERSION, "v is missing", change(v="1.0")),
+    "v true": (Reason.VERSION, "v is missing", change(v="true")),
+    "v 0": (Reason.VERSION, "v is missing", change(v="0")),
+    "v 2": (Reason.VERSION, "v is 2: upgrade", change(v="2")),
+    "v huge": (Reason.VERSION, "", change(v=str(10**30))),
+    "no kind": (Reason.KIND, "kind is missing", change(kind=None)),
+    "unknown kind": (Reason.KIND, "unknown kind 'chance'", change(kind='"chance"')),
+    "kind in capitals": (Reason.KIND, "'CHANGE'", change(kind='"CHANGE"')),
+    "kind an object": (Reason.KIND, "unknown kind", change(kind="{}")),
+    "no csn": (Reason.KIND, "missing: csn", change(csn=None)),
+    "csn null": (Reason.KIND, "missing: csn", change(csn="null")),
+    "no epoch, no op": (Reason.KIND, "missing: epoch, op", change(epoch=None, op=None)),
+    "no table": (Reason.KIND, "missing: table", change(table=None)),
+    "no key": (Reason.KIND, "missing: key", change(key=None)),
+    "key null": (Reason.KIND, "missing: key", change(key="null", op='"delete"', after=None)),
+    "no after": (Reason.KIND, "missing: after", change(after=None)),
+    "after null": (Reason.KIND, "missing: after", change(after="null", op='"update"')),
+    "after an array": (Reason.KIND, "after is not an object", change(after='[{"id":"1"}]')),
+    "after a number": (Reason.KIND, "after is not an object", change(after="5")),
+    "after a string": (
+        Reason.KIND,
+        "after is not an object",
+        change(after='"{\\"id\\":\\"1\\",\\"name\\":\\"a\\",\\"qty\\":5}"'),
+    ),
+    "delete with after": (Reason.KIND, "op is delete", change(op='"delete"')),
+    "delete with a number": (Reason.KIND, "op is delete", change(op='"delete"', after="5")),
+    "truncate with after": (Reason.KIND, "op is truncate", change(op='"truncate"', key=None)),
+    "before a string": (Reason.KIND, "before is not", change(before='"{\\"id\\":\\"1\\"}"')),
+    "unknown op": (Reason.KIND, "unknown op 'upsert'", change(op='"upsert"')),
+    "epoch a string": (Reason.KIND, "wrong type: epoch", change(epoch='"3"')),
+    "epoch a fraction": (Reason.KIND, "wrong type: epoch", change(epoch="3.0")),
+    "epoch too large": (Reason.KIND, "wrong type: epoch", change(epoch=str(2**63))),
+    "epoch negative": (Reason.KIND, "below 0", change(epoch="-1")),
+    "opno a string": (Reason.KIND, "wrong type: opno", change(opno='"1"')),
+    "opno 0": (Reason.KIND, "opno is below 1", change(opno="0")),
+    "opno negative": (Reason.KIND, "opno is below 1", change(opno="-5")),
+    "refused key no object": (Reason.KIND, "key is not", control("refused", key='["1"]')),
+    "snapshot of nothing": (Reason.KIND, "none of begin", control("snapshot", begin=None)),
+    "snapshot no object": (Reason.KIND, "none of begin", control("snapshot", begin='"x"')),
+    **{
+        f"{kind} without {name}": (Reason.KIND, f"missing: {name}", control(kind, **{name: None}))
+        for kind, fields in CONTROL.items()
+        for name in fields
+        if name not in {"own", "begin"}
+    },
+    **{
+        f"{kind} with {name} of a wrong type": (Reason.KIND, name, control(kind, **{name: '"x"'}))
+        for kind, fields in CONTROL.items()
+        for name in ("epoch", "covers", "generation", "lost", "hub_epoch", "ruv")
+        if name in fields
+    },
+    "covers negative": (Reason.KIND, "below 0", control("applied", covers="-1")),
+    "ruv of numbers": (Reason.KIND, "ruv", control("applied", ruv="[1]")),
+    "ruv with null": (Reason.KIND, "ruv", control("applied", ruv="[null]")),
+    "ruv without brace": (Reason.KIND, "ruv", control("hello", ruv=f'["replica 1 {CSN}"]')),
+    "ruv of a bad CSN": (Reason.KIND, "ruv", control("hello", ruv='["{replica 1} 5f"]')),
+    "own no CSN": (Reason.KIND, "own", control("hello", own='"5f"')),
+    "csn in capitals": (Reason.CSN, "20 lower-case", change(csn=f'"{CSN.upper()}"')),
+    "csn too short": (Reason.CSN, "csn", change(csn=f'"{CSN[1:]}"')),
+    "csn too long": (Reason.CSN, "csn", change(csn=f'"{CSN}0"')),
+    "csn with a line break": (Reason.CSN, "csn", change(csn=f'"{CSN}\\n"')),
+    "csn empty": (Reason.CSN, "csn", change(csn='""')),
+    "csn of no hex digits": (Reason.CSN, "'-ffffffff", change(csn='"-ffffffff00000010000"')),
+    "csn a number": (Reason.CSN, "csn", change(csn="65000000000000010000")),
+    "prim_csn no CSN": (Reason.CSN, "prim_csn is not", change(prim_csn='"x"')),
+    "prim_csn of a commit": (Reason.CSN, "prim_csn is not", control("commit", prim_csn='"X"')),
+    "csn of a refused": (Reason.CSN, "csn is not", control("refused", csn='"65e0"')),
+    "csn of another": (Reason.RID, "csn is of rid 2", change(csn=f'"{OTHER_CSN}"')),
+    "prim_csn of another": (Reason.RID, "prim_csn is of", change(prim_csn=f'"{OTHER_CSN}"')),
+    "abort of another": (Reason.RID, "prim_csn is of", control("abort", prim_csn=f'"{OTHER_CSN}"')),
+    "own of another": (Reason.RID, "own is of", control("hello", own=f'"{OTHER_CSN}"')),
+    "unknown table": (Reason.TABLE, "not in the config", change(table='"Orders"')),
+    "table a number": (Reason.TABLE, "not in the config", change(table="5")),
+    "unknown column": (Reason.TABLE, '"more"', change(after='{"id":"1","more":1}')),
+    "unknown column before": (Reason.TABLE, '"more"', change(before='{"id":"1","more":1}')),
+    "column in capitals": (Reason.TABLE, '"QTY"', change(after='{"id":"1","name":"a","QTY":5}')),
+    "column twice": (Reason.TABLE, "twice", change(after='{"id":"1","name":"a","qty":5,"qty":5}')),
+    "wrong type": (
+        Reason.TABLE,
+        '"qty" is no int32',
+        change(after='{"id":"1","name":"a","qty":"5"}'),
+    ),
+    "wrong type before": (Reason.TABLE, "int32", change(before='{"id":"1","name":"a","qty":"5"}')),
+    "nested": (Reason.TABLE, "is no text", change(after='{"id":"1","name":{"a":"b"},"qty":5}')),
+    "array": (Reason.TABLE, "is no text", change(after='{"id":"1","name":["b"],"qty":5}')),
+    "null in after's key": (Reason.TABLE, '"id" is no', change(after='{"id":null,"qty":5}')),
+    "null in before's key": (Reason.TABLE, '"id" is no', change(before='{"id":null}')),
+    "key empty": (Reason.KEY, 'must be "id"', change(key="{}")),
+    "key a string": (Reason.KEY, "not an object", change(key='"{\\"id\\":\\"1\\"}"')),
+    "key an array": (Reason.KEY, "not an object", change(key='["1"]')),
+    "key of another column": (Reason.KEY, "must be", change(key='{"qty":5}')),
+    "key with another column": (Reason.KEY, "must be", change(key='{"id":"1","qty":5}')),
+    "key twice": (Reason.KEY, "must be", change(key='{"id":"1","id":"1"}')),
+    "key of null": (
+        Reason.KEY,
+        "is no int64",
+        change(key='{"id":null}', op='"delete"', after=None),
+    ),
+    "key not canonical": (
+        Reason.KEY,
+        "is no int64 '\"01\"'",
+        change(key='{"id":"01"}', op='"delete"', after=None),
+    ),
+    "key of a wrong type": (
+        Reason.KEY,
+        "is no int64",
+        change(key='{"id":1}', op='"delete"', after=None),
+    ),
+    "key in another order": (Reason.KEY, '"item", "order"', lines('{"order":"1","item":"a"}')),
+    "half a key": (Reason.KEY, "must be", lines('{"item":"a"}')),
+    "key other than the image's": (Reason.KEY, 'another "id"', change(key='{"id":"2"}')),
+    "truncate with a key": (Reason.KEY, "no key", change(op='"truncate"', after=None)),
+    "too large": (Reason.SIZE, "1001 bytes, 1000", padded(RECORD_BYTES + 1)),
+    "too large a heartbeat": (Reason.SIZE, "", control("heartbeat", more=f'"{"x" * 1000}"')),
+    "no session": (Reason.SESSION, "missing", change(session=None)),
+    "session null": (Reason.SESSION, "missing", control("heartbeat", session="null")),
+    "session empty": (Reason.SESSION, "missing", change(session='""')),
+    "session a number": (Reason.SESSION, "no string", change(session="5")),
+    "session an object": (Reason.SESSION, "no string", control("hello", session='{"id": 5}')),
+}
+"""Name -> its reason, what the detail says, and the record."""
+
+FIRST: dict[Reason, bytes] = {
+    Reason.VERSION: change(v="2", kind='"x"'),
+    Reason.KIND: change(epoch=None, csn='"x"'),
+    Reason.CSN: change(csn=f'"{OTHER_CSN.upper()}"'),
+    Reason.RID: change(csn=f'"{OTHER_CSN}"', table='"x"'),
+    Reason.TABLE: change(table='"x"', key='{"x":1}'),
+    Reason.KEY: change(key='{"x":1}', more=f'"{"x" * RECORD_BYTES}"'),
+    Reason.SIZE: change(csn='"ffffffff000000010000"', more=f'"{"x" * RECORD_BYTES}"'),
+    Reason.SKEW: change(csn='"ffffffff000000010000"', session=None),
+}
+"""Records that break the rule and a later one."""
+
+TIMES: dict[str, tuple[int, bool, bytes]] = {
+    "as far ahead as may be": (0, True, change()),
+    "a millisecond further": (-1, False, change()),
+    "prim_csn as far": (0, True, change(prim_csn=f'"{CSN}"')),
+    "prim_csn further": (0, False, change(prim_csn='"65e0f1c1000000010000"')),
+    "commit as far": (0, True, control("commit")),
+    "commit further": (-1, False, control("commit")),
+    "own may be anywhere": (-1, True, control("hello")),
+}
+"""Name -> the record's time against the limit in milliseconds, whether it is good, the record."""
+
+TOKENS = (
+    *("null", "true", "false", "0", "-0", "1", "-1", "5.0", "1e2", "0.0", "-0.0", "1.10", "1E5"),
+    *("2147483647", "2147483648", "-2147483648", "-2147483649", "2099999999", "2100000000"),
+    *("999999999", "-999999999", "9999999999", "1e400", "-1e400", "1e308", "1.8e308", "1e-400"),
+    *("123456789012345678901234567890123456789.5", "1" + "0" * 400, "0." + "1" * 100),
+    *('"0"', '"-0"', '"1"', '"01"', '"+1"', '"1.0"', '""', '" 1"', '"1 "', '"1\\n"', '"-"'),
+    *('"9223372036854775807"', '"9223372036854775808"', '"8999999999999999999"'),
+    *('"-9223372036854775808"', '"-9223372036854775809"', '"-9000000000000000000"', '"1e5"'),
+    *('"NaN"', '"Infinity"', '"-Infinity"', '"nan"', '"+Infinity"', '"1.50"', '"-1.5"', '".5"'),
+    *('"1."', '"00.5"', '"-0.0"', '"1,5"', '"1234567890123456789012345678901234567890.5"'),
+    *('"a"', '"é"', '"\\u00e9"', '"\\u001f"', '"\\u0000"', '"\\n"', '"\\/"', '"\\\\"', '"\\""'),
+    *('"😀"', '"\\ud83d\\ude00"', '"\\ud83d"', '"\\ude00"', '"\\ude00\\ud83d"', '"\\\\ud83d"'),
+    *('"\\ud83dx\\ude00"', '"{}"', '"a,b:c"', '"ÿ\u2028"', '"true"', '"null"'),
+    *('"AA=="', '"AB=="', '"AAA="', '"AAB="', '"AAAA"', '"A"', '"AAA"', '"AA==AAAA"', '"AA-_"'),
+    *('"2024-02-29T23:59:59.000001Z"', '"2023-02-29T00:00:00.000000Z"'),
+    *('"1900-02-29T00:00:00.000000Z"', '"2000-02-29T00:00:00.000000Z"'),
+    *('"2024-04-31T00:00:00.000000Z"', '"2024-04-30T00:00:00.000000Z"'),
+    *('"2024-12-31T24:00:00.000000Z"', '"2024-12-31T23:60:00.000000Z"'),
+    *('"2024-12-31T23:59:60.000000Z"', '"2024-13-01T00:00:00.000000Z"'),
+    *('"2024-00-10T00:00:00.000000Z"', '"2024-01-00T00:00:00.000000Z"'),
+    *('"0000-01-01T00:00:00.000000Z"', '"0001-01-01T00:00:00.000000Z"'),
+    *('"9999-12-31T23:59:59.999999Z"', '"10000-01-01T00:00:00.000000Z"'),
+    *('"2024-02-29T23:59:59Z"', '"2024-02-29T23:59:59.000001+00:00"'),
+    *('"2024-02-29 23:59:59.000001Z"', '"2024-02-29T23:59:59.000001z"', '"2024-02-29"'),
+    *("{}", "[]", '{"a":1}', "[1]"),
+)
+"""JSON values around the edges of every type."""
