@@ -6,77 +6,14 @@ Every replica says hello before the first sentence behind `given`, and all are l
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from checkpoints.faults import Point
-from streaming.core.record import Abort, Applied, Commit, Hello, Record, Refused
-from streaming.core.rules import Rules
-from tests.backend import Backend
+from streaming.core.record import Refused
 from tests.model import World, rules
-from tests.model_replica import Line, Replica
+from tests.model_replica import Replica
+from tests.sentences import STEPS, Make, Story, StoryError, claim, sentence
 
 HUB = "the hub"
-
-Make = Callable[[Rules], Backend]
-"""Makes a hub for these rules; called once a story."""
-
-
-class StoryError(AssertionError):
-    """A sentence cannot be read, or what it claims does not hold."""
-
-
-@dataclass(slots=True)
-class Story:
-    """A world, and what the sentences so far have given names to.
-
-    `primaries`: label of a transaction -> its prim_csn. `risen`: by how much the hub's last
-    micro-batch raised the hub epoch.
-    """
-
-    make: Make
-    world: World = field(init=False)
-    primaries: dict[str, str] = field(default_factory=dict)
-    risen: int = 0
-
-    def replica(self, name: str) -> Replica:
-        """The replica of this name."""
-        if name not in self.world.replicas:
-            raise StoryError(f"there is no replica {name}")
-        return self.world.replicas[name]
-
-    def record(self, replica: str, thing: str) -> Record:
-        """The record that `w1`, `the commit of T` or `its hello` speaks of."""
-        kinds = {"its hello": Hello, "its applied": Applied}
-        if thing in kinds:
-            said = [r for _, r in self.world.said[replica] if isinstance(r, kinds[thing])]
-            return said[-1]
-        if match := re.fullmatch(r"the (commit|abort) of (\S+)", thing):
-            primary = self.primaries[match[2]]
-            return Commit(primary) if match[1] == "commit" else Abort(primary)
-        return self.world.names[thing].change
-
-    def lines(self, replica: str, things: str) -> list[Line]:
-        """The lines of a replica's journal that these things speak of, in their order."""
-        wanted = [self.record(replica, thing) for thing in things.split(", ")]
-        journal = self.replica(replica).journal
-        return [next(line for line in journal if line.record == one) for one in wanted]
-
-
-Step = Callable[..., None]
-STEPS: list[tuple[re.Pattern[str], Step]] = []
-
-
-def sentence(template: str) -> Callable[[Step], Step]:
-    """Let a function be called by sentences like this; {x} is a word, {x*} the rest of the line."""
-    pattern = re.sub(r"\{(\w+)\*\}", r"(?P<\1>.+)", template)
-    pattern = re.sub(r"\{(\w+)\}", r"(?P<\1>\\S+)", pattern)
-
-    def add(step: Step) -> Step:
-        STEPS.append((re.compile(pattern), step))
-        return step
-
-    return add
 
 
 def run(story: Story, line: str) -> None:
@@ -99,12 +36,6 @@ def play(text: str, make: Make) -> World:
             except (AssertionError, LookupError) as error:
                 raise StoryError(f"line {number}: {words}\n  {error!r}") from error
     return story.world
-
-
-def claim(story: Story, seen: object, expected: object) -> None:
-    """Fail with what is seen, unless it is what is expected."""
-    if seen != expected:
-        raise StoryError(f"it is {seen!r}; quarantine: {_quarantine(story)}")
 
 
 # -- the beginning --------------------------------------------------------------------------
@@ -454,7 +385,3 @@ def _fate(story: Story, name: str) -> str:
     if judged.verdict == "rejected" and losers.count(judged.csn) != 1:
         raise StoryError(f"{name} is rejected, but {losers} are in the conflicts")
     return judged.verdict
-
-
-def _quarantine(story: Story) -> list[str]:
-    return [f"{kept.rid}@{kept.offset} {kept.reason}" for kept in story.world.hub.quarantine()]

@@ -17,7 +17,8 @@ from streaming.core.record import Abort, Applied, Commit, Hello, Record
 from tests.model import MERGE, World
 from tests.model_hub import PureHub
 from tests.model_replica import Replica
-from tests.scenario_language import Story, run
+from tests.scenario_language import run
+from tests.sentences import Story
 
 REPLICAS = ("r1", "r2", "r3")
 POINTS = tuple(Point)
