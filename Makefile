@@ -13,7 +13,7 @@ demo: setup  ## three replicas that collide, one hub, and a verdict
 	@$(BIN)/slackwater demo
 
 test: setup  ## all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-deep: setup  ## the model of convergence, 20,000 random stories of each kind; SEED repeats a run
 	@echo "seed $(SEED)"
