@@ -9,6 +9,7 @@ In order, each step skipped when it was done before:
 2. `.venv`, and the wheels into it, from the wheel house alone
 3. the package itself, editable, without an isolated build
 4. the jars (`<cache>/jars`), by `connectors.jars`
+5. the archive of Spark's classes (in `.venv`), by `streaming.classes`; hubs start without it, later
 """
 
 from __future__ import annotations  # so that an old Python gets as far as check_python
@@ -103,6 +104,7 @@ def install(cache: Path) -> None:
     if not usable or mark.get("packages") != packages():
         fill_venv(cache / "wheels", usable=usable)
     run([PYTHON, "-m", "connectors.jars"], "the jars could not be fetched")
+    run([PYTHON, "-m", "streaming.classes"], "the archive of Spark's classes was not made")
 
 
 def read_mark() -> dict[str, str]:

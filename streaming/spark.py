@@ -7,8 +7,9 @@ from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from connectors.jars import spark_jars
+from streaming.classes import archive, java_options
 
-_LOG4J = Path(__file__).with_name("log4j2.properties")
+_LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
 
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -32,7 +33,6 @@ _ONE_MACHINE = {
     "spark.driver.memory": "4g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
     "spark.log.level": "WARN",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -45,6 +45,7 @@ def session(app: str, extra: Mapping[str, str] | None = None) -> SparkSession:
     Nothing is resolved at the start: the jars come from the cache (JarsError if it lacks them).
     """
     jars = {"spark.jars": ",".join(jar.as_uri() for jar in spark_jars())}
-    settings = {**_ONE_MACHINE, **_MICRO_BATCHES, **_DELTA, **jars, **(extra or {})}
+    java = {"spark.driver.defaultJavaOptions": f"{_LOGGING} {java_options(archive())}"}
+    settings = {**_ONE_MACHINE, **_MICRO_BATCHES, **_DELTA, **jars, **java, **(extra or {})}
     conf = SparkConf().setAppName(app).setAll(list(settings.items()))
     return SparkSession.builder.config(conf=conf).getOrCreate()
