@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from enum import StrEnum
 
@@ -30,14 +31,17 @@ class Point(StrEnum):
     AFTER_COMMIT = "after_commit"
     """the commit row is written, nothing is published"""
     BETWEEN_CHUNKS = "between_chunks"
-    """a chunk of an agreement's batch is delivered, the next is not"""
+    """a chunk of an agreement's batch is handed over, the next is not"""
     BETWEEN_AGREEMENTS = "between_agreements"
-    """one agreement has its batch, the next has not"""
+    """one agreement's batch is handed over, the next is not"""
     AFTER_PUBLISH = "after_publish"
     """everything is delivered, Spark does not know yet"""
     AFTER_ROWS = "after_rows"
     """`rows` is brought up to date, `epochs` does not say so yet"""
 
+
+_UNDER_WAY_S = 0.1
+"""How long before the blow, so that what was handed over is delivered."""
 
 At = Callable[[Point], None]
 """Called at every point; in production it does nothing."""
@@ -63,6 +67,7 @@ def from_text(text: str | None) -> At:
         if point is fatal:
             left -= 1
             if left == 0:
+                time.sleep(_UNDER_WAY_S)
                 os.kill(os.getpid(), blow)
 
     return at

@@ -71,10 +71,6 @@ class Store:
         dataset = self.table(name).to_pyarrow_dataset()
         return dataset.to_table(filter=where, columns=list(columns) if columns else None)
 
-    def compact(self, name: TableName) -> None:
-        """Merge the table's small files: the cost of a commit grows with their number."""
-        self.table(name).optimize.compact()
-
     def versions(self) -> dict[str, int]:
         """Table -> Delta version as last seen, `epochs` apart."""
         return {n.value: self.table(n).version() for n in SCHEMAS if n is not TableName.EPOCHS}

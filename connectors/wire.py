@@ -1,4 +1,4 @@
-"""The one file that knows JSON: records, updates and column values as they stand on the wire.
+"""The one file that knows the records' JSON: records, updates and column values on the wire.
 
 Every record is a JSON object in UTF-8 with `v`, `kind` and `session` (design: section 2). Keys and
 images are objects on the wire and canonical text inside: no spaces, columns in schema order,
@@ -7,7 +7,7 @@ nothing escaped that need not be.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import pyarrow as pa
@@ -236,18 +236,19 @@ def _decode_snapshot(fields: "_Fields") -> Snapshot:
 
 def encode_update(update: Update) -> bytes:
     """A chunk of a batch as it stands in an updates topic."""
-    return update_text(update, [item_text(item) for item in update.items])
+    return update_of(update, ",".join(item_text(item) for item in update.items).encode())
 
 
-def update_text(header: Update, items: Iterable[str]) -> bytes:
-    """A chunk composed of ready item texts; the items of `header` itself are not looked at."""
-    return (
+def update_of(header: Update, items: bytes) -> bytes:
+    """A chunk composed of ready items, commas between; those of `header` are not looked at."""
+    head = (
         f'{{"v":{VERSION},"kind":"{UPDATE_KIND}","session":{json_text(header.session)},'
         f'"agreement":{json_text(header.agreement)},"generation":{header.generation},'
         f'"hub_epoch":{header.hub_epoch},"prev":{header.prev},"covers":{header.covers},'
         f'"ruv":{json_text(header.ruv.text())},"chunk":{header.chunk},"chunks":{header.chunks},'
-        f'"items":[{",".join(items)}]}}'
-    ).encode()
+        '"items":['
+    )
+    return b"".join((head.encode(), items, b"]}"))
 
 
 def item_text(item: Item) -> str:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -36,6 +37,7 @@ from streaming.stages import resolve as resolve_stage
 from streaming.stages.facts import Facts, facts_of
 from streaming.stages.judge import Verdicts
 from streaming.stages.own import Author
+from streaming.stages.publish import Outgoing
 from streaming.stages.resolve import Resolved
 
 LEVEL = "level"
@@ -65,14 +67,14 @@ class Outlets:
     """Where a hub reaches out: the updates topics, old input, and the materializer of `rows`.
 
     `send(agreement, id, bytes)` hands a record over, `flush()` returns when all are delivered.
-    `materialize(after, to)` brings `rows` from one hub epoch up to another.
+    `materialize(after, to)` starts to bring `rows` from one hub epoch up to another.
     """
 
     send: Callable[[str, str, bytes], None]
     flush: Callable[[], None]
     originals: log_stage.Originals
     revalidate: release_stage.Revalidate
-    materialize: Callable[[int, int], None]
+    materialize: Callable[[int, int], Future[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ class Hub:
     state: HubState
     window: Window
     rows_epoch: int
+    materializing: tuple[int, Future[None]] | None = None
 
     def process(self, plan: Plan, read: Read) -> None:
         """Run one planned batch to its end, then bring `rows` up to date when it is time."""
@@ -140,16 +143,32 @@ class Hub:
         return {t: n for t, n in offsets.items() if not is_stopped(replicas[topics[t]].state)}
 
     def _materialize(self) -> None:
-        """Bring `rows` up to date when it is time; let the window forget what all have seen."""
+        """Keep `rows` near the present; let the window forget what all have seen.
+
+        `rows` is brought up to date beside the batches; a full window waits for it.
+        """
         behind = self.state.hub_epoch - self.rows_epoch
         full = len(self.window) > self.settings.window_rows
-        if behind >= self.settings.materialize_every_epochs or (full and behind):
-            self.outlets.materialize(self.rows_epoch, self.state.hub_epoch)
-            self.ledger.at(Point.AFTER_ROWS)
-            self.rows_epoch = self.state.hub_epoch
+        if self.materializing is None and (
+            behind >= self.settings.materialize_every_epochs or (full and behind)
+        ):
+            to = self.state.hub_epoch
+            self.materializing = to, self.outlets.materialize(self.rows_epoch, to)
+        self.materialized(wait=full)
         edge = self.rows_epoch if full else min(self.rows_epoch, smallest_mre(self.state))
         if edge > self.window.edge:
             self.window.advance(edge)
+
+    def materialized(self, *, wait: bool) -> None:
+        """Take note of it when `rows` is up to date; `epochs` says so with the next batch."""
+        if self.materializing is None:
+            return
+        to, work = self.materializing
+        if wait or work.done():
+            work.result()
+            self.ledger.at(Point.AFTER_ROWS)
+            self.ledger.store.refreshed(TableName.ROWS)
+            self.rows_epoch, self.materializing = to, None
 
 
 def resume(ledger: Ledger, settings: Settings, outlets: Outlets) -> Hub:
@@ -331,38 +350,39 @@ def publish(hub: Hub, state: HubState, log: pa.Table | None = None) -> None:
     `log`: the changelog of the state's own hub epoch, when it is in memory.
     """
     at = hub.ledger.at
+    fresh = Outgoing.of(log) if log is not None else None
     for name, agreement in state.agreements.items():
         if not agreement.send_to:
             continue
-        rows, ruvs = _range(hub, state, agreement, log)
+        outgoing, ruvs = _range(hub, state, agreement, fresh)
         tables = hub.settings.rules.subscriptions[name].tables
         chunks = publish_stage.records(
-            rows, agreement, tables, ruvs, state.generation, hub.settings.chunks
+            outgoing, agreement, tables, ruvs, state.generation, hub.settings.chunks
         )
         for number, (record_id, value) in enumerate(chunks):
             if number:
                 at(Point.BETWEEN_CHUNKS)
             hub.outlets.send(name, record_id, value)
-        hub.outlets.flush()
         at(Point.BETWEEN_AGREEMENTS)
+    hub.outlets.flush()
 
 
 def _range(
-    hub: Hub, state: HubState, agreement: AgreementState, log: pa.Table | None
-) -> tuple[pa.Table, dict[int, Ruv]]:
+    hub: Hub, state: HubState, agreement: AgreementState, fresh: Outgoing | None
+) -> tuple[Outgoing, dict[int, Ruv]]:
     """The changelog of (send_after, send_to], and the RUV behind each of its hub epochs."""
     after, to = agreement.send_after, agreement.send_to
     dataset = hub.settings.rules.dataset_at(agreement.consumer)
     now = {state.hub_epoch: state.ruv_of(dataset)}
-    if log is not None and after >= hub.state.hub_epoch:
-        return log, now
+    if fresh is not None and after >= hub.state.hub_epoch:
+        return fresh, now
     store = hub.ledger.store
     where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= to)
     rows = store.read(TableName.CHANGELOG, where)
     marks = lookup.marks(store, after, to)
     ruvs = {mark.hub_epoch: mark.ruvs.get(dataset, NOTHING_KNOWN) for mark in marks}
     ordered = rows.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
-    return ordered, {**ruvs, **now}
+    return Outgoing.of(ordered), {**ruvs, **now}
 
 
 def smallest_mre(state: HubState) -> int:

@@ -20,9 +20,8 @@ from checkpoints import faults
 from checkpoints.commit import Ledger, found, open_ledger
 from checkpoints.config import commands, remember, settings_document
 from checkpoints.epochs import Checkpoint, Command, Plan, plan_of, plan_topic_ids
-from checkpoints.rows import materialize
+from checkpoints.maintenance import Maintenance
 from checkpoints.store import Store
-from checkpoints.tables import TableName
 from connectors.kafka import Topics, UpdatesSink, source_options
 from connectors.originals import read_records
 from streaming.config import Config
@@ -119,6 +118,7 @@ class Service:
         self.settings = settings_of(config)
         self.source = source_options(config.kafka.bootstrap_servers, config.kafka.options)
         self.store = Store(config.hub.state)
+        self.maintenance = Maintenance(spark, self.store)
         self.name = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
         self.at = at
         self.turn = threading.Lock()
@@ -135,6 +135,9 @@ class Service:
                 raise self.failure
             if available_now and not end.is_set():
                 self._drain()
+            with self.turn:
+                self.ended = True
+                self.hub.materialized(wait=True)
         except StreamingQueryException as error:
             raise _reason(error) from error
         finally:
@@ -142,6 +145,7 @@ class Service:
                 end.set()
                 self.ended = True
             query.stop()
+            self.maintenance.close()
             self.sink.close()
             shutil.rmtree(self._checkpoint(), ignore_errors=True)
         LOG.info("ended behind batch %d", self.hub.state.batch)
@@ -258,14 +262,8 @@ class Service:
                 kafka.bootstrap_servers, kafka.options, names, places
             ),
             revalidate=self._revalidated,
-            materialize=self._materialized,
+            materialize=self.maintenance.start,
         )
-
-    def _materialized(self, after: int, to: int) -> None:
-        """Bring `rows` up to date, and keep the tables of every batch quick to append to."""
-        materialize(self.spark, self.store, after, to)
-        for name in (TableName.CHANGELOG, TableName.EPOCHS):
-            self.store.compact(name)
 
     # -- batches ----------------------------------------------------------------------------
 

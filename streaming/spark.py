@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 from connectors.jars import spark_jars
 from streaming.classes import archive, java_options
 
-_LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
+_BESIDE = Path(__file__).parent
+_LOGGING = f"-Dlog4j2.configurationFile={_BESIDE.joinpath('log4j2.properties').as_uri()}"
 
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -20,6 +21,8 @@ _DELTA = {
 _MICRO_BATCHES = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
+    "spark.scheduler.mode": "FAIR",  # a batch does not queue behind the maintenance
+    "spark.scheduler.allocation.file": _BESIDE.joinpath("fairscheduler.xml").as_uri(),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     # a fifth of a second a batch on a local disk, against the default's rename of each log file
     "spark.sql.streaming.checkpointFileManagerClass": (

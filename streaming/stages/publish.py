@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connectors.wire import items_text, update_text
+from connectors.wire import items_text, update_of
 from streaming.core.judge import Verdict
 from streaming.core.record import ItemType, Update
 from streaming.core.ruv import Ruv
@@ -40,8 +41,21 @@ def for_consumer(log: pa.Table, consumer: int, tables: frozenset[str], ruv: Ruv)
     return np.asarray(fresh | (~change & (ints(log["to"]) == consumer)), dtype=np.bool_)
 
 
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """Changelog rows in hub order, each beside its text as an item: written once for everyone."""
+
+    log: pa.Table
+    items: pa.Array
+
+    @classmethod
+    def of(cls, log: pa.Table) -> Self:
+        """Write out every row, also what nobody is sent: that is little."""
+        return cls(log, items_text(_items(log)).cast(pa.large_binary()))
+
+
 def records(
-    log: pa.Table,
+    outgoing: Outgoing,
     agreement: AgreementState,
     tables: frozenset[str],
     ruvs: Mapping[int, Ruv],
@@ -50,17 +64,16 @@ def records(
 ) -> Iterator[tuple[str, bytes]]:
     """The (id, bytes) of what this batch sends to one agreement, in order.
 
-    `log`: the changelog rows of its hub epochs, in hub order. `ruvs`: hub epoch -> the RUV
-    behind it. Each hub epoch with something for the consumer is one batch in chunks; the last
-    one is sent also when it is empty, for its covers.
+    `outgoing`: the changelog rows of its hub epochs. `ruvs`: hub epoch -> the RUV behind it.
+    Each hub epoch with something for the consumer is one batch in chunks; the last one is sent
+    also when it is empty, for its covers.
     """
-    own = log.filter(pa.array(for_consumer(log, agreement.consumer, tables, agreement.send_ruv)))
-    epochs = ints(own["hub_epoch"])
+    own = np.flatnonzero(for_consumer(outgoing.log, agreement.consumer, tables, agreement.send_ruv))
+    epochs = ints(outgoing.log["hub_epoch"])[own]
     prev = agreement.send_prev
-    for hub_epoch in sorted({*epochs.tolist(), agreement.send_to}):
-        rows = own.filter(pa.array(epochs == hub_epoch))
-        chunks = list(_cut(items_text(_items(rows)).to_pylist(), limits))
-        for number, items in enumerate(chunks):
+    for hub_epoch in sorted({*np.unique(epochs).tolist(), agreement.send_to}):
+        chunks = joined(outgoing.items.take(pa.array(own[epochs == hub_epoch])), limits)
+        for number in range(len(chunks)):
             header = Update(
                 agreement.name,
                 generation,
@@ -73,7 +86,7 @@ def records(
                 len(chunks),
                 (),
             )
-            yield header.id, update_text(header, items)
+            yield header.id, update_of(header, chunks[number].as_py())
         prev = hub_epoch
 
 
@@ -92,20 +105,22 @@ def _items(rows: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def _cut(items: list[str], limits: Chunks) -> Iterator[list[str]]:
-    """Chunks of at most so many items, none larger than so many bytes unless of one item."""
-    if not items:
-        yield []
-    chunk: list[str] = []
-    size = 0
-    for item in items:
-        if chunk and (len(chunk) >= limits.items or size + len(item) > limits.bytes):
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(item)
-        size += len(item) + 1
-    if chunk:
-        yield chunk
+def joined(items: pa.Array, limits: Chunks) -> pa.Array:
+    """Items joined by commas to chunks of at most so many, and so many bytes unless of one item.
+
+    Without an item: one empty chunk.
+    """
+    ends = np.cumsum(ints(pc.binary_length(items)) + 1)
+    cuts = [0]
+    while cuts[-1] < len(items):
+        start = cuts[-1]
+        before = int(ends[start - 1]) if start else 0
+        fitting = int(np.searchsorted(ends, before + limits.bytes + 1, side="right"))
+        cuts.append(min(max(fitting, start + 1), start + limits.items))
+    if not len(items):
+        cuts.append(0)
+    chunks = pa.LargeListArray.from_arrays(pa.array(cuts, pa.int64()), items)
+    return pc.binary_join(chunks, pa.scalar(b",", pa.large_binary()))
 
 
 Deliver = Callable[[str, str, bytes], None]

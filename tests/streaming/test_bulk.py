@@ -1,6 +1,7 @@
 """The stages' bulk decisions are core's rule, one change at a time."""
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -235,7 +236,7 @@ def real_hub(root: Path, rules: Rules) -> Hub:
         flush=lambda: None,
         originals=lambda places: dict.fromkeys(places, b""),
         revalidate=lambda records: records,
-        materialize=lambda _after, _to: None,
+        materialize=lambda _after, _to: Future(),
     )
     chosen = Settings(rules, {"1": 1, "2": 2, "3": 3}, 65_534, Chunks(3, 1_000), 1_000, 1_000_000)
     return resume(open_ledger(store, "test"), chosen, outlets)
