@@ -64,6 +64,7 @@ def rules_of(config: Config) -> Rules:
         config.limits.reflections,
         config.limits.page_items,
         config.hub.covers_interval_ms,
+        record_bytes=config.limits.record_bytes,
     )
 
 

@@ -21,7 +21,8 @@ from tests.harness.site import RECORD_BYTES, Site, site
 from tests.model_replica import image
 
 LATER = {Reason.BEFORE, Reason.FUNCTION, Reason.PURGED, Reason.HIDDEN}
-"""What no record can be here: EPOCH needs nothing, no filter hides, and nothing is purged."""
+"""What no record can be here: EPOCH needs nothing (tests/test_functions.py has tables that do), no
+filter hides yet, and nothing is purged yet."""
 
 Kept = dict[Reason, list[tuple[int, bytes]]]
 """Reason -> (offset, bytes) of what is expected in quarantine."""
@@ -176,3 +177,29 @@ def test_stolen_csn_is_no_memory_of_it(pair: Site, spark: SparkSession) -> None:
     assert (kept["id"], kept["reason"]) == (f"1-{offset}", Reason.RID)
     a.catch_up()
     assert a.rows == {stolen.row: stolen.after}
+
+
+def test_a_row_that_would_be_too_large_to_send(pair: Site, spark: SparkSession) -> None:
+    """Either part could be sent; a hub that took both could never send that row, nor go on."""
+    pair.file.write_text(pair.file.read_text().replace('v = "text" }', 'v = "text", w = "text" }'))
+    a, b = pair.replicas.values()
+    part = "x" * (RECORD_BYTES * 2 // 3)
+    with pair.running(spark) as hub:
+        a.hello()
+        b.hello()
+        a.write("k", part)
+        second = replace(a.change("k", ""), before=None, after=f'{{"k":"k","w":"{part}"}}')
+        offset = a.make(second)
+        b.write("other", "v")
+        hub.takes(a, b)
+        hub.brings(a, b)
+        a.write("k", "smaller")
+        hub.takes(a)
+
+    (kept,) = verdict.rows_of(pair.state, TableName.QUARANTINE)
+    assert (kept["rid"], kept["offset"], kept["csn"]) == (a.rid, offset, second.csn)
+    assert kept["reason"] == Reason.SIZE
+    assert f"{RECORD_BYTES} are allowed" in kept["detail"]
+    for replica in (a, b):
+        replica.catch_up()
+    verdict.check(pair)

@@ -10,10 +10,8 @@ from connectors.agent.catalog import read
 from connectors.agent.columns import scales
 from connectors.agent.system import CAPTURE, FORMAT, INDEXES, PREFIX, TABLES
 from streaming.core.errors import ConfigError, StateError
+from streaming.core.record import RECORD_BYTES
 from streaming.core.table import Table
-
-RECORD_BYTES = 1_000_000
-"""The largest record that a hub takes, if nothing else is said."""
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from connectors import wire
-from connectors.agent.schema import RECORD_BYTES
 from streaming.core.errors import ConfigError, WireError
+from streaming.core.record import RECORD_BYTES
 from streaming.core.table import ColumnType, Table
 from streaming.core.values import json_text
 

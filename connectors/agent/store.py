@@ -12,10 +12,10 @@ from connectors.agent import journal
 from connectors.agent.apply import Done, apply_batch
 from connectors.agent.own_topic import OwnTopic
 from connectors.agent.reconcile import reconcile
-from connectors.agent.schema import RECORD_BYTES, install
+from connectors.agent.schema import install
 from streaming.core.change import Change
 from streaming.core.consumer import Apply, Position
-from streaming.core.record import Commit, Hello
+from streaming.core.record import RECORD_BYTES, Commit, Hello
 from streaming.core.table import Table
 
 BUSY_MS = 5_000

@@ -6,23 +6,24 @@ from typing import Annotated, Any
 import typer
 
 from checkpoints.query import records
-from checkpoints.reader import Reader
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, names_of, opened
 from streaming.cli.output import write_json, write_line, write_pairs, write_table
 from streaming.config import Config
 from streaming.core.change import NOBODY
-from streaming.core.errors import HubError
-from streaming.core.judge import Cause
+from streaming.core.errors import ConfigError, HubError
+from streaming.core.judge import Cause, ConflictKind
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Changes that lost.")
 
 OfTable = Annotated[str | None, typer.Option("--table", help="Of this table.")]
 OfKey = Annotated[str | None, typer.Option("--key", help='Of this key: {"id":"1"}.')]
-OfKind = Annotated[str | None, typer.Option("--kind", help="Of this kind: insert_exists ...")]
+OfKind = Annotated[ConflictKind | None, typer.Option("--kind", help="Of this kind.")]
 OfLoser = Annotated[str | None, typer.Option("--loser", help="Of this replica's changes.")]
 OnlyOpen = Annotated[bool, typer.Option("--open", help="Only those that nobody resolved.")]
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="As listed: 17-3.")]
-CsnArgument = Annotated[str, typer.Argument(metavar="CSN", help="Of the loser or the winner.")]
+Which = Annotated[
+    str, typer.Argument(metavar="ID|CSN", help="As listed: 17-3; or of the loser or the winner.")
+]
 
 
 @app.command("list")
@@ -81,12 +82,16 @@ def list_(
 
 
 @app.command()
-def show(csn: CsnArgument, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
-    """Show the conflicts that a change lost or won, with the images."""
+def show(which: Which, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
+    """Show a conflict, or those that a change lost or won, with the images."""
     configured, reader = opened(config)
-    found = _of(reader, csn)
+    columns = ("id", "loser_csn", "winner_csn")
+    found = [row for column in columns for row in records(reader.conflicts({column: which}))]
     if not found:
-        raise HubError(f"no conflict was lost or won by {csn}: see `slackwater conflicts list`")
+        raise HubError(
+            f"there is no conflict {which}, nor a change that lost or won one:"
+            " see `slackwater conflicts list`"
+        )
     if as_json:
         write_json(found)
         return
@@ -130,18 +135,13 @@ def _ask(config: Path, command: str, ids: list[str], seen: int | None, *, as_jso
 
 
 def rid_named(config: Config, name: str) -> int:
-    """The rid of a replica that is given by name or rid; HubError when there is none."""
+    """The rid of a replica that is given by name or rid; ConfigError when there is none."""
     rids = {known: rid for rid, known in names_of(config).items()}
     if name in rids:
         return rids[name]
     if name.isdecimal():
         return int(name)
-    raise HubError(f"there is no replica {name!r}: use one of {', '.join(rids)}")
-
-
-def _of(reader: Reader, csn: str) -> list[dict[str, Any]]:
-    lost = records(reader.conflicts({"loser_csn": csn}))
-    return lost + records(reader.conflicts({"winner_csn": csn}))
+    raise ConfigError(f"there is no replica {name!r}: use one of {', '.join(rids)}")
 
 
 def _change(row: dict[str, Any], part: str, names: dict[int, str]) -> str:

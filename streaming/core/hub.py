@@ -11,13 +11,12 @@ from streaming.core.intake import Intake, Transaction, in_order
 from streaming.core.judge import (
     Cause,
     Judged,
-    Verdict,
     cause_of,
     judge,
     rejected_whole,
     rejects_transaction,
 )
-from streaming.core.record import Reason, Said
+from streaming.core.record import Said
 from streaming.core.row import Arrived, Floor, Realign, RowState, realigned
 from streaming.core.rules import Rules
 from streaming.core.sending import CONFLICT, WHOLE, Entry, Mark, Refresh, View, is_for, plan
@@ -151,10 +150,14 @@ class Bench:
         change = one.change
         table, row = self.rules.tables[change.table], self.row(change.row)
         floors = self._floors(change.rid)
-        judged = judge(one, row, self.hub_epoch, table, floors, self._resolve)
+        judged = judge(
+            one, row, self.hub_epoch, table, floors, self._resolve, self.rules.record_bytes
+        )
         self._enter(judged)
         if judged.cause is not None:
             self._refresh_once(one, judged.after, CONFLICT)
+        elif judged.failure is not None:
+            self._refresh_once(one, judged.after, judged.failure.reason)
         else:
             self._refresh_overtaken(one, judged.after)
 
@@ -225,11 +228,11 @@ class Bench:
 
 
 def failed(entries: Iterable[Entry]) -> list[Quarantined]:
-    """The changes whose conflict function failed, for quarantine."""
+    """The changes that failed when they were judged, for quarantine."""
     return [
-        kept_arrived(entry.arrived, Reason.FUNCTION, entry.detail)
+        kept_arrived(entry.arrived, entry.failure.reason, entry.failure.detail)
         for entry in entries
-        if isinstance(entry, Judged) and entry.verdict is Verdict.QUARANTINED
+        if isinstance(entry, Judged) and entry.failure is not None
     ]
 
 

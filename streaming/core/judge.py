@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from streaming.core.change import Change, Op
 from streaming.core.function import Function, Rule
+from streaming.core.record import RECORD_BYTES, Reason
 from streaming.core.row import (
     Arrived,
     Floor,
@@ -31,7 +32,7 @@ class Verdict(StrEnum):
     REJECTED = "rejected"
     """the row stands as it was; the loser is in `conflicts`"""
     QUARANTINED = "quarantined"
-    """the table's function failed: the row stands as it was; the change is in quarantine"""
+    """its function failed, or the row became too large: the row stands; it is in quarantine"""
 
 
 class Cause(StrEnum):
@@ -70,7 +71,7 @@ class Judged:
 
     `cause`: why it was in conflict; None: it was not. `conflict`: how the loss is recorded; None:
     nobody lost. `same_epoch_only`: it would be in no conflict if reflections of its own epoch
-    counted. `detail`: why its table's function failed.
+    counted. `failure`: why it is in quarantine.
     """
 
     arrived: Arrived
@@ -81,7 +82,7 @@ class Judged:
     after: RowState
     conflict: ConflictKind | None = None
     same_epoch_only: bool = False
-    detail: str = ""
+    failure: Failed | None = None
 
     @property
     def concurrent(self) -> bool:
@@ -110,30 +111,31 @@ def judge(
     table: Table,
     floors: Sequence[Floor] = (),
     resolve: Resolve = by_function,
+    record_bytes: int = RECORD_BYTES,
 ) -> Judged:
     """Judge one change on its row at this place in hub order (design: section 3, step 4).
 
     Equality is not concurrent, equal content does not matter. Whoever wins, a concurrent change
-    realigns its replica, which gets the row back: without it replicas diverge.
+    realigns its replica, which gets the row back: without it replicas diverge. So does a change
+    that would make a row of more than `record_bytes`, which could never be sent.
     """
     blocked = max(blocking_epoch(arrived, row), floor_epoch(arrived, floors))
     cause = cause_of(arrived, row, table.function, floors)
-    if cause is None:
-        written = _written(arrived.change, row, hub_epoch, table)
-        return Judged(arrived, Verdict.ACCEPTED, None, blocked, row, written)
-    same = cause_of(arrived, row, table.function, floors, same_epoch=True) is None
-    resolution = resolve(arrived, row, table)
+    same = cause is not None and (
+        cause_of(arrived, row, table.function, floors, same_epoch=True) is None
+    )
+    resolution = Winner.CHANGE if cause is None else resolve(arrived, row, table)
+    after = _resolved(arrived.change, row, hub_epoch, table, resolution, record_bytes)
     mark = Realign(arrived.change.rid, hub_epoch)
-    if isinstance(resolution, Failed):
-        after = realigned(row, mark)
-        detail = resolution.detail
-        return Judged(arrived, Verdict.QUARANTINED, cause, blocked, row, after, None, same, detail)
+    if isinstance(after, Failed):
+        kept = realigned(row, mark)
+        return Judged(arrived, Verdict.QUARANTINED, cause, blocked, row, kept, None, same, after)
+    if cause is None:
+        return Judged(arrived, Verdict.ACCEPTED, None, blocked, row, after)
+    after = realigned(after, mark)
     kind = conflict_kind(arrived.change.op, exists=row.exists)
     if resolution is Winner.ROW:
-        after = realigned(row, mark)
         return Judged(arrived, Verdict.REJECTED, cause, blocked, row, after, kind, same)
-    image = resolution.image if isinstance(resolution, Merged) else None
-    after = realigned(_written(arrived.change, row, hub_epoch, table, image), mark)
     lost = kind if _loses(row, arrived, table.function, floors) else None
     return Judged(arrived, Verdict.ACCEPTED, cause, blocked, row, after, lost, same)
 
@@ -218,14 +220,28 @@ def conflict_kind(op: Op, *, exists: bool) -> ConflictKind:
     return ConflictKind.INSERT_EXISTS if op is Op.INSERT else ConflictKind.UPDATE_ORIGIN_CHANGE
 
 
-def _written(
-    change: Change, row: RowState, hub_epoch: int, table: Table, image: str | None = None
-) -> RowState:
-    """The row after the change; `image`: what a user's function made of both."""
-    exists = change.op is not Op.DELETE
-    if exists and image is None:
-        image = merged(row.image, change.after, tuple(table.columns))
-    return RowState(change.rid, hub_epoch, change.csn, exists, image, row.realign)
+def _resolved(
+    change: Change,
+    row: RowState,
+    hub_epoch: int,
+    table: Table,
+    resolution: Resolution,
+    record_bytes: int,
+) -> RowState | Failed:
+    """The row after the change as it was resolved, realigns as before."""
+    if isinstance(resolution, Failed):
+        return resolution
+    if resolution is Winner.ROW:
+        return row
+    if change.op is Op.DELETE:
+        return RowState(change.rid, hub_epoch, change.csn, realign=row.realign)
+    columns = tuple(table.columns)
+    image, reason = merged(row.image, change.after, columns), Reason.SIZE
+    if isinstance(resolution, Merged):
+        image, reason = resolution.image, Reason.FUNCTION
+    if image != change.after and (size := len(f"{change.key}{image}".encode())) > record_bytes:
+        return Failed(f"the row would have {size} bytes, {record_bytes} are allowed", reason)
+    return RowState(change.rid, hub_epoch, change.csn, True, image, row.realign)  # noqa: FBT003
 
 
 def merged(old: str | None, new: str | None, columns: Sequence[str]) -> str | None:

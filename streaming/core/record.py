@@ -28,6 +28,10 @@ class Kind(StrEnum):
     """initial load of a replica that has data"""
 
 
+RECORD_BYTES = 1_000_000
+"""What a change may have in bytes, unless the configuration says otherwise."""
+
+
 class Reason(StrEnum):
     """Why a record is in quarantine (design: section 2)."""
 
@@ -48,7 +52,7 @@ class Reason(StrEnum):
     KEY = "key"
     """the key is not an object of the key columns in schema order, or differs from the image"""
     SIZE = "size"
-    """too large to be ever sent"""
+    """the record, or the row that it makes, is too large to be ever sent"""
     BEFORE = "before"
     """a function or filter needs a before-image that is missing"""
     FUNCTION = "function"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from streaming.core.record import RECORD_BYTES
 from streaming.core.table import DEFAULT_DATASET, Table
 from streaming.core.winner import UserFunction
 
@@ -31,6 +32,7 @@ class Rules:
     page_items: int = 50_000
     covers_interval_ms: int = 1_000
     losses: bool = False
+    record_bytes: int = RECORD_BYTES
     visible: Mapping[int, frozenset[str]] = field(init=False)
     served: Mapping[int, str] = field(init=False)
     datasets: tuple[str, ...] = field(init=False)

@@ -36,9 +36,10 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A user's function did not answer; the row stands, the change goes to quarantine."""
+    """The change cannot be judged: the row stands, the change goes to quarantine for `reason`."""
 
     detail: str
+    reason: Reason = Reason.FUNCTION
 
 
 Resolution = Winner | Merged | Failed
@@ -170,14 +171,25 @@ def _by_user(
     )
     after = None if change.op is Op.DELETE else _image(change.after, table)
     try:
-        answer = user(_image(row.image, table), after, facts)
-    except Exception as error:  # noqa: BLE001 - it is not our code
-        return Failed(f"{table.function} failed: {type(error).__name__}: {error}")
+        return _answered(user(_image(row.image, table), after, facts), arrived, table)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is not our code
+        return Failed(f"{table.function} failed: {type(error).__name__}: {_told(error)}")
+
+
+def _answered(answer: object, arrived: Arrived, table: Table) -> Resolution:
+    """What a user's function returned; looking at it may run code of the user too."""
     if isinstance(answer, Winner):
         return answer
     if not isinstance(answer, Mapping):
         return Failed(f"{table.function} returned {answer!r}: neither a Winner nor an image")
     return _merged(answer, arrived, table)
+
+
+def _told(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - it is not our code either
+        return "it cannot say what"
 
 
 def _merged(answer: Mapping[str, Value], arrived: Arrived, table: Table) -> Resolution:
@@ -187,7 +199,7 @@ def _merged(answer: Mapping[str, Value], arrived: Arrived, table: Table) -> Reso
     unknown = [name for name in answer if name not in table.columns]
     lacking = [name for name in table.columns if name not in answer]
     if unknown or lacking:
-        names = ", ".join([*unknown, *lacking])
+        names = ", ".join(map(str, [*unknown, *lacking]))
         return Failed(f"{table.function} returned another set of columns: see {names}")
     try:
         image = {name: to_json(answer[name], kind) for name, kind in table.columns.items()}

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from streaming.core.change import FIELD_SEPARATOR
 from streaming.core.csn import MAX_SKEW_S
-from streaming.core.record import Kind
+from streaming.core.record import RECORD_BYTES, Kind
 from streaming.core.table import Table
 from streaming.core.values import json_text
 from streaming.stages.control import control
@@ -27,7 +27,6 @@ from streaming.stages.plain import Limits, is_of_record
 from streaming.stages.read import COLUMNS
 from streaming.stages.validate import (
     FACTS,
-    RECORD_BYTES,
     VERSION,
     Known,
     content,

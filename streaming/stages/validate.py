@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from streaming.core.change import CONTENT_DIGITS, CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, Op
 from streaming.core.csn import MAX_SKEW_S
-from streaming.core.record import Kind
+from streaming.core.record import RECORD_BYTES, Kind
 from streaming.core.table import ColumnType, Table
 from streaming.stages import pattern, tokens
 from streaming.stages.parse import FIELDS, OBJECTS
@@ -16,7 +16,6 @@ from streaming.stages.plain import Limits, is_kind, is_plain
 from streaming.stages.rules import SEPARATOR, fault
 
 VERSION = 1
-RECORD_BYTES = 1_000_000
 
 FACTS = (
     *("rid", "offset", "time", "reason", "detail", "kind", "session", "csn", "prim_csn", "epoch"),

@@ -91,6 +91,26 @@ def test_a_conflict_is_found_by_loser_and_by_winner(slackwater: Slackwater, rid:
     assert len(slackwater("conflicts", "show", csn(rid, 2), "--json").facts) == 1
 
 
+def test_a_conflict_is_found_as_it_is_listed(slackwater: Slackwater) -> None:
+    """Its id is what `accept` and `override` take."""
+    for listed in slackwater("conflicts", "list", "--json").facts:
+        assert slackwater("conflicts", "show", listed["id"], "--json").facts == [listed]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [(["--kind", "nope"], "nope"), (["--loser", "nope"], "there is no replica 'nope'")],
+)
+def test_a_filter_that_names_nothing_is_wrong_usage(
+    slackwater: Slackwater, options: list[str], says: str
+) -> None:
+    """An empty list would be taken for good news."""
+    answer = slackwater("conflicts", "list", *options)
+
+    assert answer.code == 2
+    assert says in answer.err
+
+
 def test_a_deleted_winner_is_shown_as_such(slackwater: Slackwater) -> None:
     """A missing image means that the row is gone."""
     assert "deleted" in slackwater("conflicts", "show", csn(2, 3)).out

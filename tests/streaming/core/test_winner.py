@@ -1,5 +1,6 @@
 """Who wins under each conflict function, and what a function cannot do without."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -263,11 +264,35 @@ def test_with_no_bits_a_row_is_as_late_as_can_be() -> None:
 USER = "my.rules:resolve"
 
 
+class Mute(Exception):  # noqa: N818
+    """An error that cannot be told."""
+
+    def __str__(self) -> str:
+        """Fail too."""
+        return str(1 // 0)
+
+
+class Unspeakable:
+    """An answer that cannot be shown."""
+
+    def __repr__(self) -> str:
+        """Fail."""
+        return str(1 // 0)
+
+
+class Slippery(dict[str, object]):
+    """An image that cannot be looked at."""
+
+    def __iter__(self) -> Iterator[str]:
+        """Fail."""
+        raise ZeroDivisionError
+
+
 def asked(answer: object, one: Arrived | None = None, before: RowState | None = None) -> Resolution:
     """What becomes of a user's answer; an exception is raised."""
 
     def resolve(_row: Image | None, _change: Image | None, _facts: Facts) -> object:
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             raise answer
         return answer
 
@@ -306,6 +331,11 @@ def test_a_user_decides_or_merges() -> None:
         ({"k": "k", "x": 1, "v": "", "z": 1}, "another set of columns: see z"),
         ({"k": "k", "x": "1", "v": ""}, "returned what does not fit: '1' is not a value"),
         ({"k": "l", "x": 1, "v": ""}, 'another key than {"k":"k"}'),
+        ({1: 2}, "another set of columns: see 1, k, x, v"),
+        (SystemExit(3), "failed: SystemExit: 3"),
+        (Mute(), "failed: Mute: it cannot say what"),
+        (Unspeakable(), "failed: ZeroDivisionError"),
+        (Slippery(), "failed: ZeroDivisionError"),
     ],
 )
 def test_a_user_who_does_not_answer_fails(answer: object, says: str) -> None:
@@ -317,6 +347,48 @@ def test_a_user_who_does_not_answer_fails(answer: object, says: str) -> None:
     assert found.detail.startswith(USER)
 
 
+def test_a_number_that_fits_no_column_fails() -> None:
+    """What Python makes of it is its affair; the hub goes on."""
+    floats = replace(table(USER), columns={**COLUMNS, "x": ColumnType.FLOAT64})
+    one = change(Op.INSERT)
+    one = replace(one, change=replace(one.change, after='{"k":"k","x":5.5,"v":"v"}'))
+
+    found = winner(one, TOMBSTONE, floats, lambda *_: {"k": "k", "x": 10**400, "v": ""})
+
+    assert isinstance(found, Failed)
+    assert "OverflowError" in found.detail
+
+
+def test_a_row_that_would_be_too_large_to_send_is_kept_back() -> None:
+    """Its parts could be sent; the whole would never go out, and hold up all that follows."""
+    before = replace(row(author=ME), image=image("4", "v" * 50))
+    partial = change(Op.UPDATE)
+    partial = replace(partial, change=replace(partial.change, after='{"k":"k","x":"77"}'))
+    size = len('{"k":"k"}' + image("77", "v" * 50))
+
+    fits = judge(partial, before, NOW, table("EPOCH"), record_bytes=size)
+    excess = judge(partial, before, NOW, table("EPOCH"), record_bytes=size - 1)
+
+    assert (fits.verdict, fits.after.image) == (Verdict.ACCEPTED, image("77", "v" * 50))
+    assert excess.verdict is Verdict.QUARANTINED
+    detail = f"the row would have {size} bytes, {size - 1} are allowed"
+    assert excess.failure == Failed(detail, Reason.SIZE)
+    assert excess.after == replace(before, realign=(Realign(ME, NOW),))
+
+
+def test_a_merge_that_would_be_too_large_to_send_fails() -> None:
+    """It is the user's function that made it."""
+
+    def merge(*_: object) -> Merged:
+        return Merged(image("1", "v" * 50))
+
+    judged = judge(change(Op.UPDATE), row(), NOW, table(USER), resolve=merge, record_bytes=70)
+
+    assert judged.verdict is Verdict.QUARANTINED
+    assert judged.failure is not None
+    assert judged.failure.reason is Reason.FUNCTION
+
+
 def test_a_delete_cannot_be_merged() -> None:
     """Who wants the row to stay lets the row win."""
     assert isinstance(asked({"k": "k", "x": 1, "v": ""}, change(Op.DELETE)), Failed)
@@ -326,6 +398,6 @@ def test_a_failure_leaves_the_row_and_refreshes_the_origin() -> None:
     """Else the origin would keep what nobody else has."""
     judged = judge(change(Op.UPDATE), row(), NOW, table(USER), resolve=lambda *_: Failed("oh"))
 
-    assert (judged.verdict, judged.detail) == (Verdict.QUARANTINED, "oh")
+    assert (judged.verdict, judged.failure) == (Verdict.QUARANTINED, Failed("oh"))
     assert judged.after == replace(row(), realign=(Realign(ME, NOW),))
     assert judged.conflict is None
