@@ -173,6 +173,8 @@ class LimitsConfig(_Section):
 
     offsets_per_batch: Positive = 200_000
     """The most input records of one batch."""
+    small_batch_records: int = Field(default=5_000, ge=0)
+    """A batch of at most so many records is taken apart on the driver, a larger one by Spark."""
     min_partitions: Positive = 4
     """Into how many tasks at least the reading of a batch is cut."""
     chunk_items: Positive = 5_000

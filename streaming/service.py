@@ -37,9 +37,10 @@ from streaming.pipeline import Hub, Outlets, Settings, publish, resume
 from streaming.stages.facts import NO_FACTS
 from streaming.stages.offsets import end_offsets
 from streaming.stages.parse import parse
+from streaming.stages.plain import Limits
 from streaming.stages.publish import Chunks
 from streaming.stages.read import batch, stream
-from streaming.stages.skim import settle, skim
+from streaming.stages.settle import collected
 from streaming.stages.validate import validate
 
 LOG = logging.getLogger("slackwater")
@@ -221,7 +222,7 @@ class Service:
             plan.offsets_to,
             min_partitions=limits.min_partitions,
         )
-        return _collected(_skimmed(records, settings, limits), plan, settings, limits)
+        return _collected(records, plan, settings, limits)
 
     def _check_topics(self, ledger: Ledger, ids: Mapping[str, str]) -> None:
         plan = ledger.unfinished
@@ -280,10 +281,8 @@ class Service:
             offsets_per_batch=limits.offsets_per_batch,
             min_partitions=limits.min_partitions,
         )
-        # once: analysing it again would cost each batch
-        facts = _skimmed(records, self.settings, limits)
         writer = (
-            facts.writeStream.queryName("slackwater")
+            records.writeStream.queryName("slackwater")
             .option("checkpointLocation", self._checkpoint().absolute().as_uri())
             .foreachBatch(self._micro_batch)
         )
@@ -291,7 +290,7 @@ class Service:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{self.config.hub.trigger_ms} milliseconds").start()
 
-    def _micro_batch(self, facts: DataFrame, batch_id: int) -> None:
+    def _micro_batch(self, records: DataFrame, batch_id: int) -> None:
         settings, limits = self.settings, self.config.limits
         with self.turn:
             if self.ended:
@@ -300,7 +299,7 @@ class Service:
                 to = end_offsets(self.spark, self._checkpoint().absolute().as_uri(), batch_id)
                 plan = self.hub.next_plan(to, _now_ms(), self._commands())
                 if self.hub.is_due(plan):
-                    self.hub.process(plan, lambda p: _collected(facts, p, settings, limits))
+                    self.hub.process(plan, lambda p: _collected(records, p, settings, limits))
             except HubError as error:
                 self.failure = error  # told by `run`, without Spark's and the JVM's part of it
                 self.ended = True  # the hub in memory is not the committed one: no batch after it
@@ -325,13 +324,9 @@ class Service:
 
     def _revalidated(self, records: pa.Table) -> pa.Table:
         """The facts of records that were in quarantine, under the present configuration."""
-        config, frame = self.config, self.spark.createDataFrame(records)
-        return validate(
-            parse(frame, self.settings.topics),
-            self.settings.rules.tables,
-            record_bytes=config.limits.record_bytes,
-            skew_s=config.limits.skew_s,
-        ).toArrow()
+        parsed = parse(self.spark.createDataFrame(records), self.settings.topics)
+        tables, allowed = self.settings.rules.tables, _allowed(self.config.limits)
+        return validate(parsed, tables, allowed).toArrow()
 
     def _commands(self) -> Sequence[Command]:
         """The operator's commands since the last one taken; looked for once a second."""
@@ -362,31 +357,22 @@ def adopted(state: HubState, rules: Rules, rids: Sequence[int]) -> HubState:
     )
 
 
-def _skimmed(records: DataFrame, settings: Settings, limits: LimitsConfig) -> DataFrame:
-    """The facts of plain records, and what else there is, under a configuration."""
-    return skim(
-        records,
-        settings.topics,
-        settings.rules.tables,
-        record_bytes=limits.record_bytes,
-        skew_s=limits.skew_s,
-    )
-
-
 def _collected(
-    skimmed: DataFrame, plan: Plan, settings: Settings, limits: LimitsConfig
+    records: DataFrame, plan: Plan, settings: Settings, limits: LimitsConfig
 ) -> pa.Table:
     """The facts of a planned batch on the driver; SourceError when Spark delivered another."""
-    facts = settle(
-        skimmed.toArrow(),
-        skimmed.sparkSession,
-        settings.topics,
-        settings.rules.tables,
-        record_bytes=limits.record_bytes,
-        skew_s=limits.skew_s,
+    count = sum(to - plan.offsets_from[topic] for topic, to in plan.offsets_to.items())
+    small = count <= limits.small_batch_records
+    facts = collected(
+        records, settings.topics, settings.rules.tables, _allowed(limits), small=small
     )
     _check_range(facts, plan, settings.topics)
     return facts
+
+
+def _allowed(limits: LimitsConfig) -> Limits:
+    """What a record may be, under a configuration."""
+    return Limits(record_bytes=limits.record_bytes, skew_s=limits.skew_s)
 
 
 def _check_range(facts: pa.Table, plan: Plan, topics: Mapping[str, int]) -> None:

@@ -12,10 +12,14 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from streaming.core.change import Op
-from streaming.core.record import Kind
+from streaming.core.csn import MAX_SKEW_S
+from streaming.core.record import RECORD_BYTES, Kind
 from streaming.stages.parse import raw
 
 CSN = r"\A[0-9a-f]{20}\z"
+
+VERSION = 1
+"""The wire's newest version that this hub reads."""
 
 _LINE = (
     r'" *+(?:\{replicageneration\}[^"]*+|(?i:\{replica ++[0-9]++(?: ++[^} "]++)? *+\}'
@@ -27,11 +31,14 @@ RUV = rf"\A\[(?:{_LINE}(?:,{_LINE})*+)?\]\z"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a record may be at most."""
+    """What a record may be at most: its wire version, its bytes, its CSN ahead of its time."""
 
-    version: int
-    record_bytes: int
-    skew_s: int
+    version: int = VERSION
+    record_bytes: int = RECORD_BYTES
+    skew_s: int = MAX_SKEW_S
+
+
+LIMITS = Limits()
 
 
 def is_plain(fits: Column, limits: Limits) -> Column:

@@ -10,29 +10,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache, partial, reduce
 from operator import and_
 
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from streaming.core.change import FIELD_SEPARATOR
-from streaming.core.csn import MAX_SKEW_S
-from streaming.core.record import RECORD_BYTES, Kind
+from streaming.core.record import Kind
 from streaming.core.table import Table
 from streaming.core.values import json_text
-from streaming.stages.control import control
-from streaming.stages.parse import parse, position, raw
+from streaming.stages.parse import position, raw
 from streaming.stages.pattern import objects, packs
-from streaming.stages.plain import Limits, is_of_record
-from streaming.stages.read import COLUMNS
+from streaming.stages.plain import LIMITS, VERSION, Limits, is_of_record
 from streaming.stages.validate import (
     FACTS,
-    VERSION,
     Known,
     content,
     known_tables,
     tables_of,
-    validate,
 )
 
 UNSETTLED = "unsettled"
@@ -46,59 +39,26 @@ _PARTS = (
 )
 
 _START = f'{{"v":{VERSION},"kind":"{Kind.CHANGE}",'
-_HEAD = (
+HEAD = (
     rf'\A{re.escape(_START)}"session":"(?<s>[^"\\\x00-\x1f]++)",'
     r'"csn":"(?<c>[0-9a-f]{20})",(?:"prim_csn":"(?<p>[0-9a-f]{20})",)?'
     r'"epoch":(?<e>0|[1-9][0-9]{0,17}),"table":'
 )
-_TAIL = r'(?:,"opno":(?<n>[1-9][0-9]{0,17}))?\}\z'
+TAIL = r'(?:,"opno":(?<n>[1-9][0-9]{0,17}))?\}\z'
 
 
 def skim(
     records: DataFrame,
     topics: Mapping[str, int],
     tables: Mapping[str, Table],
-    *,
-    hub_version: int = VERSION,
-    record_bytes: int = RECORD_BYTES,
-    skew_s: int = MAX_SKEW_S,
+    limits: Limits = LIMITS,
 ) -> DataFrame:
     """The FACTS of plain changes; of all others UNSETTLED, their place, time and bytes."""
-    limits = Limits(hub_version, record_bytes, skew_s)
     there = records.where("value IS NOT NULL").select(*_position(tuple(topics.items())))
     for taken in _ways(known_tables(tables)):
         there = there.withColumn("taken", taken)
     parts = there.select("*", *_parts())
     return parts.withColumn("plain", _is_plain(limits)).select(*_facts())
-
-
-def settle(
-    found: pa.Table,
-    spark: SparkSession,
-    topics: Mapping[str, int],
-    tables: Mapping[str, Table],
-    *,
-    hub_version: int = VERSION,
-    record_bytes: int = RECORD_BYTES,
-    skew_s: int = MAX_SKEW_S,
-) -> pa.Table:
-    """What was skimmed, with the facts of what was left UNSETTLED; the order may be another."""
-    good = found.filter(pc.is_null(found["reason"]))
-    if good.num_rows == found.num_rows:
-        return found
-    limits = Limits(hub_version, record_bytes, skew_s)
-    told, left = control(found.filter(pc.is_valid(found["reason"])), limits)
-    settled = pa.concat_tables([good, told])
-    if not left.num_rows:
-        return settled
-    rest = validate(
-        parse(spark.createDataFrame(_records(left, topics)), topics),
-        tables,
-        hub_version=hub_version,
-        record_bytes=record_bytes,
-        skew_s=skew_s,
-    )
-    return pa.concat_tables([settled, rest.toArrow().cast(good.schema)])
 
 
 @lru_cache(maxsize=8)
@@ -113,7 +73,7 @@ def _ways(known: Known) -> list[Column]:
 
     Each leaves a record that it does not know as it is, and one that is taken as well.
     """
-    tables = [table for table in tables_of(known) if _is_simple(table.name)]
+    tables = [table for table in tables_of(known) if is_simple(table.name)]
     taken = F.col("taken")
     return [
         F.when(
@@ -125,13 +85,14 @@ def _ways(known: Known) -> list[Column]:
     ]
 
 
-def _is_simple(name: str) -> bool:
+def is_simple(name: str) -> bool:
+    """Claim that this table's name stands in JSON as it is."""
     return json_text(name) == f'"{name}"'
 
 
 def _patterns(tables: Iterable[Table], lacking: str) -> Iterator[tuple[str, str]]:
     """Few regular expressions over all tables, with their parts."""
-    return map(_with_parts, packs(tables, partial(_pattern, lacking=lacking)))
+    return map(_with_parts, packs(tables, partial(pattern, lacking=lacking)))
 
 
 def _with_parts(pack: Mapping[int, str]) -> tuple[str, str]:
@@ -141,10 +102,10 @@ def _with_parts(pack: Mapping[int, str]) -> tuple[str, str]:
     groups["b"] += [f"f{n}" for n in pack]
     order = (["s"], ["c"], ["p"], ["e"], *(groups[part] for part in "tkoba"), ["n"])
     parts = ("".join(f"${{{name}}}" for name in names) for names in order)
-    return f"{_HEAD}(?:{texts}){_TAIL}", FIELD_SEPARATOR.join(parts)
+    return f"{HEAD}(?:{texts}){TAIL}", FIELD_SEPARATOR.join(parts)
 
 
-def _pattern(n: int, table: Table, lacking: str) -> str:
+def pattern(n: int, table: Table, lacking: str) -> str:
     """An insert or update has an after-image, a delete has none; groups: see `_with_parts`."""
     key, after, before = objects(n, table, lacking)
     written = rf'(?<o{n}>insert|update)",(?:"before":(?<b{n}>{before}),)?"after":(?<a{n}>{after})'
@@ -192,11 +153,3 @@ def _facts() -> list[Column]:
         "value": F.when(~plain, F.col("value")),
     }
     return [columns.get(name, F.col(name)).alias(name) for name in FACTS]
-
-
-def _records(found: pa.Table, topics: Mapping[str, int]) -> pa.Table:
-    """Facts back as the records that they are of."""
-    names = {rid: topic for topic, rid in topics.items()}
-    said_in = pa.array([names[rid] for rid in found["rid"].to_pylist()], pa.string())
-    columns = [said_in, found["offset"], found["time"], found["value"]]
-    return pa.table(columns, names=list(COLUMNS))

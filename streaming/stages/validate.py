@@ -7,15 +7,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from streaming.core.change import CONTENT_DIGITS, CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, Op
-from streaming.core.csn import MAX_SKEW_S
-from streaming.core.record import RECORD_BYTES, Kind
+from streaming.core.record import Kind
 from streaming.core.table import ColumnType, Table
 from streaming.stages import pattern, tokens
 from streaming.stages.parse import FIELDS, OBJECTS
-from streaming.stages.plain import Limits, is_kind, is_plain
+from streaming.stages.plain import LIMITS, Limits, is_kind, is_plain
 from streaming.stages.rules import SEPARATOR, fault
-
-VERSION = 1
 
 FACTS = (
     *("rid", "offset", "time", "reason", "detail", "kind", "session", "csn", "prim_csn", "epoch"),
@@ -27,20 +24,13 @@ Known = tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ColumnType], ...]], .
 """Tables by value."""
 
 
-def validate(
-    parsed: DataFrame,
-    tables: Mapping[str, Table],
-    *,
-    hub_version: int = VERSION,
-    record_bytes: int = RECORD_BYTES,
-    skew_s: int = MAX_SKEW_S,
-) -> DataFrame:
+def validate(parsed: DataFrame, tables: Mapping[str, Table], limits: Limits = LIMITS) -> DataFrame:
     """What `parse` gives as FACTS: `reason` is the first rule that the record breaks, or null.
 
     Of a good change key and images are canonical text and `value` is null; every other record
     keeps its bytes. `partial`: the after-image lacks columns. `content` is core's Change.content.
     """
-    known, limits = known_tables(tables), Limits(hub_version, record_bytes, skew_s)
+    known = known_tables(tables)
     looked_at = parsed.withColumn("form", form(known)).withColumn("closer", _closer(known, limits))
     return looked_at.withColumns(_judged()).select(*facts_columns())
 

@@ -13,9 +13,11 @@ from streaming.core.record import Abort, Applied, Commit, Heartbeat, Hello, Reco
 from streaming.core.ruv import Ruv
 from streaming.core.table import ColumnType, Table
 from streaming.core.values import Value
+from streaming.stages.changes import changes, unsettled
 from streaming.stages.control import control
-from streaming.stages.plain import Limits
-from streaming.stages.skim import UNSETTLED, settle, skim
+from streaming.stages.plain import LIMITS, Limits
+from streaming.stages.settle import settle
+from streaming.stages.skim import UNSETTLED, skim
 from tests.streaming.stages.said import CSN, SESSION, TIME_S, TOPIC, TOPICS, change, joined
 
 TABLE = Table("t", ("id",), {"id": ColumnType.INT64, **{kind.value: kind for kind in ColumnType}})
@@ -46,12 +48,17 @@ def test_what_agents_write_is_plain(spark: SparkSession) -> None:
     for record in said:
         topics.append(TOPIC, wire.encode(SESSION, record), TIME_S * 1000)
 
-    found = skim(topics.frame(spark), TOPICS, {"t": TABLE}).orderBy("offset").toArrow().to_pylist()
+    frame = topics.frame(spark)
 
-    assert [row["reason"] for row in found] == [None] * len(said)
-    for row, change_ in zip(found, said, strict=True):
-        assert {name: row[name] for name in Change.__slots__} == asdict(change_)
-        assert row["content"] == change_.content
+    skimmed = skim(frame, TOPICS, {"t": TABLE}).orderBy("offset").toArrow()
+    told, left = changes(unsettled(frame.toArrow(), TOPICS), {"t": TABLE}, LIMITS)
+
+    assert left.num_rows == 0
+    for found in (skimmed.to_pylist(), told.sort_by("offset").to_pylist()):
+        assert [row["reason"] for row in found] == [None] * len(said)
+        for row, change_ in zip(found, said, strict=True):
+            assert {name: row[name] for name in Change.__slots__} == asdict(change_)
+            assert row["content"] == change_.content
 
 
 def test_what_agents_say_besides_is_told_without_spark(spark: SparkSession) -> None:

@@ -23,7 +23,9 @@ from streaming.core.table import ColumnType, Table
 from streaming.core.values import Value, from_json, json_text, to_json
 from streaming.stages import facts as facts_stage
 from streaming.stages.parse import parse
-from streaming.stages.skim import settle, skim
+from streaming.stages.plain import Limits
+from streaming.stages.settle import collected
+from streaming.stages.skim import skim
 from streaming.stages.validate import FACTS, validate
 from tests.streaming.stages.cases import BAD, FIRST, GOOD, RECORD_BYTES, SKEW_S, TIMES, TOKENS
 from tests.streaming.stages.said import (
@@ -67,20 +69,19 @@ def run(
     limits: Mapping[str, int] | None = None,
     *tables: Table,
 ) -> list[Row]:
-    """The facts of records (time_ms, value), in their order; the same from both ways to them."""
+    """The facts of records (time_ms, value), in their order; the same from all ways to them."""
     topics = Topics()
     for time_ms, value in records:
         topics.append(TOPIC, value, time_ms)
     known = {**TABLES, **{table.name: table for table in tables}}
-    frame, limited = topics.frame(spark), {**LIMITS, **(limits or {})}
+    frame, allowed = topics.frame(spark), Limits(**{**LIMITS, **(limits or {})})
 
-    found = validate(parse(frame, TOPICS), known, **limited).toArrow().sort_by("offset")
-    skimmed = skim(frame, TOPICS, known, **limited).toArrow()
-    quick = settle(skimmed, spark, TOPICS, known, **limited).sort_by("offset")
+    found = validate(parse(frame, TOPICS), known, allowed).toArrow().sort_by("offset")
 
     rows: list[Row] = found.to_pylist()
-    other = [pair for pair in zip(quick.to_pylist(), rows, strict=True) if pair[0] != pair[1]]
-    assert other == []
+    for small in (False, True):
+        quick = collected(frame, TOPICS, known, allowed, small=small).sort_by("offset").to_pylist()
+        assert [pair for pair in zip(quick, rows, strict=True) if pair[0] != pair[1]] == []
     return rows
 
 

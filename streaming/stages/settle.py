@@ -1,0 +1,65 @@
+"""Settle: the facts of a batch on the driver, whichever way its records were told.
+
+A large batch is skimmed on the executors; of a small one the plain changes are told here. Control
+records are told here; what is left, good or bad, is asked rule by rule on the executors.
+"""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from streaming.core.table import Table
+from streaming.stages.changes import changes, unsettled
+from streaming.stages.control import control
+from streaming.stages.facts import FACTS
+from streaming.stages.parse import parse
+from streaming.stages.plain import LIMITS, Limits
+from streaming.stages.read import COLUMNS
+from streaming.stages.skim import skim
+from streaming.stages.validate import validate
+
+
+def collected(
+    records: DataFrame,
+    topics: Mapping[str, int],
+    tables: Mapping[str, Table],
+    limits: Limits = LIMITS,
+    *,
+    small: bool,
+) -> pa.Table:
+    """The FACTS of all records, of COLUMNS, in any order; `small`: their changes are told here."""
+    if small:
+        found = pa.concat_tables(changes(unsettled(records.toArrow(), topics), tables, limits))
+    else:
+        found = skim(records, topics, tables, limits).toArrow().cast(FACTS)
+    return settle(found, records.sparkSession, topics, tables, limits)
+
+
+def settle(
+    found: pa.Table,
+    spark: SparkSession,
+    topics: Mapping[str, int],
+    tables: Mapping[str, Table],
+    limits: Limits = LIMITS,
+) -> pa.Table:
+    """What was told, with the facts of what was left UNSETTLED; the order may be another."""
+    good = found.filter(pc.is_null(found["reason"]))
+    if good.num_rows == found.num_rows:
+        return found
+    told, left = control(found.filter(pc.is_valid(found["reason"])), limits)
+    settled = pa.concat_tables([good, told])
+    if not left.num_rows:
+        return settled
+    records = spark.createDataFrame(_records(left, topics))
+    rest = validate(parse(records, topics), tables, limits)
+    return pa.concat_tables([settled, rest.toArrow().cast(good.schema)])
+
+
+def _records(found: pa.Table, topics: Mapping[str, int]) -> pa.Table:
+    """Facts back as the records that they are of."""
+    names = {rid: topic for topic, rid in topics.items()}
+    said_in = pa.array([names[rid] for rid in found["rid"].to_pylist()], pa.string())
+    columns = [said_in, found["offset"], found["time"], found["value"]]
+    return pa.table(columns, names=list(COLUMNS))
