@@ -189,9 +189,7 @@ class LimitsConfig(_Section):
     """A CSN so many seconds ahead of its record's own time is quarantined as `skew`."""
     window_rows: Positive = 1_000_000
     """The most rows that are kept in memory for judging; older ones are looked up in `rows`."""
-    materialize_every_epochs: Positive = 50
+    materialize_every_epochs: Positive = 200
     """After how many hub epochs `rows` is brought up to date."""
     reflections: Positive = 64
     """The most reflected epochs that are kept of one replica."""
-    remembered_csns: Positive = 10_000
-    """How many CSNs per replica are kept in memory to tell a duplicate without reading."""
