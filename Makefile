@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-deep check format bench-quick
+.PHONY: setup demo test test-deep check format bench bench-quick
 
 SEED ?= $(shell date +%s)
 
@@ -28,5 +28,8 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench-quick: setup  ## one table, and benchmarks/latest.json
+bench: setup  ## all measures, for hours: one table, and benchmarks/latest.json
+	$(BIN)/python -m tests.benchmarks.full
+
+bench-quick: setup  ## some of them, small: the same table and file
 	$(BIN)/python -m tests.benchmarks.quick

@@ -1,0 +1,58 @@
+"""Latency at a steady rate: from append in the origin's topic to receipt from the others' topics.
+
+A change carries the time at which it was handed to Kafka; a consumer of the updates topics looks
+at its clock when it has the record, so both ways through the broker are in it.
+"""
+
+from dataclasses import replace
+from statistics import quantiles
+
+from tests.benchmarks.agents import answering, report_of
+from tests.benchmarks.counting import count
+from tests.benchmarks.ground import Ground, Kind, Probe, running, topics_of, wait, watching
+from tests.benchmarks.load import WRITERS, greet, new_load
+from tests.benchmarks.report import Numbers
+from tests.benchmarks.sizes import Sizes
+
+SHARED_OF_1000 = 10
+
+
+def latency(ground: Ground, sizes: Sizes) -> Numbers:
+    """Each rate on a hub of its own."""
+    return {f"latency_{rate}": _at(ground, rate, sizes) for rate in sizes.rates}
+
+
+def _at(ground: Ground, rate: int, sizes: Sizes) -> dict[str, object]:
+    config, load = ground.config(Kind(f"latency_{rate}")), new_load(SHARED_OF_1000)
+    greet(ground.bootstrap, topics_of(config))
+    probe = Probe()
+    task = replace(
+        ground.task(config),
+        per_s=rate,
+        warm_up_s=sizes.warm_up_s,
+        seconds=sizes.seconds,
+        base_s=load.base_s,
+        shared_of_1000=load.shared_of_1000,
+    )
+    with watching(ground) as memory, running(ground, config, probe):
+        wait(lambda: bool(probe.batches), "the hub took the hellos", probe)
+        with answering(task):
+            wait(lambda: probe.judged >= task.changes, "the hub judged everything", probe)
+    seen = report_of(task)
+    counted = count(config, ground.bootstrap, load, task.changes // len(WRITERS))
+    cuts = quantiles(seen.latencies_ms, n=100)
+    batches = probe.working[len(probe.working) // 2 :]
+    return {
+        "p50_s": round(cuts[49] / 1000, 3),
+        "p99_s": round(cuts[98] / 1000, 3),
+        "warm_up_s": sizes.warm_up_s,
+        "changes": counted.written,
+        "written_per_s": round(seen.written / seen.writing_s),
+        "deliveries_measured": len(seen.latencies_ms),
+        "contended_percent": counted.contended_percent,
+        "work_in_batch_p50_s": round(
+            quantiles([b.published_s - b.planned_s for b in batches], n=100)[49], 3
+        ),
+        "agents_cpu_s": round(seen.cpu_s, 2),
+        "peak_mib": memory.peak_mib,
+    }

@@ -1,0 +1,65 @@
+"""The memory of driver and JVM, looked at several times a second; the broker is not counted."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+_EVERY_S = 0.2
+
+
+@dataclass(slots=True)
+class Memory:
+    """Resident bytes of all processes together: when, and how many."""
+
+    at_s: list[float] = field(default_factory=list)
+    bytes: list[int] = field(default_factory=list)
+
+    @property
+    def peak_mib(self) -> int:
+        """The most that was seen."""
+        return max(self.bytes, default=0) >> 20
+
+    def peak_between_mib(self, start_s: float, end_s: float) -> int:
+        """The most that was seen from one time to another."""
+        there = zip(self.at_s, self.bytes, strict=True)
+        return max((b for s, b in there if start_s <= s <= end_s), default=0) >> 20
+
+
+@contextmanager
+def watched(pids: Sequence[int]) -> Iterator[Memory]:
+    """Look at the processes for as long as it lasts (needs /proc, else nothing is seen)."""
+    memory, end = Memory(), threading.Event()
+
+    def look() -> None:
+        while not end.wait(_EVERY_S):
+            memory.at_s.append(time.time())
+            memory.bytes.append(sum(map(resident, pids)))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield memory
+    finally:
+        end.set()
+        thread.join()
+
+
+def resident(pid: int) -> int:
+    """The bytes that a process holds in memory; 0 when it is not there."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    found = [line.split()[1] for line in text.splitlines() if line.startswith("VmRSS:")]
+    return int(found[0]) * 1024 if found else 0
+
+
+def jvm_of(spark: SparkSession) -> int:
+    """The process of this session's JVM."""
+    gateway = spark.sparkContext._gateway  # noqa: SLF001
+    return int(gateway.proc.pid)  # type: ignore[union-attr]

@@ -1,0 +1,100 @@
+"""What a run found: one table, one JSON file, and on demand a dated page with a picture."""
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+RESULT = Path("benchmarks/latest.json")
+
+Numbers = dict[str, dict[str, object]]
+"""Measure -> name -> value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a value should be: at least, or at most."""
+
+    value: float
+    at_least: bool = False
+
+    def holds(self, found: float) -> bool:
+        """Claim that the value found will do."""
+        return found >= self.value if self.at_least else found <= self.value
+
+    def __str__(self) -> str:
+        return f"{'>=' if self.at_least else '<='} {self.value:g}"
+
+
+TARGETS: Mapping[str, Target] = {
+    "throughput.ratio_to_bound": Target(0.45, at_least=True),
+    "throughput.ratio_to_naive": Target(5, at_least=True),
+    "batch_1000.ratio_to_floor": Target(0.5),
+    **{f"latency_{rate}.p50_s": Target(0.4) for rate in (2_000, 5_000)},
+    **{f"latency_{rate}.p99_s": Target(1.2) for rate in (2_000, 5_000)},
+    **{
+        f"contention_{function}.ratio_10_percent": Target(0.7, at_least=True)
+        for function in ("epoch", "epoch_trans")
+    },
+    "fan_out.cost_ratio_last_to_first": Target(1),
+    **{
+        f"growth.{name}": Target(1.15)
+        for name in ("rows_ratio", "changelog_ratio", "commits_ratio")
+    },
+    "backlog.ratio_to_throughput": Target(0.9, at_least=True),
+    "backlog.memory_later_to_earlier": Target(1.1),
+    "memory.peak_mib": Target(4_096),
+}
+"""What the numbers are held against; a miss is shown, not hidden, and no error."""
+
+
+def machine() -> dict[str, object]:
+    """Where it ran."""
+    return {
+        "cores": os.cpu_count(),
+        "processor": platform.machine(),
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "load_average": [round(load, 1) for load in os.getloadavg()],
+    }
+
+
+def memory_of(numbers: Numbers) -> dict[str, object]:
+    """The peak of driver and JVM together in each measure, and of all."""
+    peaks = {n: v["peak_mib"] for n, v in numbers.items() if isinstance(v.get("peak_mib"), int)}
+    largest = max((int(str(peak)) for peak in peaks.values()), default=0)
+    return {"peak_mib": largest, **{f"{name}_mib": peak for name, peak in peaks.items()}}
+
+
+def write(numbers: Numbers, path: Path) -> None:
+    """One JSON file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(numbers, indent=2) + "\n")
+
+
+def show(numbers: Numbers) -> None:
+    """One table."""
+    table = Table("measure", "value", "target", "")
+    for name, value in _values(numbers):
+        target = TARGETS.get(name)
+        held = "" if target is None else "yes" if target.holds(float(str(value))) else "NO"
+        table.add_row(name, _text(value), str(target or ""), held)
+    Console().print(table)
+
+
+def _values(numbers: Numbers) -> list[tuple[str, object]]:
+    return [
+        (f"{measure}.{name}", value)
+        for measure, values in numbers.items()
+        for name, value in values.items()
+        if not isinstance(value, list | dict)
+    ]
+
+
+def _text(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,62 @@
+"""How much each measure takes: what `make bench` asks for, and what fits into five minutes."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """One field for each option of the command line."""
+
+    runs: int = 3
+    """of throughput: the median counts"""
+    events: int = 1_000_000
+    """of throughput, over all writers"""
+    naive_events: int = 1_000_000
+    """how much of it the naive peer works off"""
+    naive_runs: int = 3
+    """of the naive peer: the median counts"""
+    batches: int = 200
+    """of 1,000 events, for batch_1000"""
+    rates: tuple[int, ...] = (2_000, 5_000)
+    """changes a second of latency"""
+    seconds: float = 180
+    """of each rate, measured"""
+    warm_up_s: float = 30
+    """of each rate, before that"""
+    contended_events: int = 200_000
+    """of each step of contention"""
+    contended_runs: int = 3
+    """of each step of contention: the median counts"""
+    percents: tuple[int, ...] = (0, 1, 10, 50)
+    """of conflicts"""
+    fan_out_events: int = 100_000
+    """to each number of agreements"""
+    fan_out: tuple[int, ...] = (3, 10, 50)
+    """numbers of agreements"""
+    rows: tuple[int, ...] = (1_000_000, 10_000_000)
+    """sizes of table `rows`"""
+    changelog: tuple[int, ...] = (1_000_000, 20_000_000)
+    """sizes of the changelog"""
+    growth_batches: int = 200
+    """of 1,000 events, on each of these"""
+    commits: int = 3_000
+    """in a row, with maintenance on"""
+    backlog_events: int = 5_000_000
+    """written while the hub is down"""
+    start_runs: int = 3
+    """of start: the median counts"""
+
+
+QUICK = Sizes(
+    events=600_000,
+    naive_events=400_000,
+    naive_runs=1,
+    batches=120,
+    rates=(2_000,),
+    seconds=30,
+    warm_up_s=15,
+    contended_events=100_000,
+    contended_runs=1,
+    percents=(0, 1, 50),
+)
+"""What `make bench-quick` takes."""

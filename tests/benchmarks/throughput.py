@@ -1,0 +1,113 @@
+"""Throughput: preloaded changes through the hub, beside only reading them and the naive peer."""
+
+import time
+from collections.abc import Callable
+from statistics import median
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from connectors.kafka import end_offsets, source_options
+from streaming.config import Config
+from streaming.service import rules_of
+from streaming.stages.parse import FIELDS
+from streaming.stages.read import batch
+from streaming.stages.skim import skim
+from tests.benchmarks import naive
+from tests.benchmarks.ground import (
+    EVENTS_PER_BATCH,
+    Ground,
+    Kind,
+    Run,
+    fill,
+    topics_of,
+    work_off,
+)
+from tests.benchmarks.load import WRITERS, new_load
+from tests.benchmarks.report import Numbers
+from tests.benchmarks.sizes import Sizes
+
+SHARED_OF_1000 = 15
+"""Two of three of these come second: one percent of all is in conflict."""
+
+
+def throughput(ground: Ground, sizes: Sizes) -> Numbers:
+    """The medians of several runs; before them one micro-batch each warms hub and peer up."""
+    once(ground, "warm_up", min(EVENTS_PER_BATCH, sizes.events), min(1, sizes.naive_runs))
+    runs = [
+        once(ground, f"throughput{n}", sizes.events, int(n < sizes.naive_runs) * sizes.naive_events)
+        for n in range(sizes.runs)
+    ]
+    speed = {name: median(r[name] for r in runs if name in r) for name in runs[0]}
+    bound = max(speed["read_and_skim"], speed["read_and_parse"])
+    peers = {"ratio_to_naive": round(speed["hub"] / speed["naive"], 2)} if "naive" in speed else {}
+    return {
+        "throughput": {
+            "events": sizes.events // len(WRITERS) * len(WRITERS),
+            **{f"{name}_per_s": round(speed[name]) for name in speed if name not in _OTHERS},
+            "ratio_to_bound": round(speed["hub"] / bound, 3),
+            **peers,
+            **{name: speed[name] for name in _OTHERS if name in speed},
+            "runs": [{name: round(value, 2) for name, value in run.items()} for run in runs],
+        }
+    }
+
+
+_OTHERS = (
+    *("contended_percent", "delivered", "refreshes", "agents_cpu_s", "peak_mib"),
+    *("naive_delivered", "naive_batches"),
+)
+
+
+def once(ground: Ground, name: str, events: int, naive_events: int) -> dict[str, float]:
+    """One run of each, on the same input."""
+    each = events // len(WRITERS)
+    config, load = ground.config(Kind(name)), new_load(SHARED_OF_1000)
+    fill(ground, config, load, each)
+    numbers = _bounds(ground, config, each * len(WRITERS))
+    run = work_off(ground, config, load, each)
+    numbers |= _facts(run)
+    if naive_events:
+        peer = naive.run(ground, config, f"naive_{name}", min(naive_events, events))
+        numbers |= {
+            "naive": peer.events_per_s,
+            "naive_delivered": peer.delivered,
+            "naive_batches": peer.batches,
+        }
+    return numbers
+
+
+def _facts(run: Run) -> dict[str, float]:
+    return {
+        "hub": run.events_per_s,
+        "contended_percent": run.counted.contended_percent,
+        "delivered": run.counted.delivered,
+        "refreshes": run.counted.refreshes,
+        "agents_cpu_s": round(run.seen.cpu_s, 2),
+        "peak_mib": run.memory.peak_mib,
+    }
+
+
+def _bounds(ground: Ground, config: Config, events: int) -> dict[str, float]:
+    """Events a second of reading and taking apart with the hub's schema, in two ways."""
+    topics = {topic: WRITERS[writer] for writer, topic in topics_of(config).items()}
+    ends = end_offsets(ground.bootstrap, {}, list(topics))
+    source = source_options(ground.bootstrap, config.kafka.options)
+    records = batch(ground.spark, source, topics, dict.fromkeys(topics, 0), ends)
+    schema = ", ".join(f"`{name}` {kind}" for name, kind in FIELDS.items())
+    ways: dict[str, Callable[[], DataFrame]] = {
+        "read_and_skim": lambda: skim(records, topics, rules_of(config).tables),
+        "read_and_parse": lambda: records.select(
+            "topic",
+            "offset",
+            "timestamp",
+            F.from_json(F.col("value").cast("string"), schema).alias("said"),
+        ).select("topic", "offset", "timestamp", "said.*"),
+    }
+    return {name: events / _seconds(way()) for name, way in ways.items()}
+
+
+def _seconds(frame: DataFrame) -> float:
+    started = time.perf_counter()
+    frame.write.format("noop").mode("overwrite").save()
+    return time.perf_counter() - started
