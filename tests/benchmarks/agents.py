@@ -74,9 +74,11 @@ class Agents:
         self.task = task
         self.seen = Seen()
         self.consumer = KafkaConsumer(
-            bootstrap_servers=task.bootstrap, max_poll_records=50, fetch_max_wait_ms=5
+            bootstrap_servers=task.bootstrap, max_poll_records=50, fetch_max_wait_ms=200
         )
-        self.names = {TopicPartition(f"{task.prefix}updates.{name}", 0): name for name in task.names}
+        self.names = {
+            TopicPartition(f"{task.prefix}updates.{name}", 0): name for name in task.names
+        }
         self.consumer.assign(list(self.names))
         self.consumer.seek_to_beginning()
         self.producer = KafkaProducer(bootstrap_servers=task.bootstrap)
@@ -87,7 +89,7 @@ class Agents:
 
     def work(self) -> None:
         """Do what is due now."""
-        waited_ms = 5 if self.seen.written < self.task.changes else 20
+        waited_ms = 10 if self.seen.written < self.task.changes else 20
         for partition, records in self.consumer.poll(timeout_ms=waited_ms).items():
             for record in records:
                 self._answer(self.names[partition], record.value)

@@ -1,4 +1,4 @@
-"""What every measure stands on: a broker, a session, and hubs with topics and state of their own."""
+"""What every measure stands on: a broker, a session, and hubs with their own topics and state."""
 
 import json
 import os
@@ -64,9 +64,7 @@ class Ground:
         path = self.folder / f"{kind.name}.toml"
         path.write_text("\n".join(lines))
         config = load(path)
-        topics = [
-            topic(n) for topic in (config.changes_topic, config.updates_topic) for n in names
-        ]
+        topics = [topic(n) for topic in (config.changes_topic, config.updates_topic) for n in names]
         ensure_topics(self.bootstrap, {}, topics, config.limits.record_bytes)
         return config
 

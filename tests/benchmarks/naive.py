@@ -58,29 +58,31 @@ class _Peer:
         self.started_s = self.started_s or time.time()
         changes = _parsed(records).persist()
         fields = F.struct(*(name for name in changes.columns if name != "key"))
-        latest = changes.groupBy("key").agg(F.max_by(fields, "csn").alias("it")).select("key", "it.*")
-        latest.createOrReplaceTempView("latest")
+        latest = changes.groupBy("key").agg(F.max_by(fields, "csn").alias("it"))
+        winners = latest.select("key", "it.*")
+        winners.createOrReplaceTempView("winners")
         records.sparkSession.sql(
-            f"MERGE INTO {self.table('rows')} t USING latest s ON t.key = s.key"
+            f"MERGE INTO {self.table('rows')} t USING winners s ON t.key = s.key"
             " WHEN MATCHED AND s.csn > t.csn THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
         )
-        changes.write.format("delta").mode("append").save(str(self.ground.folder / self.name / "log"))
-        self.publish(latest)
+        log = self.ground.folder / self.name / "log"
+        changes.write.format("delta").mode("append").save(str(log))
+        self.publish(winners)
         changes.unpersist()
         self.done += 1
         self.ended_s = time.time()
 
-    def publish(self, latest: DataFrame) -> None:
-        names = dict(WRITERS)
-        others = F.filter(
-            F.array(*(F.struct(F.lit(r).alias("rid"), F.lit(n).alias("name")) for n, r in names.items())),
-            lambda one: one["rid"] != F.col("author"),
-        )
+    def publish(self, winners: DataFrame) -> None:
+        writers = [
+            F.struct(F.lit(rid).alias("rid"), F.lit(name).alias("name"))
+            for name, rid in WRITERS.items()
+        ]
+        others = F.filter(F.array(*writers), lambda one: one["rid"] != F.col("author"))
         value = F.to_json(F.struct("key", "op", "after", "csn", "author")).alias("value")
-        sent = latest.select(F.explode(others).alias("to"), "key", value)
+        sent = winners.select(F.explode(others).alias("to"), "key", value)
         topic = F.concat(F.lit(f"{self.name}.updates."), "to.name").alias("topic")
-        records = sent.select(topic, "key", "value")
         bootstrap = {"kafka.bootstrap.servers": self.ground.bootstrap}
+        records = sent.select(topic, "key", "value")
         records.write.format("kafka").options(**bootstrap, **_SINK).save()
 
 
@@ -122,6 +124,7 @@ def run(ground: Ground, config: Config, name: str, events: int) -> Naive:
     wait(lambda: peer.done >= peer.batches or not query.isActive, "the peer's batches")
     if failure := query.exception():
         raise failure
+    query.processAllAvailable()
     query.stop()
     return _counted(peer, outputs)
 

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from connectors.broker import Broker
 from streaming.spark import session
@@ -22,20 +23,24 @@ Measure = Callable[[Ground, Sizes], Numbers]
 
 
 def run(
-    module: str, measures: Mapping[str, Measure], sizes: Sizes, arguments: Sequence[str]
+    module: str,
+    measures: Mapping[str, Measure],
+    sizes: Sizes,
+    arguments: Sequence[str],
+    *,
+    apart: bool,
 ) -> int:
     """Measure what was asked for; 1 when a count is wrong: then there is no number at all.
 
-    With `--apart` every measure has a process, a JVM and a broker of its own, so that no measure
-    finds the memory or the warmth of another.
+    `apart`: every measure has a process, a JVM and a broker of its own, so that none finds the
+    memory or the warmth of another.
     """
-    parser = _parser(measures, sizes)
-    options = parser.parse_args(arguments)
+    options = _parser(measures, sizes, apart=apart).parse_args(arguments)
     sizes = replace(sizes, **{f.name: _given(options, f.name, sizes) for f in fields(Sizes)})
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     chosen = {name: measures[name] for name in options.only or measures}
     try:
-        found = _apart(module, chosen, options, arguments) if options.apart else _here(chosen, sizes)
+        found = _apart(module, chosen, arguments) if options.apart else _here(chosen, sizes)
     except WrongCountError as error:
         print(f"wrong count, so there is no result: {error}", file=sys.stderr)  # noqa: T201
         return 1
@@ -67,14 +72,8 @@ def _here(measures: Mapping[str, Measure], sizes: Sizes) -> Numbers:
     return found
 
 
-def _apart(
-    module: str,
-    measures: Mapping[str, Measure],
-    options: argparse.Namespace,
-    arguments: Sequence[str],
-) -> Numbers:
+def _apart(module: str, measures: Mapping[str, Measure], arguments: Sequence[str]) -> Numbers:
     """Every measure in a process of its own; CalledProcessError when one fails."""
-    del options
     found: Numbers = {}
     with tempfile.TemporaryDirectory(prefix="slackwater-bench-") as name:
         for measure in measures:
@@ -85,7 +84,9 @@ def _apart(
     return found
 
 
-def _parser(measures: Mapping[str, Measure], sizes: Sizes) -> argparse.ArgumentParser:
+def _parser(
+    measures: Mapping[str, Measure], sizes: Sizes, *, apart: bool
+) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=list(measures), help="only these measures")
     parser.add_argument("--result", type=Path, default=report.RESULT, help="where the JSON goes")
@@ -93,7 +94,7 @@ def _parser(measures: Mapping[str, Measure], sizes: Sizes) -> argparse.ArgumentP
     parser.add_argument(
         "--apart",
         action=argparse.BooleanOptionalAction,
-        default=len(measures) > len(QUICK_MEASURES),
+        default=apart,
         help="a process for each measure",
     )
     for field in fields(Sizes):
@@ -109,9 +110,6 @@ def _parser(measures: Mapping[str, Measure], sizes: Sizes) -> argparse.ArgumentP
     return parser
 
 
-QUICK_MEASURES = ("throughput", "batch_1000", "latency", "contention")
-
-
-def _given(options: argparse.Namespace, name: str, sizes: Sizes) -> object:
+def _given(options: argparse.Namespace, name: str, sizes: Sizes) -> Any:  # noqa: ANN401
     value = getattr(options, name)
     return tuple(value) if isinstance(getattr(sizes, name), tuple) else value

@@ -17,4 +17,4 @@ MEASURES = {
 }
 
 if __name__ == "__main__":
-    sys.exit(program.run("tests.benchmarks.quick", MEASURES, QUICK, sys.argv[1:]))
+    sys.exit(program.run("tests.benchmarks.quick", MEASURES, QUICK, sys.argv[1:], apart=False))

@@ -1,0 +1,63 @@
+"""The hub as a process of its own that notes when it has come how far.
+
+    python -m tests.benchmarks.hub CONFIG.toml MARKS.jsonl
+
+It does what `slackwater run` does, in the same order.
+"""
+
+import time
+
+STARTED_S = time.time()
+
+import json  # noqa: E402 - what is imported behind this line is measured
+import logging  # noqa: E402
+import os  # noqa: E402
+import signal  # noqa: E402
+import sys  # noqa: E402
+import threading  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+from checkpoints.faults import Point  # noqa: E402
+from streaming.config import load  # noqa: E402
+from streaming.java import check_java  # noqa: E402
+from streaming.service import Service  # noqa: E402
+from streaming.spark import session  # noqa: E402
+from tests.benchmarks.memory import jvm_of, watched  # noqa: E402
+
+
+def main(config_path: Path, marks: Path) -> None:
+    """Run until told to end."""
+
+    def mark(what: str, **more: float) -> None:
+        with marks.open("a") as file:
+            file.write(json.dumps({"what": what, "at_s": time.time(), **more}) + "\n")
+
+    mark("imported")
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    end = threading.Event()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: end.set())
+    config = load(config_path)
+    check_java()
+    mark("checked")
+    warehouse = (config.hub.state / "spark" / "warehouse").absolute().as_uri()
+    settings = {"spark.sql.warehouse.dir": warehouse, "spark.log.level": "ERROR"}
+    spark = session("benchmark of the hub", settings)
+    mark("session")
+
+    def at(point: Point) -> None:
+        if point in (Point.AFTER_PLAN, Point.AFTER_COMMIT, Point.AFTER_PUBLISH):
+            last = service.hub.ledger.last if service else None
+            judged = last.totals.get("judged", 0) if last else 0
+            mark(str(point), judged=judged, hub_epoch=last.state.hub_epoch if last else 0)
+
+    service: Service | None = None
+    with watched([os.getpid(), jvm_of(spark)]) as memory:
+        service = Service(config, spark, at)
+        mark("opened")
+        service.run(end)
+        mark("ended", peak_mib=memory.peak_mib)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
