@@ -1,0 +1,29 @@
+"""`make bench`: every measure side by side, in one run, on one machine; it takes hours."""
+
+import sys
+
+from tests.benchmarks import program
+from tests.benchmarks.backlog import backlog
+from tests.benchmarks.batch_time import batch_1000
+from tests.benchmarks.contention import contention
+from tests.benchmarks.fan_out import fan_out
+from tests.benchmarks.growth import growth
+from tests.benchmarks.latency import latency
+from tests.benchmarks.sizes import Sizes
+from tests.benchmarks.start import start
+from tests.benchmarks.throughput import throughput
+
+MEASURES = {
+    "throughput": throughput,
+    "batch_1000": batch_1000,
+    "latency": latency,
+    "contention": contention,
+    "fan_out": fan_out,
+    "growth": growth,
+    "backlog": backlog,
+    "start": start,
+}
+"""Another carrier of the rows, once there is one, is a measure beside `throughput`."""
+
+if __name__ == "__main__":
+    sys.exit(program.run("tests.benchmarks.full", MEASURES, Sizes(), sys.argv[1:], apart=True))

@@ -1,0 +1,164 @@
+"""Whether a batch of 1,000 events gets slower as the state grows.
+
+The large tables are generated directly, as if a hub of that past had been stopped here: of
+`rows` and `changelog` only the sizes differ. The many commits are real ones.
+"""
+
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from checkpoints.commit import found
+from checkpoints.epochs import Checkpoint
+from checkpoints.store import Store
+from checkpoints.tables import TableName
+from streaming.config import Config
+from streaming.core.csn import CsnParts, format_csn
+from streaming.core.ruv import Ruv
+from streaming.core.state import HubState
+from tests.benchmarks.batch_time import EVENTS, batch_times
+from tests.benchmarks.ground import Ground, Kind, Run, run_preloaded, topics_of, work_off
+from tests.benchmarks.load import CSNS_PER_S, TABLE, WRITERS, greet, new_load, preload
+from tests.benchmarks.report import Numbers
+from tests.benchmarks.sizes import Sizes
+
+PAST_EPOCHS = 1_000
+GENERATION = 1
+_ROWS_OF_A_FILE = 1_000_000
+_FIRST_COMMITS, _SOME_COMMITS = 100, 300
+"""Which commits are the early ones: from the 100th on, and as many at the end."""
+
+
+def growth(ground: Ground, sizes: Sizes) -> Numbers:
+    """Batch times by size, and the largest in proportion to the smallest."""
+    numbers: dict[str, object] = {"generated_directly": "rows, changelog"}
+    peak_mib = 0
+    each = sizes.growth_batches * EVENTS // len(WRITERS)
+    _on(ground, _Past("growth_warm_up", 1_000, 1_000), each)
+    for what, counts in (("rows", sizes.rows), ("changelog", sizes.changelog)):
+        times = []
+        for size in counts:
+            rows, log = (size, 1_000) if what == "rows" else (1_000, size)
+            run = _on(ground, _Past(f"growth_{what}_{size}", rows, log), each)
+            times.append(median(batch_times(run)))
+            numbers[f"{what}_{size}_batch_p50_s"] = round(times[-1], 4)
+            peak_mib = max(peak_mib, run.memory.peak_mib)
+        numbers[f"{what}_ratio"] = round(max(times) / times[0], 3)
+    numbers |= _commits(ground, sizes.commits)
+    return {"growth": {**numbers, "peak_mib": peak_mib}}
+
+
+def _commits(ground: Ground, commits: int) -> dict[str, object]:
+    """Batch times of one hub at the beginning and at the end of many commits."""
+    kind = Kind("growth_commits", events_per_batch=EVENTS)
+    run = run_preloaded(ground, kind, new_load(10), commits * EVENTS // len(WRITERS))
+    starts = [batch.planned_s for batch in run.probe.working]
+    times = [b - a for a, b in pairwise(starts)]
+    some = min(_SOME_COMMITS, len(times) // 3)
+    first = min(_FIRST_COMMITS, some)
+    early, late = median(times[first : first + some]), median(times[-some:])
+    return {
+        "commits": len(run.probe.working),
+        "commits_early_batch_p50_s": round(early, 4),
+        "commits_late_batch_p50_s": round(late, 4),
+        "commits_ratio": round(late / early, 3),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What a state holds before its hub starts."""
+
+    name: str
+    rows: int
+    changelog: int
+
+
+def _on(ground: Ground, past: _Past, each: int) -> Run:
+    """A hub with this past works off batches of 1,000 events."""
+    config, load = ground.config(Kind(past.name, events_per_batch=EVENTS)), new_load(10)
+    _generate(ground, config, past)
+    topics = topics_of(config)
+    greet(ground.bootstrap, topics, PAST_EPOCHS, GENERATION)
+    preload(ground.spark, ground.bootstrap, topics, load, 0, each)
+    return work_off(ground, config, load, each)
+
+
+def _generate(ground: Ground, config: Config, past: _Past) -> None:
+    """A founded state with so many rows, and changelog entries that all replicas have."""
+    store, now_s = Store(config.hub.state), int(time.time())
+    replicageneration = format_csn(CsnParts(now_s - 86_400, 0, config.hub.rid, 0))
+    state = HubState(
+        GENERATION,
+        replicageneration,
+        hub_epoch=PAST_EPOCHS,
+        ruvs={TABLE.dataset: Ruv(replicageneration)},
+    )
+    genesis = Checkpoint(state, {}, {}, 0, rows_epoch=PAST_EPOCHS, at_ms=(now_s - 7_200) * 1000)
+    found(store, genesis, "benchmark")
+    base_s = now_s - 80_000  # before all that the load writes
+    _append(store, TableName.ROWS, _rows(ground, past.rows, base_s))
+    _append(store, TableName.CHANGELOG, _log(ground, past.changelog, base_s))
+
+
+def _append(store: Store, name: TableName, frame: DataFrame) -> None:
+    frame.write.format("delta").mode("append").save(store.uri(name))
+
+
+def _rows(ground: Ground, count: int, base_s: int) -> DataFrame:
+    """Rows 0 and on, so that the load writes over some of them."""
+    return _numbered(ground, count, base_s).select(
+        *(F.lit(TABLE.name).alias("table"), "key", "author", "epoch", "csn", "image"),
+        F.expr(
+            "cast(array() as array<struct<rid int, epoch long, offset long, whole boolean>>)"
+        ).alias("realign"),
+    )
+
+
+def _log(ground: Ground, count: int, base_s: int) -> DataFrame:
+    """Accepted changes, the older hub epochs first."""
+    there = _numbered(ground, count, base_s)
+    return there.select(
+        F.lit(0).cast("long").alias("batch"),
+        F.col("epoch").alias("hub_epoch"),
+        F.col("n").alias("place"),
+        F.lit("change").alias("kind"),
+        F.col("author").alias("rid"),
+        F.col("n").alias("offset"),
+        F.timestamp_seconds(F.lit(base_s)).alias("time"),
+        F.lit("session-of-the-past").alias("session"),
+        *("csn", F.lit(1).cast("long").alias("epoch"), F.lit(TABLE.name).alias("table"), "key"),
+        *(F.lit("update").alias("op"), F.col("image").alias("after")),
+        F.md5("csn").alias("content"),
+        *(F.lit("accepted").alias("verdict"), F.lit(False).alias("concurrent")),  # noqa: FBT003
+        *(F.lit(0).cast("long").alias(name) for name in ("mre", "mre_same", "realign_epoch")),
+        F.col("author").alias("row_author"),
+        *(F.lit(0).cast("long").alias("row_epoch"), "image"),
+    )
+
+
+def _numbered(ground: Ground, count: int, base_s: int) -> DataFrame:
+    """`count` changes of the past, one for each row from 0 on."""
+    n, writers = F.col("id"), len(WRITERS)
+    time_s = F.lpad(F.lower(F.hex(F.lit(base_s) + F.floor(n / CSNS_PER_S))), 8, "0")
+    sequence = F.lpad(F.lower(F.hex(n % CSNS_PER_S)), 4, "0")
+    author = (n % writers + 1).cast("int")
+    rid = F.lpad(F.lower(F.hex(author)), 4, "0")
+    text = n.cast("string")
+    image = F.concat(
+        *(F.lit('{"id":"'), text, F.lit('","owner":"customer '), text),
+        *(F.lit(' of the bank at the harbour","balance":"'), text, F.lit('.25","sent_ms":"0"}')),
+    )
+    files = max(1, count // _ROWS_OF_A_FILE)
+    return ground.spark.range(0, count, 1, files).select(
+        n.alias("n"),
+        F.concat(F.lit('{"id":"'), text, F.lit('"}')).alias("key"),
+        author.alias("author"),
+        (F.floor(n * PAST_EPOCHS / count) + 1).alias("epoch"),
+        F.concat(time_s, sequence, rid, F.lit("0000")).alias("csn"),
+        image.alias("image"),
+    )

@@ -1,0 +1,161 @@
+"""How long a start takes, explained by part: from `run` to the first hub epoch, from kill -9 on."""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from statistics import median
+from subprocess import DEVNULL, Popen
+from typing import Any
+
+from checkpoints.faults import Point
+from streaming.config import Config
+from tests.benchmarks.agents import answering
+from tests.benchmarks.counting import count
+from tests.benchmarks.ground import WAIT_S, Ground, Kind, fill, topics_of
+from tests.benchmarks.load import WRITERS, greet, new_load
+from tests.benchmarks.report import Numbers
+from tests.benchmarks.sizes import Sizes
+
+PRELOADED = 3_000
+RATE = 1_000
+BEFORE_S = 20
+"""Of writing before the blow; the hub starts anew at once, and half as long it goes on."""
+
+Mark = dict[str, Any]
+
+
+class Process:
+    """A hub in a process of its own, with what it noted of its start."""
+
+    def __init__(self, ground: Ground, config: Config, name: str) -> None:
+        prefix = config.hub.topic_prefix
+        self.marks_path = ground.folder / f"{name}.jsonl"
+        self.started_s = time.time()
+        command = [sys.executable, "-m", "tests.benchmarks.hub"]
+        files = [str(ground.folder / f"{prefix.rstrip('.')}.toml"), str(self.marks_path)]
+        self.process = Popen([*command, *files], stdin=DEVNULL, start_new_session=True)
+
+    @property
+    def marks(self) -> list[Mark]:
+        """What it noted so far."""
+        text = self.marks_path.read_text() if self.marks_path.exists() else ""
+        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+    def first(self, claim: Callable[[Mark], bool], what: str) -> Mark:
+        """Wait for the first mark of which the claim holds."""
+        limit = time.monotonic() + WAIT_S
+        while True:
+            found = next((mark for mark in self.marks if claim(mark)), None)
+            if found is not None:
+                return found
+            if self.process.poll() is not None or time.monotonic() > limit:
+                raise SystemExit(f"the hub did not come so far: {what}")
+            time.sleep(0.05)
+
+    def delivered(self, judged: int) -> Mark:
+        """Wait until so many changes are judged and delivered."""
+        done = Point.AFTER_PUBLISH
+        return self.first(
+            lambda m: m["what"] == done and m["judged"] >= judged, f"{judged} changes delivered"
+        )
+
+    def end(self) -> int:
+        """Let it end in order; the most memory that it had, in MiB."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(120)
+        return max((int(mark["peak_mib"]) for mark in self.marks if "peak_mib" in mark), default=0)
+
+    def kill(self) -> None:
+        """Kill it with its JVM."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def parts(self, reached: Mark) -> dict[str, float]:
+        """Seconds from one step to the next, up to a mark."""
+        found, before_s = {}, self.started_s
+        steps = ["imported", "checked", "session", "opened", Point.AFTER_PLAN, Point.AFTER_COMMIT]
+        for step in steps:
+            at_s = next(mark["at_s"] for mark in self.marks if mark["what"] == step)
+            found[_PARTS[step]] = round(at_s - before_s, 2)
+            before_s = at_s
+        found[_REST] = round(reached["at_s"] - before_s, 2)
+        return found
+
+
+_PARTS: dict[str, str] = {
+    "imported": "python_s",
+    "checked": "java_version_s",
+    "session": "spark_session_s",
+    "opened": "state_and_topics_s",
+    Point.AFTER_PLAN: "query_to_first_plan_s",
+    Point.AFTER_COMMIT: "first_batch_to_commit_s",
+}
+_REST = "rest_s"
+
+
+def start(ground: Ground, sizes: Sizes) -> Numbers:
+    """The medians of several runs."""
+    anew = [_anew(ground, n) for n in range(sizes.start_runs)]
+    again = [_after_a_blow(ground, n) for n in range(sizes.start_runs)]
+    return {"start": _medians(anew), "start_after_kill": _medians(again)}
+
+
+def _medians(runs: list[dict[str, float]]) -> dict[str, object]:
+    return {name: round(median(run[name] for run in runs), 2) for name in runs[0]}
+
+
+def _anew(ground: Ground, number: int) -> dict[str, float]:
+    """From `run` to the first hub epoch that is delivered; its changes lie there already."""
+    config, load = ground.config(Kind(f"start_{number}")), new_load()
+    each = PRELOADED // len(WRITERS)
+    fill(ground, config, load, each)
+    with _hub(ground, config, f"start_{number}") as hub, answering(ground.task(config)):
+        reached = hub.delivered(each * len(WRITERS))
+        parts = hub.parts(reached)
+        peak_mib = hub.end()
+    count(config, ground.bootstrap, load, each)
+    return {"seconds": reached["at_s"] - hub.started_s, **parts, "peak_mib": peak_mib}
+
+
+def _after_a_blow(ground: Ground, number: int) -> dict[str, float]:
+    """From kill -9 until all that was written is delivered; the replicas write on meanwhile."""
+    config, load = ground.config(Kind(f"killed_{number}")), new_load()
+    greet(ground.bootstrap, topics_of(config))
+    task = replace(ground.task(config), per_s=RATE, seconds=BEFORE_S * 1.5, base_s=load.base_s)
+    name = f"killed_{number}"
+    with _hub(ground, config, name) as hub:
+        hub.first(lambda mark: mark["what"] == Point.AFTER_PUBLISH, "the hellos")
+        with answering(task):
+            hub.delivered(RATE)
+            time.sleep(BEFORE_S)
+            killed_s = time.time()
+            hub.kill()
+            with _hub(ground, config, f"{name}_again") as again:
+                reached = again.delivered(task.changes)
+                parts = again.parts(reached)
+                peak_mib = again.end()
+    each = task.changes // len(WRITERS)
+    counted = count(config, ground.bootstrap, load, each, restarts=1)
+    return {
+        "seconds": reached["at_s"] - killed_s,
+        **parts,
+        "written_per_s": RATE,
+        "repeated_records": counted.repeated_records,
+        "peak_mib": peak_mib,
+    }
+
+
+@contextmanager
+def _hub(ground: Ground, config: Config, name: str) -> Iterator[Process]:
+    """A hub that does not outlive its measure."""
+    hub = Process(ground, config, name)
+    try:
+        yield hub
+    finally:
+        if hub.process.poll() is None:
+            hub.kill()
