@@ -80,14 +80,15 @@ def write(numbers: Numbers, path: Path) -> None:
 def show(numbers: Numbers) -> None:
     """One table."""
     table = Table("measure", "value", "target", "")
-    for name, value in _values(numbers):
+    for name, value in values_of(numbers):
         target = TARGETS.get(name)
         held = "" if target is None else "yes" if target.holds(float(str(value))) else "NO"
         table.add_row(name, _text(value), str(target or ""), held)
     Console().print(table)
 
 
-def _values(numbers: Numbers) -> list[tuple[str, object]]:
+def values_of(numbers: Numbers) -> list[tuple[str, object]]:
+    """Measure.name and value, in order; what is no single value is left out."""
     return [
         (f"{measure}.{name}", value)
         for measure, values in numbers.items()

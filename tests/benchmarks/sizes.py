@@ -48,15 +48,15 @@ class Sizes:
 
 
 QUICK = Sizes(
-    events=600_000,
+    events=400_000,
     naive_events=400_000,
     naive_runs=1,
     batches=120,
     rates=(2_000,),
     seconds=30,
-    warm_up_s=15,
+    warm_up_s=10,
     contended_events=100_000,
     contended_runs=1,
-    percents=(0, 1, 50),
+    percents=(0, 10),
 )
 """What `make bench-quick` takes."""
