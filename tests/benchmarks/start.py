@@ -64,6 +64,16 @@ class Process:
             lambda m: m["what"] == done and m["judged"] >= judged, f"{judged} changes delivered"
         )
 
+    def batch_seconds(self) -> list[float]:
+        """From plan to delivery of each batch so far."""
+        found, planned_s = [], 0.0
+        for mark in self.marks:
+            if mark["what"] == Point.AFTER_PLAN:
+                planned_s = mark["at_s"]
+            if mark["what"] == Point.AFTER_PUBLISH:
+                found.append(mark["at_s"] - planned_s)
+        return found
+
     def end(self) -> int:
         """Let it end in order; the most memory that it had, in MiB."""
         self.process.send_signal(signal.SIGTERM)
@@ -80,7 +90,8 @@ class Process:
         found, before_s = {}, self.started_s
         steps = ["imported", "checked", "session", "opened", Point.AFTER_PLAN, Point.AFTER_COMMIT]
         for step in steps:
-            at_s = next(mark["at_s"] for mark in self.marks if mark["what"] == step)
+            there = (mark["at_s"] for mark in self.marks if mark["what"] == step)
+            at_s = next(at_s for at_s in there if at_s >= before_s)
             found[_PARTS[step]] = round(at_s - before_s, 2)
             before_s = at_s
         found[_REST] = round(reached["at_s"] - before_s, 2)
@@ -139,12 +150,15 @@ def _after_a_blow(ground: Ground, number: int) -> dict[str, float]:
                 reached = again.delivered(task.changes)
                 parts = again.parts(reached)
                 peak_mib = again.end()
+        young = hub.batch_seconds()
     each = task.changes // len(WRITERS)
     counted = count(config, ground.bootstrap, load, each, restarts=1)
     return {
         "seconds": reached["at_s"] - killed_s,
         **parts,
         "written_per_s": RATE,
+        "young_jvm_batches_1_to_5_p50_s": median(young[:5]),
+        "young_jvm_batches_after_20_s_p50_s": median(young[-5:]),
         "repeated_records": counted.repeated_records,
         "peak_mib": peak_mib,
     }
