@@ -34,7 +34,7 @@ def backlog(ground: Ground, sizes: Sizes) -> Numbers:
         preload(ground.spark, ground.bootstrap, topics_of(config), load, first, each)
         with watching(ground) as memory, running(ground, config, after):
             wait(lambda: after.judged >= missed, "the hub is level again", after)
-    counted = count(config, ground.bootstrap, load, each)
+    counted = count(config, ground.bootstrap, load, each, restarts=1)
     started_s, ended_s = after.working[0].planned_s, after.working[-1].published_s
     middle_s = (started_s + ended_s) / 2
     earlier, later = (

@@ -65,7 +65,7 @@ Numbers = Mapping[int, np.ndarray]
 def count(config: Config, bootstrap: str, load: Load, each: int, *, restarts: int = 0) -> Counted:
     """Count a run in which every writer wrote `each` changes; WrongCountError says what is wrong.
 
-    Only a hub that was killed (`restarts`) may have sent a record twice.
+    Only a hub that was started again (`restarts`) may have sent a record twice.
     """
     store = Store(config.hub.state)
     lost, concurrent = _lost(store, load, each)

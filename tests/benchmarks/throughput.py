@@ -32,54 +32,58 @@ SHARED_OF_1000 = 15
 
 
 def throughput(ground: Ground, sizes: Sizes) -> Numbers:
-    """The medians of several runs; before them one micro-batch each warms hub and peer up."""
-    once(ground, "warm_up", min(EVENTS_PER_BATCH, sizes.events), min(1, sizes.naive_runs))
-    runs = [
-        once(ground, f"throughput{n}", sizes.events, int(n < sizes.naive_runs) * sizes.naive_events)
-        for n in range(sizes.runs)
-    ]
-    speed = {name: median(r[name] for r in runs if name in r) for name in runs[0]}
+    """The medians of several runs; before them one micro-batch each warms hub and peer up.
+
+    The peer comes when the hub is done, on the same topics: its memory is not the hub's.
+    """
+    warm_up, few = _hub(ground, "warm_up", min(EVENTS_PER_BATCH, sizes.events))
+    hubs = [_hub(ground, f"throughput{n}", sizes.events) for n in range(sizes.runs)]
+    runs = [found for _, found in hubs]
+    if sizes.naive_runs:
+        _peer(ground, warm_up, few["events"])
+    for config, found in hubs[: sizes.naive_runs]:
+        found.update(_peer(ground, config, min(sizes.naive_events, found["events"])))
+    speed = {name: median(run[name] for run in runs if name in run) for name in runs[0]}
     bound = max(speed["read_and_skim"], speed["read_and_parse"])
     peers = {"ratio_to_naive": round(speed["hub"] / speed["naive"], 2)} if "naive" in speed else {}
     return {
         "throughput": {
-            "events": sizes.events // len(WRITERS) * len(WRITERS),
-            **{f"{name}_per_s": round(speed[name]) for name in speed if name not in _OTHERS},
+            **{f"{name}_per_s": round(speed[name]) for name in _SPEEDS if name in speed},
             "ratio_to_bound": round(speed["hub"] / bound, 3),
             **peers,
-            **{name: speed[name] for name in _OTHERS if name in speed},
+            **{name: value for name, value in speed.items() if name not in _SPEEDS},
             "runs": [{name: round(value, 2) for name, value in run.items()} for run in runs],
         }
     }
 
 
-_OTHERS = (
-    *("contended_percent", "delivered", "refreshes", "agents_cpu_s", "peak_mib"),
-    *("naive_delivered", "naive_batches"),
-)
+_SPEEDS = ("read_and_skim", "read_and_parse", "hub", "naive")
 
 
-def once(ground: Ground, name: str, events: int, naive_events: int) -> dict[str, float]:
-    """One run of each, on the same input."""
+def _hub(ground: Ground, name: str, events: int) -> tuple[Config, dict[str, float]]:
+    """One run of the hub, behind what only reads its input."""
     each = events // len(WRITERS)
     config, load = ground.config(Kind(name)), new_load(SHARED_OF_1000)
     fill(ground, config, load, each)
-    numbers = _bounds(ground, config, each * len(WRITERS))
-    run = work_off(ground, config, load, each)
-    numbers |= _facts(run)
-    if naive_events:
-        peer = naive.run(ground, config, f"naive_{name}", min(naive_events, events))
-        numbers |= {
-            "naive": peer.events_per_s,
-            "naive_delivered": peer.delivered,
-            "naive_batches": peer.batches,
-        }
-    return numbers
+    bounds = _bounds(ground, config, each * len(WRITERS))
+    return config, {**bounds, **_facts(work_off(ground, config, load, each))}
+
+
+def _peer(ground: Ground, config: Config, events: float) -> dict[str, float]:
+    """One run of the naive peer on a hub's input."""
+    name = f"naive_{config.hub.topic_prefix.rstrip('.')}"
+    peer = naive.run(ground, config, name, round(events))
+    return {
+        "naive": peer.events_per_s,
+        "naive_delivered": peer.delivered,
+        "naive_batches": peer.batches,
+    }
 
 
 def _facts(run: Run) -> dict[str, float]:
     return {
         "hub": run.events_per_s,
+        "events": run.counted.written,
         "contended_percent": run.counted.contended_percent,
         "delivered": run.counted.delivered,
         "refreshes": run.counted.refreshes,
