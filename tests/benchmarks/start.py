@@ -117,7 +117,8 @@ def start(ground: Ground, sizes: Sizes) -> Numbers:
 
 
 def _medians(runs: list[dict[str, float]]) -> dict[str, object]:
-    return {name: round(median(run[name] for run in runs), 2) for name in runs[0]}
+    found = {name: round(median(run[name] for run in runs), 2) for name in runs[0]}
+    return {**found, "peak_mib": max(round(run["peak_mib"]) for run in runs)}
 
 
 def _anew(ground: Ground, number: int) -> dict[str, float]:

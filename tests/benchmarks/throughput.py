@@ -51,10 +51,15 @@ def throughput(ground: Ground, sizes: Sizes) -> Numbers:
             **{f"{name}_per_s": round(speed[name]) for name in _SPEEDS if name in speed},
             "ratio_to_bound": round(speed["hub"] / bound, 3),
             **peers,
-            **{name: value for name, value in speed.items() if name not in _SPEEDS},
-            "runs": [{name: round(value, 2) for name, value in run.items()} for run in runs],
+            **{name: _plain(value) for name, value in speed.items() if name not in _SPEEDS},
+            "runs": [{name: _plain(value) for name, value in run.items()} for run in runs],
         }
     }
+
+
+def _plain(value: float) -> float:
+    """A number as one reads it."""
+    return round(value) if value == round(value) else round(value, 2)
 
 
 _SPEEDS = ("read_and_skim", "read_and_parse", "hub", "naive")
