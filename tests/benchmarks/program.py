@@ -6,7 +6,7 @@ import logging
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -29,18 +29,23 @@ def run(
     arguments: Sequence[str],
     *,
     apart: bool,
+    repeated: Collection[str] = (),
 ) -> int:
     """Measure what was asked for; 1 when a count is wrong: then there is no number at all.
 
     `apart`: every measure has a process, a JVM and a broker of its own, so that none finds the
-    memory or the warmth of another.
+    memory or the warmth of another. `repeated`: those that have so several times, for medians.
     """
     options = _parser(measures, sizes, apart=apart).parse_args(arguments)
     sizes = replace(sizes, **{f.name: _given(options, f.name, sizes) for f in fields(Sizes)})
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     chosen = {name: measures[name] for name in options.only or measures}
     try:
-        found = _apart(module, chosen, arguments) if options.apart else _here(chosen, sizes)
+        if options.apart:
+            times = {name: sizes.repeats if name in repeated else 1 for name in chosen}
+            found = _apart(module, times, arguments)
+        else:
+            found = _here(chosen, sizes)
     except WrongCountError as error:
         print(f"wrong count, so there is no result: {error}", file=sys.stderr)  # noqa: T201
         return 1
@@ -49,6 +54,7 @@ def run(
     if options.part:
         report.write(found, options.part)
         return 0
+    found = report.held_together(found)
     numbers: Numbers = {"machine": report.machine(), **found, "memory": report.memory_of(found)}
     report.write(numbers, options.result)
     report.show(numbers)
@@ -72,15 +78,18 @@ def _here(measures: Mapping[str, Measure], sizes: Sizes) -> Numbers:
     return found
 
 
-def _apart(module: str, measures: Mapping[str, Measure], arguments: Sequence[str]) -> Numbers:
-    """Every measure in a process of its own; CalledProcessError when one fails."""
+def _apart(module: str, times: Mapping[str, int], arguments: Sequence[str]) -> Numbers:
+    """Measure -> how often; each time in a process. CalledProcessError when one fails."""
     found: Numbers = {}
     with tempfile.TemporaryDirectory(prefix="slackwater-bench-") as name:
-        for measure in measures:
-            part = Path(name) / f"{measure}.json"
-            command = [sys.executable, "-m", module, *arguments, "--no-apart"]
-            subprocess.run([*command, "--part", str(part), "--only", measure], check=True)
-            found |= json.loads(part.read_text())
+        for measure, count in times.items():
+            runs: list[Numbers] = []
+            for turn in range(count):
+                part = Path(name) / f"{measure}{turn}.json"
+                command = [sys.executable, "-m", module, *arguments, "--no-apart"]
+                subprocess.run([*command, "--part", str(part), "--only", measure], check=True)
+                runs.append(json.loads(part.read_text()))
+            found |= report.medians(runs)
     return found
 
 
@@ -105,7 +114,7 @@ def _parser(
             type=type(default[0] if several else default),
             nargs="*" if several else None,
             default=default,
-            help=" ",
+            help="see sizes.py",
         )
     return parser
 

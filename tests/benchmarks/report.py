@@ -3,9 +3,10 @@
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from rich.console import Console
 from rich.table import Table
@@ -64,11 +65,40 @@ def machine() -> dict[str, object]:
     }
 
 
+def held_together(numbers: Numbers) -> Numbers:
+    """The numbers, with what follows from two measures."""
+    level = numbers.get("backlog", {}).get("events_per_s")
+    usual = numbers.get("throughput", {}).get("hub_per_s")
+    if isinstance(level, int | float) and isinstance(usual, int | float):
+        numbers["backlog"]["ratio_to_throughput"] = round(level / usual, 3)
+    return numbers
+
+
 def memory_of(numbers: Numbers) -> dict[str, object]:
     """The peak of driver and JVM together in each measure, and of all."""
-    peaks = {n: v["peak_mib"] for n, v in numbers.items() if isinstance(v.get("peak_mib"), int)}
-    largest = max((int(str(peak)) for peak in peaks.values()), default=0)
+    peaks = {n: int(str(v["peak_mib"])) for n, v in numbers.items() if "peak_mib" in v}
+    largest = max(peaks.values(), default=0)
     return {"peak_mib": largest, **{f"{name}_mib": peak for name, peak in peaks.items()}}
+
+
+def medians(runs: Sequence[Numbers]) -> Numbers:
+    """The median of each number over several runs, which stand beside it; of memory the peak."""
+    if len(runs) == 1:
+        return runs[0]
+    return {
+        measure: {
+            **{name: _median(name, [run[measure][name] for run in runs]) for name in values},
+            "runs": [run[measure] for run in runs],
+        }
+        for measure, values in runs[0].items()
+    }
+
+
+def _median(name: str, found: list[object]) -> object:
+    numbers = [n for n in found if isinstance(n, int | float) and not isinstance(n, bool)]
+    if len(numbers) < len(found):
+        return found[0]
+    return max(numbers) if name == "peak_mib" else median(numbers)
 
 
 def write(numbers: Numbers, path: Path) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 class Sizes:
     """One field for each option of the command line."""
 
+    repeats: int = 3
+    """of the measures that take no medians of their own"""
     runs: int = 3
     """of throughput: the median counts"""
     events: int = 1_000_000
