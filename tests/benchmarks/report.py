@@ -95,10 +95,17 @@ def medians(runs: Sequence[Numbers]) -> Numbers:
 
 
 def _median(name: str, found: list[object]) -> object:
-    numbers = [n for n in found if isinstance(n, int | float) and not isinstance(n, bool)]
+    if all(isinstance(value, bool) for value in found):
+        return all(found)
+    numbers = [value for value in found if isinstance(value, int | float)]
     if len(numbers) < len(found):
         return found[0]
-    return max(numbers) if name == "peak_mib" else median(numbers)
+    return max(numbers) if name == "peak_mib" else plain(median(numbers))
+
+
+def plain(value: float) -> float:
+    """A number as one reads it."""
+    return round(value) if value == round(value) else round(value, 4)
 
 
 def write(numbers: Numbers, path: Path) -> None:
@@ -128,4 +135,5 @@ def values_of(numbers: Numbers) -> list[tuple[str, object]]:
 
 
 def _text(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:,}" if is_count else str(value)

@@ -24,7 +24,7 @@ from tests.benchmarks.ground import (
     work_off,
 )
 from tests.benchmarks.load import WRITERS, new_load
-from tests.benchmarks.report import Numbers
+from tests.benchmarks.report import Numbers, plain
 from tests.benchmarks.sizes import Sizes
 
 SHARED_OF_1000 = 15
@@ -51,15 +51,10 @@ def throughput(ground: Ground, sizes: Sizes) -> Numbers:
             **{f"{name}_per_s": round(speed[name]) for name in _SPEEDS if name in speed},
             "ratio_to_bound": round(speed["hub"] / bound, 3),
             **peers,
-            **{name: _plain(value) for name, value in speed.items() if name not in _SPEEDS},
-            "runs": [{name: _plain(value) for name, value in run.items()} for run in runs],
+            **{name: plain(value) for name, value in speed.items() if name not in _SPEEDS},
+            "runs": [{name: plain(value) for name, value in run.items()} for run in runs],
         }
     }
-
-
-def _plain(value: float) -> float:
-    """A number as one reads it."""
-    return round(value) if value == round(value) else round(value, 2)
 
 
 _SPEEDS = ("read_and_skim", "read_and_parse", "hub", "naive")
