@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 from streaming.core.change import Change, Op
 from streaming.core.csn import rid_of
@@ -10,10 +11,34 @@ from streaming.core.function import Rule
 from streaming.core.record import Commit, Reason
 from tests.backend import Judgement
 from tests.model import World
-from tests.model_replica import Replica, Write
+from tests.model_replica import ABSENT, Replica, Version, Write
 
 Known = tuple[str, str]
 """(csn, content): names one change, also where a CSN was given twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """A judged change, and the write of the version that it met; None: nobody wrote that.
+
+    A CSN alone does not tell: of two writes under one it is the accepted one that a row holds.
+    """
+
+    judged: Judgement
+    write: Write
+    met: Write | None
+
+    @property
+    def is_seen(self) -> bool:
+        """Claim that its database ever held what it met."""
+        met, seen = self.met.version if self.met else ABSENT, self.write.seen
+        return met in seen or any(one.is_sent and one.csn == met.csn for one in seen)
+
+    @property
+    def deletes_twice(self) -> bool:
+        """Claim that a delete met a delete, or what nobody wrote: nothing was lost."""
+        met = Op.DELETE if self.met is None else self.met.change.op
+        return self.write.change.op is Op.DELETE and met is Op.DELETE
 
 
 def check_level(world: World) -> None:
@@ -52,22 +77,20 @@ def check_losers_are_recorded(world: World) -> None:
         if one.verdict == "rejected" or won in recorded
     ]
     assert recorded == expected
-    writes = _writes(world)
-    for one, _, won in judged:
-        write = writes[one.csn, one.content]
-        unseen = one.verdict == "accepted" and one.met not in write.seen
-        if unseen and not _deletes_twice(world, write.change, one.met):
-            assert won in recorded, f"{write.change} overwrote {one.met}, never seen there"
+    for meeting, (one, _, won) in zip(_meetings(world), judged, strict=True):
+        unseen = one.verdict == "accepted" and not meeting.is_seen
+        if unseen and not meeting.deletes_twice:
+            change = meeting.write.change
+            assert won in recorded, f"{change} overwrote {one.met}, never seen there"
 
 
 def check_accepted_saw_what_they_overwrote(world: World) -> None:
     """Where the row wins every conflict, an accepted change knew the version it overwrites."""
-    writes = _writes(world)
-    for one in world.hub.changelog():
-        write = writes[one.csn, one.content]
-        function = world.hub.rules.tables[write.change.table].function
+    for meeting in _meetings(world):
+        one, change = meeting.judged, meeting.write.change
+        function = world.hub.rules.tables[change.table].function
         if one.verdict == "accepted" and function.rule in (Rule.EPOCH, Rule.EPOCH_TRANS):
-            assert one.met in write.seen, f"{write.change} overwrote {one.met}, never seen there"
+            assert meeting.is_seen, f"{change} overwrote {one.met}, never seen there"
 
 
 def check_transactions_go_whole(world: World) -> None:
@@ -75,38 +98,39 @@ def check_transactions_go_whole(world: World) -> None:
 
     A delete of a deleted row is no such loser.
     """
-    writes, gone = _writes(world), set[str | None]()
-    together: dict[tuple[int, str], list[Judgement]] = {}
-    for one in world.hub.changelog():
-        together.setdefault((rid_of(one.csn), one.prim_csn or one.csn), []).append(one)
-    for (_, primary), judged in together.items():
-        made = [(one, writes[one.csn, one.content]) for one in judged]
-        if any(write.over in gone or _takes_along(world, one, write) for one, write in made):
-            assert {one.verdict for one in judged} == {"rejected"}, (
+    gone = set[Version]()
+    together: dict[tuple[int, str], list[Meeting]] = {}
+    for meeting in _meetings(world):
+        one = meeting.judged
+        together.setdefault((rid_of(one.csn), one.prim_csn or one.csn), []).append(meeting)
+    for (_, primary), meetings in together.items():
+        if any(one.write.over in gone or _takes_along(world, one) for one in meetings):
+            assert {one.judged.verdict for one in meetings} == {"rejected"}, (
                 f"half of {primary} was rejected"
             )
-            gone |= {one.csn for one in judged}
+            gone |= {one.write.version for one in meetings}
 
 
-def _takes_along(world: World, one: Judgement, write: Write) -> bool:
-    function = world.hub.rules.tables[write.change.table].function
-    lost = one.verdict == "rejected" and not _deletes_twice(world, write.change, one.met)
+def _takes_along(world: World, meeting: Meeting) -> bool:
+    function = world.hub.rules.tables[meeting.write.change.table].function
+    lost = meeting.judged.verdict == "rejected" and not meeting.deletes_twice
     return lost and function.rule is Rule.EPOCH_TRANS
 
 
-def _writes(world: World) -> dict[Known, Write]:
-    """Every write that anybody made."""
-    return {
+def _meetings(world: World) -> list[Meeting]:
+    """Every judged change in hub order."""
+    writes = {
         (write.change.csn, write.change.content): write
         for replica in world.replicas.values()
         for write in replica.writes
     }
-
-
-def _deletes_twice(world: World, change: Change, met: str | None) -> bool:
-    """Claim that a delete met a delete, or what nobody wrote: nothing was lost."""
-    ops = {write.change.csn: write.change.op for write in world.names.values()}
-    return change.op is Op.DELETE and ops.get(met or "", Op.DELETE) is Op.DELETE
+    found, rows = list[Meeting](), dict[str, Write]()
+    for one in world.hub.changelog():
+        write = writes[one.csn, one.content]
+        found.append(Meeting(one, write, rows[one.met] if one.met else None))
+        if one.verdict == "accepted":
+            rows[one.csn] = write
+    return found
 
 
 def check_ruv_follows_changelog(world: World) -> None:

@@ -142,6 +142,14 @@ class World:
             taken += 1
         return taken > 0
 
+    def lose(self, replica: str) -> bool:
+        """Let the next record to a replica never come; False: none is on its way."""
+        one = self.replicas[replica]
+        is_under_way = one.has_next(self.hub.updates(one.rid))
+        if is_under_way:
+            one.missing.add(one.inbox)
+        return is_under_way
+
     def take(self, counts: Mapping[str, int] | None = None, kill: Point | None = None) -> None:
         """The hub processes a micro-batch of so many records per replica (None: all)."""
         by_rid = None

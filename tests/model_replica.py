@@ -34,10 +34,15 @@ def image(name: str, value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A row as one database holds it: the CSN that it came with, and its image or None."""
+    """A row as one database holds it: the CSN that it came with, and its image or None.
+
+    Of two that were written under one CSN the image tells which; `is_sent`: it came from the hub,
+    where a CSN means one change, whatever the image was merged with.
+    """
 
     csn: str | None = None
     image: str | None = None
+    is_sent: bool = False
 
 
 ABSENT = Version()
@@ -60,14 +65,19 @@ class Write:
     """
 
     line: Line
-    over: str | None
-    seen: frozenset[str | None]
+    over: Version
+    seen: frozenset[Version]
 
     @property
     def change(self) -> Change:
         """The change as it stands in the journal."""
         assert isinstance(self.line.record, Change)
         return self.line.record
+
+    @property
+    def version(self) -> Version:
+        """The row as this write left it."""
+        return Version(self.change.csn, self.change.after)
 
 
 @dataclass(slots=True)
@@ -76,7 +86,7 @@ class Transaction:
 
     primary: str | None = None
     rows: dict[str, Version] = field(default_factory=dict)
-    written: list[tuple[str, str]] = field(default_factory=list)  # every version, in order
+    written: list[tuple[str, Version]] = field(default_factory=list)  # every version, in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +94,7 @@ class Backup:
     """A database as it stood once; its journal's lines are the same ones still."""
 
     rows: Mapping[str, Version]
-    seen: Mapping[str, frozenset[str | None]]
+    seen: Mapping[str, frozenset[Version]]
     epoch: int
     position: Position
     journal: Sequence[Line]
@@ -98,8 +108,9 @@ class Replica:
     """A database whose agent follows the contract, unless a test makes it break it.
 
     Everything is durable but `inbox` (how much of the updates topic this agent has read) and
-    the chunks of a batch that is not whole. `numbered`: its changes carry opnos. `forgiven`: the
-    own CSNs that it reported as lost. `done`: the transactions that were ever committed here.
+    the chunks of a batch that is not whole. `missing`: the places in the updates topic of what got
+    lost on the way. `numbered`: its changes carry opnos. `forgiven`: the own CSNs that it reported
+    as lost. `done`: the transactions that were ever committed here.
     """
 
     name: str
@@ -107,7 +118,7 @@ class Replica:
     skew_s: int = 0
     numbered: bool = False
     rows: dict[str, Version] = field(default_factory=dict)
-    seen: dict[str, frozenset[str | None]] = field(default_factory=dict)
+    seen: dict[str, frozenset[Version]] = field(default_factory=dict)
     epoch: int = 1
     position: Position = field(default_factory=Position)
     journal: list[Line] = field(default_factory=list)
@@ -119,6 +130,7 @@ class Replica:
     sessions: int = 0
     opno: int = 0
     inbox: int = 0
+    missing: set[int] = field(default_factory=set)
     is_up: bool = False
     generator: Generator = field(init=False)
 
@@ -155,12 +167,12 @@ class Replica:
         new = Version(csn, None if value is None else image(key, value))
         change = Change(csn, self.rid, self.epoch, *row_of(key), op, new.image)
         change = replace(change, before=old.image, prim_csn=inside.primary if inside else None)
-        write = Write(Line(change), old.csn, self._held(key, old.csn))
+        write = Write(Line(change), old, self._held(key, old))
         self.writes.append(write)
         self.journal.append(write.line)
         if inside:
             inside.rows[key] = new
-            inside.written.append((key, csn))
+            inside.written.append((key, new))
         else:
             self._hold(key, new)
         return write
@@ -168,8 +180,8 @@ class Replica:
     def commit(self, transaction: str) -> None:
         """Make an open transaction's rows visible."""
         done = self.open.pop(transaction)
-        for key, csn in done.written:
-            self.seen[key] = self._held(key, csn)
+        for key, version in done.written:
+            self.seen[key] = self._held(key, version)
         for key, version in done.rows.items():
             self._hold(key, version)
         self.done.add(done.primary or "")
@@ -180,12 +192,12 @@ class Replica:
         gone = self.open.pop(transaction)
         self.journal.append(Line(Abort(gone.primary or "")))
 
-    def _held(self, key: str, csn: str | None) -> frozenset[str | None]:
-        return self.seen.get(key, frozenset([None])) | {csn}
+    def _held(self, key: str, version: Version) -> frozenset[Version]:
+        return self.seen.get(key, frozenset([ABSENT])) | {version}
 
     def _hold(self, key: str, version: Version) -> None:
         self.rows[key] = version
-        self.seen[key] = self._held(key, version.csn)
+        self.seen[key] = self._held(key, version)
 
     # -- the agent --------------------------------------------------------------------------
 
@@ -271,7 +283,7 @@ class Replica:
 
     def receive(self, topic: Sequence[Update], clock_s: int) -> bool:
         """Take the next record of the updates topic; False: there is none, or a row is locked."""
-        if not self.is_up or self.inbox >= len(topic):
+        if not self.has_next(topic):
             return False
         match receive(self.position, topic[self.inbox]):
             case Apply() as batch:
@@ -288,10 +300,16 @@ class Replica:
         self.inbox += 1
         return True
 
+    def has_next(self, topic: Sequence[Update]) -> bool:
+        """Claim that there is a record of the updates topic that it can take."""
+        while self.inbox in self.missing:
+            self.inbox += 1
+        return self.is_up and self.inbox < len(topic)
+
     def _apply(self, batch: Apply, clock_s: int) -> None:
         """Rows, position, epoch and `applied`: one local transaction."""
         for item in batch.items:
-            self._hold(name_of(item.table, item.key), Version(item.csn, item.after))
+            self._hold(name_of(item.table, item.key), Version(item.csn, item.after, is_sent=True))
             if item.csn is not None:
                 self.generator = self.generator.seen(item.csn, clock_s + self.skew_s)
         self.position = replace(batch.position, epoch=self.epoch)

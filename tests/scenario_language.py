@@ -168,6 +168,13 @@ def applies_first(story: Story, replica: str, count: str) -> None:
     story.world.apply(replica, int(count))
 
 
+@sentence("the next record to {replica} is lost")
+def is_lost(story: Story, replica: str) -> None:
+    """What it would take next never comes, however often its agent reads from the beginning."""
+    if not story.world.lose(replica):
+        raise StoryError(f"there is no record to {replica} that it has not taken")
+
+
 @sentence("{replica} refuses {name}")
 def refuses(story: Story, replica: str, name: str) -> None:
     """Its database would not take a change that was sent to it."""

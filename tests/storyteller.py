@@ -36,13 +36,17 @@ GOOD = {
     "repeat": 1,
     "apply": 5,
     "apply_some": 2,
+    "lose_next": 1,
     "crash": 2,
     "crash_before_publishing": 2,
     "take": 7,
     "take_some": 3,
     "take_and_die": 1,
 }
-"""What happens to replicas whose agents follow the contract, and how often."""
+"""What happens to replicas whose agents follow the contract, and how often.
+
+Of what is sent to them a record may get lost: then the one behind it says that it is missing.
+"""
 
 REORDERS = {**GOOD, "publish_out_of_order": 3, "publish_under_old_session": 1}
 """The same with agents that publish out of order, or outlive their successors."""
@@ -55,6 +59,9 @@ BY_HAND = {**GOOD, "end_by_hand": 3, "end_anything_by_hand": 1}
 
 LOSES = {**BY_HAND, "back_up": 3, "restore": 3}
 """The same with databases that are restored from a backup, perhaps written before they speak."""
+
+EVERYTHING = {**LOSES, **REORDERS, **REUSES}
+"""All at once."""
 
 FUNCTIONS = (
     *(
@@ -171,10 +178,15 @@ class Storyteller:
         getattr(self, action)(replica, key, number)
 
     def end(self) -> None:
-        """Nobody writes any more: every transaction is committed, and all comes to rest."""
+        """Nobody writes any more: every transaction is committed, and all comes to rest.
+
+        Only what follows a lost record tells of it, so a last write does.
+        """
         for name in REPLICAS:
             for label in list(self.replica(name).open):
                 self.say(f"{name} commits {label}")
+        if any(self.replica(name).missing for name in REPLICAS):
+            self.say(f"r1 writes k1 = {self._name()}")
         self.say("everything settles")
 
     # -- local transactions -----------------------------------------------------------------
@@ -248,10 +260,25 @@ class Storyteller:
     def apply(self, replica: str, _: str, __: int) -> None:
         """A replica takes all that was sent to it."""
         self.say(f"{replica} applies")
+        self._greet_again(replica)
 
     def apply_some(self, replica: str, _: str, number: int) -> None:
         """A replica takes a part of what was sent to it."""
         self.say(f"{replica} applies the first {number}")
+        self._greet_again(replica)
+
+    def lose_next(self, replica: str, key: str, number: int) -> None:
+        """A record to a replica gets lost; mostly the replica goes on with the one behind it."""
+        one = self.replica(replica)
+        if one.has_next(self.world.hub.updates(one.rid)):
+            self.say(f"the next record to {replica} is lost")
+            if number > 1:
+                self.apply(replica, key, number)
+
+    def _greet_again(self, replica: str) -> None:
+        """An agent that found something missing says hello."""
+        if not self.replica(replica).is_up:
+            self.say(f"{replica} says hello")
 
     # -- crashes ----------------------------------------------------------------------------
 
