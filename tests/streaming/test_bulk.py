@@ -40,6 +40,8 @@ FUNCTIONS = (
     *("MAX_INS(v)", "MAX_DEL_WIN_INS(v)", "CSN", "PRIMARY(r1)", "PASS", USER),
 )
 GENERATION = "00000001000000000000"
+NUMBERED = 2
+"""The replica whose changes carry opnos."""
 
 
 def longer(row: Image | None, change: Image | None, facts: Facts) -> Image | Winner:
@@ -80,6 +82,7 @@ class Author:
     session: str = ""
     opno: int = 0
     said: list[Said] = field(default_factory=list)
+    held: list[Change] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
 
     def say(self, record: Record) -> None:
@@ -102,15 +105,22 @@ class Author:
             else f'{{"id":"{key}","v":"{csn}"' + ("}" if part else ',"w":"x"}')
         )
         self.opno += 1
+        opno = self.opno if self.rid == NUMBERED else None
         table, before = (
             "tu"[key % 2],
             f'{{"id":"{key}","v":"o","w":"x"}}' if self.time % 3 else None,
         )
-        record = Change(
-            csn, self.rid, self.epoch, table, f'{{"id":"{key}"}}', op, image, before, prim or None
-        )
-        self.say(record)
+        where = self.epoch, table, f'{{"id":"{key}"}}'
+        self.say(Change(csn, self.rid, *where, op, image, before, prim or None, opno))
         return csn
+
+    def hold_back(self, key: int, op: Op) -> None:
+        """Write a row and say so later: until then its opno is a hole, and what follows waits."""
+        self.change(key, op, back=0, prim=None, part=False)
+        held = self.said.pop().record
+        assert isinstance(held, Change)
+        self.held.append(held)
+        self.offset -= 1
 
 
 STEPS = st.lists(
@@ -124,6 +134,8 @@ STEPS = st.lists(
                 "abort",
                 "applied",
                 "hello",
+                "hole",
+                "fill",
                 "late",
                 "again",
                 "batch",
@@ -172,8 +184,12 @@ def batches(steps: Steps) -> Iterator[list[Said]]:
                 author.say(Applied(author.epoch, key, 1, Ruv()))
                 author.epoch += 1
             case "hello":
-                author.hello(0)
+                author.hello(key)
                 author.open.clear()
+            case "hole" if rid == NUMBERED:
+                author.hold_back(key, op)
+            case "fill" if author.held:
+                author.say(author.held.pop(0))
             case "again" if author.said:
                 author.say(author.said[-1].record)  # type: ignore[arg-type]
             case "batch":
