@@ -160,6 +160,7 @@ def batches(steps: Steps) -> Iterator[list[Said]]:
     authors = {rid: Author(rid) for rid in (1, 2, 3)}
     for author in authors.values():
         author.hello(0)
+    numbered = authors[NUMBERED]
     for rid, what, key, op, part in steps:
         author = authors[rid]
         match what:
@@ -186,10 +187,10 @@ def batches(steps: Steps) -> Iterator[list[Said]]:
             case "hello":
                 author.hello(key)
                 author.open.clear()
-            case "hole" if rid == NUMBERED:
-                author.hold_back(key, op)
-            case "fill" if author.held:
-                author.say(author.held.pop(0))
+            case "hole":
+                numbered.hold_back(key, op)
+            case "fill" if numbered.held:
+                numbered.say(numbered.held.pop(0))
             case "again" if author.said:
                 author.say(author.said[-1].record)  # type: ignore[arg-type]
             case "batch":
