@@ -10,8 +10,11 @@ import pytest
 from kafka import KafkaAdminClient
 from pyspark.sql import SparkSession
 
+from checkpoints.faults import Point
+from connectors import wire
 from connectors.broker import Broker
 from streaming.core.errors import OvertakenError
+from streaming.core.record import Item
 from tests.harness import verdict
 from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site, site
@@ -157,16 +160,29 @@ def published(hub: HubProcess, at: Site) -> None:
     hub.waits_for(has_come, "both replicas have what the other wrote")
 
 
+def items(at: Site, name: str) -> list[Item]:
+    """Everything that was ever sent to a replica."""
+    return [item for _, value in at.updates(name) for item in wire.decode_update(value).items]
+
+
 def test_broker_away_and_orderly_end(own_broker: tuple[Path, Site], spark: SparkSession) -> None:
-    """A hub waits for its broker; told to end it publishes what it has taken, and ends with 0."""
+    """A hub waits for its broker; told to end it publishes what it has taken, and ends with 0.
+
+    The broker dies when changes are on their way: a batch is committed and not published, and what
+    was written behind it is not read.
+    """
     folder, pair = own_broker
-    with pair.hub() as hub:
-        collide(pair, "before")
-        published(hub, pair)
+    collide(pair, "on the way")
+    with pair.hub(fault=f"stop:{Point.AFTER_COMMIT}") as hub:
+        hub.is_stopped_after("the commit of changes")
+        collide(pair, "not read")
         broker = Broker.running(folder)
         assert broker is not None
+        assert verdict.last_commit(pair)["hub_epoch"] > 0
+        assert not any(items(pair, name) for name in pair.replicas)
 
-        broker.stop()
+        broker.kill()
+        hub.go_on()
         time.sleep(BROKER_IS_AWAY_S)
         Broker.start(folder)
         collide(pair, "after")
@@ -183,6 +199,8 @@ def test_broker_away_and_orderly_end(own_broker: tuple[Path, Site], spark: Spark
         assert replica.position.covers == agreement["sent_covers"]
     pair.run_available(spark)
     finish(pair)
+    for replica in pair.replicas.values():
+        verdict.check_level(replica, pair)
 
 
 def test_what_a_hub_cannot_work_with(pair: Site, tmp_path: Path) -> None:
