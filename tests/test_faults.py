@@ -11,6 +11,7 @@ from checkpoints.commit import WRITE_ORDER
 from checkpoints.faults import Point
 from checkpoints.store import Store
 from checkpoints.tables import TableName
+from connectors import wire
 from connectors.broker import Broker
 from streaming.core.change import Change
 from tests.harness import verdict
@@ -55,6 +56,24 @@ def play(at: Site, number: int, kept_back: list[Change]) -> None:
     c.write(f"c{number}", "c")
 
 
+def check_cut(at: Site, point: Point, before: dict[str, int]) -> None:
+    """Of what a hub hands over, the part before its death is in the topics, and no more of it.
+
+    A record that dies in the producer would make this a death before everything was published.
+    """
+    new = {name: at.updates(name)[count:] for name, count in before.items()}
+    told = [wire.decode_update(records[-1][1]) for records in new.values() if records]
+    is_whole = [update.chunk + 1 == update.chunks for update in told]
+    match point:
+        case Point.BETWEEN_CHUNKS:
+            assert is_whole[-1:] == [False], f"no batch is cut between its chunks: {told}"
+        case Point.BETWEEN_AGREEMENTS:
+            assert any(is_whole), f"no agreement's batch is delivered: {told}"
+            assert len(told) < len(new), f"every agreement was sent something: {told}"
+        case _:
+            pass
+
+
 def test_kill_at_every_point(three: Site, spark: SparkSession) -> None:
     """Each hub dies at the next point of the list and leaves its batch to the one after it.
 
@@ -75,8 +94,10 @@ def test_kill_at_every_point(three: Site, spark: SparkSession) -> None:
             three.file.write_text(often)
 
         nth = 2 if unfinished and point in BEFORE_COMMIT else 1  # the first is the old batch
+        before = {name: len(three.updates(name)) for name in three.replicas}
         with three.hub("--available-now", fault=f"{point}:{nth}") as hub:
             hub.ends_with(KILLED)
+        check_cut(three, point, before)
         unfinished = point in BEFORE_COMMIT
     three.replicas["b"].commit("across")
     three.run_available(spark)
