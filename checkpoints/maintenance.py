@@ -18,7 +18,7 @@ POOL = "maintenance"
 """Spark's scheduler pool of this work: a batch gets a slot as soon as one is free."""
 
 SMALL_BYTES = 16_000_000
-SMALL_FILES_MAX = 100
+SMALL_FILES_MAX = 50
 """A commit costs 0.05 ms for each file of the table (facts: performance)."""
 
 
@@ -29,18 +29,28 @@ class Maintenance:
         self._spark = spark
         self._store = store
         self._thread = ThreadPoolExecutor(1, "maintenance")
+        self._compaction: Future[None] | None = None
 
     def start(self, after: int, to: int) -> "Future[None]":
-        """Bring `rows` from one hub epoch up to another, then compact what has many small files."""
-        return self._thread.submit(self._run, after, to)
+        """Bring `rows` from one hub epoch up to another."""
+        return self._thread.submit(self._materialize, after, to)
+
+    def compact(self) -> None:
+        """Start to compact the tables that have many small files; raise what the last one met."""
+        if self._compaction is None or self._compaction.done():
+            if self._compaction is not None:
+                self._compaction.result()
+            self._compaction = self._thread.submit(self._compact)
 
     def close(self) -> None:
         """Wait for the work under way."""
         self._thread.shutdown()
 
-    def _run(self, after: int, to: int) -> None:
+    def _materialize(self, after: int, to: int) -> None:
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
         materialize(self._spark, self._store, after, to)
+
+    def _compact(self) -> None:
         for name in TableName:
             if name is not TableName.ROWS:  # the MERGE writes few and large ones
                 compact(DeltaTable(self._store.uri(name)))

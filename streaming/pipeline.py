@@ -46,6 +46,8 @@ LEVEL = "level"
 ABORT = "abort"
 """The operator's command to end an open transaction."""
 
+COMPACT_EVERY_BATCHES = 50
+
 Read = Callable[[Plan], pa.Table]
 """The validated records of a plan's offsets, as `stages/validate.py` delivers them."""
 
@@ -67,7 +69,8 @@ class Outlets:
     """Where a hub reaches out: the updates topics, old input, and the materializer of `rows`.
 
     `send(agreement, id, bytes)` hands a record over, `flush()` returns when all are delivered.
-    `materialize(after, to)` starts to bring `rows` from one hub epoch up to another.
+    `materialize(after, to)` starts to bring `rows` from one hub epoch up to another, `compact()` to
+    make small files large ones.
     """
 
     send: Callable[[str, str, bytes], None]
@@ -75,6 +78,7 @@ class Outlets:
     originals: log_stage.Originals
     revalidate: release_stage.Revalidate
     materialize: Callable[[int, int], Future[None]]
+    compact: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,8 @@ class Hub:
         self.state = decision.checkpoint.state
         self.window.merge(self.state.hub_epoch, decision.rows)
         self._materialize()
+        if self.state.batch % COMPACT_EVERY_BATCHES == 0:
+            self.outlets.compact()
 
     def next_plan(
         self, offsets_to: Mapping[str, int], at_ms: int, commands: Sequence[Command]

@@ -265,6 +265,7 @@ class Service:
             ),
             revalidate=self._revalidated,
             materialize=self.maintenance.start,
+            compact=self.maintenance.compact,
         )
 
     # -- batches ----------------------------------------------------------------------------
