@@ -57,7 +57,7 @@ QUICK = Sizes(
     rates=(2_000,),
     seconds=30,
     warm_up_s=10,
-    contended_events=100_000,
+    contended_events=60_000,
     contended_runs=1,
     percents=(0, 10),
 )
