@@ -1,5 +1,6 @@
 """Conflict functions through the real hub: several at once, users' own, and what must survive."""
 
+import base64
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from checkpoints.faults import Point
 from checkpoints.tables import CONFLICTS, TableName
+from connectors import wire
 from connectors.broker import Broker
 from streaming.core.change import Change
 from streaming.core.record import Heartbeat, Reason
@@ -159,6 +161,8 @@ def test_each_function_decides_its_conflicts(many: Site, spark: SparkSession) ->
     broken = next(s for s in seconds if s.table == "broken")
     assert (kept["reason"], kept["csn"]) == (Reason.FUNCTION, broken.csn)
     assert kept["detail"] == f"{functions.FAIL} failed: ValueError: not {broken.key}"
+    author = next(r for r in (a, b, c) if r.rid == broken.rid)
+    assert base64.b64decode(kept["value_base64"]) == wire.encode(author.session, broken)
     for replica in (a, b, c):
         verdict.check_level(replica, many)
     verdict.check(many)
@@ -260,6 +264,10 @@ def test_change_that_lacks_what_its_function_compares(pair: Site, spark: SparkSe
         gone.csn: ("before", "MAX(v) needs a before-image with column v"),
         beside.csn: ("before", f"its transaction {beside.csn} went to quarantine: before"),
     }
+    sessions = {replica.rid: replica.session for replica in (a, b)}
+    for change in (blind, partial, gone, beside):
+        value = base64.b64decode(kept[change.csn]["value_base64"])
+        assert value == wire.encode(sessions[change.rid], change)
     for replica in (a, b):
         replica.catch_up()
         assert {replica.rows[change.row] for change in (blind, partial)} == {image("k", BASE)}
