@@ -85,10 +85,10 @@ class Outlets:
 class Decision(Outcome):
     """What a batch came to, with what the driver keeps of it until it is told.
 
-    `log`: its changelog rows in hub order. `rows`: what the window takes over.
+    `outgoing`: its changelog rows in hub order. `rows`: what the window takes over.
     """
 
-    log: pa.Table
+    outgoing: Outgoing
     rows: Mapping[str, WindowRow]
 
 
@@ -110,7 +110,7 @@ class Hub:
             self.ledger,
             plan,
             lambda pinned: decide(self, pinned, read(pinned)),
-            lambda decided: publish(self, decided.checkpoint.state, decided.log),
+            lambda decided: publish(self, decided.checkpoint.state, decided.outgoing),
         )
         self.state = decision.checkpoint.state
         self.window.merge(self.state.hub_epoch, decision.rows)
@@ -211,10 +211,11 @@ def decide(hub: Hub, plan: Plan, records: pa.Table) -> Decision:
     judged = list(verdicts.judged.values())
     intake.quarantined += failed(judged)
     log = log_stage.changelog(eligible, verdicts, plan.batch, hub_epoch)
-    after = _after(hub, plan, intake, log, hub_epoch, judged)
+    outgoing = Outgoing(log)
+    after = _after(hub, plan, intake, outgoing, hub_epoch, judged)
     tables = _tables(hub, plan, taken, log, hub_epoch, judged)
     counts = _counts(taken, log, judged, [refresh for _, refresh in verdicts.refreshes])
-    return Decision(tables, _checkpoint(hub, plan, after, counts), log, verdicts.rows)
+    return Decision(tables, _checkpoint(hub, plan, after, counts), outgoing, verdicts.rows)
 
 
 def _taken(hub: Hub, plan: Plan, records: pa.Table) -> _Taken:
@@ -246,15 +247,20 @@ def _judged(hub: Hub, plan: Plan, taken: _Taken, hub_epoch: int) -> Verdicts:
 
 
 def _after(
-    hub: Hub, plan: Plan, intake: Intake, log: pa.Table, hub_epoch: int, judged: Sequence[Judged]
+    hub: Hub,
+    plan: Plan,
+    intake: Intake,
+    outgoing: Outgoing,
+    hub_epoch: int,
+    judged: Sequence[Judged],
 ) -> HubState:
     """The state after the batch, with what each agreement is sent."""
     state = hub.state
     nudged = any(command.command == LEVEL for command in plan.commands)
     marks = partial(lookup.marks, hub.ledger.store, committed=state.hub_epoch)
     view = View(state.hub_epoch, hub_epoch, state.ruvs, plan.at_ms, nudged, marks)
-    has_items = _has_items(log, intake)
-    return settled(intake, hub_epoch, log.num_rows, has_items, view, in_conflict(judged))
+    has_items, entries = _has_items(outgoing, intake), outgoing.log.num_rows
+    return settled(intake, hub_epoch, entries, has_items, view, in_conflict(judged))
 
 
 def _tables(
@@ -319,11 +325,11 @@ def _values(records: pa.Table) -> dict[tuple[int, int], bytes]:
     return {(row["rid"], row["offset"]): row["value"] for row in told.to_pylist()}
 
 
-def _has_items(log: pa.Table, intake: Intake) -> dict[str, bool]:
+def _has_items(outgoing: Outgoing, intake: Intake) -> dict[str, bool]:
     """Which agreements the batch's own hub epoch holds something for."""
     tables = {name: s.tables for name, s in intake.rules.subscriptions.items()}
     return {
-        name: bool(publish_stage.for_consumer(log, a.consumer, tables[name], a.sent_ruv).any())
+        name: bool(outgoing.for_consumer(a.consumer, tables[name], a.sent_ruv).any())
         for name, a in intake.agreements.items()
     }
 
@@ -350,13 +356,12 @@ def _checkpoint(hub: Hub, plan: Plan, after: HubState, counts: Mapping[str, int]
     )
 
 
-def publish(hub: Hub, state: HubState, log: pa.Table | None = None) -> None:
+def publish(hub: Hub, state: HubState, fresh: Outgoing | None = None) -> None:
     """Send to each agreement the range that the state names; again with the same ids.
 
-    `log`: the changelog of the state's own hub epoch, when it is in memory.
+    `fresh`: the changelog of the state's own hub epoch, when it is in memory.
     """
     at = hub.ledger.at
-    fresh = Outgoing.of(log) if log is not None else None
     for name, agreement in state.agreements.items():
         if not agreement.send_to:
             continue
@@ -388,7 +393,7 @@ def _range(
     marks = lookup.marks(store, after, to)
     ruvs = {mark.hub_epoch: mark.ruvs.get(dataset, NOTHING_KNOWN) for mark in marks}
     ordered = rows.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
-    return Outgoing.of(ordered), {**ruvs, **now}
+    return Outgoing(ordered), {**ruvs, **now}
 
 
 def smallest_mre(state: HubState) -> int:

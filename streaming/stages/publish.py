@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -25,33 +25,34 @@ class Chunks:
     bytes: int
 
 
-def for_consumer(log: pa.Table, consumer: int, tables: frozenset[str], ruv: Ruv) -> Bools:
-    """Mark the changelog rows that go to this consumer: core's `is_for`, in columns."""
-    change = bools(pc.equal(log["kind"], CHANGE))
-    rid = ints(log["rid"])
-    fresh = (
-        change
-        & (rid != consumer)
-        & bools(pc.equal(log["verdict"], Verdict.ACCEPTED.value))
-        & bools(pc.is_in(log["table"], pa.array(sorted(tables), pa.string())))
-    )
-    csn = texts(log["csn"])
-    for known, largest in ruv.max_csns().items():
-        fresh &= ~((rid == known) & (csn <= largest.encode()))
-    return np.asarray(fresh | (~change & (ints(log["to"]) == consumer)), dtype=np.bool_)
-
-
-@dataclass(frozen=True, slots=True)
 class Outgoing:
-    """Changelog rows in hub order, each beside its text as an item: written once for everyone."""
+    """Changelog rows in hub order, laid out once for all agreements."""
 
-    log: pa.Table
-    items: pa.Array
+    def __init__(self, log: pa.Table) -> None:
+        self.log = log
+        self.hub_epoch = ints(log["hub_epoch"])
+        self._is_change = bools(pc.equal(log["kind"], CHANGE))
+        accepted = bools(pc.equal(log["verdict"], Verdict.ACCEPTED.value))
+        self._is_accepted = np.asarray(self._is_change & accepted, dtype=np.bool_)
+        self._rid, self._to = ints(log["rid"]), ints(log["to"])
+        self._csn = texts(log["csn"])
+        encoded = log["table"].combine_chunks().dictionary_encode()
+        self._tables: list[str] = encoded.dictionary.to_pylist()
+        self._table = np.asarray(encoded.indices, dtype=np.int64)
 
-    @classmethod
-    def of(cls, log: pa.Table) -> Self:
-        """Write out every row, also what nobody is sent: that is little."""
-        return cls(log, items_text(_items(log)).cast(pa.large_binary()))
+    def for_consumer(self, consumer: int, tables: frozenset[str], ruv: Ruv) -> Bools:
+        """Mark the rows that go to this consumer: core's `is_for`, in columns."""
+        served = np.array([name in tables for name in self._tables], dtype=np.bool_)
+        fresh = self._is_accepted & (self._rid != consumer) & served[self._table]
+        for known, largest in ruv.max_csns().items():
+            fresh &= ~((self._rid == known) & (self._csn <= largest.encode()))
+        refresh = ~self._is_change & (self._to == consumer)
+        return np.asarray(fresh | refresh, dtype=np.bool_)
+
+    @cached_property
+    def items(self) -> pa.Array:
+        """Of each row its text as an item, also of what nobody is sent: that is little."""
+        return items_text(_items(self.log)).cast(pa.large_binary())
 
 
 def records(
@@ -68,8 +69,8 @@ def records(
     Each hub epoch with something for the consumer is one batch in chunks; the last one is sent
     also when it is empty, for its covers.
     """
-    own = np.flatnonzero(for_consumer(outgoing.log, agreement.consumer, tables, agreement.send_ruv))
-    epochs = ints(outgoing.log["hub_epoch"])[own]
+    own = np.flatnonzero(outgoing.for_consumer(agreement.consumer, tables, agreement.send_ruv))
+    epochs = outgoing.hub_epoch[own]
     prev = agreement.send_prev
     for hub_epoch in sorted({*np.unique(epochs).tolist(), agreement.send_to}):
         chunks = joined(outgoing.items.take(pa.array(own[epochs == hub_epoch])), limits)
