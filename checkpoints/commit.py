@@ -1,7 +1,6 @@
 """The commit protocol: a batch is planned, decided, written, committed, and only then told."""
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -53,8 +52,8 @@ class Ledger:
     _newest: DeltaTable = field(init=False)
 
     def __post_init__(self) -> None:
-        """Keep table objects of our own: nobody else moves them on, or uses them meanwhile."""
-        self._table = DeltaTable(self.store.uri(TableName.EPOCHS))
+        """Keep a table object of our own, at the version that `last` was read from."""
+        self._table = self.store.table(TableName.EPOCHS)
         self._newest = DeltaTable(self.store.uri(TableName.EPOCHS))
 
     def write_plan(self, plan: Plan) -> None:
@@ -92,9 +91,6 @@ class Ledger:
         )
 
 
-_BESIDE = ThreadPoolExecutor(len(WRITE_ORDER), "commit")
-"""Delta works outside of Python's lock, and an append is mostly waiting."""
-
 Decided = TypeVar("Decided", bound=Outcome)
 
 
@@ -107,35 +103,28 @@ def run(
     """Run one batch to its end, in this order (design: section 4).
 
     0. plan: claimed by compare-and-set, unless it is the unfinished one of a hub that died.
-    1. decide: everything that is read is pinned to the plan; time is the plan's clock. It goes on
-       while the plan is written, for nothing is written that was decided before the plan holds.
-    2. tables, side by side: unless overtaken, each append carries (table and generation, n) and is
-       left out if it is there. A hub that dies here leaves any of them.
+    1. decide: everything that is read is pinned to the plan; time is the plan's clock.
+    2. tables: unless overtaken, each append carries (table and generation, n) and is left out if
+       it is there.
     3. commit: the commit row; from here on the batch holds, readers see it.
     4. publish: Kafka is told. A crash before 3 runs again from the plan, one after 3 repeats
        only this, with the same ids.
     """
     at = ledger.at
-    claimed = _BESIDE.submit(_claim, ledger, plan)
-    try:
-        outcome = decide(plan)
-    finally:
-        claimed.result()
+    if ledger.unfinished is None:
+        ledger.write_plan(plan)
+    at(Point.AFTER_PLAN)
+
+    outcome = decide(plan)
     at(Point.AFTER_READ)
 
     ledger.check_ours(plan)
     generation = outcome.checkpoint.state.generation
-    written = {
-        name: _BESIDE.submit(
-            ledger.store.append_once, name, rows, f"{name}:{generation}", plan.batch
-        )
-        for name in WRITE_ORDER
-        if (rows := outcome.tables.get(name)) is not None and rows.num_rows
-    }
-    wait(written.values())
-    for name, done in written.items():
-        done.result()
-        at(WRITE_ORDER[name])
+    for name, point in WRITE_ORDER.items():
+        rows = outcome.tables.get(name)
+        if rows is not None and rows.num_rows:
+            ledger.store.append_once(name, rows, f"{name}:{generation}", plan.batch)
+            at(point)
     at(Point.BEFORE_COMMIT)
 
     ledger.write_commit(outcome.checkpoint)
@@ -144,12 +133,6 @@ def run(
     publish(outcome)
     at(Point.AFTER_PUBLISH)
     return outcome
-
-
-def _claim(ledger: Ledger, plan: Plan) -> None:
-    if ledger.unfinished is None:
-        ledger.write_plan(plan)
-    ledger.at(Point.AFTER_PLAN)
 
 
 def found(store: Store, genesis: Checkpoint, hub: str) -> None:
