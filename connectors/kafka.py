@@ -57,13 +57,17 @@ and a broker answers one request of a connection after the other: with the defau
 small batch stands still for half a second."""
 
 
+_CLIENT = {"reconnect_backoff_max_ms": 1_000}
+"""As Java clients do: with kafka-python's 30 s a broker that is back is not asked for as long."""
+
+
 def client_options(options: Mapping[str, str]) -> dict[str, Any]:
     """The same plain Kafka options as any client of kafka-python takes them.
 
     An option that only tunes Java clients is left to Spark. One that decides who may connect is
     never dropped: ConfigError if kafka-python cannot do it.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = dict(_CLIENT)
     for name, value in options.items():
         if name == "sasl.jaas.config":
             found |= _login(value)

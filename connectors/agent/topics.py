@@ -62,7 +62,6 @@ def _common(settings: Settings) -> dict[str, Any]:
         "bootstrap_servers": settings.bootstrap_servers,
         "bootstrap_timeout_ms": ASK_MS,
         "allow_auto_create_topics": False,
-        "reconnect_backoff_max_ms": 1_000,
         "metrics_enabled": False,
         **client_options(settings.options),
     }

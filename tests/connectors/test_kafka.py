@@ -207,7 +207,15 @@ def test_spark_and_python_clients_reach_the_same_cluster() -> None:
         "ssl_certfile": "/etc/hub.pem",
         "ssl_keyfile": "/etc/hub.pem",
         "request_timeout_ms": 5000,
+        "reconnect_backoff_max_ms": 1000,
     }
+
+
+def test_pause_before_a_new_connection_is_the_users_to_set() -> None:
+    """A default of Slackwater's own is a default: what the configuration says counts."""
+    options = {"reconnect.backoff.max.ms": "9000"}
+
+    assert client_options(options) == {"reconnect_backoff_max_ms": 9000}
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,10 @@ class HubProcess:
             log.seek(self._from)
             return log.read().decode(errors="replace")
 
+    def runs(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
     def ends(self) -> int:
         """Wait for its end and give the exit code; its JVM ends with it."""
         try:
@@ -74,14 +78,14 @@ class HubProcess:
         """Wait until the process stands still (SIGSTOP)."""
         stat = Path(f"/proc/{self._process.pid}/stat")
         self.waits_for(
-            lambda: self._runs() and stat.read_text().rpartition(")")[2].split()[0] == "T",
+            lambda: self.runs() and stat.read_text().rpartition(")")[2].split()[0] == "T",
             f"it stops after {what}",
         )
 
     def waits_for(self, claim: Callable[[], bool], what: str) -> None:
         """Wait while it runs until the claim holds; its end before that fails."""
         wait_until(
-            lambda: claim() or not self._runs(), lambda: f"{what}; the hub said:\n{self.said}"
+            lambda: claim() or not self.runs(), lambda: f"{what}; the hub said:\n{self.said}"
         )
         assert claim(), f"the hub ended before this: {what}; it said:\n{self.said}"
 
@@ -100,9 +104,6 @@ class HubProcess:
         except ProcessLookupError:
             return
         self._process.wait()
-
-    def _runs(self) -> bool:
-        return self._process.poll() is None
 
     def __enter__(self) -> Self:
         return self

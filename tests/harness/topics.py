@@ -5,6 +5,7 @@ from typing import Self
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
+from connectors.kafka import client_options
 from tests.harness.hub_process import TIMEOUT_S
 
 
@@ -13,10 +14,9 @@ class TopicEnds:
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
-        self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
-        self._consumer = KafkaConsumer(
-            bootstrap_servers=bootstrap, enable_auto_commit=False, fetch_max_wait_ms=1
-        )
+        common = {"bootstrap_servers": bootstrap, **client_options({})}
+        self._producer = KafkaProducer(acks="all", **common)
+        self._consumer = KafkaConsumer(enable_auto_commit=False, fetch_max_wait_ms=1, **common)
 
     def send(self, topic: str, key: str, value: bytes | None, time_ms: int | None = None) -> int:
         """Write one record; its offset."""
