@@ -31,12 +31,12 @@ class Maintenance:
     def __init__(self, spark: SparkSession, store: Store) -> None:
         self._spark = spark
         self._store = store
-        self._thread = ThreadPoolExecutor(1, "maintenance")
+        self._thread = ThreadPoolExecutor(1, POOL, self._yield_to_batches)
         self._compaction: Future[None] | None = None
 
-    def start(self, after: int, to: int) -> "Future[None]":
-        """Bring `rows` from one hub epoch up to another."""
-        return self._thread.submit(self._materialize, after, to)
+    def materialize(self, after: int, to: int) -> "Future[None]":
+        """Start to bring `rows` from one hub epoch up to another."""
+        return self._thread.submit(materialize, self._spark, self._store, after, to)
 
     def compact(self) -> None:
         """Start to compact the tables that have many small files; raise what the last one met."""
@@ -49,12 +49,10 @@ class Maintenance:
         """Wait for the work under way."""
         self._thread.shutdown()
 
-    def _materialize(self, after: int, to: int) -> None:
+    def _yield_to_batches(self) -> None:
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
-        materialize(self._spark, self._store, after, to)
 
     def _compact(self) -> None:
-        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
         for name in TableName:
             if name is not TableName.ROWS:  # the MERGE writes few and large ones
                 compact(self._spark, self._store.uri(name))

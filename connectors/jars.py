@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -161,11 +162,16 @@ def _pyspark_jars() -> Path:
     return Path(found.origin).parent / "jars"
 
 
-def main() -> int:
-    """Fills the cache with every set; exit code 1 with the reason if one cannot be had."""
+def fill_all() -> None:
+    """Fills the cache with every set; JarsError if one cannot be had."""
+    for jars in (KAFKA, SPARK):
+        fill(jars)
+
+
+def setup_step(work: Callable[[], None]) -> int:
+    """Does a step of `make setup`: exit code 1, with the reason, if it fails."""
     try:
-        for jars in (KAFKA, SPARK):
-            fill(jars)
+        work()
     except (HubError, OSError) as error:
         sys.stderr.write(f"setup: {error}\n")
         return 1
@@ -173,4 +179,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(setup_step(fill_all))

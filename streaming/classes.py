@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from connectors.broker import Broker
-from connectors.jars import spark_jars
+from connectors.jars import setup_step, spark_jars
 from connectors.kafka import UpdatesSink, ensure_topics
 from connectors.wire import encode
 from streaming.core.change import Change, Op
@@ -106,18 +106,13 @@ def _tell(bootstrap: str) -> None:
     sink.close()
 
 
-def main() -> int:
-    """Write the archive unless it is there; exit code 1 with the reason if that fails."""
-    try:
-        if not archive().exists():
-            sys.stdout.write("setup: making Spark's start quick (once, half a minute)\n")
-            sys.stdout.flush()
-            write()
-    except (HubError, OSError) as error:
-        sys.stderr.write(f"setup: {error}\n")
-        return 1
-    return 0
+def write_once() -> None:
+    """Write the archive unless it is there; ArchiveError if it fails."""
+    if not archive().exists():
+        sys.stdout.write("setup: making Spark's start quick (once, half a minute)\n")
+        sys.stdout.flush()
+        write()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(setup_step(write_once))

@@ -264,7 +264,7 @@ class Service:
                 kafka.bootstrap_servers, kafka.options, names, places
             ),
             revalidate=self._revalidated,
-            materialize=self.maintenance.start,
+            materialize=self.maintenance.materialize,
             compact=self.maintenance.compact,
         )
 

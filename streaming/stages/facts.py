@@ -41,7 +41,7 @@ FACTS = pa.schema(
         ("value", pa.binary()),
     ]
 )
-"""A validated record on the driver; `stages/validate.py` tells what each column holds."""
+"""A validated record, in this order of columns; `stages/validate.py` tells what each holds."""
 
 NO_FACTS = FACTS.empty_table()
 

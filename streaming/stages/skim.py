@@ -17,16 +17,11 @@ from streaming.core.change import FIELD_SEPARATOR
 from streaming.core.record import Kind
 from streaming.core.table import Table
 from streaming.core.values import json_text
+from streaming.stages.facts import FACTS
 from streaming.stages.parse import position, raw
 from streaming.stages.pattern import objects, packs
 from streaming.stages.plain import LIMITS, VERSION, Limits, is_of_record
-from streaming.stages.validate import (
-    FACTS,
-    Known,
-    content,
-    known_tables,
-    tables_of,
-)
+from streaming.stages.validate import Known, content, known_tables, tables_of
 
 UNSETTLED = "unsettled"
 """Stands for the reason of a record that is no plain change; it may be good or bad."""
@@ -152,4 +147,4 @@ def _facts() -> list[Column]:
         "content": F.when(plain, content()),
         "value": F.when(~plain, F.col("value")),
     }
-    return [columns.get(name, F.col(name)).alias(name) for name in FACTS]
+    return [columns.get(name, F.col(name)).alias(name) for name in FACTS.names]

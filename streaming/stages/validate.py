@@ -10,15 +10,10 @@ from streaming.core.change import CONTENT_DIGITS, CONTENT_FIELDS, FIELD_SEPARATO
 from streaming.core.record import Kind
 from streaming.core.table import ColumnType, Table
 from streaming.stages import pattern, tokens
+from streaming.stages.facts import FACTS
 from streaming.stages.parse import FIELDS, OBJECTS
 from streaming.stages.plain import LIMITS, Limits, is_kind, is_plain
 from streaming.stages.rules import SEPARATOR, fault
-
-FACTS = (
-    *("rid", "offset", "time", "reason", "detail", "kind", "session", "csn", "prim_csn", "epoch"),
-    *("table", "key", "op", "before", "after", "opno", "content", "partial", "value"),
-)
-"""The columns that the driver decides by, in this order."""
 
 Known = tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ColumnType], ...]], ...]
 """Tables by value."""
@@ -64,7 +59,7 @@ def facts_columns() -> list[Column]:
         "content": F.when(well_formed & change & F.col("csn").isNotNull(), content()),
         "value": F.when(~good_change, F.col("value")),
     }
-    return [columns.get(name, F.col(name)).alias(name) for name in FACTS]
+    return [columns.get(name, F.col(name)).alias(name) for name in FACTS.names]
 
 
 def tables_of(known: Known) -> list[Table]:
