@@ -23,6 +23,7 @@ SMALL_FILES_MAX = 100
 """A commit costs 0.05 ms for each file of the table (facts: performance)."""
 
 _CONFLICT = "DELTA_CONCURRENT"
+"""What Delta says when another hub was faster: one that was overtaken and does not know it yet."""
 
 
 class Maintenance:
@@ -36,7 +37,7 @@ class Maintenance:
 
     def materialize(self, after: int, to: int) -> "Future[None]":
         """Start to bring `rows` from one hub epoch up to another."""
-        return self._thread.submit(materialize, self._spark, self._store, after, to)
+        return self._thread.submit(self._materialize, after, to)
 
     def compact(self) -> None:
         """Start to compact the tables that have many small files; raise what the last one met."""
@@ -51,6 +52,15 @@ class Maintenance:
 
     def _yield_to_batches(self) -> None:
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
+
+    def _materialize(self, after: int, to: int) -> None:
+        """Merge; again if another hub did so meanwhile, which changes nothing that is there."""
+        while True:
+            try:
+                return materialize(self._spark, self._store, after, to)
+            except Py4JJavaError as error:
+                if _CONFLICT not in str(error):
+                    raise
 
     def _compact(self) -> None:
         for name in TableName:

@@ -10,7 +10,10 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
 from checkpoints import maintenance
-from checkpoints.maintenance import compact
+from checkpoints.maintenance import Maintenance, compact
+from checkpoints.store import Store
+from checkpoints.tables import TableName
+from tests.checkpoints.written_state import WrittenState, csn
 
 
 def add(table: DeltaTable, number: int) -> None:
@@ -84,3 +87,35 @@ def test_two_hubs_that_compact_at_once_double_nothing(
 
     assert numbers(tmp_path) == list(range(1, 9))
     assert len(DeltaTable(tmp_path / "t").file_uris()) == 1
+
+
+def test_two_hubs_that_materialize_at_once_make_the_same_rows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The one that was overtaken must not bring down the one that is right."""
+    state = WrittenState(tmp_path).create()
+    written = [
+        {
+            "hub_epoch": epoch,
+            "place": 0,
+            "kind": "change",
+            "verdict": "accepted",
+            "rid": 1,
+            "csn": csn(1, epoch),
+            "table": "t",
+            "key": f'{{"k":"{epoch % 3}"}}',
+            "image": f'{{"k":"{epoch % 3}","v":"{epoch}"}}',
+        }
+        for epoch in range(1, 7)
+    ]
+    state.append(TableName.CHANGELOG, *written)
+    hubs = [Maintenance(spark, Store(tmp_path)) for _ in range(3)]
+
+    works = [hub.materialize(0, to) for hub, to in zip(hubs, (6, 6, 3), strict=True)]
+    for work in works:
+        work.result()
+    for hub in hubs:
+        hub.close()
+
+    rows = DeltaTable(tmp_path / TableName.ROWS).to_pyarrow_table()
+    assert sorted(rows["csn"].to_pylist()) == [csn(1, n) for n in (4, 5, 6)]
