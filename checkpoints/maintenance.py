@@ -4,7 +4,9 @@ One thread, one job at a time; Spark does the work outside of Python's lock. The
 objects stay where they are until it looks again.
 """
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -12,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from checkpoints.rows import materialize
-from checkpoints.store import Store
+from checkpoints.store import Store, explained, unusable
 from checkpoints.tables import TableName
 
 POOL = "maintenance"
@@ -37,14 +39,14 @@ class Maintenance:
 
     def materialize(self, after: int, to: int) -> "Future[None]":
         """Start to bring `rows` from one hub epoch up to another."""
-        return self._thread.submit(self._materialize, after, to)
+        return self._thread.submit(self._told, lambda: self._materialize(after, to))
 
     def compact(self) -> None:
         """Start to compact the tables that have many small files; raise what the last one met."""
         if self._compaction is None or self._compaction.done():
             if self._compaction is not None:
                 self._compaction.result()
-            self._compaction = self._thread.submit(self._compact)
+            self._compaction = self._thread.submit(self._told, self._compact)
 
     def close(self) -> None:
         """Wait for the work under way."""
@@ -56,31 +58,50 @@ class Maintenance:
     def _materialize(self, after: int, to: int) -> None:
         """Merge; again if another hub did so meanwhile, which changes nothing that is there."""
         while True:
-            try:
+            with _unless_another_did():
                 return materialize(self._spark, self._store, after, to)
-            except Py4JJavaError as error:
-                if _CONFLICT not in str(error):
-                    raise
 
     def _compact(self) -> None:
         for name in TableName:
             if name is not TableName.ROWS:  # the MERGE writes few and large ones
                 compact(self._spark, self._store.uri(name))
 
+    def _told(self, work: Callable[[], None]) -> None:
+        """Do the work; StateError for what the storage refuses."""
+        try:
+            with explained(self._store.root):
+                work()
+        except Py4JJavaError as error:
+            raise unusable(self._store.root, _root_cause(error)) from error
+
 
 def compact(spark: SparkSession, uri: str) -> None:
     """Make a table's small files one when they are many; what is large is not touched again.
 
-    By Spark: a hub that was overtaken and does not know it yet may do the same at the same time,
-    and deltalake lets both commit, so that every row is there twice.
+    By Spark: a hub that was overtaken and does not know it yet may do the same at the same time;
+    Delta refuses the slower one, deltalake lets both commit, so that every row is there twice.
     """
     sizes = pa.table(DeltaTable(uri).get_add_actions(flatten=True)).column("size_bytes").to_pylist()
     if sum(size < SMALL_BYTES for size in sizes) <= SMALL_FILES_MAX:
         return
     spark.conf.set("spark.databricks.delta.optimize.minFileSize", str(SMALL_BYTES))
     spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(4 * SMALL_BYTES))
-    try:
+    with _unless_another_did():
         spark.sql(f"OPTIMIZE delta.`{uri}`")
+
+
+@contextmanager
+def _unless_another_did() -> Iterator[None]:
+    try:
+        yield
     except Py4JJavaError as error:
-        if _CONFLICT not in str(error):  # else another hub has done it
+        if _CONFLICT not in str(error):
             raise
+
+
+def _root_cause(error: Py4JJavaError) -> str:
+    """What Java said first, in one line."""
+    cause = error.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return str(cause.toString())

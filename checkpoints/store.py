@@ -1,16 +1,20 @@
 """The Delta tables under one state root: opened once, appended to at most once per key."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from checkpoints.tables import SCHEMAS, TableName
+from streaming.core.errors import StateError
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _SETTINGS = {"delta.checkpointInterval": "100"}
 
 
@@ -74,6 +78,24 @@ class Store:
     def versions(self) -> dict[str, int]:
         """Table -> Delta version as last seen, `epochs` apart."""
         return {n.value: self.table(n).version() for n in SCHEMAS if n is not TableName.EPOCHS}
+
+
+@contextmanager
+def explained(root: Path) -> Iterator[None]:
+    """Turns what the storage of a state root refuses into a StateError that says what to do."""
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        raise unusable(root, str(error)) from error
+
+
+def unusable(root: Path, why: str) -> StateError:
+    """The state cannot be read or written."""
+    plain = " ".join(_COLOUR.sub("", why).split())
+    return StateError(
+        f"the state in {root} cannot be used ({plain}): see to its disk (space, "
+        "rights), then start the hub again; nothing is lost, it goes on where it was"
+    )
 
 
 def append(table: DeltaTable, rows: pa.Table, key: str, number: int) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import shutil
 import signal
 import threading
@@ -21,7 +22,7 @@ from checkpoints.commit import Ledger, found, open_ledger
 from checkpoints.config import commands, remember, settings_document
 from checkpoints.epochs import Checkpoint, Command, Plan, plan_of, plan_topic_ids
 from checkpoints.maintenance import Maintenance
-from checkpoints.store import Store
+from checkpoints.store import Store, explained
 from connectors.kafka import Topics, UpdatesSink, source_options
 from connectors.originals import read_records
 from streaming.config import Config
@@ -99,7 +100,8 @@ def run(config: Config, available_now: bool = False) -> int:  # noqa: FBT001, FB
     at = faults.from_text(os.environ.get(FAULT_VARIABLE))
     spark = session(f"slackwater {config.hub.name}", {**_scratch(config), **config.spark})
     try:
-        Service(config, spark, at).run(end, available_now=available_now)
+        with explained(config.hub.state):
+            Service(config, spark, at).run(end, available_now=available_now)
     finally:
         spark.stop()
     return 0
@@ -297,10 +299,11 @@ class Service:
             if self.ended:
                 return
             try:
-                to = end_offsets(self.spark, self._checkpoint().absolute().as_uri(), batch_id)
-                plan = self.hub.next_plan(to, _now_ms(), self._commands())
-                if self.hub.is_due(plan):
-                    self.hub.process(plan, lambda p: _collected(records, p, settings, limits))
+                with explained(self.store.root):
+                    to = end_offsets(self.spark, self._checkpoint().absolute().as_uri(), batch_id)
+                    plan = self.hub.next_plan(to, _now_ms(), self._commands())
+                    if self.hub.is_due(plan):
+                        self.hub.process(plan, lambda p: _collected(records, p, settings, limits))
             except HubError as error:
                 self.failure = error  # told by `run`, without Spark's and the JVM's part of it
                 self.ended = True  # the hub in memory is not the committed one: no batch after it
@@ -392,7 +395,8 @@ def _check_range(facts: pa.Table, plan: Plan, topics: Mapping[str, int]) -> None
 
 def _reason(error: StreamingQueryException) -> HubError:
     """What ended the query, without the JVM's part of the story."""
-    return HubError(str(error).split("JVM stacktrace")[0].strip())
+    told = re.split(r"JVM stacktrace|=== Streaming Query ===", str(error))[0]
+    return HubError(told.strip())
 
 
 def _remove_stale(folder: Path) -> None:

@@ -14,10 +14,12 @@ from kafka import KafkaAdminClient
 from pyspark.sql import SparkSession
 
 from checkpoints.faults import Point
+from checkpoints.tables import TableName
 from connectors import wire
 from connectors.broker import Broker
-from streaming.core.errors import OvertakenError
+from streaming.core.errors import OvertakenError, StateError
 from streaming.core.record import Item
+from streaming.service import Service
 from tests.harness import verdict
 from tests.harness.hub_process import TIMEOUT_S, HubProcess
 from tests.harness.site import Site, site
@@ -232,6 +234,27 @@ def test_broker_away_and_orderly_end(own_broker: tuple[Path, Site], spark: Spark
     finish(pair)
     for replica in pair.replicas.values():
         verdict.check_level(replica, pair)
+
+
+def test_disk_that_takes_nothing_any_more(pair: Site, spark: SparkSession) -> None:
+    """The hub says in one sentence what is wrong, and goes on where it was when it is mended."""
+    changelog = pair.state / TableName.CHANGELOG
+    collide(pair, "first")
+
+    def breaks(point: Point) -> None:
+        if point is Point.AFTER_PLAN:
+            changelog.rename(pair.folder / "aside")
+            changelog.write_text("no folder")
+
+    with pytest.raises(StateError, match="see to its disk") as told:
+        Service(pair.config(), spark, breaks).run(threading.Event(), available_now=True)
+    changelog.unlink()
+    (pair.folder / "aside").rename(changelog)
+
+    assert str(pair.state) in str(told.value)
+    assert "\n" not in str(told.value)
+    pair.run_available(spark)
+    finish(pair)
 
 
 def test_what_a_hub_cannot_work_with(pair: Site, tmp_path: Path) -> None:

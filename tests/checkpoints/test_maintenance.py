@@ -13,6 +13,7 @@ from checkpoints import maintenance
 from checkpoints.maintenance import Maintenance, compact
 from checkpoints.store import Store
 from checkpoints.tables import TableName
+from streaming.core.errors import StateError
 from tests.checkpoints.written_state import WrittenState, csn
 
 
@@ -119,3 +120,21 @@ def test_two_hubs_that_materialize_at_once_make_the_same_rows(
 
     rows = DeltaTable(tmp_path / TableName.ROWS).to_pyarrow_table()
     assert sorted(rows["csn"].to_pylist()) == [csn(1, n) for n in (4, 5, 6)]
+
+
+def test_work_that_the_disk_refuses_is_told_in_one_sentence(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """What Java says of it fills pages."""
+    state = WrittenState(tmp_path).create()
+    state.append(TableName.CHANGELOG, {"hub_epoch": 1, "place": 0, "kind": "change"})
+    (changes,) = DeltaTable(tmp_path / TableName.CHANGELOG).file_uris()
+    Path(changes).unlink()
+    hub = Maintenance(spark, Store(tmp_path))
+
+    with pytest.raises(StateError, match="see to its disk") as told:
+        hub.materialize(0, 1).result()
+
+    hub.close()
+    assert Path(changes).name in str(told.value)
+    assert "\n" not in str(told.value)
