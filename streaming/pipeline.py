@@ -192,12 +192,14 @@ def resume(ledger: Ledger, settings: Settings, outlets: Outlets) -> Hub:
 class _Taken:
     """What a batch takes in: records, and an operator's words.
 
-    `eligible`: the changes to be judged. `released`: rows for `quarantine`.
+    `eligible`: the changes to be judged. `commits`: those taken in runs. `released`: rows for
+    `quarantine`.
     """
 
     facts: Facts
     intake: Intake
     eligible: pa.Table
+    commits: pa.Table
     released: pa.Table
     resolved: Resolved
 
@@ -229,8 +231,8 @@ def _taken(hub: Hub, plan: Plan, records: pa.Table) -> _Taken:
     revalidate = hub.outlets.revalidate
     released = release_stage.act(store, plan.commands, author, revalidate, plan.batch)
     resolved = resolve_stage.act(store, plan.commands, author, plan.batch)
-    eligible = intake_stage.take(intake, facts, wire.decode)
-    return _Taken(facts, intake, eligible, released, resolved)
+    eligible, commits = intake_stage.take(intake, facts, wire.decode)
+    return _Taken(facts, intake, eligible, commits, released, resolved)
 
 
 def _judged(hub: Hub, plan: Plan, taken: _Taken, hub_epoch: int) -> Verdicts:
@@ -274,7 +276,9 @@ def _tables(
     lost = log_stage.conflicts(log, judged, hub.settings.rules)
     rejected = {one.arrived.change.csn for one in judged if one.verdict is not Verdict.ACCEPTED}
     resolved = taken.resolved.rows(plan.batch, rejected)
-    told = log_stage.events(intake, values, topics, plan.batch, hub_epoch, wire.kind_of)
+    told = log_stage.events(
+        intake, taken.commits, values, topics, plan.batch, hub_epoch, wire.kind_of
+    )
     return {
         TableName.CHANGELOG: log,
         TableName.CONFLICTS: pa.concat_tables([lost, resolved]),

@@ -376,11 +376,12 @@ class Intake:
     def take_run(
         self, key: ListKey, first_csn: str, last_csn: str, opno: int | None, time_ms: int
     ) -> None:
-        """Take a run of plain changes at once: `is_plain_from` held, and their CSNs rise.
+        """Take a run of whole transactions at once: `is_plain_from` held, and their CSNs rise.
 
-        They are of one replica and one data set. A plain change is valid, of the session in
-        force, without prim_csn, with the next opno or none, and its CSN is known nowhere; each of
-        them would have become eligible when taken.
+        They are of one replica and one data set. Whole is a change without prim_csn, or the
+        changes of a prim_csn, which is the first one's CSN, with their commit right behind. Each
+        record is valid and of the session in force, each change has the next opno or none, and its
+        CSN is known nowhere: each transaction would have become eligible with its last record.
         """
         rid = key[1]
         self.minima.setdefault(key, first_csn)
@@ -400,7 +401,7 @@ class Intake:
     def is_plain_from(
         self, rid: int, csn: str, opno: int | None, last_csn: str | None = None
     ) -> bool:
-        """Claim that a run of plain changes may start with this one, whatever its data set.
+        """Claim that a run of whole transactions may start with this change, whatever its data set.
 
         last_csn: where the run ends, None: anywhere above; no CSN in between may be known already
         as one that was ended or quarantined, for then its content decides.

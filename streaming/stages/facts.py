@@ -52,17 +52,18 @@ CSN_TYPE = "S20"
 class Facts:
     """One row per record, ordered by (rid, offset); see `stages/validate.py` for the columns.
 
-    `plain[i]`: a valid change without prim_csn, its CSN once in the batch, that no rule but CSN,
-    session and opno can keep from becoming eligible at once. `csn`: empty where it has none.
+    `plain[i]`: a valid change, its CSN once in the batch, that no rule but CSN, session, opno and
+    the rest of its transaction can keep from becoming eligible. `commit[i]`: a valid commit.
+    `csn`: of a valid change; `prim_csn`: of one, or of a commit; empty where there is none.
     """
 
     table: pa.Table
     rid: Ints
-    offset: Ints
-    epoch: Ints
     opno: Ints
     csn: Texts
+    prim_csn: Texts
     plain: Bools
+    commit: Bools
 
     def __len__(self) -> int:
         return len(self.rid)
@@ -73,20 +74,19 @@ def facts_of(table: pa.Table, tables: Mapping[str, Table]) -> Facts:
     table = (
         table.cast(FACTS).combine_chunks().sort_by([("rid", "ascending"), ("offset", "ascending")])
     )
-    change = pc.and_(pc.equal(table["kind"], Kind.CHANGE.value), pc.is_null(table["reason"]))
-    plain = pc.and_(
-        pc.and_(change, pc.is_null(table["prim_csn"])),
-        pc.not_equal(table["op"], Op.TRUNCATE.value),
-    )
+    valid = pc.is_null(table["reason"])
+    change = pc.and_(pc.equal(table["kind"], Kind.CHANGE.value), valid)
+    commit = pc.and_(pc.equal(table["kind"], Kind.COMMIT.value), valid)
+    plain = pc.and_(change, pc.not_equal(table["op"], Op.TRUNCATE.value))
     rid, csn = ints(table["rid"]), texts(pc.if_else(change, table["csn"], ""))
     return Facts(
         table,
         rid,
-        ints(table["offset"]),
-        ints(table["epoch"]),
         ints(table["opno"]),
         csn,
+        texts(pc.if_else(pc.or_(change, commit), table["prim_csn"], "")),
         bools(plain) & ~_repeated(rid, csn) & _has_compared(table, tables),
+        bools(commit),
     )
 
 

@@ -1,10 +1,10 @@
-"""From facts to eligible changes: runs of plain changes in bulk, everything else record by record.
+"""From facts to eligible changes: runs of whole transactions in bulk, else record by record.
 
 The exact rule is core's `Intake.take`; a run is what it would have let pass one by one.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,9 @@ from streaming.core.intake import Intake
 from streaming.core.record import Kind, Reason, Record, Said
 from streaming.core.reflection import mre, mre_same
 from streaming.core.row import Arrived
-from streaming.core.rules import Rules
 from streaming.core.state import is_stopped
-from streaming.stages.facts import Bools, Facts, Ints
+from streaming.stages.facts import Facts, Ints, ints
+from streaming.stages.runs import Run, closing, runs
 
 Decode = Callable[[bytes], tuple[str, Record]]
 """The bytes of a control record -> (session, the record); connectors/wire.py."""
@@ -30,6 +30,9 @@ _FIELDS = (
     *("rid", "offset", "time", "session", "csn", "prim_csn", "epoch", "table", "key", "op"),
     *("before", "after", "opno", "content"),
 )
+
+_AT_ONCE = 1_000
+"""How many records are values at a time."""
 
 ELIGIBLE = pa.schema(
     [
@@ -41,29 +44,27 @@ ELIGIBLE = pa.schema(
 """The changes that a batch judges, in judging order."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Rows [start, end) of the facts: plain changes of one replica and data set, CSNs rising."""
+def take(intake: Intake, facts: Facts, decode: Decode) -> tuple[pa.Table, pa.Table]:
+    """Take every record of the batch.
 
-    start: int
-    end: int
-
-
-def take(intake: Intake, facts: Facts, decode: Decode) -> pa.Table:
-    """Take every record of the batch; what became eligible, as ELIGIBLE in judging order."""
+    What became eligible, as ELIGIBLE in judging order; and the commits that were taken in runs,
+    as FACTS: of them `intake.events` says nothing.
+    """
     session = facts.table["session"].combine_chunks()
-    runs: list[tuple[_Run, Ints, Ints]] = []
-    for run in _runs(facts, intake.rules):
-        rid = int(facts.rid[run.start])
-        if is_stopped(intake.replicas[rid].state):
+    bulk, in_bulk = list[pa.Table](), np.zeros(len(facts), dtype=np.bool_)
+    for run in runs(facts, intake.rules):
+        if is_stopped(intake.replicas[int(facts.rid[run.start])].state):
             continue
-        if _goes_in_bulk(intake, facts, run, session):
-            runs.append((run, *_reflected(intake, facts, run)))
-            _take_run(intake, facts, run)
+        rows = facts.table.slice(run.start, run.end - run.start)
+        if run.is_plain and _goes_in_bulk(intake, facts, run, session):
+            bulk.append(_bulk(intake, facts, run, rows))
+            _take_run(intake, facts, run, rows)
+            in_bulk[run.rows] = True
         else:
-            for said in _said(facts.table.slice(run.start, run.end - run.start), decode):
+            for said in _said(rows, decode):
                 intake.take(said)
-    return _ordered([_bulk(facts, *run) for run in runs], _single(intake))
+    commits = facts.table.filter(pa.array(in_bulk & facts.commit))
+    return _ordered([*bulk, _single(intake)]), commits
 
 
 def repeated_or_old(facts: Facts, maxima: Mapping[int, str]) -> list[str]:
@@ -78,50 +79,8 @@ def repeated_or_old(facts: Facts, maxima: Mapping[int, str]) -> list[str]:
     return sorted({csn.decode() for csn in facts.csn[old]} | no_good)
 
 
-def _runs(facts: Facts, rules: Rules) -> Iterator[_Run]:
-    """Cut the records into runs of plain changes and single other records, in topic order."""
-    if not len(facts):
-        return
-    goes_on = np.zeros(len(facts), dtype=np.bool_)
-    goes_on[1:] = (
-        facts.plain[1:]
-        & facts.plain[:-1]
-        & (facts.rid[1:] == facts.rid[:-1])
-        & (facts.csn[1:] > facts.csn[:-1])
-        & _same_session(facts)
-        & _next_opno(facts)
-    )
-    if len(rules.datasets) > 1:
-        goes_on[1:] &= _same_dataset(facts, rules)
-    starts = np.flatnonzero(~goes_on)
-    for start, end in zip(starts, [*starts[1:], len(facts)], strict=True):
-        yield _Run(int(start), int(end))
-
-
-def _same_session(facts: Facts) -> Bools:
-    codes = facts.table["session"].combine_chunks().dictionary_encode().indices
-    numbers = np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False))
-    return np.asarray(numbers[1:] == numbers[:-1], dtype=np.bool_)
-
-
-def _same_dataset(facts: Facts, rules: Rules) -> Bools:
-    codes = facts.table["table"].combine_chunks().dictionary_encode()
-    names: list[str] = codes.dictionary.to_pylist()
-    places = [rules.datasets.index(rules.dataset_of(n)) if n in rules.tables else -1 for n in names]
-    known = np.array([*places, -1], dtype=np.int64)
-    numbers = known[np.asarray(codes.indices.fill_null(len(names)).to_numpy(zero_copy_only=False))]
-    return np.asarray(numbers[1:] == numbers[:-1], dtype=np.bool_)
-
-
-def _next_opno(facts: Facts) -> Bools:
-    both_absent = (facts.opno[1:] == 0) & (facts.opno[:-1] == 0)
-    return np.asarray(both_absent | (facts.opno[1:] == facts.opno[:-1] + 1), dtype=np.bool_)
-
-
-def _goes_in_bulk(intake: Intake, facts: Facts, run: _Run, session: pa.Array) -> bool:
+def _goes_in_bulk(intake: Intake, facts: Facts, run: Run, session: pa.Array) -> bool:
     first = run.start
-    if not facts.plain[first]:
-        return False
     rid = int(facts.rid[first])
     in_force = intake.replicas[rid].session
     opno = int(facts.opno[first]) or None
@@ -132,38 +91,48 @@ def _goes_in_bulk(intake: Intake, facts: Facts, run: _Run, session: pa.Array) ->
     )
 
 
-def _reflected(intake: Intake, facts: Facts, run: _Run) -> tuple[Ints, Ints]:
-    """The MRE of each change of a run, without and with its own epoch's reflections."""
-    rid = int(facts.rid[run.start])
+def _bulk(intake: Intake, facts: Facts, run: Run, rows: pa.Table) -> pa.Table:
+    """The changes of a plain run as ELIGIBLE; `rows`: its facts."""
+    if facts.commit[run.rows].any():
+        rows = rows.filter(pa.array(~facts.commit[run.rows]))
+    below, same = _reflected(intake, int(facts.rid[run.start]), rows)
+    largest = rows["csn"].take(pa.array(closing(facts, run)))
+    columns = [rows[name].cast(ELIGIBLE.field(name).type) for name in _FIELDS]
+    return pa.table(
+        [*columns, pa.array(below), pa.array(same), largest, rows["partial"]], schema=ELIGIBLE
+    )
+
+
+def _reflected(intake: Intake, rid: int, changes: pa.Table) -> tuple[Ints, Ints]:
+    """The MRE of each change of a replica, without and with its own epoch's reflections."""
     sessions = intake.replicas[rid].sessions
-    epochs, where = np.unique(facts.epoch[run.start : run.end], return_inverse=True)
+    epochs, where = np.unique(ints(changes["epoch"]), return_inverse=True)
     values = [int(epoch) for epoch in epochs]
     below = np.array([mre(sessions, e) for e in values], dtype=np.int64)[where]
     same = np.array([mre_same(sessions, e) for e in values], dtype=np.int64)[where]
-    names = facts.table["table"].slice(run.start, run.end - run.start).combine_chunks()
-    codes = names.dictionary_encode()
+    codes = changes["table"].combine_chunks().dictionary_encode()
     visible = np.array([intake.rules.sees(rid, t) for t in codes.dictionary.to_pylist()])
     seen = visible[np.asarray(codes.indices)]
     return below * seen, same * seen
 
 
-def _take_run(intake: Intake, facts: Facts, run: _Run) -> None:
+def _take_run(intake: Intake, facts: Facts, run: Run, rows: pa.Table) -> None:
     first, last = run.start, run.end - 1
-    times = facts.table["time"]
-    latest = max(times[first].value, times[last].value) // 1000
+    last -= int(facts.commit[last])
     table = facts.table["table"][first].as_py()
     intake.take_run(
         (intake.rules.dataset_of(table), int(facts.rid[first])),
         facts.csn[first].decode(),
         facts.csn[last].decode(),
         int(facts.opno[last]) or None,
-        latest,
+        pc.max(rows["time"]).value // 1000,
     )
 
 
 def _said(rows: pa.Table, decode: Decode) -> Iterator[Said]:
     """The records as values."""
-    for row in rows.to_pylist():
+    few = rows.to_batches(max_chunksize=_AT_ONCE)
+    for row in chain.from_iterable(batch.to_pylist() for batch in few):
         reason, detail = Reason(row["reason"]) if row["reason"] else None, row["detail"] or ""
         record: Record | None = None
         if row["kind"] == Kind.CHANGE and row["csn"] and row["op"] in set(Op):
@@ -201,14 +170,6 @@ def _change(row: Mapping[str, Any]) -> Change:
     )
 
 
-def _bulk(facts: Facts, run: _Run, below: Ints, same: Ints) -> pa.Table:
-    rows = facts.table.slice(run.start, run.end - run.start)
-    columns = [rows[name].cast(ELIGIBLE.field(name).type) for name in _FIELDS]
-    return pa.table(
-        [*columns, pa.array(below), pa.array(same), rows["csn"], rows["partial"]], schema=ELIGIBLE
-    )
-
-
 def _single(intake: Intake) -> pa.Table:
     """What became eligible record by record, waiting changes of earlier batches included."""
     rows = [
@@ -229,9 +190,9 @@ def _single(intake: Intake) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=ELIGIBLE)
 
 
-def _ordered(bulk: list[pa.Table], single: pa.Table) -> pa.Table:
+def _ordered(parts: list[pa.Table]) -> pa.Table:
     """Transactions in order of their largest CSN, inside in CSN order."""
-    table = pa.concat_tables([*bulk, single]).combine_chunks()
+    table = pa.concat_tables(parts).combine_chunks()
     if table.num_rows == 0:
         return table
     csn = table["csn"].to_numpy(zero_copy_only=False).astype("S20")

@@ -8,14 +8,15 @@ import pyarrow.compute as pc
 
 from checkpoints.epochs import time_of
 from checkpoints.store import rows_of
-from checkpoints.tables import CHANGELOG, TableName
-from streaming.core.arrival import Quarantined
+from checkpoints.tables import CHANGELOG, EVENTS, TableName
+from streaming.core.arrival import Outcome, Quarantined
 from streaming.core.change import Op
 from streaming.core.intake import Intake
 from streaming.core.judge import Judged, Verdict
 from streaming.core.record import Kind, Record
 from streaming.core.rules import Rules
 from streaming.core.sending import Refresh
+from streaming.stages.facts import FACTS
 from streaming.stages.intake import ELIGIBLE
 from streaming.stages.judge import Verdicts
 
@@ -218,13 +219,17 @@ def _id_of(q: Quarantined, topics: Mapping[int, str]) -> str:
 
 def events(
     intake: Intake,
+    commits: pa.Table,
     values: Mapping[tuple[int, int], bytes],
     topics: Mapping[int, str],
     batch: int,
     hub_epoch: int,
     kind_of: Callable[[Record], Kind],
 ) -> pa.Table:
-    """The control records with what became of them, as EVENTS."""
+    """The control records with what became of them, as EVENTS in topic order.
+
+    `commits`: those that were taken in runs, as FACTS.
+    """
     rows = [
         {
             "batch": batch,
@@ -240,4 +245,21 @@ def events(
         }
         for said, outcome in intake.events
     ]
-    return rows_of(TableName.EVENTS, rows)
+    told = rows_of(TableName.EVENTS, rows)
+    if not commits.num_rows:
+        return told
+    both = pa.concat_tables([told, _taken(commits, topics, batch, hub_epoch)])
+    return both.sort_by([("rid", "ascending"), ("offset", "ascending")])
+
+
+def _taken(commits: pa.Table, topics: Mapping[int, str], batch: int, hub_epoch: int) -> pa.Table:
+    rid = commits["rid"].combine_chunks().dictionary_encode()
+    names = pa.array([topics[one] for one in rid.dictionary.to_pylist()], pa.string())
+    columns = {
+        **{name: commits[name] for name in EVENTS.names if name in FACTS.names},
+        "batch": np.full(len(rid), batch),
+        "hub_epoch": np.full(len(rid), hub_epoch),
+        "topic": names.take(rid.indices),
+        "outcome": pa.repeat(Outcome.TAKEN.value, len(rid)),
+    }
+    return pa.table({name: columns[name] for name in EVENTS.names}).cast(EVENTS)

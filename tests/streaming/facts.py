@@ -26,9 +26,12 @@ def _row(said: Said, tables: Mapping[str, Table]) -> dict[str, object]:
         "time": time_of(said.time_ms),
         "session": said.session,
         "kind": wire.kind_of(record).value,
+        "reason": said.reason.value if said.reason else None,
+        "detail": said.detail or None,
     }
     if not isinstance(record, Change):
-        return {**row, "value": wire.encode(said.session or "", record)}
+        told = {"prim_csn": getattr(record, "prim_csn", None)}
+        return {**row, **told, "value": wire.encode(said.session or "", record)}
     fields = {name: getattr(record, name) for name in Change.__slots__}
     lacking = record.after is not None and len(
         wire.image_values(record.after, tables[record.table])

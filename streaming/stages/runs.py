@@ -1,0 +1,103 @@
+"""Cut a batch into runs: plain changes and whole transactions of one replica, CSNs rising.
+
+A whole transaction stands in one piece: its changes, the first of which gives it its name, and
+right behind them its commit.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.core.rules import Rules
+from streaming.stages.facts import Bools, Facts, Ints, Texts
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Rows [start, end) of the facts, all of one replica.
+
+    `is_plain`: they are of one session and data set, and nothing but whole transactions, one
+    above the other; a plain change is a transaction of one.
+    """
+
+    start: int
+    end: int
+    is_plain: bool
+
+    @property
+    def rows(self) -> slice:
+        """Where they stand."""
+        return slice(self.start, self.end)
+
+
+def runs(facts: Facts, rules: Rules) -> Iterator[Run]:
+    """The records in topic order: runs of whole transactions, and between them what is none."""
+    if not len(facts):
+        return
+    same_topic = _same(facts.rid)
+    same_session = same_topic & _same(_session(facts))
+    follows = same_session & _follows(facts, rules)
+    goes_on = same_session & _goes_on(facts, follows)
+    starts = np.flatnonzero(~goes_on)
+    whole = _whole(facts, starts, np.append(starts[1:], len(facts)) - 1)
+    joined = _same(whole) & np.where(whole, follows[starts], same_topic[starts])
+    first = np.flatnonzero(~joined)
+    bounds = [*starts[first].tolist(), len(facts)]
+    for start, end, is_plain in zip(bounds, bounds[1:], whole[first].tolist(), strict=False):
+        yield Run(start, end, is_plain)
+
+
+def closing(facts: Facts, run: Run) -> Ints:
+    """Of each change of a plain run the place of its transaction's last, both among its changes."""
+    commit, alone = facts.commit[run.rows], facts.prim_csn[run.rows] == b""
+    ends = (np.append(commit[1:], False) | alone)[~commit]
+    last = np.flatnonzero(ends)
+    return np.asarray(last[np.searchsorted(last, np.arange(len(ends)))], dtype=np.int64)
+
+
+def _goes_on(facts: Facts, follows: Bools) -> Bools:
+    """Mark what belongs to the transaction of the plain change before it."""
+    behind_change = np.append(False, facts.plain[:-1])
+    named = _same(facts.prim_csn) & (facts.prim_csn != b"")
+    belongs = behind_change & named & (facts.commit | follows)
+    return np.asarray(belongs, dtype=np.bool_)
+
+
+def _whole(facts: Facts, first: Ints, last: Ints) -> Bools:
+    """Mark the transactions that are whole, from their first and last rows."""
+    prim_csn = facts.prim_csn[first]
+    ended = (prim_csn == facts.csn[first]) & facts.commit[last]
+    return np.asarray(facts.plain[first] & ((prim_csn == b"") | ended), dtype=np.bool_)
+
+
+def _follows(facts: Facts, rules: Rules) -> Bools:
+    """Mark the changes with the next opno, of the same data set and above the change before."""
+    here = np.arange(1, len(facts))
+    before = np.maximum(here - 1 - facts.commit[:-1], 0)
+    opno, last = facts.opno[here], facts.opno[before]
+    is_next = np.where(last == 0, opno == 0, opno == last + 1)
+    follows = is_next & (facts.csn[here] > facts.csn[before])
+    if len(rules.datasets) > 1:
+        dataset = _dataset(facts, rules)
+        follows &= dataset[here] == dataset[before]
+    return np.append(False, follows)
+
+
+def _same(values: Ints | Bools | Texts) -> Bools:
+    """Mark the rows with the value of the row before."""
+    return np.append(False, values[1:] == values[:-1])
+
+
+def _session(facts: Facts) -> Ints:
+    codes = facts.table["session"].combine_chunks().dictionary_encode().indices
+    return np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _dataset(facts: Facts, rules: Rules) -> Ints:
+    codes = facts.table["table"].combine_chunks().dictionary_encode()
+    names: list[str] = codes.dictionary.to_pylist()
+    places = [rules.datasets.index(rules.dataset_of(n)) if n in rules.tables else -1 for n in names]
+    known = np.array([*places, -1], dtype=np.int64)
+    indices = codes.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
+    return np.asarray(known[indices], dtype=np.int64)
