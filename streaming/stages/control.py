@@ -1,4 +1,4 @@
-"""Control records, told on the driver: they are few, and each is a handful of comparisons.
+"""Control records, told on the driver: commits in columns, the few others one by one.
 
 Only what is surely good is told; whatever else there is, is left to the rules.
 """
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from streaming.core.csn import is_csn_of, time_of
 from streaming.core.record import Kind
+from streaming.stages.commits import commits
 from streaming.stages.plain import RUV, Limits
 
 _RUV = re.compile(RUV.replace(r"\z", r"\Z"))
@@ -22,13 +23,15 @@ _LARGEST = 2**63
 
 def control(found: pa.Table, limits: Limits) -> tuple[pa.Table, pa.Table]:
     """(the facts of ordinary control records, all others as they are), of FACTS to be settled."""
-    change = pc.match_substring(found["value"], f'"kind":"{Kind.CHANGE}"'.encode())
+    ended, others = commits(found, limits)
+    change = pc.match_substring(others["value"], f'"kind":"{Kind.CHANGE}"'.encode())
     rows = [
         None if is_change else _told(row, limits)
-        for row, is_change in zip(found.to_pylist(), change.to_pylist(), strict=True)
+        for row, is_change in zip(others.to_pylist(), change.to_pylist(), strict=True)
     ]
     told = pa.Table.from_pylist([row for row in rows if row is not None], schema=found.schema)
-    return told, found.filter(pa.array([row is None for row in rows], pa.bool_()))
+    left = others.filter(pa.array([row is None for row in rows], pa.bool_()))
+    return pa.concat_tables([ended, told]), left
 
 
 def _told(row: Mapping[str, Any], limits: Limits) -> dict[str, Any] | None:

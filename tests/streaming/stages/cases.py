@@ -54,6 +54,10 @@ GOOD: dict[str, bytes] = {
     "hello without own": control("hello", own=None),
     "hello that lost": control("hello", lost="true"),
     "heartbeat of session 5": control("heartbeat", session='"5"'),
+    "commit of a quoted session": control("commit", session='"\\"{}\\""'),
+    "commit of session é": control("commit", session='"é"'),
+    "commit with a blank": control("commit").replace(b":", b": ", 1),
+    "commit and more": control("commit", more="1"),
     "end of a snapshot": control("snapshot", begin=None, end='{"id":"s1","count":0}'),
 }
 
@@ -135,6 +139,11 @@ BAD: dict[str, tuple[Reason, str, bytes]] = {
     "csn of a refused": (Reason.CSN, "csn is not", control("refused", csn='"65e0"')),
     "csn of another": (Reason.RID, "csn is of rid 2", change(csn=f'"{OTHER_CSN}"')),
     "prim_csn of another": (Reason.RID, "prim_csn is of", change(prim_csn=f'"{OTHER_CSN}"')),
+    "commit of another": (
+        Reason.RID,
+        "prim_csn is of",
+        control("commit", prim_csn=f'"{OTHER_CSN}"'),
+    ),
     "abort of another": (Reason.RID, "prim_csn is of", control("abort", prim_csn=f'"{OTHER_CSN}"')),
     "own of another": (Reason.RID, "own is of", control("hello", own=f'"{OTHER_CSN}"')),
     "unknown table": (Reason.TABLE, "not in the config", change(table='"Orders"')),
@@ -180,6 +189,8 @@ BAD: dict[str, tuple[Reason, str, bytes]] = {
     "truncate with a key": (Reason.KEY, "no key", change(op='"truncate"', after=None)),
     "too large": (Reason.SIZE, "1001 bytes, 1000", padded(RECORD_BYTES + 1)),
     "too large a heartbeat": (Reason.SIZE, "", control("heartbeat", more=f'"{"x" * 1000}"')),
+    "too large a commit": (Reason.SIZE, "", control("commit", session=f'"{"x" * 1000}"')),
+    "commit of session empty": (Reason.SESSION, "missing", control("commit", session='""')),
     "no session": (Reason.SESSION, "missing", change(session=None)),
     "session null": (Reason.SESSION, "missing", control("heartbeat", session="null")),
     "session empty": (Reason.SESSION, "missing", change(session='""')),
