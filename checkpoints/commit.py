@@ -1,27 +1,28 @@
 """The commit protocol: a batch is planned, decided, written, committed, and only then told."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from checkpoints.epochs import COMMIT, PLAN, Checkpoint, Plan, checkpoint_of, commit_row, plan_row
 from checkpoints.faults import At, Point, nowhere
-from checkpoints.store import Store, among, append, rows_of
+from checkpoints.store import Rows, Store, among, append, rows_of
 from checkpoints.tables import TableName
 from streaming.core.errors import OvertakenError, StateError
+from streaming.core.state import HubState
 
-WRITE_ORDER: Mapping[TableName, Point] = {
+WRITTEN: Mapping[TableName, Point] = {
     TableName.CHANGELOG: Point.AFTER_CHANGELOG,
     TableName.CONFLICTS: Point.AFTER_CONFLICTS,
     TableName.QUARANTINE: Point.AFTER_QUARANTINE,
     TableName.PENDING: Point.AFTER_PENDING,
     TableName.EVENTS: Point.AFTER_EVENTS,
 }
-"""The tables that a batch may write, in this order, and the point behind each."""
+"""The tables that a batch may write, and the point behind each."""
 
 _KEY = "epochs"
 
@@ -30,7 +31,7 @@ _KEY = "epochs"
 class Outcome:
     """What a batch came to: rows for each table that has some, and the checkpoint after it."""
 
-    tables: Mapping[TableName, pa.Table]
+    tables: Mapping[TableName, Rows]
     checkpoint: Checkpoint
 
 
@@ -52,8 +53,8 @@ class Ledger:
     _newest: DeltaTable = field(init=False)
 
     def __post_init__(self) -> None:
-        """Keep a table object of our own, at the version that `last` was read from."""
-        self._table = self.store.table(TableName.EPOCHS)
+        """Keep table objects of our own: nobody else moves them on, or uses them meanwhile."""
+        self._table = DeltaTable(self.store.uri(TableName.EPOCHS))
         self._newest = DeltaTable(self.store.uri(TableName.EPOCHS))
 
     def write_plan(self, plan: Plan) -> None:
@@ -91,6 +92,9 @@ class Ledger:
         )
 
 
+_BESIDE = ThreadPoolExecutor(len(WRITTEN), "commit")
+"""Delta works outside of Python's lock, and an append is mostly waiting."""
+
 Decided = TypeVar("Decided", bound=Outcome)
 
 
@@ -103,28 +107,31 @@ def run(
     """Run one batch to its end, in this order (design: section 4).
 
     0. plan: claimed by compare-and-set, unless it is the unfinished one of a hub that died.
-    1. decide: everything that is read is pinned to the plan; time is the plan's clock.
-    2. tables: unless overtaken, each append carries (table and generation, n) and is left out if
-       it is there.
+    1. decide: everything that is read is pinned to the plan; time is the plan's clock. It goes on
+       while the plan is written, for nothing is written that was decided before the plan holds.
+    2. tables, side by side: unless overtaken, each append carries (table and generation, n) and is
+       left out if it is there. A hub that dies here leaves any of them.
     3. commit: the commit row; from here on the batch holds, readers see it.
     4. publish: Kafka is told. A crash before 3 runs again from the plan, one after 3 repeats
        only this, with the same ids.
     """
     at = ledger.at
-    if ledger.unfinished is None:
-        ledger.write_plan(plan)
-    at(Point.AFTER_PLAN)
-
-    outcome = decide(plan)
+    claimed = _BESIDE.submit(_claim, ledger, plan)
+    try:
+        outcome = decide(plan)
+    finally:
+        claimed.result()
     at(Point.AFTER_READ)
 
     ledger.check_ours(plan)
-    generation = outcome.checkpoint.state.generation
-    for name, point in WRITE_ORDER.items():
-        rows = outcome.tables.get(name)
-        if rows is not None and rows.num_rows:
-            ledger.store.append_once(name, rows, f"{name}:{generation}", plan.batch)
-            at(point)
+    written = [
+        _BESIDE.submit(_write, ledger, name, rows, outcome.checkpoint.state)
+        for name, rows in outcome.tables.items()
+        if rows.num_rows
+    ]
+    wait(written)
+    for one in written:
+        one.result()
     at(Point.BEFORE_COMMIT)
 
     ledger.write_commit(outcome.checkpoint)
@@ -133,6 +140,17 @@ def run(
     publish(outcome)
     at(Point.AFTER_PUBLISH)
     return outcome
+
+
+def _claim(ledger: Ledger, plan: Plan) -> None:
+    if ledger.unfinished is None:
+        ledger.write_plan(plan)
+    ledger.at(Point.AFTER_PLAN)
+
+
+def _write(ledger: Ledger, name: TableName, rows: Rows, state: HubState) -> None:
+    ledger.store.append_once(name, rows, f"{name}:{state.generation}", state.batch)
+    ledger.at(WRITTEN[name])
 
 
 def found(store: Store, genesis: Checkpoint, hub: str) -> None:

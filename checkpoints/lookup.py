@@ -117,6 +117,7 @@ def images(
 
 def marks(store: Store, after: int, committed: int) -> list[Mark]:
     """The committed hub epochs above `after`, in order, with their RUVs and number of entries."""
+    store.refreshed(TableName.EPOCHS)
     where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= committed)
     table = store.read(
         TableName.EPOCHS,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +17,20 @@ from streaming.core.errors import StateError
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _SETTINGS = {"delta.checkpointInterval": "100"}
+
+
+class Carried(Protocol):
+    """Rows that are not on the driver, and are appended from where they are."""
+
+    @property
+    def num_rows(self) -> int:
+        """How many."""
+
+    def append(self, uri: str, key: str, number: int) -> None:
+        """Append them to the table there, with the application transaction, in one commit."""
+
+
+Rows: TypeAlias = "pa.Table | Carried"
 
 
 class Store:
@@ -49,7 +64,7 @@ class Store:
         table.update_incremental()
         return table
 
-    def append_once(self, name: TableName, rows: pa.Table, key: str, number: int) -> bool:
+    def append_once(self, name: TableName, rows: Rows, key: str, number: int) -> bool:
         """Append unless (key, number) was appended before; False when it was.
 
         The key is an application transaction; Delta refuses a concurrent one, and we look at it
@@ -98,8 +113,12 @@ def unusable(root: Path, why: str) -> StateError:
     )
 
 
-def append(table: DeltaTable, rows: pa.Table, key: str, number: int) -> None:
+def append(table: DeltaTable, rows: Rows, key: str, number: int) -> None:
     """Append rows and the application transaction in one Delta commit."""
+    if not isinstance(rows, pa.Table):
+        rows.append(table.table_uri, key, number)
+        table.update_incremental()
+        return
     marks = CommitProperties(app_transactions=[Transaction(key, number)])
     write_deltalake(table, rows, mode="append", commit_properties=marks)
 

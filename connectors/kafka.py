@@ -51,6 +51,12 @@ def source_options(bootstrap: str, options: Mapping[str, str]) -> dict[str, str]
     return {"kafka.bootstrap.servers": bootstrap, **passed}
 
 
+def sink_options(bootstrap: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options of Spark's Kafka sink that reach the cluster; `options` pass through."""
+    passed = {f"kafka.{name}": value for name, value in {**_SINK, **options}.items()}
+    return {"kafka.bootstrap.servers": bootstrap, **passed}
+
+
 _SOURCE = {"fetch.max.wait.ms": "1"}
 """At the end of a topic Spark's consumer has a fetch under way when it asks for the topic's range,
 and a broker answers one request of a connection after the other: with the default each task of a
@@ -59,6 +65,16 @@ small batch stands still for half a second."""
 
 _CLIENT = {"reconnect_backoff_max_ms": 1_000}
 """As Java clients do: with kafka-python's 30 s a broker that is back is not asked for as long."""
+
+
+_SINK = {
+    "acks": "all",
+    "enable.idempotence": "true",  # a repeated request neither doubles nor overtakes
+    "compression.type": "lz4",
+    "batch.size": str(2**18),
+    "max.request.size": str(REQUEST_BYTES_MAX),
+    "buffer.memory": str(UNFLUSHED_BYTES_MAX),
+}
 
 
 def client_options(options: Mapping[str, str]) -> dict[str, Any]:

@@ -241,6 +241,12 @@ def encode_update(update: Update) -> bytes:
 
 def update_of(header: Update, items: bytes) -> bytes:
     """A chunk composed of ready items, commas between; those of `header` are not looked at."""
+    head, tail = update_ends(header)
+    return b"".join((head.encode(), items, tail.encode()))
+
+
+def update_ends(header: Update) -> tuple[str, str]:
+    """What stands before and behind the items of a chunk."""
     head = (
         f'{{"v":{VERSION},"kind":"{UPDATE_KIND}","session":{json_text(header.session)},'
         f'"agreement":{json_text(header.agreement)},"generation":{header.generation},'
@@ -248,7 +254,7 @@ def update_of(header: Update, items: bytes) -> bytes:
         f'"ruv":{json_text(header.ruv.text())},"chunk":{header.chunk},"chunks":{header.chunks},'
         '"items":['
     )
-    return b"".join((head.encode(), items, b"]}"))
+    return head, "]}"
 
 
 def item_text(item: Item) -> str:
@@ -262,6 +268,14 @@ def item_text(item: Item) -> str:
         f'"op":{json_text(item.op)}'
         f'{after}{csn},"author":{item.author}{prim}{cause}}}'
     )
+
+
+CHANGE_ITEM_SQL = """concat(
+    '{"type":"change","table":"', `table`, '","key":', key, ',"op":"', op, '"',
+    coalesce(concat(',"after":', after), ''), ',"csn":"', csn, '","author":', rid,
+    coalesce(concat(',"prim_csn":"', prim_csn, '"'), ''), '}'
+)"""
+"""`item_text` of an accepted change whose table's name needs no escape, in Spark's SQL."""
 
 
 def items_text(items: pa.Table) -> pa.Array:

@@ -14,6 +14,7 @@ from checkpoints import commit, lookup, pending
 from checkpoints.commit import Ledger, Outcome
 from checkpoints.epochs import Checkpoint, Command, Plan
 from checkpoints.faults import Point
+from checkpoints.store import Rows
 from checkpoints.tables import TableName
 from connectors import wire
 from streaming.core.arrival import ByHand
@@ -34,10 +35,11 @@ from streaming.stages import log as log_stage
 from streaming.stages import publish as publish_stage
 from streaming.stages import release as release_stage
 from streaming.stages import resolve as resolve_stage
-from streaming.stages.facts import Facts, facts_of
+from streaming.stages.carry import Carrier
+from streaming.stages.facts import Bools, Facts, facts_of
 from streaming.stages.judge import Verdicts
 from streaming.stages.own import Author
-from streaming.stages.publish import Outgoing
+from streaming.stages.publish import Chunk, Outgoing
 from streaming.stages.resolve import Resolved
 
 LEVEL = "level"
@@ -48,8 +50,8 @@ ABORT = "abort"
 
 COMPACT_EVERY_BATCHES = 50
 
-Read = Callable[[Plan], pa.Table]
-"""The validated records of a plan's offsets, as `stages/validate.py` delivers them."""
+Read = Callable[[Plan], Carrier]
+"""The validated records of a plan's offsets, carried by the driver or the executors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Decision(Outcome):
     `outgoing`: its changelog rows in hub order. `rows`: what the window takes over.
     """
 
+    carrier: Carrier
     outgoing: Outgoing
     rows: Mapping[str, WindowRow]
 
@@ -110,8 +113,9 @@ class Hub:
             self.ledger,
             plan,
             lambda pinned: decide(self, pinned, read(pinned)),
-            lambda decided: publish(self, decided.checkpoint.state, decided.outgoing),
+            lambda decided: publish(self, decided.checkpoint.state, decided),
         )
+        decision.carrier.close()
         self.state = decision.checkpoint.state
         self.window.merge(self.state.hub_epoch, decision.rows)
         self._materialize()
@@ -204,26 +208,36 @@ class _Taken:
     resolved: Resolved
 
 
-def decide(hub: Hub, plan: Plan, records: pa.Table) -> Decision:
+def decide(hub: Hub, plan: Plan, carrier: Carrier) -> Decision:
     """What a batch means, from its records and the state before it; nothing is written."""
-    taken = _taken(hub, plan, records)
-    intake, eligible = taken.intake, taken.eligible
-    hub_epoch = next_epoch(intake, judged=eligible.num_rows > 0)
-    verdicts = _judged(hub, plan, taken, hub_epoch)
+    taken = _taken(hub, plan, carrier)
+    intake = taken.intake
+    hub_epoch = next_epoch(intake, judged=taken.eligible.num_rows > 0)
+    verdicts = _judged(hub, plan, taken, hub_epoch, carrier)
     judged = list(verdicts.judged.values())
     intake.quarantined += failed(judged)
-    log = log_stage.changelog(eligible, verdicts, plan.batch, hub_epoch)
+    log = log_stage.changelog(verdicts, plan.batch, hub_epoch)
     outgoing = Outgoing(log)
     after = _after(hub, plan, intake, outgoing, hub_epoch, judged)
     tables = _tables(hub, plan, taken, log, hub_epoch, judged)
+    tables[TableName.CHANGELOG] = carrier.changelog(log)
     counts = _counts(taken, log, judged, [refresh for _, refresh in verdicts.refreshes])
-    return Decision(tables, _checkpoint(hub, plan, after, counts), outgoing, verdicts.rows)
+    return Decision(tables, _checkpoint(hub, plan, after, counts), carrier, outgoing, verdicts.rows)
 
 
-def _taken(hub: Hub, plan: Plan, records: pa.Table) -> _Taken:
+def _taken(hub: Hub, plan: Plan, carrier: Carrier) -> _Taken:
+    """Take the batch in; again with the images that it turned out to need."""
+    facts = facts_of(carrier.facts, hub.settings.rules.tables)
+    while True:
+        taken, lacking = _take(hub, plan, facts)
+        if not lacking.any():
+            return taken
+        facts = facts.with_images(lacking, carrier.images)
+
+
+def _take(hub: Hub, plan: Plan, facts: Facts) -> tuple[_Taken, Bools]:
     """Take in the operator's words, then the records in the order of their topics."""
     store, state, rules = hub.ledger.store, hub.state, hub.settings.rules
-    facts = facts_of(records, rules.tables)
     old = intake_stage.repeated_or_old(facts, state.largest)
     intake = Intake(state, rules, lookup.contents(store, old, plan.batch))
     _end_by_hand(hub, plan, intake)
@@ -231,11 +245,12 @@ def _taken(hub: Hub, plan: Plan, records: pa.Table) -> _Taken:
     revalidate = hub.outlets.revalidate
     released = release_stage.act(store, plan.commands, author, revalidate, plan.batch)
     resolved = resolve_stage.act(store, plan.commands, author, plan.batch)
-    eligible, commits = intake_stage.take(intake, facts, wire.decode)
-    return _Taken(facts, intake, eligible, commits, released, resolved)
+    found = intake_stage.take(intake, facts, wire.decode)
+    taken = _Taken(facts, intake, found.eligible, found.commits, released, resolved)
+    return taken, found.lacking
 
 
-def _judged(hub: Hub, plan: Plan, taken: _Taken, hub_epoch: int) -> Verdicts:
+def _judged(hub: Hub, plan: Plan, taken: _Taken, hub_epoch: int, carrier: Carrier) -> Verdicts:
     store = hub.ledger.store
     return judge_stage.judge(
         taken.eligible,
@@ -245,6 +260,7 @@ def _judged(hub: Hub, plan: Plan, taken: _Taken, hub_epoch: int) -> Verdicts:
         look_up=lambda keys: lookup.rows(store, keys),
         images=lambda rows: lookup.images(store, rows, hub.rows_epoch),
         settled=_settled(hub, plan),
+        fetch=carrier.images,
     )
 
 
@@ -267,8 +283,8 @@ def _after(
 
 def _tables(
     hub: Hub, plan: Plan, taken: _Taken, log: pa.Table, hub_epoch: int, judged: Sequence[Judged]
-) -> dict[TableName, pa.Table]:
-    """The rows for each table of the state."""
+) -> dict[TableName, Rows]:
+    """The rows for each table of the state but the changelog."""
     intake, values = taken.intake, _values(taken.facts.table)
     topics = {rid: topic for topic, rid in hub.settings.topics.items()}
     originals = hub.outlets.originals
@@ -280,7 +296,6 @@ def _tables(
         intake, taken.commits, values, topics, plan.batch, hub_epoch, wire.kind_of
     )
     return {
-        TableName.CHANGELOG: log,
         TableName.CONFLICTS: pa.concat_tables([lost, resolved]),
         TableName.QUARANTINE: pa.concat_tables([kept, taken.released]),
         TableName.PENDING: pending.moves(hub.state.open, intake.open, intake.ended, plan.batch),
@@ -360,37 +375,42 @@ def _checkpoint(hub: Hub, plan: Plan, after: HubState, counts: Mapping[str, int]
     )
 
 
-def publish(hub: Hub, state: HubState, fresh: Outgoing | None = None) -> None:
+def publish(hub: Hub, state: HubState, fresh: Decision | None = None) -> None:
     """Send to each agreement the range that the state names; again with the same ids.
 
-    `fresh`: the changelog of the state's own hub epoch, when it is in memory.
+    `fresh`: the decision of the state's own batch, when it is in memory.
     """
-    at = hub.ledger.at
+    at, carried = hub.ledger.at, list[Chunk]()
     for name, agreement in state.agreements.items():
         if not agreement.send_to:
             continue
         outgoing, ruvs = _range(hub, state, agreement, fresh)
         tables = hub.settings.rules.subscriptions[name].tables
-        chunks = publish_stage.records(
+        chunks = publish_stage.chunks(
             outgoing, agreement, tables, ruvs, state.generation, hub.settings.chunks
         )
-        for number, (record_id, value) in enumerate(chunks):
+        if outgoing.away.any():
+            carried += chunks
+            continue
+        for number, chunk in enumerate(chunks):
             if number:
                 at(Point.BETWEEN_CHUNKS)
-            hub.outlets.send(name, record_id, value)
+            hub.outlets.send(name, chunk.header.id, outgoing.value(chunk))
         at(Point.BETWEEN_AGREEMENTS)
     hub.outlets.flush()
+    if fresh is not None and carried:
+        fresh.carrier.send(fresh.outgoing, carried)
 
 
 def _range(
-    hub: Hub, state: HubState, agreement: AgreementState, fresh: Outgoing | None
+    hub: Hub, state: HubState, agreement: AgreementState, fresh: Decision | None
 ) -> tuple[Outgoing, dict[int, Ruv]]:
     """The changelog of (send_after, send_to], and the RUV behind each of its hub epochs."""
     after, to = agreement.send_after, agreement.send_to
     dataset = hub.settings.rules.dataset_at(agreement.consumer)
     now = {state.hub_epoch: state.ruv_of(dataset)}
     if fresh is not None and after >= hub.state.hub_epoch:
-        return fresh, now
+        return fresh.outgoing, now
     store = hub.ledger.store
     where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= to)
     rows = store.read(TableName.CHANGELOG, where)

@@ -23,7 +23,7 @@ from checkpoints.config import commands, remember, settings_document
 from checkpoints.epochs import Checkpoint, Command, Plan, plan_of, plan_topic_ids
 from checkpoints.maintenance import Maintenance
 from checkpoints.store import Store, explained
-from connectors.kafka import Topics, UpdatesSink, source_options
+from connectors.kafka import Topics, UpdatesSink, sink_options, source_options
 from connectors.originals import read_records
 from streaming.config import Config
 from streaming.config_sections import LimitsConfig
@@ -35,6 +35,8 @@ from streaming.core.state import AgreementState, HubState, ReplicaState
 from streaming.functions import loaded
 from streaming.java import check_java
 from streaming.pipeline import Hub, Outlets, Settings, publish, resume
+from streaming.stages.carry import Carrier, OnDriver
+from streaming.stages.executors import OnExecutors, Sink
 from streaming.stages.facts import NO_FACTS
 from streaming.stages.offsets import end_offsets
 from streaming.stages.parse import parse
@@ -208,12 +210,12 @@ class Service:
         document = settings_document(self.store, version) if version else None
         return Config.from_document(document) if document else self.config
 
-    def planned(self, plan: Plan) -> pa.Table:
-        """The facts of a plan of the present configuration, read by its offsets."""
+    def planned(self, plan: Plan) -> Carrier:
+        """The records of a plan of the present configuration, read by its offsets."""
         return self._read(plan, self.settings, self.config.limits)
 
-    def _read(self, plan: Plan, settings: Settings, limits: LimitsConfig) -> pa.Table:
-        """The facts of a plan, read by its offsets under the configuration of its version."""
+    def _read(self, plan: Plan, settings: Settings, limits: LimitsConfig) -> Carrier:
+        """The records of a plan, read by its offsets under the configuration of its version."""
         topics = {t: r for t, r in settings.topics.items() if t in plan.offsets_to}
         from_ = {t: plan.offsets_from[t] for t in topics}
         records = batch(
@@ -224,7 +226,26 @@ class Service:
             plan.offsets_to,
             min_partitions=limits.min_partitions,
         )
-        return _collected(records, plan, settings, limits)
+        return self._carried(records, plan, settings, limits)
+
+    def _carried(
+        self, records: DataFrame, plan: Plan, settings: Settings, limits: LimitsConfig
+    ) -> Carrier:
+        """The records of a planned batch; SourceError when Spark delivered another."""
+        count = sum(to - plan.offsets_from[topic] for topic, to in plan.offsets_to.items())
+        topics, tables, allowed = settings.topics, settings.rules.tables, _allowed(limits)
+        carrier: Carrier
+        if count > limits.driver_batch_records:
+            carrier = OnExecutors(records, topics, tables, allowed, self._sink())
+        else:
+            small = count <= limits.small_batch_records
+            carrier = OnDriver(collected(records, topics, tables, allowed, small=small))
+        _check_range(carrier.facts, plan, topics)
+        return carrier
+
+    def _sink(self) -> Sink:
+        kafka = self.config.kafka
+        return Sink(sink_options(kafka.bootstrap_servers, kafka.options), self.config.updates_topic)
 
     def _check_topics(self, ledger: Ledger, ids: Mapping[str, str]) -> None:
         plan = ledger.unfinished
@@ -303,7 +324,9 @@ class Service:
                     to = end_offsets(self.spark, self._checkpoint().absolute().as_uri(), batch_id)
                     plan = self.hub.next_plan(to, _now_ms(), self._commands())
                     if self.hub.is_due(plan):
-                        self.hub.process(plan, lambda p: _collected(records, p, settings, limits))
+                        self.hub.process(
+                            plan, lambda p: self._carried(records, p, settings, limits)
+                        )
             except HubError as error:
                 self.failure = error  # told by `run`, without Spark's and the JVM's part of it
                 self.ended = True  # the hub in memory is not the committed one: no batch after it
@@ -316,7 +339,7 @@ class Service:
         with self.turn:
             plan = self.hub.next_plan({}, _now_ms(), self._commands())
             if not self.ended and self.hub.is_due(plan):
-                self.hub.process(plan, lambda _: NO_FACTS)
+                self.hub.process(plan, lambda _: OnDriver(NO_FACTS))
 
     def _drain(self) -> None:
         """Publish what is left for agreements that are catching up."""
@@ -324,7 +347,7 @@ class Service:
             plan = self.hub.next_plan({}, _now_ms(), self._commands())
             if not self.hub.is_due(plan):
                 return
-            self.hub.process(plan, lambda _: NO_FACTS)
+            self.hub.process(plan, lambda _: OnDriver(NO_FACTS))
 
     def _revalidated(self, records: pa.Table) -> pa.Table:
         """The facts of records that were in quarantine, under the present configuration."""
@@ -359,19 +382,6 @@ def adopted(state: HubState, rules: Rules, rids: Sequence[int]) -> HubState:
         replicas={**state.replicas, **replicas},
         agreements=agreements,
     )
-
-
-def _collected(
-    records: DataFrame, plan: Plan, settings: Settings, limits: LimitsConfig
-) -> pa.Table:
-    """The facts of a planned batch on the driver; SourceError when Spark delivered another."""
-    count = sum(to - plan.offsets_from[topic] for topic, to in plan.offsets_to.items())
-    small = count <= limits.small_batch_records
-    facts = collected(
-        records, settings.topics, settings.rules.tables, _allowed(limits), small=small
-    )
-    _check_range(facts, plan, settings.topics)
-    return facts
 
 
 def _allowed(limits: LimitsConfig) -> Limits:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.commit import WRITE_ORDER
+from checkpoints.commit import WRITTEN
 from checkpoints.faults import Point
 from checkpoints.store import Store
 from checkpoints.tables import TableName
@@ -18,7 +18,7 @@ from tests.harness import verdict
 from tests.harness.hub_process import KILLED
 from tests.harness.site import Site, site
 
-BEFORE_COMMIT = {Point.AFTER_PLAN, Point.AFTER_READ, Point.BEFORE_COMMIT, *WRITE_ORDER.values()}
+BEFORE_COMMIT = {Point.AFTER_PLAN, Point.AFTER_READ, Point.BEFORE_COMMIT, *WRITTEN.values()}
 """Where the batch is not committed yet: the next hub runs all of it again."""
 
 SELDOM = 1_000

@@ -1,7 +1,7 @@
 """The compact facts of a batch on the driver: Arrow columns, and numpy arrays beside them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -39,13 +39,20 @@ FACTS = pa.schema(
         ("content", pa.string()),
         ("partial", pa.bool_()),
         ("value", pa.binary()),
+        ("size", pa.int64()),
     ]
 )
-"""A validated record, in this order of columns; `stages/validate.py` tells what each holds."""
+"""A validated record, in this order of columns; `stages/validate.py` tells what each holds.
+
+`size`: of a change whose images are left on the executors, what its item will have in bytes.
+"""
 
 NO_FACTS = FACTS.empty_table()
 
 CSN_TYPE = "S20"
+
+Fetch = Callable[[pa.Table], pa.Table]
+"""(rid, offset) of changes -> before and after of each, in the same order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,10 @@ class Facts:
 
     def __len__(self) -> int:
         return len(self.rid)
+
+    def with_images(self, lacking: Bools, fetch: Fetch) -> "Facts":
+        """The facts with the images of these changes."""
+        return replace(self, table=with_images(self.table, lacking, fetch))
 
 
 def facts_of(table: pa.Table, tables: Mapping[str, Table]) -> Facts:
@@ -120,6 +131,25 @@ def _repeated(rid: Ints, csn: Texts) -> Bools:
         return np.zeros(len(csn), dtype=np.bool_)
     _, where, counts = np.unique(csn, return_inverse=True, return_counts=True)
     return np.asarray(named & (counts[where] > 1), dtype=np.bool_)
+
+
+def is_away(rows: pa.Table) -> Bools:
+    """Mark the changes whose images are left on the executors."""
+    return bools(pc.is_valid(rows["size"]))
+
+
+def with_images(rows: pa.Table, lacking: Bools, fetch: Fetch) -> pa.Table:
+    """Changes with before and after, and so no longer away, where they are marked as lacking."""
+    if not lacking.any():
+        return rows
+    rows, mask = rows.combine_chunks(), pa.array(lacking)
+    found = fetch(rows.select(["rid", "offset"]).filter(mask))
+    found = found.append_column("size", pa.nulls(found.num_rows, pa.int64()))
+    for name in ("before", "after", "size"):
+        column, values = rows[name].combine_chunks(), found[name].combine_chunks()
+        column = pc.replace_with_mask(column, mask, values.cast(column.type))
+        rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), column)
+    return rows
 
 
 def ints(column: pa.ChunkedArray) -> Ints:

@@ -4,6 +4,7 @@ The exact rule is core's `Intake.take`; a run is what it would have let pass one
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -20,7 +21,7 @@ from streaming.core.record import Kind, Reason, Record, Said
 from streaming.core.reflection import mre, mre_same
 from streaming.core.row import Arrived
 from streaming.core.state import is_stopped
-from streaming.stages.facts import Facts, Ints, ints
+from streaming.stages.facts import Bools, Facts, Ints, ints, is_away
 from streaming.stages.runs import Run, closing, runs
 
 Decode = Callable[[bytes], tuple[str, Record]]
@@ -39,17 +40,30 @@ ELIGIBLE = pa.schema(
         *(CHANGELOG.field(name) for name in (*_FIELDS, "mre", "mre_same")),
         ("tx", pa.string()),  # the largest CSN of its transaction
         ("partial", pa.bool_()),  # the image lacks columns
+        ("size", pa.int64()),  # see FACTS
     ]
 )
 """The changes that a batch judges, in judging order."""
 
 
-def take(intake: Intake, facts: Facts, decode: Decode) -> tuple[pa.Table, pa.Table]:
-    """Take every record of the batch.
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of the records of a batch.
 
-    What became eligible, as ELIGIBLE in judging order; and the commits that were taken in runs,
-    as FACTS: of them `intake.events` says nothing.
+    `eligible`: ELIGIBLE in judging order. `commits`: those that were taken in runs, as FACTS; of
+    them `intake.events` says nothing. `lacking`: the changes that were taken one by one although
+    their images are away: if there are some, nothing of this holds, and with their images the
+    batch must be taken anew.
     """
+
+    eligible: pa.Table
+    commits: pa.Table
+    lacking: Bools
+
+
+def take(intake: Intake, facts: Facts, decode: Decode) -> Taken:
+    """Take every record of the batch."""
+    one_by_one = np.zeros(len(facts), dtype=np.bool_)
     session = facts.table["session"].combine_chunks()
     bulk, in_bulk = list[pa.Table](), np.zeros(len(facts), dtype=np.bool_)
     for run in runs(facts, intake.rules):
@@ -61,10 +75,12 @@ def take(intake: Intake, facts: Facts, decode: Decode) -> tuple[pa.Table, pa.Tab
             _take_run(intake, facts, run, rows)
             in_bulk[run.rows] = True
         else:
+            one_by_one[run.rows] = True
             for said in _said(rows, decode):
                 intake.take(said)
+    eligible = _ordered([*bulk, _single(intake)])
     commits = facts.table.filter(pa.array(in_bulk & facts.commit))
-    return _ordered([*bulk, _single(intake)]), commits
+    return Taken(eligible, commits, one_by_one & is_away(facts.table))
 
 
 def repeated_or_old(facts: Facts, maxima: Mapping[int, str]) -> list[str]:
@@ -98,9 +114,8 @@ def _bulk(intake: Intake, facts: Facts, run: Run, rows: pa.Table) -> pa.Table:
     below, same = _reflected(intake, int(facts.rid[run.start]), rows)
     largest = rows["csn"].take(pa.array(closing(facts, run)))
     columns = [rows[name].cast(ELIGIBLE.field(name).type) for name in _FIELDS]
-    return pa.table(
-        [*columns, pa.array(below), pa.array(same), largest, rows["partial"]], schema=ELIGIBLE
-    )
+    reflected = (pa.array(below), pa.array(same))
+    return pa.table([*columns, *reflected, largest, rows["partial"], rows["size"]], schema=ELIGIBLE)
 
 
 def _reflected(intake: Intake, rid: int, changes: pa.Table) -> tuple[Ints, Ints]:

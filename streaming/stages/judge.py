@@ -32,7 +32,7 @@ from streaming.core.window import (
     unpacked,
 )
 from streaming.core.winner import Resolution
-from streaming.stages.facts import Bools, Ints, bools, ints
+from streaming.stages.facts import Bools, Fetch, Ints, bools, ints, is_away, with_images
 from streaming.stages.intake import arrived_of
 
 LAST = 1 << 62
@@ -48,11 +48,13 @@ Images = Callable[[Mapping[RowKey, RowState]], Mapping[RowKey, str | None]]
 class Verdicts:
     """What judging made of the eligible changes, in their order.
 
+    `changes`: they themselves, with the images of those that core judged.
     `judged`: by place, the contended ones as core judged them. `refreshes`: (place, refresh),
     each behind the change of that place; those of repairs at LAST, behind all. The arrays tell of
     the settled ones the row that they met. `rows`: every row that changed.
     """
 
+    changes: pa.Table
     judged: Mapping[int, Judged]
     refreshes: Sequence[tuple[int, Refresh]]
     row_author: Ints
@@ -69,23 +71,26 @@ def judge(
     look_up: Rows,
     images: Images,
     settled: Mapping[str, Resolution],
+    fetch: Fetch,
 ) -> Verdicts:
     """Judge the eligible changes of a batch, in their order, at this hub epoch.
 
-    `settled`: what users' functions said of them before, if the batch was judged before.
+    `settled`: what users' functions said of them before, if the batch was judged before. `fetch`:
+    gets the images that are left on the executors.
     """
     grouped = _grouped(eligible, window)
     contended = _contended(grouped, eligible, intake, window)[grouped.code]
     rows = _settle(grouped, ~contended, hub_epoch, eligible)
     places = np.flatnonzero(contended).tolist()
-    arrived = [arrived_of(row) for row in eligible.take(pa.array(places, pa.int64())).to_pylist()]
+    changes = with_images(eligible, contended & is_away(eligible), fetch)
+    arrived = [arrived_of(row) for row in changes.take(pa.array(places, pa.int64())).to_pylist()]
     keys = {one.change.row for one in arrived} | {repair.row for repair in intake.repairs}
     before = _rows_with_images(keys, window, look_up, images)
     bench = Bench(before, hub_epoch, intake.rules, intake.replicas, settled)
     names = eligible["tx"].take(pa.array(places, pa.int64())).to_pylist()
     judged, refreshes = _judge_contended(bench, places, arrived, names, intake.repairs)
     rows.update({text_of(key): packed(row) for key, row in bench.changed.items()})
-    return Verdicts(judged, refreshes, *_met(grouped, eligible, hub_epoch), rows)
+    return Verdicts(changes, judged, refreshes, *_met(grouped, eligible, hub_epoch), rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,16 @@ REFRESH = "refresh"
 Originals = Callable[[Sequence[tuple[int, int]]], Mapping[tuple[int, int], bytes]]
 """The bytes of records by (rid, offset), as they stand in Kafka."""
 
-_COPIED = [name for name in CHANGELOG.names if name in ELIGIBLE.names]
+_COPIED = [name for name in (*CHANGELOG.names, "size") if name in ELIGIBLE.names]
 
 
-def changelog(eligible: pa.Table, verdicts: Verdicts, batch: int, hub_epoch: int) -> pa.Table:
-    """Every judged change with its verdict and every refresh, as CHANGELOG in hub order."""
+LOG = CHANGELOG.append(ELIGIBLE.field("size"))
+"""CHANGELOG while its batch is under way: a row with a size lacks its images, see FACTS."""
+
+
+def changelog(verdicts: Verdicts, batch: int, hub_epoch: int) -> pa.Table:
+    """Every judged change with its verdict and every refresh, as LOG in hub order."""
+    eligible = verdicts.changes
     count = eligible.num_rows
     behind = np.array([place for place, _ in verdicts.refreshes], dtype=np.int64)
     own_place = np.arange(count) + np.searchsorted(behind, np.arange(count))
@@ -43,7 +48,7 @@ def changelog(eligible: pa.Table, verdicts: Verdicts, batch: int, hub_epoch: int
         "kind": pa.array([CHANGE], pa.string()).take(pa.array(np.zeros(count, dtype=np.int64))),
         "to": pa.nulls(count, pa.int32()),
     }
-    changes = pa.table({name: columns[name] for name in CHANGELOG.names}).cast(CHANGELOG)
+    changes = pa.table({name: columns[name] for name in LOG.names}).cast(LOG)
     if not verdicts.refreshes:
         return changes
     places = np.minimum(behind + 1, count) + np.arange(len(behind))
@@ -51,7 +56,7 @@ def changelog(eligible: pa.Table, verdicts: Verdicts, batch: int, hub_epoch: int
         _refresh_row(refresh, batch, hub_epoch, int(place))
         for (_, refresh), place in zip(verdicts.refreshes, places, strict=True)
     ]
-    both = pa.concat_tables([changes, rows_of(TableName.CHANGELOG, refreshes)])
+    both = pa.concat_tables([changes, pa.Table.from_pylist(refreshes, schema=LOG)])
     return both.sort_by("place").combine_chunks()
 
 

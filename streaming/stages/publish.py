@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +14,16 @@ from streaming.core.judge import Verdict
 from streaming.core.record import ItemType, Update
 from streaming.core.ruv import Ruv
 from streaming.core.state import AgreementState
-from streaming.stages.facts import Bools, bools, ints, texts
+from streaming.stages.facts import Bools, Ints, bools, ints, is_away, texts
 from streaming.stages.log import CHANGE
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A record of an updates topic: what stands around its items, and their rows in the log."""
+
+    header: Update
+    rows: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +35,16 @@ class Chunks:
 
 
 class Outgoing:
-    """Changelog rows in hub order, laid out once for all agreements."""
+    """Changelog rows in hub order, laid out once for all agreements.
+
+    `away`: which of them lack their images, see stages/log.py: LOG.
+    """
 
     def __init__(self, log: pa.Table) -> None:
         self.log = log
         self.hub_epoch = ints(log["hub_epoch"])
+        has_away = "size" in log.column_names
+        self.away = is_away(log) if has_away else np.zeros(log.num_rows, dtype=np.bool_)
         self._is_change = bools(pc.equal(log["kind"], CHANGE))
         accepted = bools(pc.equal(log["verdict"], Verdict.ACCEPTED.value))
         self._is_accepted = np.asarray(self._is_change & accepted, dtype=np.bool_)
@@ -51,19 +65,32 @@ class Outgoing:
 
     @cached_property
     def items(self) -> pa.Array:
-        """Of each row its text as an item, also of what nobody is sent: that is little."""
+        """Of each row that is not away its text as an item, also of what nobody is sent."""
         return items_text(_items(self.log)).cast(pa.large_binary())
 
+    @cached_property
+    def sizes(self) -> Ints:
+        """Of each row the bytes of its item."""
+        sizes = ints(pc.binary_length(self.items))
+        return np.where(self.away, ints(self.log["size"]), sizes) if self.away.any() else sizes
 
-def records(
+    def value(self, chunk: Chunk) -> bytes:
+        """The record's bytes; none of its rows may be away."""
+        items = self.items.take(pa.array(chunk.rows))
+        both = pa.LargeListArray.from_arrays(pa.array([0, len(items)], pa.int64()), items)
+        text = pc.binary_join(both, pa.scalar(b",", pa.large_binary()))[0].as_py()
+        return update_of(chunk.header, text)
+
+
+def chunks(
     outgoing: Outgoing,
     agreement: AgreementState,
     tables: frozenset[str],
     ruvs: Mapping[int, Ruv],
     generation: int,
     limits: Chunks,
-) -> Iterator[tuple[str, bytes]]:
-    """The (id, bytes) of what this batch sends to one agreement, in order.
+) -> Iterator[Chunk]:
+    """The records that this batch sends to one agreement, in order.
 
     `outgoing`: the changelog rows of its hub epochs. `ruvs`: hub epoch -> the RUV behind it.
     Each hub epoch with something for the consumer is one batch in chunks; the last one is sent
@@ -73,8 +100,9 @@ def records(
     epochs = outgoing.hub_epoch[own]
     prev = agreement.send_prev
     for hub_epoch in sorted({*np.unique(epochs).tolist(), agreement.send_to}):
-        chunks = joined(outgoing.items.take(pa.array(own[epochs == hub_epoch])), limits)
-        for number in range(len(chunks)):
+        rows = own[epochs == hub_epoch]
+        ends = list(pairwise(cuts(outgoing.sizes[rows], limits)))
+        for number, (start, end) in enumerate(ends):
             header = Update(
                 agreement.name,
                 generation,
@@ -84,10 +112,10 @@ def records(
                 hub_epoch,
                 ruvs[hub_epoch],
                 number,
-                len(chunks),
+                len(ends),
                 (),
             )
-            yield header.id, update_of(header, chunks[number].as_py())
+            yield Chunk(header, rows[start:end])
         prev = hub_epoch
 
 
@@ -106,22 +134,19 @@ def _items(rows: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def joined(items: pa.Array, limits: Chunks) -> pa.Array:
-    """Items joined by commas to chunks of at most so many, and so many bytes unless of one item.
+def cuts(sizes: Ints, limits: Chunks) -> list[int]:
+    """Where items of these bytes are cut: so many at most, and so many bytes unless of one item.
 
-    Without an item: one empty chunk.
+    The commas between them count. Without an item: one empty chunk.
     """
-    ends = np.cumsum(ints(pc.binary_length(items)) + 1)
-    cuts = [0]
-    while cuts[-1] < len(items):
-        start = cuts[-1]
+    ends = np.cumsum(sizes + 1)
+    found = [0]
+    while found[-1] < len(sizes):
+        start = found[-1]
         before = int(ends[start - 1]) if start else 0
         fitting = int(np.searchsorted(ends, before + limits.bytes + 1, side="right"))
-        cuts.append(min(max(fitting, start + 1), start + limits.items))
-    if not len(items):
-        cuts.append(0)
-    chunks = pa.LargeListArray.from_arrays(pa.array(cuts, pa.int64()), items)
-    return pc.binary_join(chunks, pa.scalar(b",", pa.large_binary()))
+        found.append(min(max(fitting, start + 1), start + limits.items))
+    return found if len(sizes) else [0, 0]
 
 
 Deliver = Callable[[str, str, bytes], None]

@@ -146,5 +146,6 @@ def _facts() -> list[Column]:
         "partial": plain & F.col("taken").startswith(_PARTIAL),
         "content": F.when(plain, content()),
         "value": F.when(~plain, F.col("value")),
+        "size": F.lit(None).cast("bigint"),
     }
     return [columns.get(name, F.col(name)).alias(name) for name in FACTS.names]

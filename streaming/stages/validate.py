@@ -58,6 +58,7 @@ def facts_columns() -> list[Column]:
         "partial": F.coalesce(F.col("partial"), F.lit(False)),  # noqa: FBT003
         "content": F.when(well_formed & change & F.col("csn").isNotNull(), content()),
         "value": F.when(~good_change, F.col("value")),
+        "size": F.lit(None).cast("bigint"),
     }
     return [columns.get(name, F.col(name)).alias(name) for name in FACTS.names]
 

@@ -11,10 +11,11 @@ from tests.benchmarks.growth import growth
 from tests.benchmarks.latency import latency
 from tests.benchmarks.sizes import Sizes
 from tests.benchmarks.start import start
-from tests.benchmarks.throughput import throughput
+from tests.benchmarks.throughput import executors, throughput
 
 MEASURES = {
     "throughput": throughput,
+    "executors": executors,
     "batch_1000": batch_1000,
     "latency": latency,
     "contention": contention,
@@ -23,7 +24,6 @@ MEASURES = {
     "backlog": backlog,
     "start": start,
 }
-"""Another carrier of the rows, once there is one, is a measure beside `throughput`."""
 
 REPEATED = ("batch_1000", "latency", "fan_out", "growth", "backlog")
 """The other ones take the medians of several runs themselves."""

@@ -33,6 +33,7 @@ class Kind:
     replicas: int = len(WRITERS)
     function: str = "EPOCH"
     events_per_batch: int = EVENTS_PER_BATCH
+    driver_batch_records: int = EVENTS_PER_BATCH * 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class Ground:
             f'[hub]\nstate = "{kind.name}"\ntopic_prefix = "{kind.name}."',
             f'[kafka]\nbootstrap_servers = "{self.bootstrap}"',
             f"[limits]\noffsets_per_batch = {kind.events_per_batch}",
+            f"driver_batch_records = {kind.driver_batch_records}",
             *(f'[[replicas]]\nname = "{n}"\nrid = {r}' for r, n in enumerate(names, 1)),
             f'[[tables]]\nname = "{TABLE.name}"\nkey = {json.dumps(TABLE.key)}',
             f'function = "{kind.function}"\n[tables.columns]',

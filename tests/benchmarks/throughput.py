@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from statistics import median
 
 from pyspark.sql import DataFrame
@@ -36,8 +37,8 @@ def throughput(ground: Ground, sizes: Sizes) -> Numbers:
 
     The peer comes when the hub is done, on the same topics: its memory is not the hub's.
     """
-    warm_up, few = _hub(ground, "warm_up", min(EVENTS_PER_BATCH, sizes.events))
-    hubs = [_hub(ground, f"throughput{n}", sizes.events) for n in range(sizes.runs)]
+    warm_up, few = _hub(ground, Kind("warm_up"), min(EVENTS_PER_BATCH, sizes.events))
+    hubs = [_hub(ground, Kind(f"throughput{n}"), sizes.events) for n in range(sizes.runs)]
     runs = [found for _, found in hubs]
     if sizes.naive_runs:
         _peer(ground, warm_up, few["events"])
@@ -60,10 +61,27 @@ def throughput(ground: Ground, sizes: Sizes) -> Numbers:
 _SPEEDS = ("read_and_skim", "read_and_parse", "hub", "naive")
 
 
-def _hub(ground: Ground, name: str, events: int) -> tuple[Config, dict[str, float]]:
+def executors(ground: Ground, sizes: Sizes) -> Numbers:
+    """The same when the executors carry the rows: the median of several runs behind a warm-up."""
+    kind = Kind("executors_warm_up", driver_batch_records=0)
+    _hub(ground, kind, min(EVENTS_PER_BATCH, sizes.events))
+    kinds = [replace(kind, name=f"executors{n}") for n in range(sizes.runs)]
+    runs = [found for _, found in (_hub(ground, one, sizes.events) for one in kinds)]
+    speed = {name: median(run[name] for run in runs) for name in runs[0]}
+    bound = max(speed["read_and_skim"], speed["read_and_parse"])
+    return {
+        "executors": {
+            "hub_per_s": round(speed["hub"]),
+            "ratio_to_bound": round(speed["hub"] / bound, 3),
+            **{name: plain(value) for name, value in speed.items() if name not in _SPEEDS},
+        }
+    }
+
+
+def _hub(ground: Ground, kind: Kind, events: int) -> tuple[Config, dict[str, float]]:
     """One run of the hub, behind what only reads its input."""
     each = events // len(WRITERS)
-    config, load = ground.config(Kind(name)), new_load(SHARED_OF_1000)
+    config, load = ground.config(kind), new_load(SHARED_OF_1000)
     fill(ground, config, load, each)
     bounds = _bounds(ground, config, each * len(WRITERS))
     return config, {**bounds, **_facts(work_off(ground, config, load, each))}

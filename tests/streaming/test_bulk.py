@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -34,9 +33,11 @@ from streaming.core.table import ColumnType, Table
 from streaming.core.winner import Facts, Image, Winner
 from streaming.pipeline import Hub, Outlets, Settings, resume
 from streaming.service import adopted
+from streaming.stages.carry import Carrier, OnDriver
 from streaming.stages.facts import facts_of
 from streaming.stages.intake import take
 from streaming.stages.publish import Chunks
+from tests.streaming.elsewhere import Elsewhere
 from tests.streaming.facts import facts_from
 
 COLUMNS = {"id": ColumnType.INT64, "v": ColumnType.TEXT, "w": ColumnType.TEXT}
@@ -407,8 +408,17 @@ def test_bulk_decides_as_core_does_in_two_data_sets(
     check(steps, two_datasets(rules_of(functions)))
 
 
-def check(steps: Steps, rules: Rules) -> None:
-    """Run the steps through both, batch by batch."""
+@settings(RANDOM_HISTORIES, max_examples=25)
+@given(STEPS, BOTH)
+def test_bulk_decides_as_core_does_without_the_images(
+    steps: Steps, functions: tuple[str, str]
+) -> None:
+    """The executors keep them, and only what is contended or waits brings them to the driver."""
+    check(steps, rules_of(functions), apart=True)
+
+
+def check(steps: Steps, rules: Rules, *, apart: bool = False) -> None:
+    """Run the steps through both, batch by batch; `apart`: the images are elsewhere."""
     with TemporaryDirectory() as folder:
         hub = real_hub(Path(folder), rules)
         model = Model(hub.state, rules)
@@ -416,7 +426,9 @@ def check(steps: Steps, rules: Rules) -> None:
         for number, said in enumerate(batches(steps), start=1):
             expected = model.batch(said, number * 10_000)
             plan = hub.next_plan({"1": number}, number * 10_000, ())
-            hub.process(plan, partial(read, said, rules))
+            facts = facts_from(said, rules.tables)
+            carrier = Elsewhere(facts, rules.tables) if apart else OnDriver(facts)
+            hub.process(plan, partial(read, carrier))
 
             assert comparable(hub.state) == comparable(model.state)
             assert logged(hub, number) == [summary(entry) for entry in expected]
@@ -443,15 +455,16 @@ def test_whole_transactions_go_in_bulk(rid: int) -> None:
     intake = Intake(adopted(HubState(1, GENERATION), rules, [1, 2, 3]), rules)
     facts = facts_of(facts_from(author.said, rules.tables), rules.tables)
 
-    eligible, commits = take(intake, facts, wire.decode)
+    taken = take(intake, facts, wire.decode)
 
-    assert (intake.eligible, eligible.num_rows, commits.num_rows) == ([], 10, 3)
+    assert (taken.eligible.num_rows, taken.commits.num_rows) == (10, 3)
+    assert intake.eligible == []
     assert [type(said.record) for said, _ in intake.events] == [Hello]
 
 
-def read(said: list[Said], rules: Rules, _plan: Plan) -> pa.Table:
-    """What Spark would deliver."""
-    return facts_from(said, rules.tables)
+def read(carrier: Carrier, _plan: Plan) -> Carrier:
+    """What reading a plan gives."""
+    return carrier
 
 
 def comparable(state: HubState) -> dict[str, object]:

@@ -12,6 +12,7 @@ from streaming.core.ruv import Ruv
 from streaming.core.state import IN_SYNC
 from streaming.core.table import DEFAULT_DATASET
 from streaming.pipeline import Hub
+from streaming.stages.carry import OnDriver
 from tests.streaming.facts import facts_from
 from tests.streaming.test_bulk import Author, real_hub, rules_of
 
@@ -35,7 +36,7 @@ class Site:
             author.said.clear()
         offsets = {str(r): a.offset for r, a in self.authors.items()}
         self.hub.process(
-            self.plan(offsets), lambda _: facts_from(said, self.hub.settings.rules.tables)
+            self.plan(offsets), lambda _: OnDriver(facts_from(said, self.hub.settings.rules.tables))
         )
 
     def plan(self, offsets: dict[str, int] | None = None) -> Plan:
