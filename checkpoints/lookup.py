@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from checkpoints import query
 from checkpoints.epochs import COMMIT, ruvs_of
 from checkpoints.store import Store, among
 from checkpoints.tables import TableName
@@ -66,11 +66,12 @@ def rows(store: Store, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
     if not keys:
         return {}
     wanted = set(keys)
-    where = among("key", list({key for _, key in keys})) & ds.field("table").isin(
-        sorted({table for table, _ in keys})
-    )
+    where = [
+        query.among("key", sorted({key for _, key in keys})),
+        query.among("table", sorted({table for table, _ in keys})),
+    ]
     found = {}
-    for row in store.read(TableName.ROWS, where).to_pylist():
+    for row in query.select(store.table(TableName.ROWS), TableName.ROWS, where=where).to_pylist():
         if (row["table"], row["key"]) in wanted:
             found[row["table"], row["key"]] = RowState(
                 row["author"],
@@ -85,8 +86,12 @@ def rows(store: Store, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
 
 def blocked_rows(store: Store) -> dict[RowKey, tuple[Realign, ...]]:
     """What blocks the rows of which `rows` says that something does."""
-    where = pc.list_value_length(ds.field("realign")) > 0
-    table = store.read(TableName.ROWS, where, ["table", "key", "realign"])
+    table = query.select(
+        store.table(TableName.ROWS),
+        TableName.ROWS,
+        columns=["table", "key", "realign"],
+        where=["cardinality(realign) > 0"],
+    )
     return {(row["table"], row["key"]): _realigns(row) for row in table.to_pylist()}
 
 

@@ -1,4 +1,4 @@
-"""The work beside the hot path: `rows` is brought up to date, small files become large ones.
+"""The work beside the hot path: `rows` is brought up to date, files and logs are kept few.
 
 One thread, one job at a time; Spark does the work outside of Python's lock. The hub's own table
 objects stay where they are until it looks again.
@@ -24,6 +24,10 @@ SMALL_BYTES = 16_000_000
 SMALL_FILES_MAX = 100
 """A commit costs 0.05 ms for each file of the table (facts: performance)."""
 
+CHECKPOINT_EVERY_COMMITS = 50
+KEPT_HOURS = 168
+"""How long files stay that no newer version of their table holds."""
+
 _CONFLICT = "DELTA_CONCURRENT"
 """What Delta says when another hub was faster: one that was overtaken and does not know it yet."""
 
@@ -35,18 +39,28 @@ class Maintenance:
         self._spark = spark
         self._store = store
         self._thread = ThreadPoolExecutor(1, POOL, self._yield_to_batches)
-        self._compaction: Future[None] | None = None
+        self._under_way: list[Future[None]] = []
+        self._checkpointed = dict.fromkeys(TableName, 0)
 
     def materialize(self, after: int, to: int) -> "Future[None]":
         """Start to bring `rows` from one hub epoch up to another."""
         return self._thread.submit(self._told, lambda: self._materialize(after, to))
 
-    def compact(self) -> None:
-        """Start to compact the tables that have many small files; raise what the last one met."""
-        if self._compaction is None or self._compaction.done():
-            if self._compaction is not None:
-                self._compaction.result()
-            self._compaction = self._thread.submit(self._told, self._compact)
+    def tidy(self) -> None:
+        """Start to keep files and logs few, unless that goes on; raise what was met before."""
+        done = [work for work in self._under_way if work.done()]
+        self._under_way = [work for work in self._under_way if work not in done]
+        for work in done:
+            work.result()
+        if not self._under_way:
+            self._under_way.append(self._thread.submit(self._told, self._tidy))
+
+    def vacuum(self) -> None:
+        """Start to remove the files of `rows` that no version of the last week holds: takes long.
+
+        Those of the other tables go with their logs.
+        """
+        self._under_way.append(self._thread.submit(self._told, self._vacuum))
 
     def close(self) -> None:
         """Wait for the work under way."""
@@ -61,10 +75,24 @@ class Maintenance:
             with _unless_another_did():
                 return materialize(self._spark, self._store, after, to)
 
-    def _compact(self) -> None:
+    def _tidy(self) -> None:
         for name in TableName:
-            if name is not TableName.ROWS:  # the MERGE writes few and large ones
-                compact(self._spark, self._store.uri(name))
+            compact(self._spark, self._store.uri(name))
+            if name is not TableName.ROWS:  # Spark alone writes it, and sees to its log
+                self._shorten(name)
+
+    def _vacuum(self) -> None:
+        rows = self._store.uri(TableName.ROWS)
+        self._spark.sql(f"VACUUM delta.`{rows}` RETAIN {KEPT_HOURS} HOURS")
+
+    def _shorten(self, name: TableName) -> None:
+        """Write a checkpoint behind many commits; remove log entries and files that expired."""
+        table = DeltaTable(self._store.uri(name))
+        if table.version() - self._checkpointed[name] >= CHECKPOINT_EVERY_COMMITS:
+            table.create_checkpoint()
+            table.cleanup_metadata()
+            table.vacuum(KEPT_HOURS, dry_run=False)
+            self._checkpointed[name] = table.version()
 
     def _told(self, work: Callable[[], None]) -> None:
         """Do the work; StateError for what the storage refuses."""

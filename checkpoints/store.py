@@ -9,7 +9,13 @@ from typing import Protocol, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    Transaction,
+    write_deltalake,
+)
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from checkpoints.tables import SCHEMAS, TableName
@@ -17,6 +23,11 @@ from streaming.core.errors import StateError
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _SETTINGS = {"delta.checkpointInterval": "100"}
+_MERGED_SETTINGS = {**_SETTINGS, "delta.enableDeletionVectors": "true"}
+"""Of `rows`: else a MERGE that touches a thousand rows writes all files anew that hold one."""
+
+_LATER = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+"""Checkpoints and old log entries are the maintenance's work: no batch waits for them."""
 
 
 class Carried(Protocol):
@@ -44,8 +55,9 @@ class Store:
         """Create the tables that are missing, empty; `epochs` last, for it makes a state root."""
         self.root.mkdir(parents=True, exist_ok=True)
         for name in sorted(SCHEMAS, key=lambda n: n is TableName.EPOCHS):
+            settings = _MERGED_SETTINGS if name is TableName.ROWS else _SETTINGS
             DeltaTable.create(
-                self.uri(name), schema=SCHEMAS[name], mode="ignore", configuration=_SETTINGS
+                self.uri(name), schema=SCHEMAS[name], mode="ignore", configuration=settings
             )
 
     def uri(self, name: TableName) -> str:
@@ -86,7 +98,7 @@ class Store:
         where: pc.Expression | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Rows of the table as last seen, in the schema's types."""
+        """Rows of the table as last seen, in the schema's types; for `rows` see lookup.py."""
         dataset = self.table(name).to_pyarrow_dataset()
         return dataset.to_table(filter=where, columns=list(columns) if columns else None)
 
@@ -120,7 +132,9 @@ def append(table: DeltaTable, rows: Rows, key: str, number: int) -> None:
         table.update_incremental()
         return
     marks = CommitProperties(app_transactions=[Transaction(key, number)])
-    write_deltalake(table, rows, mode="append", commit_properties=marks)
+    write_deltalake(
+        table, rows, mode="append", commit_properties=marks, post_commithook_properties=_LATER
+    )
 
 
 def rows_of(name: TableName, rows: Sequence[Mapping[str, object]]) -> pa.Table:

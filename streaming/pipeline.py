@@ -48,7 +48,8 @@ LEVEL = "level"
 ABORT = "abort"
 """The operator's command to end an open transaction."""
 
-COMPACT_EVERY_BATCHES = 50
+TIDY_EVERY_BATCHES = 50
+DAY_MS = 86_400_000
 
 Read = Callable[[Plan], Carrier]
 """The validated records of a plan's offsets, carried by the driver or the executors."""
@@ -71,8 +72,8 @@ class Outlets:
     """Where a hub reaches out: the updates topics, old input, and the materializer of `rows`.
 
     `send(agreement, id, bytes)` hands a record over, `flush()` returns when all are delivered.
-    `materialize(after, to)` starts to bring `rows` from one hub epoch up to another, `compact()` to
-    make small files large ones.
+    `materialize(after, to)` starts to bring `rows` from one hub epoch up to another, `tidy()` to
+    keep files and logs few, `vacuum()`, once a day, to remove files that nobody needs.
     """
 
     send: Callable[[str, str, bytes], None]
@@ -80,7 +81,8 @@ class Outlets:
     originals: log_stage.Originals
     revalidate: release_stage.Revalidate
     materialize: Callable[[int, int], Future[None]]
-    compact: Callable[[], None]
+    tidy: Callable[[], None]
+    vacuum: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ class Hub:
 
     def process(self, plan: Plan, read: Read) -> None:
         """Run one planned batch to its end, then bring `rows` up to date when it is time."""
+        before_ms = self.ledger.last.at_ms
         decision = commit.run(
             self.ledger,
             plan,
@@ -119,8 +122,10 @@ class Hub:
         self.state = decision.checkpoint.state
         self.window.merge(self.state.hub_epoch, decision.rows)
         self._materialize()
-        if self.state.batch % COMPACT_EVERY_BATCHES == 0:
-            self.outlets.compact()
+        if self.state.batch % TIDY_EVERY_BATCHES == 0:
+            self.outlets.tidy()
+        if decision.checkpoint.at_ms // DAY_MS > before_ms // DAY_MS:
+            self.outlets.vacuum()
 
     def next_plan(
         self, offsets_to: Mapping[str, int], at_ms: int, commands: Sequence[Command]

@@ -288,7 +288,8 @@ class Service:
             ),
             revalidate=self._revalidated,
             materialize=self.maintenance.materialize,
-            compact=self.maintenance.compact,
+            tidy=self.maintenance.tidy,
+            vacuum=self.maintenance.vacuum,
         )
 
     # -- batches ----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from checkpoints import query
 from checkpoints.store import Store
 from checkpoints.tables import TableName
 from connectors.broker import Broker
@@ -149,7 +150,7 @@ def facts_of(at: Site) -> dict[str, list[Any]]:
     store, generation = Store(at.state), verdict.last_commit(at)["replicageneration"]
     found: dict[str, list[Any]] = {}
     for name in COMPARED:
-        table = store.read(name)
+        table = query.select(store.table(name), name)
         told = [column for column in table.column_names if column not in TIMES]
         rows = map(repr, table.select(told).to_pylist())
         found[name] = sorted(row.replace(generation, "") for row in rows)
@@ -168,7 +169,7 @@ def of_everything(at: Site) -> None:
     assert kinds["accepted"] > 200
     assert len(set(filter(None, log["prim_csn"].to_pylist()))) > 5
     for name in (TableName.QUARANTINE, TableName.PENDING, TableName.ROWS, TableName.EVENTS):
-        assert Store(at.state).read(name).num_rows > 10, name
+        assert query.select(query.open_table(at.state, name), name).num_rows > 10, name
 
 
 def by_spark(at: Site) -> list[dict[str, Any]]:

@@ -1,5 +1,9 @@
 """Small files become large ones once; a hub that holds the table open does not notice."""
 
+import json
+import os
+import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,9 +13,9 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
-from checkpoints import maintenance
+from checkpoints import lookup, maintenance, query
 from checkpoints.maintenance import Maintenance, compact
-from checkpoints.store import Store
+from checkpoints.store import Store, rows_of
 from checkpoints.tables import TableName
 from streaming.core.errors import StateError
 from tests.checkpoints.written_state import WrittenState, csn
@@ -118,7 +122,7 @@ def test_two_hubs_that_materialize_at_once_make_the_same_rows(
     for hub in hubs:
         hub.close()
 
-    rows = DeltaTable(tmp_path / TableName.ROWS).to_pyarrow_table()
+    rows = query.select(query.open_table(tmp_path, TableName.ROWS), TableName.ROWS)
     assert sorted(rows["csn"].to_pylist()) == [csn(1, n) for n in (4, 5, 6)]
 
 
@@ -138,3 +142,73 @@ def test_work_that_the_disk_refuses_is_told_in_one_sentence(
     hub.close()
     assert Path(changes).name in str(told.value)
     assert "\n" not in str(told.value)
+
+
+def test_log_gets_its_checkpoints_beside_the_batches(spark: SparkSession, tmp_path: Path) -> None:
+    """A hub that starts reads the log from the last one on; no append waits for it."""
+    WrittenState(tmp_path).create()
+    store, hub = Store(tmp_path), Maintenance(spark, Store(tmp_path))
+    for number in range(1, 102):
+        row = rows_of(TableName.EVENTS, [{"batch": number}])
+        store.append_once(TableName.EVENTS, row, "events", number)
+    log = tmp_path / TableName.EVENTS / "_delta_log"
+    assert not list(log.glob("*.checkpoint.parquet"))
+
+    hub.tidy()
+    hub.close()
+
+    assert len(list(log.glob("*.checkpoint.parquet"))) == 1
+    assert Store(tmp_path).read(TableName.EVENTS).num_rows == 101
+
+
+def test_files_that_nobody_needs_go_after_a_week(spark: SparkSession, tmp_path: Path) -> None:
+    """Else the disk fills with what was merged and compacted long ago."""
+    WrittenState(tmp_path).create()
+    old, new = (tmp_path / TableName.ROWS / f"{name}.parquet" for name in ("old", "new"))
+    for file in (old, new):
+        file.write_bytes(b"of no version")
+    week_ago_s = time.time() - 3600 * (maintenance.KEPT_HOURS + 1)
+    os.utime(old, (week_ago_s, week_ago_s))
+    hub = Maintenance(spark, Store(tmp_path))
+
+    hub.vacuum()
+    hub.close()
+
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_merge_into_rows_leaves_the_files_that_it_touches(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A thousand changes of ten million rows must not write ten million anew."""
+    state = WrittenState(tmp_path).create()
+    hub = Maintenance(spark, Store(tmp_path))
+
+    def merged(epoch: int, numbers: Iterable[int]) -> set[str]:
+        changes = [
+            {
+                "hub_epoch": epoch,
+                "place": place,
+                "kind": "change",
+                "verdict": "accepted",
+                "rid": 1,
+                "csn": csn(1, epoch),
+                "table": "t",
+                "key": f'{{"k":"{number}"}}',
+                "image": f'{{"k":"{number}","v":"{epoch}"}}',
+            }
+            for place, number in enumerate(numbers)
+        ]
+        state.append(TableName.CHANGELOG, *changes)
+        hub.materialize(epoch - 1, epoch).result()
+        return set(DeltaTable(tmp_path / TableName.ROWS).file_uris())
+
+    before = merged(1, range(1_000))
+    after = merged(2, [7])
+    hub.close()
+
+    assert before < after
+    images = lookup.rows(Store(tmp_path), [("t", '{"k":"7"}'), ("t", '{"k":"8"}')])
+    found = {key: json.loads(row.image or "")["v"] for (_, key), row in images.items()}
+    assert found == {'{"k":"7"}': "2", '{"k":"8"}': "1"}

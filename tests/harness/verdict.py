@@ -8,8 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable
-
+from checkpoints import query
 from checkpoints.epochs import ruvs_of
 from checkpoints.tables import TableName
 from streaming.core.csn import rid_of
@@ -21,7 +20,7 @@ from tests.harness.site import Site
 
 def rows_of(state: Path, name: TableName, *order: str) -> list[dict[str, Any]]:
     """All rows of a table of the state, in this order."""
-    table = DeltaTable(str(state / name)).to_pyarrow_table()
+    table = query.select(query.open_table(state, name), name)
     rows: list[dict[str, Any]] = table.to_pylist(maps_as_pydicts="strict")
     return sorted(rows, key=lambda row: [row[column] for column in order])
 

@@ -377,7 +377,8 @@ def real_hub(root: Path, rules: Rules) -> Hub:
         originals=lambda places: dict.fromkeys(places, b""),
         revalidate=lambda records: records,
         materialize=lambda _after, _to: Future(),
-        compact=lambda: None,
+        tidy=lambda: None,
+        vacuum=lambda: None,
     )
     chosen = Settings(rules, {"1": 1, "2": 2, "3": 3}, 65_534, Chunks(3, 1_000), 1_000, 1_000_000)
     return resume(open_ledger(store, "test"), chosen, outlets)
