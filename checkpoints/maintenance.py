@@ -4,17 +4,18 @@ One thread, one job at a time; Spark does the work outside of Python's lock. The
 objects stay where they are until it looks again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import suppress
 
 import pyarrow as pa
 from deltalake import DeltaTable
-from py4j.protocol import Py4JJavaError
+from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
 from checkpoints.rows import materialize
-from checkpoints.store import Store, explained, unusable
+from checkpoints.spark_errors import translated
+from checkpoints.store import Store, explained
 from checkpoints.tables import TableName
 
 POOL = "maintenance"
@@ -27,9 +28,6 @@ SMALL_FILES_MAX = 100
 CHECKPOINT_EVERY_COMMITS = 50
 KEPT_HOURS = 168
 """How long files stay that no newer version of their table holds."""
-
-_CONFLICT = "DELTA_CONCURRENT"
-"""What Delta says when another hub was faster: one that was overtaken and does not know it yet."""
 
 
 class Maintenance:
@@ -72,7 +70,7 @@ class Maintenance:
     def _materialize(self, after: int, to: int) -> None:
         """Merge; again if another hub did so meanwhile, which changes nothing that is there."""
         while True:
-            with _unless_another_did():
+            with suppress(CommitFailedError), translated():
                 return materialize(self._spark, self._store, after, to)
 
     def _tidy(self) -> None:
@@ -96,11 +94,8 @@ class Maintenance:
 
     def _told(self, work: Callable[[], None]) -> None:
         """Do the work; StateError for what the storage refuses."""
-        try:
-            with explained(self._store.root):
-                work()
-        except Py4JJavaError as error:
-            raise unusable(self._store.root, _root_cause(error)) from error
+        with explained(self._store.root), translated():
+            work()
 
 
 def compact(spark: SparkSession, uri: str) -> None:
@@ -114,22 +109,5 @@ def compact(spark: SparkSession, uri: str) -> None:
         return
     spark.conf.set("spark.databricks.delta.optimize.minFileSize", str(SMALL_BYTES))
     spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(4 * SMALL_BYTES))
-    with _unless_another_did():
+    with suppress(CommitFailedError), translated():
         spark.sql(f"OPTIMIZE delta.`{uri}`")
-
-
-@contextmanager
-def _unless_another_did() -> Iterator[None]:
-    try:
-        yield
-    except Py4JJavaError as error:
-        if _CONFLICT not in str(error):
-            raise
-
-
-def _root_cause(error: Py4JJavaError) -> str:
-    """What Java said first, in one line."""
-    cause = error.java_exception
-    while cause.getCause() is not None:
-        cause = cause.getCause()
-    return str(cause.toString())

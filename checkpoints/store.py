@@ -38,7 +38,10 @@ class Carried(Protocol):
         """How many."""
 
     def append(self, uri: str, key: str, number: int) -> None:
-        """Append them to the table there, with the application transaction, in one commit."""
+        """Append them to the table there, with the application transaction, in one commit.
+
+        CommitFailedError when another hub did so meanwhile, OSError if the storage refuses.
+        """
 
 
 Rows: TypeAlias = "pa.Table | Carried"
@@ -113,16 +116,11 @@ def explained(root: Path) -> Iterator[None]:
     try:
         yield
     except (DeltaError, OSError) as error:
-        raise unusable(root, str(error)) from error
-
-
-def unusable(root: Path, why: str) -> StateError:
-    """The state cannot be read or written."""
-    plain = " ".join(_COLOUR.sub("", why).split())
-    return StateError(
-        f"the state in {root} cannot be used ({plain}): see to its disk (space, "
-        "rights), then start the hub again; nothing is lost, it goes on where it was"
-    )
+        plain = " ".join(_COLOUR.sub("", str(error)).split())
+        raise StateError(
+            f"the state in {root} cannot be used ({plain}): see to its disk (space, "
+            "rights), then start the hub again; nothing is lost, it goes on where it was"
+        ) from error
 
 
 def append(table: DeltaTable, rows: Rows, key: str, number: int) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from checkpoints.spark_errors import translated
 from checkpoints.store import Rows
 from checkpoints.tables import CHANGELOG
 from connectors.wire import CHANGE_ITEM_SQL, update_ends
@@ -134,7 +135,8 @@ class _Appended:
     def append(self, uri: str, key: str, number: int) -> None:
         """See Carried."""
         marks = {"txnAppId": key, "txnVersion": str(number)}
-        self.rows.write.format("delta").mode("append").options(**marks).save(uri)
+        with translated():
+            self.rows.write.format("delta").mode("append").options(**marks).save(uri)
 
 
 def _facts(looked_at: Sequence[str]) -> list[Column]:
