@@ -81,7 +81,8 @@ class Maintenance:
 
     def _vacuum(self) -> None:
         rows = self._store.uri(TableName.ROWS)
-        self._spark.sql(f"VACUUM delta.`{rows}` RETAIN {KEPT_HOURS} HOURS")
+        with translated():
+            self._spark.sql(f"VACUUM delta.`{rows}` RETAIN {KEPT_HOURS} HOURS")
 
     def _shorten(self, name: TableName) -> None:
         """Write a checkpoint behind many commits; remove log entries and files that expired."""
@@ -94,7 +95,7 @@ class Maintenance:
 
     def _told(self, work: Callable[[], None]) -> None:
         """Do the work; StateError for what the storage refuses."""
-        with explained(self._store.root), translated():
+        with explained(self._store.root):
             work()
 
 

@@ -47,13 +47,16 @@ _JAVA_ONLY = {"ssl.truststore.type", "ssl.keystore.type", "ssl.endpoint.identifi
 
 def source_options(bootstrap: str, options: Mapping[str, str]) -> dict[str, str]:
     """The options of Spark's Kafka source that reach the cluster; `options` pass through."""
-    passed = {f"kafka.{name}": value for name, value in {**_SOURCE, **options}.items()}
-    return {"kafka.bootstrap.servers": bootstrap, **passed}
+    return _for_spark(bootstrap, {**_SOURCE, **options})
 
 
 def sink_options(bootstrap: str, options: Mapping[str, str]) -> dict[str, str]:
     """The options of Spark's Kafka sink that reach the cluster; `options` pass through."""
-    passed = {f"kafka.{name}": value for name, value in {**_SINK, **options}.items()}
+    return _for_spark(bootstrap, {**_SINK, **options})
+
+
+def _for_spark(bootstrap: str, options: Mapping[str, str]) -> dict[str, str]:
+    passed = {f"kafka.{name}": value for name, value in options.items()}
     return {"kafka.bootstrap.servers": bootstrap, **passed}
 
 

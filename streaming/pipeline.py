@@ -224,8 +224,8 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> Decision:
     log = log_stage.changelog(verdicts, plan.batch, hub_epoch)
     outgoing = Outgoing(log)
     after = _after(hub, plan, intake, outgoing, hub_epoch, judged)
-    tables = _tables(hub, plan, taken, log, hub_epoch, judged)
-    tables[TableName.CHANGELOG] = carrier.changelog(log)
+    told = _tables(hub, plan, taken, log, hub_epoch, judged)
+    tables = {TableName.CHANGELOG: carrier.changelog(log), **told}
     counts = _counts(taken, log, judged, [refresh for _, refresh in verdicts.refreshes])
     return Decision(tables, _checkpoint(hub, plan, after, counts), carrier, outgoing, verdicts.rows)
 

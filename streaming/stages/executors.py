@@ -23,7 +23,7 @@ from connectors.wire import CHANGE_ITEM_SQL, update_ends
 from streaming.core.errors import PublishError
 from streaming.core.judge import Verdict
 from streaming.core.table import Table
-from streaming.stages.facts import FACTS
+from streaming.stages.facts import FACTS, looked_at
 from streaming.stages.log import CHANGE
 from streaming.stages.plain import Limits
 from streaming.stages.publish import Chunk, Outgoing
@@ -57,8 +57,7 @@ class OnExecutors:
         self._spark = records.sparkSession
         self._kept = skim(records, topics, tables, limits).persist()
         self._sink = sink
-        looked_at = [t.name for t in tables.values() if t.function.column is not None]
-        found = self._kept.select(_facts(looked_at)).toArrow().cast(FACTS)
+        found = self._kept.select(_facts(looked_at(tables))).toArrow().cast(FACTS)
         self.facts = settle(found, self._spark, topics, tables, limits)
 
     def images(self, places: pa.Table) -> pa.Table:
@@ -139,9 +138,9 @@ class _Appended:
             self.rows.write.format("delta").mode("append").options(**marks).save(uri)
 
 
-def _facts(looked_at: Sequence[str]) -> list[Column]:
-    """FACTS without the images of plain changes, but for tables whose function looks at them."""
-    stays = F.col("reason").isNull() & ~F.col("table").isin(list(looked_at))
+def _facts(whole: Sequence[str]) -> list[Column]:
+    """FACTS without the images of plain changes, but for these tables."""
+    stays = F.col("reason").isNull() & ~F.col("table").isin(list(whole))
     columns = {name: F.when(~stays, F.col(name)).alias(name) for name in ("before", "after")}
     size = F.octet_length(F.expr(CHANGE_ITEM_SQL)).cast("bigint")
     columns["size"] = F.when(stays, size).alias("size")

@@ -133,6 +133,11 @@ def _repeated(rid: Ints, csn: Texts) -> Bools:
     return np.asarray(named & (counts[where] > 1), dtype=np.bool_)
 
 
+def looked_at(tables: Mapping[str, Table]) -> list[str]:
+    """The tables whose function looks at images: they always come to the driver."""
+    return [table.name for table in tables.values() if table.function.column is not None]
+
+
 def is_away(rows: pa.Table) -> Bools:
     """Mark the changes whose images are left on the executors."""
     return bools(pc.is_valid(rows["size"]))

@@ -32,6 +32,21 @@ def numbers(root: Path) -> list[int]:
     return sorted(DeltaTable(root / "t").to_pyarrow_table()["n"].to_pylist())
 
 
+def accepted(epoch: int, number: int, place: int = 0) -> dict[str, object]:
+    """The changelog's row of an accepted change of row `number`."""
+    return {
+        "hub_epoch": epoch,
+        "place": place,
+        "kind": "change",
+        "verdict": "accepted",
+        "rid": 1,
+        "csn": csn(1, epoch),
+        "table": "t",
+        "key": f'{{"k":"{number}"}}',
+        "image": f'{{"k":"{number}","v":"{epoch}"}}',
+    }
+
+
 @pytest.fixture
 def held(tmp_path: Path) -> DeltaTable:
     """A table as a hub holds it."""
@@ -99,21 +114,7 @@ def test_two_hubs_that_materialize_at_once_make_the_same_rows(
 ) -> None:
     """The one that was overtaken must not bring down the one that is right."""
     state = WrittenState(tmp_path).create()
-    written = [
-        {
-            "hub_epoch": epoch,
-            "place": 0,
-            "kind": "change",
-            "verdict": "accepted",
-            "rid": 1,
-            "csn": csn(1, epoch),
-            "table": "t",
-            "key": f'{{"k":"{epoch % 3}"}}',
-            "image": f'{{"k":"{epoch % 3}","v":"{epoch}"}}',
-        }
-        for epoch in range(1, 7)
-    ]
-    state.append(TableName.CHANGELOG, *written)
+    state.append(TableName.CHANGELOG, *(accepted(epoch, epoch % 3) for epoch in range(1, 7)))
     hubs = [Maintenance(spark, Store(tmp_path)) for _ in range(3)]
 
     works = [hub.materialize(0, to) for hub, to in zip(hubs, (6, 6, 3), strict=True)]
@@ -186,20 +187,7 @@ def test_merge_into_rows_leaves_the_files_that_it_touches(
     hub = Maintenance(spark, Store(tmp_path))
 
     def merged(epoch: int, numbers: Iterable[int]) -> set[str]:
-        changes = [
-            {
-                "hub_epoch": epoch,
-                "place": place,
-                "kind": "change",
-                "verdict": "accepted",
-                "rid": 1,
-                "csn": csn(1, epoch),
-                "table": "t",
-                "key": f'{{"k":"{number}"}}',
-                "image": f'{{"k":"{number}","v":"{epoch}"}}',
-            }
-            for place, number in enumerate(numbers)
-        ]
+        changes = (accepted(epoch, number, place) for place, number in enumerate(numbers))
         state.append(TableName.CHANGELOG, *changes)
         hub.materialize(epoch - 1, epoch).result()
         return set(DeltaTable(tmp_path / TableName.ROWS).file_uris())

@@ -9,25 +9,24 @@ import pyarrow.compute as pc
 
 from checkpoints.tables import CHANGELOG
 from streaming.core.table import Table
-from streaming.stages.facts import is_away, with_images
+from streaming.stages.facts import is_away, looked_at, with_images
 from streaming.stages.publish import Chunk, Outgoing
 
 
 @dataclass(slots=True)
 class Elsewhere:
-    """See Carrier; `asked` counts the changes whose images were fetched."""
+    """See Carrier."""
 
     whole: pa.Table
     tables: Mapping[str, Table]
     facts: pa.Table = field(init=False)
-    asked: int = 0
 
     def __post_init__(self) -> None:
         """Take the images of plain changes away, as stages/executors.py does."""
-        looked_at = [t.name for t in self.tables.values() if t.function.column is not None]
+        whole = pa.array(looked_at(self.tables), pa.string())
         plain = pc.and_(
             pc.and_(pc.equal(self.whole["kind"], "change"), pc.is_null(self.whole["reason"])),
-            pc.invert(pc.is_in(self.whole["table"], pa.array(looked_at, pa.string()))),
+            pc.invert(pc.is_in(self.whole["table"], whole)),
         )
         away = pc.fill_null(plain, False)  # noqa: FBT003
         facts = self.whole
@@ -41,7 +40,6 @@ class Elsewhere:
         """See Carrier."""
         known = {(row["rid"], row["offset"]): row for row in self.whole.to_pylist()}
         found = [known[row["rid"], row["offset"]] for row in places.to_pylist()]
-        self.asked += len(found)
         columns = {name: [row[name] for row in found] for name in ("before", "after")}
         return pa.table({n: pa.array(texts, pa.string()) for n, texts in columns.items()})
 
