@@ -1,6 +1,6 @@
 """From changelog rows to the records of an agreement's updates topic."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -147,7 +147,3 @@ def cuts(sizes: Ints, limits: Chunks) -> list[int]:
         fitting = int(np.searchsorted(ends, before + limits.bytes + 1, side="right"))
         found.append(min(max(fitting, start + 1), start + limits.items))
     return found if len(sizes) else [0, 0]
-
-
-Deliver = Callable[[str, str, bytes], None]
-"""(agreement, id, bytes): hands one record to the broker."""

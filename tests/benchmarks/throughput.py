@@ -1,7 +1,7 @@
 """Throughput: preloaded changes through the hub, beside only reading them and the naive peer."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
@@ -44,15 +44,14 @@ def throughput(ground: Ground, sizes: Sizes) -> Numbers:
         _peer(ground, warm_up, few["events"])
     for config, found in hubs[: sizes.naive_runs]:
         found.update(_peer(ground, config, min(sizes.naive_events, found["events"])))
-    speed = {name: median(run[name] for run in runs if name in run) for name in runs[0]}
-    bound = max(speed["read_and_skim"], speed["read_and_parse"])
+    speed = _medians(runs)
     peers = {"ratio_to_naive": round(speed["hub"] / speed["naive"], 2)} if "naive" in speed else {}
     return {
         "throughput": {
             **{f"{name}_per_s": round(speed[name]) for name in _SPEEDS if name in speed},
-            "ratio_to_bound": round(speed["hub"] / bound, 3),
+            "ratio_to_bound": _ratio_to_bound(speed),
             **peers,
-            **{name: plain(value) for name, value in speed.items() if name not in _SPEEDS},
+            **_rest(speed),
             "runs": [{name: plain(value) for name, value in run.items()} for run in runs],
         }
     }
@@ -67,15 +66,26 @@ def executors(ground: Ground, sizes: Sizes) -> Numbers:
     _hub(ground, kind, min(EVENTS_PER_BATCH, sizes.events))
     kinds = [replace(kind, name=f"executors{n}") for n in range(sizes.runs)]
     runs = [found for _, found in (_hub(ground, one, sizes.events) for one in kinds)]
-    speed = {name: median(run[name] for run in runs) for name in runs[0]}
-    bound = max(speed["read_and_skim"], speed["read_and_parse"])
+    speed = _medians(runs)
     return {
         "executors": {
             "hub_per_s": round(speed["hub"]),
-            "ratio_to_bound": round(speed["hub"] / bound, 3),
-            **{name: plain(value) for name, value in speed.items() if name not in _SPEEDS},
+            "ratio_to_bound": _ratio_to_bound(speed),
+            **_rest(speed),
         }
     }
+
+
+def _medians(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: median(run[name] for run in runs if name in run) for name in runs[0]}
+
+
+def _ratio_to_bound(speed: Mapping[str, float]) -> float:
+    return round(speed["hub"] / max(speed["read_and_skim"], speed["read_and_parse"]), 3)
+
+
+def _rest(speed: Mapping[str, float]) -> dict[str, float]:
+    return {name: plain(value) for name, value in speed.items() if name not in _SPEEDS}
 
 
 def _hub(ground: Ground, kind: Kind, events: int) -> tuple[Config, dict[str, float]]:

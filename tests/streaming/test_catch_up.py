@@ -14,7 +14,8 @@ from streaming.core.table import DEFAULT_DATASET
 from streaming.pipeline import Hub
 from streaming.stages.carry import OnDriver
 from tests.streaming.facts import facts_from
-from tests.streaming.test_bulk import Author, real_hub, rules_of
+from tests.streaming.histories import Author
+from tests.streaming.test_bulk import real_hub, rules_of
 
 PAGE_ITEMS = 3
 
