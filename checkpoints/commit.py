@@ -40,8 +40,8 @@ class Ledger:
     """The one writer's view of `epochs`: every append is a compare-and-set on what it last saw.
 
     Plan n carries the application transaction (epochs, 2n), commit n (epochs, 2n + 1). Delta
-    refuses one that is concurrent, and the table object is never refreshed, so the append of a
-    hub that was overtaken always fails.
+    refuses one that is concurrent with what the table object saw, and what it saw must end with
+    the one before: so the append of a hub that was overtaken always fails.
     """
 
     store: Store
@@ -54,6 +54,14 @@ class Ledger:
 
     def __post_init__(self) -> None:
         """Keep table objects of our own: nobody else moves them on, or uses them meanwhile."""
+        self._open()
+
+    def reopen(self) -> None:
+        """Open all tables anew, which makes their commits cheap again; see `Store.reopen`."""
+        self.store.reopen()
+        self._open()
+
+    def _open(self) -> None:
         self._table = DeltaTable(self.store.uri(TableName.EPOCHS))
         self._newest = DeltaTable(self.store.uri(TableName.EPOCHS))
 

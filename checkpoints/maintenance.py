@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from checkpoints.rows import materialize
 from checkpoints.spark_errors import translated
-from checkpoints.store import Store, explained
+from checkpoints.store import KEPT_HOURS, Store, explained
 from checkpoints.tables import TableName
 
 POOL = "maintenance"
@@ -25,9 +25,8 @@ SMALL_BYTES = 16_000_000
 SMALL_FILES_MAX = 100
 """A commit costs 0.05 ms for each file of the table (facts: performance)."""
 
-CHECKPOINT_EVERY_COMMITS = 50
-KEPT_HOURS = 168
-"""How long files stay that no newer version of their table holds."""
+CHECKPOINT_EVERY_COMMITS = 20
+"""A commit costs 0.15 ms for each one since the checkpoint that its table was opened at."""
 
 
 class Maintenance:
@@ -37,28 +36,19 @@ class Maintenance:
         self._spark = spark
         self._store = store
         self._thread = ThreadPoolExecutor(1, POOL, self._yield_to_batches)
-        self._under_way: list[Future[None]] = []
-        self._checkpointed = dict.fromkeys(TableName, 0)
+        self._seen_to = dict.fromkeys(TableName, 0)
 
     def materialize(self, after: int, to: int) -> "Future[None]":
         """Start to bring `rows` from one hub epoch up to another."""
         return self._thread.submit(self._told, lambda: self._materialize(after, to))
 
-    def tidy(self) -> None:
-        """Start to keep files and logs few, unless that goes on; raise what was met before."""
-        done = [work for work in self._under_way if work.done()]
-        self._under_way = [work for work in self._under_way if work not in done]
-        for work in done:
-            work.result()
-        if not self._under_way:
-            self._under_way.append(self._thread.submit(self._told, self._tidy))
+    def tidy(self) -> "Future[None]":
+        """Start to keep files and logs few."""
+        return self._thread.submit(self._told, self._tidy)
 
-    def vacuum(self) -> None:
-        """Start to remove the files of `rows` that no version of the last week holds: takes long.
-
-        Those of the other tables go with their logs.
-        """
-        self._under_way.append(self._thread.submit(self._told, self._vacuum))
+    def vacuum(self) -> "Future[None]":
+        """Start to remove the files that no version of the last week holds: that takes long."""
+        return self._thread.submit(self._told, self._vacuum)
 
     def close(self) -> None:
         """Wait for the work under way."""
@@ -74,24 +64,31 @@ class Maintenance:
                 return materialize(self._spark, self._store, after, to)
 
     def _tidy(self) -> None:
-        for name in TableName:
-            compact(self._spark, self._store.uri(name))
-            if name is not TableName.ROWS:  # Spark alone writes it, and sees to its log
-                self._shorten(name)
+        """See to each table that had many commits, unless another hub is at it."""
+        with self._store.locked() as is_ours:
+            for name in TableName if is_ours else ():
+                self._see_to(name)
 
-    def _vacuum(self) -> None:
-        rows = self._store.uri(TableName.ROWS)
-        with translated():
-            self._spark.sql(f"VACUUM delta.`{rows}` RETAIN {KEPT_HOURS} HOURS")
-
-    def _shorten(self, name: TableName) -> None:
-        """Write a checkpoint behind many commits; remove log entries and files that expired."""
-        table = DeltaTable(self._store.uri(name))
-        if table.version() - self._checkpointed[name] >= CHECKPOINT_EVERY_COMMITS:
+    def _see_to(self, name: TableName) -> None:
+        uri, merged = self._store.uri(name), name is TableName.ROWS
+        version = DeltaTable(uri).version()
+        if version - self._seen_to[name] < CHECKPOINT_EVERY_COMMITS:
+            return
+        compact(self._spark, uri, merged=merged)
+        if not merged:  # Spark sees to the log of what it merges
+            table = DeltaTable(uri)
             table.create_checkpoint()
             table.cleanup_metadata()
-            table.vacuum(KEPT_HOURS, dry_run=False)
-            self._checkpointed[name] = table.version()
+        self._seen_to[name] = version
+
+    def _vacuum(self) -> None:
+        """Of `rows` by Spark, which knows its deletion vectors."""
+        for name in TableName:
+            if name is not TableName.ROWS:
+                DeltaTable(self._store.uri(name)).vacuum(KEPT_HOURS, dry_run=False, full=True)
+        with translated():
+            rows = self._store.uri(TableName.ROWS)
+            self._spark.sql(f"VACUUM delta.`{rows}`")
 
     def _told(self, work: Callable[[], None]) -> None:
         """Do the work; StateError for what the storage refuses."""
@@ -99,14 +96,19 @@ class Maintenance:
             work()
 
 
-def compact(spark: SparkSession, uri: str) -> None:
+def compact(spark: SparkSession, uri: str, *, merged: bool) -> None:
     """Make a table's small files one when they are many; what is large is not touched again.
 
-    By Spark: a hub that was overtaken and does not know it yet may do the same at the same time;
-    Delta refuses the slower one, deltalake lets both commit, so that every row is there twice.
+    `merged`: the table has deletion vectors, which Spark alone knows. deltalake takes a hundredth
+    of Spark's time, but lets two that compact at once both commit, so that every row is there
+    twice: only who has the state root's lock may call it.
     """
-    sizes = pa.table(DeltaTable(uri).get_add_actions(flatten=True)).column("size_bytes").to_pylist()
+    table = DeltaTable(uri)
+    sizes = pa.table(table.get_add_actions(flatten=True)).column("size_bytes").to_pylist()
     if sum(size < SMALL_BYTES for size in sizes) <= SMALL_FILES_MAX:
+        return
+    if not merged:
+        table.optimize.compact(target_size=SMALL_BYTES, max_concurrent_tasks=1)
         return
     spark.conf.set("spark.databricks.delta.optimize.minFileSize", str(SMALL_BYTES))
     spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(4 * SMALL_BYTES))

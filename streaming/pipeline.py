@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyarrow as pa
@@ -48,7 +48,7 @@ LEVEL = "level"
 ABORT = "abort"
 """The operator's command to end an open transaction."""
 
-TIDY_EVERY_BATCHES = 50
+TIDY_EVERY_BATCHES = 20
 DAY_MS = 86_400_000
 
 Read = Callable[[Plan], Carrier]
@@ -81,8 +81,8 @@ class Outlets:
     originals: log_stage.Originals
     revalidate: release_stage.Revalidate
     materialize: Callable[[int, int], Future[None]]
-    tidy: Callable[[], None]
-    vacuum: Callable[[], None]
+    tidy: Callable[[], Future[None]]
+    vacuum: Callable[[], Future[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +108,7 @@ class Hub:
     window: Window
     rows_epoch: int
     materializing: tuple[int, Future[None]] | None = None
+    chores: list[Future[None]] = field(default_factory=list)
 
     def process(self, plan: Plan, read: Read) -> None:
         """Run one planned batch to its end, then bring `rows` up to date when it is time."""
@@ -122,10 +123,7 @@ class Hub:
         self.state = decision.checkpoint.state
         self.window.merge(self.state.hub_epoch, decision.rows)
         self._materialize()
-        if self.state.batch % TIDY_EVERY_BATCHES == 0:
-            self.outlets.tidy()
-        if decision.checkpoint.at_ms // DAY_MS > before_ms // DAY_MS:
-            self.outlets.vacuum()
+        self._tidy(is_new_day=decision.checkpoint.at_ms // DAY_MS > before_ms // DAY_MS)
 
     def next_plan(
         self, offsets_to: Mapping[str, int], at_ms: int, commands: Sequence[Command]
@@ -173,6 +171,18 @@ class Hub:
         edge = self.rows_epoch if full else min(self.rows_epoch, smallest_mre(self.state))
         if edge > self.window.edge:
             self.window.advance(edge)
+
+    def _tidy(self, *, is_new_day: bool) -> None:
+        """Keep files and logs few; tables that were seen to are opened anew."""
+        if self.chores and all(chore.done() for chore in self.chores):
+            for chore in self.chores:
+                chore.result()
+            self.chores = []
+            self.ledger.reopen()
+        if not self.chores and self.state.batch % TIDY_EVERY_BATCHES == 0:
+            self.chores.append(self.outlets.tidy())
+        if is_new_day:
+            self.chores.append(self.outlets.vacuum())
 
     def materialized(self, *, wait: bool) -> None:
         """Take note of it when `rows` is up to date; `epochs` says so with the next batch."""

@@ -102,6 +102,19 @@ def test_a_hub_that_was_overtaken_stops(store: Store) -> None:
     assert events(store) == [1]
 
 
+def test_a_hub_that_was_overtaken_stops_with_tables_opened_anew(store: Store) -> None:
+    """They have seen what the other hub wrote; the hub itself has not."""
+    slow, quick = open_ledger(store, "slow"), open_ledger(store, "quick")
+    run(quick, plan(1), lambda p: outcome(quick, p), lambda _: None)
+    quick.reopen()
+    slow.reopen()
+
+    with pytest.raises(OvertakenError):
+        slow.write_plan(plan(1))
+    run(quick, plan(2), lambda p: outcome(quick, p), lambda _: None)
+    assert events(store) == [1, 2]
+
+
 def test_a_hub_that_slept_after_its_plan_writes_nothing_twice(store: Store) -> None:
     """SIGSTOP lasts as long as it likes; the other hub finished the plan meanwhile."""
     published: list[str] = []

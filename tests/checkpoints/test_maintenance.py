@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from checkpoints import lookup, maintenance, query
 from checkpoints.maintenance import Maintenance, compact
-from checkpoints.store import Store, rows_of
+from checkpoints.store import KEPT_HOURS, Store, rows_of
 from checkpoints.tables import TableName
 from streaming.core.errors import StateError
 from tests.checkpoints.written_state import WrittenState, csn
@@ -61,11 +62,11 @@ def test_small_files_are_made_one_when_they_are_many(
     overtaken = DeltaTable(tmp_path / "t")
     for number in range(1, 4):
         add(held, number)
-    compact(spark, str(tmp_path / "t"))
+    compact(spark, str(tmp_path / "t"), merged=False)
     assert len(DeltaTable(tmp_path / "t").file_uris()) == 3
 
     add(held, 4)
-    compact(spark, str(tmp_path / "t"))
+    compact(spark, str(tmp_path / "t"), merged=False)
     assert len(DeltaTable(tmp_path / "t").file_uris()) == 1
 
     add(held, 5)
@@ -85,24 +86,53 @@ def test_a_large_file_is_not_touched_again(
     for number in range(1, 5):
         add(held, number)
 
-    compact(spark, str(tmp_path / "t"))
+    compact(spark, str(tmp_path / "t"), merged=False)
 
     files = DeltaTable(tmp_path / "t").file_uris()
     assert len(files) == 2
     assert large in files
 
 
+def with_files(root: Path, count: int) -> Store:
+    """A state whose `events` are in so many files, a row in each."""
+    WrittenState(root).create()
+    store = Store(root)
+    for number in range(1, count + 1):
+        row = rows_of(TableName.EVENTS, [{"batch": number}])
+        store.append_once(TableName.EVENTS, row, "events", number)
+    return store
+
+
 def test_two_hubs_that_compact_at_once_double_nothing(
-    spark: SparkSession, tmp_path: Path, held: DeltaTable, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One was overtaken and has not seen it yet: no row twice, and no reason to end."""
+    monkeypatch.setattr(maintenance, "SMALL_FILES_MAX", 2)
+    store = with_files(tmp_path, maintenance.CHECKPOINT_EVERY_COMMITS)
+
+    hubs = [Maintenance(spark, Store(tmp_path)) for _ in range(4)]
+    for work in [hub.tidy() for hub in hubs]:
+        work.result()
+    for hub in hubs:
+        hub.close()
+
+    events = store.refreshed(TableName.EVENTS)
+    count = maintenance.CHECKPOINT_EVERY_COMMITS
+    assert sorted(events.to_pyarrow_table()["batch"].to_pylist()) == list(range(1, count + 1))
+    assert len(events.file_uris()) == 1
+
+
+def test_what_spark_compacts_is_doubled_by_no_second_hub(
+    spark: SparkSession, tmp_path: Path, held: DeltaTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delta refuses the slower one."""
     monkeypatch.setattr(maintenance, "SMALL_FILES_MAX", 2)
     for number in range(1, 9):
         add(held, number)
 
     with ThreadPoolExecutor(4) as hubs:
-        works = [hubs.submit(compact, spark, str(tmp_path / "t")) for _ in range(4)]
-        for work in works:
+        once = partial(compact, spark, str(tmp_path / "t"), merged=True)
+        for work in [hubs.submit(once) for _ in range(4)]:
             work.result()
 
     assert numbers(tmp_path) == list(range(1, 9))
@@ -147,32 +177,51 @@ def test_work_that_the_disk_refuses_is_told_in_one_sentence(
 
 def test_log_gets_its_checkpoints_beside_the_batches(spark: SparkSession, tmp_path: Path) -> None:
     """A hub that starts reads the log from the last one on; no append waits for it."""
-    WrittenState(tmp_path).create()
-    store, hub = Store(tmp_path), Maintenance(spark, Store(tmp_path))
-    for number in range(1, 102):
-        row = rows_of(TableName.EVENTS, [{"batch": number}])
-        store.append_once(TableName.EVENTS, row, "events", number)
+    with_files(tmp_path, 101)
+    hub = Maintenance(spark, Store(tmp_path))
     log = tmp_path / TableName.EVENTS / "_delta_log"
     assert not list(log.glob("*.checkpoint.parquet"))
 
-    hub.tidy()
+    hub.tidy().result()
     hub.close()
 
     assert len(list(log.glob("*.checkpoint.parquet"))) == 1
     assert Store(tmp_path).read(TableName.EVENTS).num_rows == 101
 
 
-def test_files_that_nobody_needs_go_after_a_week(spark: SparkSession, tmp_path: Path) -> None:
+def test_log_of_appended_rows_is_kept_for_minutes(spark: SparkSession, tmp_path: Path) -> None:
+    """Every commit lists it; the rows themselves say what was when."""
+    count = maintenance.CHECKPOINT_EVERY_COMMITS
+    store = with_files(tmp_path, count)
+    log = tmp_path / TableName.EVENTS / "_delta_log"
+    hour_ago_s = time.time() - 3600
+    for entry in log.glob("*.json"):
+        os.utime(entry, (hour_ago_s, hour_ago_s))
+    hub = Maintenance(spark, store)
+
+    hub.tidy().result()
+    hub.close()
+
+    assert [entry.name for entry in log.glob("*.json")] == [f"{count:020}.json"]
+    row = rows_of(TableName.EVENTS, [{"batch": count + 1}])
+    assert store.append_once(TableName.EVENTS, row, "events", count + 1)
+    assert Store(tmp_path).read(TableName.EVENTS).num_rows == count + 1
+
+
+@pytest.mark.parametrize("table", [TableName.ROWS, TableName.CHANGELOG])
+def test_files_that_nobody_needs_go_after_a_week(
+    spark: SparkSession, tmp_path: Path, table: TableName
+) -> None:
     """Else the disk fills with what was merged and compacted long ago."""
     WrittenState(tmp_path).create()
-    old, new = (tmp_path / TableName.ROWS / f"{name}.parquet" for name in ("old", "new"))
+    old, new = (tmp_path / table / f"{name}.parquet" for name in ("old", "new"))
     for file in (old, new):
         file.write_bytes(b"of no version")
-    week_ago_s = time.time() - 3600 * (maintenance.KEPT_HOURS + 1)
+    week_ago_s = time.time() - 3600 * (KEPT_HOURS + 1)
     os.utime(old, (week_ago_s, week_ago_s))
     hub = Maintenance(spark, Store(tmp_path))
 
-    hub.vacuum()
+    hub.vacuum().result()
     hub.close()
 
     assert not old.exists()

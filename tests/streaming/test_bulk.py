@@ -125,8 +125,8 @@ def real_hub(root: Path, rules: Rules) -> Hub:
         originals=lambda places: dict.fromkeys(places, b""),
         revalidate=lambda records: records,
         materialize=lambda _after, _to: Future(),
-        tidy=lambda: None,
-        vacuum=lambda: None,
+        tidy=Future,
+        vacuum=Future,
     )
     chosen = Settings(rules, {"1": 1, "2": 2, "3": 3}, 65_534, Chunks(3, 1_000), 1_000, 1_000_000)
     return resume(open_ledger(store, "test"), chosen, outlets)
