@@ -173,11 +173,9 @@ class LimitsConfig(_Section):
 
     offsets_per_batch: Positive = 200_000
     """The most input records of one batch."""
-    small_batch_records: int = Field(default=5_000, ge=0)
-    """A batch of at most so many records is taken apart on the driver, a larger one by Spark."""
     driver_batch_records: int = Field(default=500_000, ge=0)
-    """The rows of a batch of at most so many records are carried by the driver, those of a larger
-    one by the executors: set it low on a cluster."""
+    """A batch of at most so many records is taken apart and carried by the driver, a larger one by
+    the executors: set it low on a cluster."""
     min_partitions: Positive = 4
     """Into how many tasks at least the reading of a batch is cut."""
     chunk_items: Positive = 5_000

@@ -238,8 +238,7 @@ class Service:
         if count > limits.driver_batch_records:
             carrier = OnExecutors(records, topics, tables, allowed, self._sink())
         else:
-            small = count <= limits.small_batch_records
-            carrier = OnDriver(collected(records, topics, tables, allowed, small=small))
+            carrier = OnDriver(collected(records, topics, tables, allowed))
         _check_range(carrier.facts, plan, topics)
         return carrier
 

@@ -80,12 +80,12 @@ def say_everything_bad(a: ScriptedReplica) -> Kept:
     return kept
 
 
-@pytest.mark.parametrize("small_batch_records", [0, 5_000])
+@pytest.mark.parametrize("driver_batch_records", [0, 500_000])
 def test_every_reason_is_kept_with_its_bytes(
-    pair: Site, spark: SparkSession, small_batch_records: int
+    pair: Site, spark: SparkSession, driver_batch_records: int
 ) -> None:
     """What an operator is to judge he must see as it came; what stands behind it is not held up."""
-    limit = f"[limits]\nsmall_batch_records = {small_batch_records}\n"
+    limit = f"[limits]\ndriver_batch_records = {driver_batch_records}\n"
     pair.file.write_text(pair.file.read_text().replace("[limits]\n", limit))
     a, b = pair.replicas["a"], pair.replicas["b"]
     b.hello()

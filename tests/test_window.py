@@ -16,11 +16,11 @@ EVERY_EPOCHS = 2
 
 @pytest.fixture
 def small(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
-    """A hub whose window holds two rows, with three replicas; Spark takes its input apart."""
+    """A hub whose window holds two rows, with three replicas; executors carry its input."""
     limits = {
         "window_rows": 2,
         "materialize_every_epochs": EVERY_EPOCHS,
-        "small_batch_records": 0,
+        "driver_batch_records": 0,
     }
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", limits) as made:
         yield made

@@ -22,7 +22,7 @@ def commits(found: pa.Table, limits: Limits) -> tuple[pa.Table, pa.Table]:
     said = pc.extract_regex(found["value"], _COMMIT)
     written = bools(pc.is_valid(said))
     prim_csn = texts(pc.struct_field(said, "prim_csn").cast(pa.string()))
-    good = pa.array(written & _is_good(found, prim_csn, limits))
+    good = pa.array(written & is_good(found, prim_csn, limits))
     there, told = found.filter(good), said.filter(good)
     columns = {
         **{name: there[name] for name in found.column_names},
@@ -33,7 +33,7 @@ def commits(found: pa.Table, limits: Limits) -> tuple[pa.Table, pa.Table]:
     return pa.table(columns).cast(found.schema), found.filter(pc.invert(good))
 
 
-def _is_good(found: pa.Table, prim_csn: Texts, limits: Limits) -> Bools:
+def is_good(found: pa.Table, prim_csn: Texts, limits: Limits) -> Bools:
     """Mark what is not too large, of its topic's replica and not too far ahead of its time."""
     small = bools(pc.less_equal(pc.binary_length(found["value"]), limits.record_bytes))
     own = _number(prim_csn, 12, 16) == ints(found["rid"])

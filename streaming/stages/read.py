@@ -12,6 +12,8 @@ COLUMNS = ("topic", "offset", "timestamp", "value")
 
 OFFSETS_PER_BATCH = 200_000
 MIN_PARTITIONS = 4
+RECORDS_PER_PARTITION = 25_000
+"""What the driver takes apart while the tasks behind it read on."""
 
 _Reader = TypeVar("_Reader", DataFrameReader, DataStreamReader)
 
@@ -62,6 +64,7 @@ def _source(
         "assign": json.dumps({topic: [0] for topic in topics}),
         "failOnDataLoss": "true",
         "minPartitions": str(min_partitions),
+        "maxRecordsPerPartition": str(RECORDS_PER_PARTITION),
     }
     return reader.format("kafka").options(**{**options, **fixed})
 

@@ -1,7 +1,7 @@
 """Settle: the facts of a batch on the driver, whichever way its records were told.
 
-A large batch is skimmed on the executors; of a small one the plain changes are told here. Control
-records are told here; what is left, good or bad, is asked rule by rule on the executors.
+Plain changes and control records are told here, the changes of a batch that the executors carry
+there (stages/skim.py); what is left, good or bad, is asked rule by rule on the executors.
 """
 
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from streaming.core.table import Table
+from streaming.stages.arriving import arriving
 from streaming.stages.changes import changes, unsettled
 from streaming.stages.control import control
-from streaming.stages.facts import FACTS
+from streaming.stages.facts import NO_FACTS
 from streaming.stages.parse import parse
 from streaming.stages.plain import LIMITS, Limits
 from streaming.stages.read import COLUMNS
-from streaming.stages.skim import skim
 from streaming.stages.validate import validate
 
 
@@ -26,15 +26,13 @@ def collected(
     topics: Mapping[str, int],
     tables: Mapping[str, Table],
     limits: Limits = LIMITS,
-    *,
-    small: bool,
 ) -> pa.Table:
-    """The FACTS of all records, of COLUMNS, in any order; `small`: their changes are told here."""
-    if small:
-        found = pa.concat_tables(changes(unsettled(records.toArrow(), topics), tables, limits))
-    else:
-        found = skim(records, topics, tables, limits).toArrow().cast(FACTS)
-    return settle(found, records.sparkSession, topics, tables, limits)
+    """The FACTS of all records, of COLUMNS, in any order."""
+    parts = [NO_FACTS]
+    for batch in arriving(records):
+        found = unsettled(pa.Table.from_batches([batch]), topics)
+        parts += changes(found, tables, limits)
+    return settle(pa.concat_tables(parts), records.sparkSession, topics, tables, limits)
 
 
 def settle(

@@ -24,7 +24,7 @@ from streaming.core.values import Value, from_json, json_text, to_json
 from streaming.stages.facts import FACTS
 from streaming.stages.parse import parse
 from streaming.stages.plain import Limits
-from streaming.stages.settle import collected
+from streaming.stages.settle import collected, settle
 from streaming.stages.skim import skim
 from streaming.stages.validate import validate
 from tests.streaming.stages.cases import BAD, FIRST, GOOD, RECORD_BYTES, SKEW_S, TIMES, TOKENS
@@ -79,9 +79,11 @@ def run(
     found = validate(parse(frame, TOPICS), known, allowed).toArrow().sort_by("offset")
 
     rows: list[Row] = found.to_pylist()
-    for small in (False, True):
-        quick = collected(frame, TOPICS, known, allowed, small=small).sort_by("offset").to_pylist()
-        assert [pair for pair in zip(quick, rows, strict=True) if pair[0] != pair[1]] == []
+    skimmed = skim(frame, TOPICS, known, allowed).toArrow().cast(FACTS)
+    on_executors = settle(skimmed, spark, TOPICS, known, allowed)
+    for quick in (collected(frame, TOPICS, known, allowed), on_executors):
+        told = quick.sort_by("offset").to_pylist()
+        assert [pair for pair in zip(told, rows, strict=True) if pair[0] != pair[1]] == []
     return rows
 
 
