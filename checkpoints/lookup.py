@@ -1,8 +1,10 @@
 """Reads of a batch that memory cannot answer: contents of old CSNs, rows, and images."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from checkpoints import query
@@ -102,22 +104,32 @@ def _realigns(row: Mapping[str, Any]) -> tuple[Realign, ...]:
 
 
 def images(
-    store: Store, versions: Mapping[RowKey, RowState], rows_epoch: int
+    store: Store, versions: Mapping[RowKey, RowState], rows_epoch: int, newest: pa.Table
 ) -> dict[RowKey, str | None]:
-    """The image of each row version, from the changelog or, when it is older, from `rows`."""
+    """The image of each row version, from the changelog or, when it is older, from `rows`.
+
+    `newest`: changelog rows that are in memory.
+    """
     recent = {key: row for key, row in versions.items() if row.epoch > rows_epoch and row.exists}
     older = [key for key, row in versions.items() if row.epoch <= rows_epoch and row.exists]
     found: dict[RowKey, str | None] = {key: r.image for key, r in rows(store, older).items()}
-    if recent:
-        epochs = sorted({row.epoch for row in recent.values()})
-        csns = sorted({row.csn for row in recent.values() if row.csn})
-        where = (
-            among("hub_epoch", epochs) & among("csn", csns) & (ds.field("verdict") == "accepted")
-        )
-        table = store.read(TableName.CHANGELOG, where, ["csn", "image"])
-        by_csn = dict(zip(table["csn"].to_pylist(), table["image"].to_pylist(), strict=True))
-        found.update({key: by_csn[row.csn] for key, row in recent.items() if row.csn is not None})
+    epochs = {row.csn: row.epoch for row in recent.values() if row.csn}
+    by_csn = _images_of(newest.filter(_written(list(epochs))))
+    if missing := epochs.keys() - by_csn.keys():
+        among_epochs = among("hub_epoch", sorted({epochs[csn] for csn in missing}))
+        where = among_epochs & _written(list(missing))
+        by_csn |= _images_of(store.read(TableName.CHANGELOG, where, ["csn", "image"]))
+    found.update({key: by_csn[row.csn] for key, row in recent.items() if row.csn is not None})
     return found
+
+
+def _written(csns: Sequence[str]) -> pc.Expression:
+    accepted = ds.field("verdict") == Verdict.ACCEPTED.value
+    return among("csn", csns) & accepted if csns else ds.scalar(value=False)
+
+
+def _images_of(changes: pa.Table) -> dict[str, str | None]:
+    return dict(zip(changes["csn"].to_pylist(), changes["image"].to_pylist(), strict=True))
 
 
 def marks(store: Store, after: int, committed: int) -> list[Mark]:

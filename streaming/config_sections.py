@@ -176,8 +176,9 @@ class LimitsConfig(_Section):
     driver_batch_records: int = Field(default=500_000, ge=0)
     """A batch of at most so many records is taken apart and carried by the driver, a larger one by
     the executors: set it low on a cluster."""
-    min_partitions: Positive = 4
-    """Into how many tasks at least the reading of a batch is cut."""
+    min_partitions: Positive = 1
+    """Into how many tasks at least the reading of a batch is cut. There are more anyway: a task
+    reads one topic, and 25,000 records at most."""
     chunk_items: Positive = 5_000
     """The most items of one record in an updates topic."""
     chunk_bytes: Positive = 900_000

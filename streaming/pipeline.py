@@ -15,7 +15,7 @@ from checkpoints.commit import Ledger, Outcome
 from checkpoints.epochs import Checkpoint, Command, Plan
 from checkpoints.faults import Point
 from checkpoints.store import Rows
-from checkpoints.tables import TableName
+from checkpoints.tables import CHANGELOG, TableName
 from connectors import wire
 from streaming.core.arrival import ByHand
 from streaming.core.counters import counted, in_conflict
@@ -99,7 +99,11 @@ class Decision(Outcome):
 
 @dataclass(slots=True)
 class Hub:
-    """A hub at work: its ledger, its state behind the last commit, and the window in memory."""
+    """A hub at work: its ledger, its state behind the last commit, and the window in memory.
+
+    `newest`: the changelog rows of the last batch that the driver has, since most rows that are
+    written by several are written again soon.
+    """
 
     ledger: Ledger
     settings: Settings
@@ -109,6 +113,7 @@ class Hub:
     rows_epoch: int
     materializing: tuple[int, Future[None]] | None = None
     chores: list[Future[None]] = field(default_factory=list)
+    newest: pa.Table = field(default_factory=CHANGELOG.empty_table)
 
     def process(self, plan: Plan, read: Read) -> None:
         """Run one planned batch to its end, then bring `rows` up to date when it is time."""
@@ -120,6 +125,7 @@ class Hub:
             lambda decided: publish(self, decided.checkpoint.state, decided),
         )
         decision.carrier.close()
+        self.newest = decision.outgoing.here
         self.state = decision.checkpoint.state
         self.window.merge(self.state.hub_epoch, decision.rows)
         self._materialize()
@@ -273,7 +279,7 @@ def _judged(hub: Hub, plan: Plan, taken: _Taken, hub_epoch: int, carrier: Carrie
         hub_epoch,
         hub.window,
         look_up=lambda keys: lookup.rows(store, keys),
-        images=lambda rows: lookup.images(store, rows, hub.rows_epoch),
+        images=lambda rows: lookup.images(store, rows, hub.rows_epoch, hub.newest),
         settled=_settled(hub, plan),
         fetch=carrier.images,
     )

@@ -1,5 +1,6 @@
 """The hub as a process: one state, one Spark query, and an orderly end."""
 
+import gc
 import logging
 import os
 import re
@@ -23,6 +24,7 @@ from checkpoints.config import commands, remember, settings_document
 from checkpoints.epochs import Checkpoint, Command, Plan, plan_of, plan_topic_ids
 from checkpoints.maintenance import Maintenance
 from checkpoints.store import Store, explained
+from checkpoints.tables import TableName
 from connectors.kafka import Topics, UpdatesSink, sink_options, source_options
 from connectors.originals import read_records
 from streaming.config import Config
@@ -50,6 +52,12 @@ LOG = logging.getLogger("slackwater")
 
 FAULT_VARIABLE = "SLACKWATER_FAULT"
 IDLE_S = 0.2
+COLLECT_AFTER = (100_000, 50, 50)
+"""Python looks for cycles after so many new objects, 700 by default: a large batch adds a row to
+the window for each of its changes, and all would be looked at time and again."""
+KEPT_MS = 60_000
+"""How long Arrow keeps memory that is free: each batch needs as much as the one before, and what
+comes from the system anew is cleared page by page, which takes longer than to fill it."""
 CHECKPOINTS = "spark"
 STALE_CHECKPOINT_S = 86_400
 
@@ -129,10 +137,12 @@ class Service:
         self.at = at
         self.turn = threading.Lock()
         self.looked_at_s = 0.0
+        self.looked_at_version: int | None = None
         self.hub = self._open()
 
     def run(self, end: threading.Event, *, available_now: bool = False) -> None:
         """Read until told to end; the end falls between two batches, with all published."""
+        _keep_memory()
         query = self._start(available_now=available_now)
         try:
             while not (end.is_set() or self.failure or query.awaitTermination(IDLE_S)):  # type: ignore[arg-type]
@@ -321,7 +331,7 @@ class Service:
                 return
             try:
                 with explained(self.store.root):
-                    to = end_offsets(self.spark, self._checkpoint().absolute().as_uri(), batch_id)
+                    to = end_offsets(self._checkpoint(), batch_id)
                     plan = self.hub.next_plan(to, _now_ms(), self._commands())
                     if self.hub.is_due(plan):
                         self.hub.process(
@@ -361,10 +371,23 @@ class Service:
         if now_s - self.looked_at_s < 1:
             return ()
         self.looked_at_s = now_s
-        return commands(self.store, self.hub.ledger.last.command_number)
+        version = self.store.refreshed(TableName.CONFIG).version()
+        if version == self.looked_at_version:
+            return ()
+        found = commands(self.store, self.hub.ledger.last.command_number)
+        self.looked_at_version = None if found else version
+        return found
 
     def _checkpoint(self) -> Path:
         return self.config.hub.state / CHECKPOINTS / self.name
+
+
+def _keep_memory() -> None:
+    """Let a process that only works on batches deal with memory as that needs it."""
+    gc.set_threshold(*COLLECT_AFTER)
+    if "jemalloc" in pa.supported_memory_backends():
+        pa.set_memory_pool(pa.jemalloc_memory_pool())
+        pa.jemalloc_set_decay_ms(KEPT_MS)
 
 
 def adopted(state: HubState, rules: Rules, rids: Sequence[int]) -> HubState:

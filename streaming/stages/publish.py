@@ -1,6 +1,7 @@
 """From changelog rows to the records of an agreement's updates topic."""
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -34,6 +35,10 @@ class Chunks:
     bytes: int
 
 
+_BESIDE = ThreadPoolExecutor(1, "items")
+"""Items are written out while the tables are; Arrow works outside of Python's lock."""
+
+
 class Outgoing:
     """Changelog rows in hub order, laid out once for all agreements.
 
@@ -53,6 +58,12 @@ class Outgoing:
         encoded = log["table"].combine_chunks().dictionary_encode()
         self._tables: list[str] = encoded.dictionary.to_pylist()
         self._table = np.asarray(encoded.indices, dtype=np.int64)
+        self._items = _BESIDE.submit(lambda: items_text(_items(log)).cast(pa.large_binary()))
+
+    @property
+    def here(self) -> pa.Table:
+        """The rows that are not away."""
+        return self.log.filter(pa.array(~self.away)) if self.away.any() else self.log
 
     def for_consumer(self, consumer: int, tables: frozenset[str], ruv: Ruv) -> Bools:
         """Mark the rows that go to this consumer: core's `is_for`, in columns."""
@@ -63,10 +74,10 @@ class Outgoing:
         refresh = ~self._is_change & (self._to == consumer)
         return np.asarray(fresh | refresh, dtype=np.bool_)
 
-    @cached_property
+    @property
     def items(self) -> pa.Array:
         """Of each row that is not away its text as an item, also of what nobody is sent."""
-        return items_text(_items(self.log)).cast(pa.large_binary())
+        return self._items.result()
 
     @cached_property
     def sizes(self) -> Ints:

@@ -11,7 +11,7 @@ COLUMNS = ("topic", "offset", "timestamp", "value")
 """What later stages see of a Kafka record: string, bigint, timestamp (CreateTime), binary."""
 
 OFFSETS_PER_BATCH = 200_000
-MIN_PARTITIONS = 4
+MIN_PARTITIONS = 1
 RECORDS_PER_PARTITION = 25_000
 """What the driver takes apart while the tasks behind it read on."""
 
