@@ -55,7 +55,7 @@ IDLE_S = 0.2
 COLLECT_AFTER = (100_000, 50, 50)
 """Python looks for cycles after so many new objects, 700 by default: a large batch adds a row to
 the window for each of its changes, and all would be looked at time and again."""
-KEPT_MS = 60_000
+KEPT_MS = 10_000
 """How long Arrow keeps memory that is free: each batch needs as much as the one before, and what
 comes from the system anew is cleared page by page, which takes longer than to fill it."""
 CHECKPOINTS = "spark"

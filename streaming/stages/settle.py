@@ -4,7 +4,7 @@ Plain changes and control records are told here, the changes of a batch that the
 there (stages/skim.py); what is left, good or bad, is asked rule by rule on the executors.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +20,9 @@ from streaming.stages.plain import LIMITS, Limits
 from streaming.stages.read import COLUMNS
 from streaming.stages.validate import validate
 
+_WORTH_IT = 10_000
+"""Of so many records on, what one takes of the time counts, not how often one begins."""
+
 
 def collected(
     records: DataFrame,
@@ -29,10 +32,21 @@ def collected(
 ) -> pa.Table:
     """The FACTS of all records, of COLUMNS, in any order."""
     parts = [NO_FACTS]
-    for batch in arriving(records):
-        found = unsettled(pa.Table.from_batches([batch]), topics)
-        parts += changes(found, tables, limits)
+    for arrived in _gathered(arriving(records)):
+        parts += changes(unsettled(arrived, topics), tables, limits)
     return settle(pa.concat_tables(parts), records.sparkSession, topics, tables, limits)
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The batches, small ones together: dozens of calls take a table apart, whatever its size."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) >= _WORTH_IT:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
 
 
 def settle(
