@@ -1,12 +1,13 @@
 """The commit protocol: a batch is planned, decided, written, committed, and only then told."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from deltalake import DeltaTable
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from checkpoints.epochs import COMMIT, PLAN, Checkpoint, Plan, checkpoint_of, commit_row, plan_row
 from checkpoints.faults import At, Point, nowhere
@@ -81,17 +82,32 @@ class Ledger:
         What was decided before this holds: nothing that it read can have been changed by a hub
         that went on. What is written after it is what that hub would have written.
         """
-        self._newest.update_incremental()
-        if self._newest.transaction_version(_KEY) != 2 * plan.batch:
-            raise self._overtaken()
+        with self._behind(2 * plan.batch):
+            self._newest.update_incremental()
+            if self._newest.transaction_version(_KEY) != 2 * plan.batch:
+                raise self._overtaken()
 
     def _append(self, row: Mapping[str, object], number: int) -> None:
-        if (self._table.transaction_version(_KEY) or 0) != number - 1:
-            raise self._overtaken()
-        try:
+        with self._behind(number - 1):
+            if (self._table.transaction_version(_KEY) or 0) != number - 1:
+                raise self._overtaken()
             append(self._table, rows_of(TableName.EPOCHS, [row]), _KEY, number)
+
+    @contextmanager
+    def _behind(self, number: int) -> Iterator[None]:
+        """Tells what Delta refuses because `epochs` does not end with this transaction any more.
+
+        A hub that slept long does not even find the log entries that it saw.
+        """
+        try:
+            yield
         except CommitFailedError as error:
             raise self._overtaken() from error
+        except DeltaError as error:
+            newest = DeltaTable(self.store.uri(TableName.EPOCHS))
+            if (newest.transaction_version(_KEY) or 0) != number:
+                raise self._overtaken() from error
+            raise
 
     def _overtaken(self) -> OvertakenError:
         return OvertakenError(

@@ -77,8 +77,8 @@ class Maintenance:
         compact(self._spark, uri, merged=merged)
         if not merged:  # Spark sees to the log of what it merges
             table = DeltaTable(uri)
+            table.cleanup_metadata()  # up to the checkpoint before, at which the hub has it open
             table.create_checkpoint()
-            table.cleanup_metadata()
         self._seen_to[name] = version
 
     def _vacuum(self) -> None:

@@ -1,10 +1,12 @@
 """The commit protocol on real Delta tables."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from checkpoints.commit import Ledger, Outcome, found, open_ledger, run
 from checkpoints.epochs import Checkpoint, Command, Plan, plan_of
@@ -113,6 +115,28 @@ def test_a_hub_that_was_overtaken_stops_with_tables_opened_anew(store: Store) ->
         slow.write_plan(plan(1))
     run(quick, plan(2), lambda p: outcome(quick, p), lambda _: None)
     assert events(store) == [1, 2]
+
+
+@pytest.mark.parametrize("planned", [False, True])
+def test_a_hub_that_slept_until_its_log_was_gone_stops(store: Store, *, planned: bool) -> None:
+    """It was overtaken, whatever Delta says of files that are missing."""
+    slept = open_ledger(store, "slept")
+    if planned:
+        slept.write_plan(plan(1))
+    other = open_ledger(store, "other")
+    for batch in range(1, 5):
+        run(other, plan(batch), lambda p: outcome(other, p), lambda _: None)
+    epochs = DeltaTable(store.uri(TableName.EPOCHS))
+    epochs.create_checkpoint()
+    for entry in Path(epochs.table_uri).glob("_delta_log/*.json"):
+        os.utime(entry, (0, 0))
+    epochs.cleanup_metadata()
+
+    with pytest.raises(OvertakenError):
+        (slept.check_ours if planned else slept.write_plan)(plan(1))
+
+    assert events(store) == [1, 2, 3, 4]
+    assert open_ledger(store, "next").last.state.batch == 4
 
 
 def test_a_hub_that_slept_after_its_plan_writes_nothing_twice(store: Store) -> None:
