@@ -52,7 +52,7 @@ LOG = logging.getLogger("slackwater")
 
 FAULT_VARIABLE = "SLACKWATER_FAULT"
 IDLE_S = 0.2
-COLLECT_AFTER = (100_000, 50, 50)
+COLLECT_AFTER = (50_000, 10, 10)
 """Python looks for cycles after so many new objects, 700 by default: a large batch adds a row to
 the window for each of its changes, and all would be looked at time and again."""
 KEPT_MS = 10_000

@@ -1,5 +1,6 @@
 """What every measure stands on: a broker, a session, and hubs with their own topics and state."""
 
+import gc
 import json
 import os
 import threading
@@ -154,6 +155,7 @@ def topics_of(config: Config) -> Mapping[str, str]:
 def work_off(ground: Ground, config: Config, load: Load, each: int) -> Run:
     """The hub and its agents at work until all is judged and delivered; then it is counted."""
     probe, task = Probe(), ground.task(config)
+    gc.collect()  # the hub before this one: in life a process has one
     with watching(ground) as memory, answering(task), running(ground, config, probe):
         wait(lambda: probe.judged >= each * len(WRITERS), "the hub judged everything", probe)
     counted = count(config, ground.bootstrap, load, each)
