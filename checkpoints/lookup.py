@@ -114,6 +114,8 @@ def images(
     older = [key for key, row in versions.items() if row.epoch <= rows_epoch and row.exists]
     found: dict[RowKey, str | None] = {key: r.image for key, r in rows(store, older).items()}
     epochs = {row.csn: row.epoch for row in recent.values() if row.csn}
+    if not epochs:
+        return found
     by_csn = _images_of(newest.filter(_written(list(epochs))))
     if missing := epochs.keys() - by_csn.keys():
         among_epochs = among("hub_epoch", sorted({epochs[csn] for csn in missing}))
@@ -124,8 +126,7 @@ def images(
 
 
 def _written(csns: Sequence[str]) -> pc.Expression:
-    accepted = ds.field("verdict") == Verdict.ACCEPTED.value
-    return among("csn", csns) & accepted if csns else ds.scalar(value=False)
+    return among("csn", csns) & (ds.field("verdict") == Verdict.ACCEPTED.value)
 
 
 def _images_of(changes: pa.Table) -> dict[str, str | None]:

@@ -1,7 +1,7 @@
 """The work beside the hot path: `rows` is brought up to date, files and logs are kept few.
 
-One thread, one job at a time; Spark does the work outside of Python's lock. The hub's own table
-objects stay where they are until it looks again.
+One thread, one job at a time; Spark and deltalake work outside of Python's lock. The hub's own
+table objects stay where they are until it looks again.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ POOL = "maintenance"
 
 SMALL_BYTES = 16_000_000
 SMALL_FILES_MAX = 100
-"""A commit costs 0.05 ms for each file of the table (facts: performance)."""
+"""Who reads a table opens each of its files; a hundred cost a large one's time."""
 
 CHECKPOINT_EVERY_COMMITS = 20
 """A commit costs 0.15 ms for each one since the checkpoint that its table was opened at."""
@@ -70,16 +70,14 @@ class Maintenance:
                 self._see_to(name)
 
     def _see_to(self, name: TableName) -> None:
-        uri, merged = self._store.uri(name), name is TableName.ROWS
-        version = DeltaTable(uri).version()
-        if version - self._seen_to[name] < CHECKPOINT_EVERY_COMMITS:
+        table, merged = DeltaTable(self._store.uri(name)), name is TableName.ROWS
+        if table.version() - self._seen_to[name] < CHECKPOINT_EVERY_COMMITS:
             return
-        compact(self._spark, uri, merged=merged)
+        compact(self._spark, table, merged=merged)
         if not merged:  # Spark sees to the log of what it merges
-            table = DeltaTable(uri)
             table.cleanup_metadata()  # up to the checkpoint before, at which the hub has it open
             table.create_checkpoint()
-        self._seen_to[name] = version
+        self._seen_to[name] = table.version()
 
     def _vacuum(self) -> None:
         """Of `rows` by Spark, which knows its deletion vectors."""
@@ -96,14 +94,13 @@ class Maintenance:
             work()
 
 
-def compact(spark: SparkSession, uri: str, *, merged: bool) -> None:
+def compact(spark: SparkSession, table: DeltaTable, *, merged: bool) -> None:
     """Make a table's small files one when they are many; what is large is not touched again.
 
     `merged`: the table has deletion vectors, which Spark alone knows. deltalake takes a hundredth
     of Spark's time, but lets two that compact at once both commit, so that every row is there
     twice: only who has the state root's lock may call it.
     """
-    table = DeltaTable(uri)
     sizes = pa.table(table.get_add_actions(flatten=True)).column("size_bytes").to_pylist()
     if sum(size < SMALL_BYTES for size in sizes) <= SMALL_FILES_MAX:
         return
@@ -113,4 +110,4 @@ def compact(spark: SparkSession, uri: str, *, merged: bool) -> None:
     spark.conf.set("spark.databricks.delta.optimize.minFileSize", str(SMALL_BYTES))
     spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(4 * SMALL_BYTES))
     with suppress(CommitFailedError), translated():
-        spark.sql(f"OPTIMIZE delta.`{uri}`")
+        spark.sql(f"OPTIMIZE delta.`{table.table_uri}`")

@@ -374,9 +374,8 @@ class Service:
         version = self.store.refreshed(TableName.CONFIG).version()
         if version == self.looked_at_version:
             return ()
-        found = commands(self.store, self.hub.ledger.last.command_number)
-        self.looked_at_version = None if found else version
-        return found
+        self.looked_at_version = version
+        return commands(self.store, self.hub.ledger.last.command_number)
 
     def _checkpoint(self) -> Path:
         return self.config.hub.state / CHECKPOINTS / self.name

@@ -56,8 +56,12 @@ class Change:
     def content(self) -> str:
         """The hash by which a repeated CSN is told from a reused one (see CONTENT_FIELDS)."""
         values = (getattr(self, name) for name in CONTENT_FIELDS)
-        text = FIELD_SEPARATOR.join(NULL_TEXT if v is None else str(v) for v in values)
-        return hashlib.sha256(text.encode()).hexdigest()[:CONTENT_DIGITS]
+        return content_of(FIELD_SEPARATOR.join(NULL_TEXT if v is None else str(v) for v in values))
+
+
+def content_of(text: str) -> str:
+    """The hash of a change's CONTENT_FIELDS as text, between them FIELD_SEPARATOR."""
+    return hashlib.sha256(text.encode()).hexdigest()[:CONTENT_DIGITS]
 
 
 CONTENT_FIELDS = ("csn", "prim_csn", "epoch", "table", "key", "op", "before", "after", "opno")

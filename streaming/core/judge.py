@@ -193,7 +193,7 @@ def rejects_transaction(
 
 def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:
     """The largest hub epoch that its replica must have reflected before it may write any row."""
-    return max((f.epoch for f in floors if f.offset < arrived.offset), default=0) if floors else 0
+    return max((f.epoch for f in floors if f.offset < arrived.offset), default=0)
 
 
 def _loses(row: RowState, arrived: Arrived, function: Function, floors: Sequence[Floor]) -> bool:

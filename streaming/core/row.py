@@ -1,6 +1,6 @@
 """A row as it stands at the hub, and a change as it arrived there: what judging holds together."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streaming.core.change import NOBODY, Change, Op
@@ -80,18 +80,15 @@ def realigned(row: RowState, new: Realign) -> RowState:
     return replace(row, realign=(*(r for r in row.realign if not new.dominates(r)), new))
 
 
-def blocking(arrived: Arrived, row: RowState) -> Sequence[Realign]:
+def blocking(arrived: Arrived, row: RowState) -> Iterator[Realign]:
     """The row's realigns that block a change which has not seen their hub epoch."""
-    if not row.realign:
-        return ()
     rid, offset = arrived.change.rid, arrived.offset
-    return [r for r in row.realign if r.rid == rid and r.offset < offset]
+    return (r for r in row.realign if r.rid == rid and r.offset < offset)
 
 
 def blocking_epoch(arrived: Arrived, row: RowState) -> int:
     """The largest hub epoch that its replica must have reflected before it may write the row."""
-    found = blocking(arrived, row)
-    return max(r.epoch for r in found) if found else 0
+    return max((r.epoch for r in blocking(arrived, row)), default=0)
 
 
 def follows(arrived: Arrived, row: RowState) -> bool:

@@ -7,17 +7,15 @@ whatever else there is, is left to the rules.
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from hashlib import sha256
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.change import CONTENT_DIGITS, CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT
+from streaming.core.change import CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, content_of
 from streaming.core.record import Kind
 from streaming.core.table import Table
-from streaming.stages.commits import is_good
 from streaming.stages.facts import FACTS, texts
-from streaming.stages.plain import Limits
+from streaming.stages.plain import Limits, are_of_record
 from streaming.stages.skim import HEAD, TAIL, UNSETTLED, is_simple, pattern
 from streaming.stages.validate import Known, known_tables, tables_of
 
@@ -64,7 +62,7 @@ def changes(
     csn, prim_csn = parts["csn"], pc.coalesce(parts["prim_csn"], parts["csn"])
     good = pc.is_valid(csn)
     for written in (csn, prim_csn) if parts["prim_csn"].null_count < len(csn) else (csn,):
-        good = pc.and_(good, pa.array(is_good(found, texts(written), limits)))
+        good = pc.and_(good, pa.array(are_of_record(found, texts(written), limits)))
     kept = {name: found[name] for name in ("rid", "offset", "time")}
     parts["kind"] = pa.repeat(Kind.CHANGE.value, len(csn))
     told = _facts({**parts, **kept}, len(csn))
@@ -98,10 +96,9 @@ def _taken_apart(values: pa.ChunkedArray, ways: _Ways) -> dict[str, pa.Array]:
 
 def _content(parts: Mapping[str, pa.Array]) -> pa.Array:
     """Core's `Change.content` of each change."""
-    texts = [pc.fill_null(parts[name], NULL_TEXT) for name in CONTENT_FIELDS]
-    joined = pc.binary_join_element_wise(*texts, FIELD_SEPARATOR).cast(pa.binary())
-    hashes = [sha256(text).hexdigest() for text in joined.to_pylist()]
-    return pc.utf8_slice_codeunits(pa.array(hashes, pa.string()), 0, CONTENT_DIGITS)
+    fields = [pc.fill_null(parts[name], NULL_TEXT) for name in CONTENT_FIELDS]
+    joined = pc.binary_join_element_wise(*fields, FIELD_SEPARATOR)
+    return pa.array([content_of(text) for text in joined.to_pylist()], pa.string())
 
 
 def _decoded(values: pa.ChunkedArray) -> list[str | None]:

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from streaming.core.change import Op
 from streaming.core.csn import MAX_SKEW_S
 from streaming.core.record import RECORD_BYTES, Kind
+from streaming.stages.facts import Bools, Ints, Texts, bools, ints
 from streaming.stages.parse import raw
 
 CSN = r"\A[0-9a-f]{20}\z"
@@ -81,6 +85,22 @@ def is_of_record(csn: Column, limits: Limits) -> Column:
     """Claim that a CSN is of the record's replica, and not too far ahead of the record's time."""
     in_time = time_ms_of(csn) - limits.skew_s * 1000 <= F.unix_millis("time")
     return (rid_of(csn) == F.col("rid")) & in_time
+
+
+def are_of_record(found: pa.Table, csn: Texts, limits: Limits) -> Bools:
+    """`is_of_record` on the driver, and of the record that it is not too large; `found`: FACTS."""
+    small = bools(pc.less_equal(pc.binary_length(found["value"]), limits.record_bytes))
+    own = _number(csn, 12, 16) == ints(found["rid"])
+    time_s = ints(found["time"].cast(pa.int64())) // 1_000_000
+    in_time = _number(csn, 0, 8) - limits.skew_s <= time_s
+    return np.asarray(small & own & in_time, dtype=np.bool_)
+
+
+def _number(csn: Texts, start: int, end: int) -> Ints:
+    """The number that these hex digits of each CSN are; any where it is none."""
+    codes = csn.view(np.uint8).reshape(len(csn), csn.itemsize)[:, start:end].astype(np.int64)
+    digits = np.where(codes > ord("9"), codes - ord("a") + 10, codes - ord("0"))
+    return np.asarray(digits @ (16 ** np.arange(end - start)[::-1]), dtype=np.int64)
 
 
 def stands_quoted(text: Column) -> Column:

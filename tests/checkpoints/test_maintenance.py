@@ -5,7 +5,6 @@ import os
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -62,11 +61,11 @@ def test_small_files_are_made_one_when_they_are_many(
     overtaken = DeltaTable(tmp_path / "t")
     for number in range(1, 4):
         add(held, number)
-    compact(spark, str(tmp_path / "t"), merged=False)
+    compact(spark, DeltaTable(tmp_path / "t"), merged=False)
     assert len(DeltaTable(tmp_path / "t").file_uris()) == 3
 
     add(held, 4)
-    compact(spark, str(tmp_path / "t"), merged=False)
+    compact(spark, DeltaTable(tmp_path / "t"), merged=False)
     assert len(DeltaTable(tmp_path / "t").file_uris()) == 1
 
     add(held, 5)
@@ -86,7 +85,7 @@ def test_a_large_file_is_not_touched_again(
     for number in range(1, 5):
         add(held, number)
 
-    compact(spark, str(tmp_path / "t"), merged=False)
+    compact(spark, DeltaTable(tmp_path / "t"), merged=False)
 
     files = DeltaTable(tmp_path / "t").file_uris()
     assert len(files) == 2
@@ -98,9 +97,14 @@ def with_files(root: Path, count: int) -> Store:
     WrittenState(root).create()
     store = Store(root)
     for number in range(1, count + 1):
-        row = rows_of(TableName.EVENTS, [{"batch": number}])
-        store.append_once(TableName.EVENTS, row, "events", number)
+        assert add_event(store, number)
     return store
+
+
+def add_event(store: Store, number: int) -> bool:
+    """Append one row to `events`, in a file of its own."""
+    row = rows_of(TableName.EVENTS, [{"batch": number}])
+    return store.append_once(TableName.EVENTS, row, "events", number)
 
 
 def aged(table: Path) -> None:
@@ -138,8 +142,8 @@ def test_what_spark_compacts_is_doubled_by_no_second_hub(
         add(held, number)
 
     with ThreadPoolExecutor(4) as hubs:
-        once = partial(compact, spark, str(tmp_path / "t"), merged=True)
-        for work in [hubs.submit(once) for _ in range(4)]:
+        tables = [DeltaTable(tmp_path / "t") for _ in range(4)]
+        for work in [hubs.submit(compact, spark, table, merged=True) for table in tables]:
             work.result()
 
     assert numbers(tmp_path) == list(range(1, 9))
@@ -203,8 +207,7 @@ def test_log_of_appended_rows_is_kept_for_minutes(spark: SparkSession, tmp_path:
     hub = Maintenance(spark, Store(tmp_path))
 
     for number in range(1, 3 * count + 1):
-        row = rows_of(TableName.EVENTS, [{"batch": number}])
-        assert store.append_once(TableName.EVENTS, row, "events", number)
+        assert add_event(store, number)
         if number % count == 0:
             aged(tmp_path / TableName.EVENTS)
             hub.tidy().result()
