@@ -56,12 +56,13 @@ class Change:
     def content(self) -> str:
         """The hash by which a repeated CSN is told from a reused one (see CONTENT_FIELDS)."""
         values = (getattr(self, name) for name in CONTENT_FIELDS)
-        return content_of(FIELD_SEPARATOR.join(NULL_TEXT if v is None else str(v) for v in values))
+        text = FIELD_SEPARATOR.join(NULL_TEXT if v is None else str(v) for v in values)
+        return content_of(text.encode())
 
 
-def content_of(text: str) -> str:
+def content_of(text: bytes) -> str:
     """The hash of a change's CONTENT_FIELDS as text, between them FIELD_SEPARATOR."""
-    return hashlib.sha256(text.encode()).hexdigest()[:CONTENT_DIGITS]
+    return hashlib.sha256(text).hexdigest()[:CONTENT_DIGITS]
 
 
 CONTENT_FIELDS = ("csn", "prim_csn", "epoch", "table", "key", "op", "before", "after", "opno")

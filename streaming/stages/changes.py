@@ -1,41 +1,44 @@
-"""Plain changes, told on the driver: half of what Spark takes, and it need not plan them.
+"""Plain changes, told on the driver: an eighth of what Spark takes, and it need not plan them.
 
-The patterns are those of stages/skim.py, and so is the claim: only what is surely good is told;
-whatever else there is, is left to the rules.
+The claim is that of stages/skim.py: only what is surely good is told; whatever else there is, is
+left to the rules. A record is cut where a canonical one has its seams, and each part is asked
+whether it is what belongs there. So it does not matter for what is told where the seams were found.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import lru_cache, partial
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.change import CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, content_of
+from streaming.core.change import CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, Op, content_of
 from streaming.core.record import Kind
 from streaming.core.table import Table
-from streaming.stages.facts import FACTS, texts
-from streaming.stages.plain import Limits, are_of_record
-from streaming.stages.skim import HEAD, TAIL, UNSETTLED, is_simple, pattern
+from streaming.stages.canonical import Form, form_of, matches
+from streaming.stages.facts import FACTS, NO_FACTS, Bools, bools, texts
+from streaming.stages.plain import CSN, Limits, are_of_record
+from streaming.stages.skim import START, UNSETTLED, is_simple
 from streaming.stages.validate import Known, known_tables, tables_of
 
-_Match = Callable[[str], "re.Match[str] | None"]
-_Ways = Mapping[str, tuple[_Match, _Match, tuple[int, ...]]]
-"""Table -> what takes its changes apart: with all columns, or with some; and where _PARTS are."""
-
-_PARTS = ("s", "c", "p", "e", "t0", "k0", "o0", "d0", "b0", "f0", "a0", "n")
-_COLUMNS = (
-    *("session", "csn", "prim_csn", "epoch", "table", "key", "op", "op_deleted"),
-    *("before", "before_deleted", "after", "opno"),
+_HEAD = re.compile(re.escape(f'{START}"session":"').encode() + rb'([^"\\\x00-\x1f]+)')
+_CSN_BYTES, _OP_BYTES = 20, 6
+_BEHIND_CSN = (
+    r'\A",(?:"prim_csn":"(?P<prim_csn>[0-9a-f]{20})",)?'
+    r'"epoch":(?P<epoch>0|[1-9][0-9]{0,17}),"table":"(?P<table>[^"]+)"\z'
 )
-"""The parts' names; `_deleted`: in a delete, which its pattern has apart."""
+_IS_OPNO = r"\A[1-9][0-9]{0,17}\z"
+_BEFORE, _AFTER, _OPNO = b'","before":', b'","after":', b',"opno":'
+_OPS = pa.array([op.value.encode() for op in (Op.INSERT, Op.UPDATE, Op.DELETE)])
+_DIGITS = pa.array([str(digit).encode() for digit in range(10)])
+_NONE = pa.scalar(None, pa.binary())
+_ALL = 2**31 - 1
+"""Where a slice ends that has no end."""
 
-_NOTHING = (None,) * len(_PARTS)
-_AT_ONCE = 500
-"""How many records are tuples at a time: of more, Python's collector of cycles takes note."""
-
-_TABLE = '"table":"'
-"""What stands before a table's name, and nowhere before that: in a session quotes are escaped."""
+_TEXTS = (
+    *("session", "csn", "prim_csn", "epoch", "table", "key", "op", "before", "after", "opno"),
+)
 
 
 def unsettled(records: pa.Table, topics: Mapping[str, int]) -> pa.Table:
@@ -58,17 +61,28 @@ def changes(
     found: pa.Table, tables: Mapping[str, Table], limits: Limits
 ) -> tuple[pa.Table, pa.Table]:
     """(the facts of plain changes, all others as they are), of FACTS to be settled."""
-    parts = _taken_apart(found["value"], _ways(known_tables(tables)))
-    csn, prim_csn = parts["csn"], pc.coalesce(parts["prim_csn"], parts["csn"])
-    good = pc.is_valid(csn)
-    for written in (csn, prim_csn) if parts["prim_csn"].null_count < len(csn) else (csn,):
-        good = pc.and_(good, pa.array(are_of_record(found, texts(written), limits)))
-    kept = {name: found[name] for name in ("rid", "offset", "time")}
-    parts["kind"] = pa.repeat(Kind.CHANGE.value, len(csn))
-    told = _facts({**parts, **kept}, len(csn))
-    if pc.all(good).as_py() in (True, None):
-        return told, found.slice(len(csn))
-    return told.filter(good), found.filter(pc.invert(good))
+    parts = _parts(_utf8(found["value"].combine_chunks()))
+    good, lacking = _fit(parts, _forms(known_tables(tables)))
+    for csn in ("csn", "prim_csn") if parts["prim_csn"].null_count < len(good) else ("csn",):
+        written = pc.coalesce(parts[csn], parts["csn"])
+        good &= matches(written, CSN) & are_of_record(found, texts(written), limits)
+    place = ("rid", "offset", "time")
+    columns = {**{n: found[n] for n in place}, **{n: parts[n] for n in _TEXTS}, "partial": lacking}
+    told, left = pa.table(columns), NO_FACTS
+    if not good.all():
+        told, left = told.filter(pa.array(good)), found.filter(pa.array(~good))
+    return _told(told), left
+
+
+def _told(parts: pa.Table) -> pa.Table:
+    """The FACTS of plain changes."""
+    fields = [pc.fill_null(parts[name], NULL_TEXT) for name in CONTENT_FIELDS]
+    joined = pc.binary_join_element_wise(*fields, FIELD_SEPARATOR.encode()).to_pylist()
+    columns = {name: parts[name] for name in parts.column_names}
+    columns |= {name: parts[name].cast(pa.string()) for name in ("epoch", "opno")}
+    columns["content"] = pa.array([content_of(text) for text in joined], pa.string())
+    columns["kind"] = pa.repeat(Kind.CHANGE.value, parts.num_rows)
+    return _facts(columns, parts.num_rows)
 
 
 def _facts(columns: Mapping[str, object], count: int) -> pa.Table:
@@ -77,76 +91,107 @@ def _facts(columns: Mapping[str, object], count: int) -> pa.Table:
     return pa.table(arrays, names=FACTS.names).cast(FACTS)
 
 
-def _taken_apart(values: pa.ChunkedArray, ways: _Ways) -> dict[str, pa.Array]:
-    """The parts of each change by the names of FACTS, all null where a record is none."""
-    columns: list[list[str | None]] = [[] for _ in _COLUMNS]
-    partial: list[bool] = []
-    for start in range(0, len(values), _AT_ONCE):
-        rows = _parts(_decoded(values.slice(start, _AT_ONCE)), ways, partial)
-        for column, part in zip(columns, zip(*rows, strict=True), strict=True):
-            column.extend(part)
-    arrays = (pa.array(column, pa.string()) for column in columns)
-    parts: dict[str, pa.Array] = dict(zip(_COLUMNS, arrays, strict=True))
-    for name in ("op", "before"):
-        parts[name] = pc.coalesce(parts[name], parts[f"{name}_deleted"])
-    content = _content(parts)
-    numbers = {name: parts[name].cast(pa.int64()) for name in ("epoch", "opno")}
-    return {**parts, **numbers, "content": content, "partial": pa.array(partial, pa.bool_())}
-
-
-def _content(parts: Mapping[str, pa.Array]) -> pa.Array:
-    """Core's `Change.content` of each change."""
-    fields = [pc.fill_null(parts[name], NULL_TEXT) for name in CONTENT_FIELDS]
-    joined = pc.binary_join_element_wise(*fields, FIELD_SEPARATOR)
-    return pa.array([content_of(text) for text in joined.to_pylist()], pa.string())
-
-
-def _decoded(values: pa.ChunkedArray) -> list[str | None]:
-    """The records as text; None where one is not UTF-8."""
-    try:
-        return values.cast(pa.string()).to_pylist()  # type: ignore[no-any-return]
-    except pa.ArrowInvalid:
-        return [_text(value) for value in values.to_pylist()]
-
-
-def _text(value: bytes) -> str | None:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-def _parts(
-    records: list[str | None], ways: _Ways, partial: list[bool]
-) -> list[tuple[str | None, ...]]:
-    """_PARTS of each record; `partial` is told of each whether its image lacks columns."""
-    rows: list[tuple[str | None, ...]] = []
-    for text in records:
-        start = text.find(_TABLE) + len(_TABLE) if text else 0
-        way = ways.get(text[start : text.find('"', start)]) if text else None
-        match, lacks = None, False
-        if text and way:
-            match = way[0](text)
-            if match is None:
-                match, lacks = way[1](text), True
-        rows.append(match.group(*way[2]) if match and way else _NOTHING)
-        partial.append(lacks)
-    return rows
+def _fit(parts: pa.RecordBatch, forms: Mapping[bytes, Form]) -> tuple[Bools, Bools]:
+    """(whether all parts but the CSNs are what they must be, whether the image lacks columns)."""
+    good = bools(pc.and_(pc.is_valid(parts["session"]), pc.is_in(parts["op"], _OPS)))
+    deleted = pc.equal(parts["op"], Op.DELETE.value.encode())
+    good &= bools(pc.equal(deleted, pc.is_null(parts["after"])))
+    good &= matches(parts["opno"], _IS_OPNO)
+    fits, lacking = np.zeros(len(good), dtype=np.bool_), np.zeros(len(good), dtype=np.bool_)
+    named = parts["table"].dictionary_encode()
+    for number, name in enumerate(named.dictionary.to_pylist()):
+        if name in forms:
+            there = bools(pc.equal(named.indices, number))
+            rows = parts if there.all() else parts.filter(pa.array(there))
+            fits[there], lacking[there] = forms[name].fits(rows)
+    return good & fits, lacking
 
 
 @lru_cache(maxsize=8)
-def _ways(known: Known) -> _Ways:
-    return {table.name: _way(table) for table in tables_of(known) if is_simple(table.name)}
+def _forms(known: Known) -> dict[bytes, Form]:
+    return {t.name.encode(): form_of(t) for t in tables_of(known) if is_simple(t.name)}
 
 
-def _way(table: Table) -> tuple[_Match, _Match, tuple[int, ...]]:
-    whole, partial = _compiled(table, ""), _compiled(table, "?")
-    return whole.match, partial.match, tuple(whole.groupindex[name] for name in _PARTS)
+def _parts(records: pa.Array) -> pa.RecordBatch:
+    """Each record cut into _TEXTS, as bytes; in what is no plain change some part is none."""
+    head, rest = _cut(records, b',"key":')
+    key, rest = _cut(rest, b',"op":"')
+    head, csn = _cut(head, b'","csn":"')
+    said = pc.extract_regex(pc.binary_slice(csn, _CSN_BYTES, _ALL), _BEHIND_CSN)
+    prim_csn, epoch, table = (pc.struct_field(said, n) for n in ("prim_csn", "epoch", "table"))
+    before, rest_ = _before(pc.binary_slice(rest, _OP_BYTES, _ALL))
+    after, opno = _after(rest_)
+    columns = {
+        "session": _session(head),
+        "csn": pc.binary_slice(csn, 0, _CSN_BYTES),
+        "prim_csn": _none_if(prim_csn, b""),
+        "epoch": epoch,
+        "table": table,
+        "key": key,
+        "op": pc.binary_slice(rest, 0, _OP_BYTES),
+        "before": before,
+        "after": after,
+        "opno": opno,
+    }
+    return pa.record_batch(columns)
 
 
-def _compiled(table: Table, lacking: str) -> re.Pattern[str]:
-    """Java's pattern as Python writes it."""
-    text = HEAD + pattern(0, table, lacking) + TAIL
-    text = re.sub(r"\(\?<(?=\w)", "(?P<", text)
-    text = re.sub(r"\\k<(\w+)>", r"(?P=\1)", text)
-    return re.compile(text.replace(r"\z", r"\Z"), re.ASCII)
+def _session(heads: pa.Array) -> pa.Array:
+    """What stands before the CSN: of a whole batch it is the same few."""
+    different = heads.dictionary_encode()
+    found = (_HEAD.fullmatch(text) for text in different.dictionary.to_pylist())
+    return pa.array([hit and hit[1] for hit in found], pa.binary()).take(different.indices)
+
+
+def _before(rests: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """(the before-image, null where there is none, what stands behind the name of the other)."""
+    none = pc.starts_with(rests, _AFTER)
+    behind = pc.binary_slice(rests, len(_AFTER), _ALL)
+    if pc.all(none).as_py() in (True, None):
+        return pa.nulls(len(rests), pa.binary()), behind
+    image, other = _cut(rests, b"}" + _AFTER[1:])
+    image = pc.binary_join_element_wise(pc.binary_slice(image, len(_BEFORE), _ALL), b"}", b"")
+    image = pc.if_else(pc.starts_with(rests, _BEFORE), image, b"")
+    return pc.if_else(none, _NONE, image), pc.if_else(none, behind, other)
+
+
+def _after(rests: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """(the after-image, the opno), null where there is none."""
+    image, opno = pc.binary_slice(rests, 0, -1), pa.nulls(len(rests), pa.binary())
+    numbered = pc.is_in(pc.binary_slice(rests, -2, -1), _DIGITS)
+    if pc.any(numbered).as_py():
+        before, number = _cut(image, _OPNO, last=True)
+        image, opno = pc.if_else(numbered, before, image), pc.if_else(numbered, number, _NONE)
+    ended = pc.if_else(pc.ends_with(rests, b"}"), image, b"")
+    return _none_if(ended, b"null"), opno
+
+
+def _cut(texts_: pa.Array, seam: bytes, *, last: bool = False) -> tuple[pa.Array, pa.Array]:
+    """What stands before and behind the first seam, or the last; nothing where there is none."""
+    cut = partial(pc.split_pattern, pattern=seam, max_splits=1, reverse=last)
+    halves = cut(texts_)
+    there = pc.equal(pc.list_value_length(halves), 2)
+    if not pc.all(there).as_py():
+        halves = cut(pc.if_else(there, texts_, seam))
+    return pc.list_element(halves, 0), pc.list_element(halves, 1)
+
+
+def _none_if(texts_: pa.Array, none: bytes) -> pa.Array:
+    return pc.if_else(pc.equal(texts_, none), _NONE, texts_)
+
+
+def _utf8(records: pa.Array) -> pa.Array:
+    """The records; nothing in place of one that is not UTF-8."""
+    try:
+        records.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([value if _is_utf8(value) else b"" for value in records.to_pylist()])
+    return records
+
+
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

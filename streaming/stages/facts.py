@@ -162,12 +162,12 @@ def ints(column: pa.ChunkedArray) -> Ints:
     return np.asarray(pc.fill_null(column, 0).to_numpy(), dtype=np.int64)
 
 
-def bools(column: pa.ChunkedArray) -> Bools:
+def bools(column: pa.ChunkedArray | pa.Array) -> Bools:
     """A column as booleans; null is False."""
-    return np.asarray(pc.fill_null(column, False).to_numpy(), dtype=np.bool_)  # noqa: FBT003
+    return np.asarray(pc.fill_null(column, False), dtype=np.bool_)  # noqa: FBT003
 
 
-def texts(column: pa.ChunkedArray, width: str = CSN_TYPE) -> Texts:
+def texts(column: pa.ChunkedArray | pa.Array, width: str = CSN_TYPE) -> Texts:
     """A column of short ASCII text as fixed-width bytes, which compare as the text does."""
     filled = pc.fill_null(column, "")
     return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=width)

@@ -5,6 +5,8 @@ there (stages/skim.py); what is left, good or bad, is asked rule by rule on the 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +22,9 @@ from streaming.stages.plain import LIMITS, Limits
 from streaming.stages.read import COLUMNS
 from streaming.stages.validate import validate
 
+_BESIDE = ThreadPoolExecutor(2, thread_name_prefix="settle")
+"""Arrow takes a table apart outside of Python's lock: two at a time, while a third arrives."""
+
 _WORTH_IT = 10_000
 """Of so many records on, what one takes of the time counts, not how often one begins."""
 
@@ -31,10 +36,12 @@ def collected(
     limits: Limits = LIMITS,
 ) -> pa.Table:
     """The FACTS of all records, of COLUMNS, in any order."""
-    parts = [NO_FACTS]
-    for arrived in _gathered(arriving(records)):
-        parts += changes(unsettled(arrived, topics), tables, limits)
-    return settle(pa.concat_tables(parts), records.sparkSession, topics, tables, limits)
+
+    def told(arrived: pa.Table) -> tuple[pa.Table, pa.Table]:
+        return changes(unsettled(arrived, topics), tables, limits)
+
+    parts = chain([NO_FACTS], *_BESIDE.map(told, _gathered(arriving(records))))
+    return settle(pa.concat_tables(list(parts)), records.sparkSession, topics, tables, limits)
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -33,13 +33,13 @@ _PARTS = (
     *("session", "csn", "prim_csn", "epoch", "table", "key", "op", "before", "after", "opno"),
 )
 
-_START = f'{{"v":{VERSION},"kind":"{Kind.CHANGE}",'
-HEAD = (
-    rf'\A{re.escape(_START)}"session":"(?<s>[^"\\\x00-\x1f]++)",'
+START = f'{{"v":{VERSION},"kind":"{Kind.CHANGE}",'
+_HEAD = (
+    rf'\A{re.escape(START)}"session":"(?<s>[^"\\\x00-\x1f]++)",'
     r'"csn":"(?<c>[0-9a-f]{20})",(?:"prim_csn":"(?<p>[0-9a-f]{20})",)?'
     r'"epoch":(?<e>0|[1-9][0-9]{0,17}),"table":'
 )
-TAIL = r'(?:,"opno":(?<n>[1-9][0-9]{0,17}))?\}\z'
+_TAIL = r'(?:,"opno":(?<n>[1-9][0-9]{0,17}))?\}\z'
 
 
 def skim(
@@ -72,7 +72,7 @@ def _ways(known: Known) -> list[Column]:
     taken = F.col("taken")
     return [
         F.when(
-            taken.startswith(_START),
+            taken.startswith(START),
             F.regexp_replace(taken, pattern, mark + parts),
         ).otherwise(taken)
         for mark, lacking in ((_WHOLE, ""), (_PARTIAL, "?"))
@@ -87,7 +87,7 @@ def is_simple(name: str) -> bool:
 
 def _patterns(tables: Iterable[Table], lacking: str) -> Iterator[tuple[str, str]]:
     """Few regular expressions over all tables, with their parts."""
-    return map(_with_parts, packs(tables, partial(pattern, lacking=lacking)))
+    return map(_with_parts, packs(tables, partial(_pattern, lacking=lacking)))
 
 
 def _with_parts(pack: Mapping[int, str]) -> tuple[str, str]:
@@ -97,10 +97,10 @@ def _with_parts(pack: Mapping[int, str]) -> tuple[str, str]:
     groups["b"] += [f"f{n}" for n in pack]
     order = (["s"], ["c"], ["p"], ["e"], *(groups[part] for part in "tkoba"), ["n"])
     parts = ("".join(f"${{{name}}}" for name in names) for names in order)
-    return f"{HEAD}(?:{texts}){TAIL}", FIELD_SEPARATOR.join(parts)
+    return f"{_HEAD}(?:{texts}){_TAIL}", FIELD_SEPARATOR.join(parts)
 
 
-def pattern(n: int, table: Table, lacking: str) -> str:
+def _pattern(n: int, table: Table, lacking: str) -> str:
     """An insert or update has an after-image, a delete has none; groups: see `_with_parts`."""
     key, after, before = objects(n, table, lacking)
     written = rf'(?<o{n}>insert|update)",(?:"before":(?<b{n}>{before}),)?"after":(?<a{n}>{after})'
@@ -113,7 +113,7 @@ def pattern(n: int, table: Table, lacking: str) -> str:
 def _parts() -> list[Column]:
     """The parts as columns, null where there is none."""
     taken = F.col("taken")
-    is_taken = raw().startswith(_START) & ~taken.startswith("{")
+    is_taken = raw().startswith(START) & ~taken.startswith("{")
     body = F.substring(taken, F.lit(2), F.length(taken))
     parts = F.split(F.when(is_taken, body), FIELD_SEPARATOR)
     types = {"epoch": "bigint", "opno": "bigint"}

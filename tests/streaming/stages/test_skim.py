@@ -3,6 +3,7 @@
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from unittest.mock import patch
 
 from pyspark.sql import SparkSession
 
@@ -13,6 +14,7 @@ from streaming.core.record import Abort, Applied, Commit, Heartbeat, Hello, Reco
 from streaming.core.ruv import Ruv
 from streaming.core.table import ColumnType, Table
 from streaming.core.values import Value
+from streaming.stages import canonical
 from streaming.stages.changes import changes, unsettled
 from streaming.stages.control import control
 from streaming.stages.plain import LIMITS, Limits
@@ -51,10 +53,13 @@ def test_what_agents_write_is_plain(spark: SparkSession) -> None:
     frame = topics.frame(spark)
 
     skimmed = skim(frame, TOPICS, {"t": TABLE}).orderBy("offset").toArrow()
-    told, left = changes(unsettled(frame.toArrow(), TOPICS), {"t": TABLE}, LIMITS)
+    read = unsettled(frame.toArrow().sort_by("offset"), TOPICS)
+    few, left = changes(read, {"t": TABLE}, LIMITS)
+    with patch.object(canonical, "FEW", 0):
+        many, left_too = changes(read, {"t": TABLE}, LIMITS)
 
-    assert left.num_rows == 0
-    for found in (skimmed.to_pylist(), told.sort_by("offset").to_pylist()):
+    assert left.num_rows == left_too.num_rows == 0
+    for found in (skimmed.to_pylist(), few.to_pylist(), many.to_pylist()):
         assert [row["reason"] for row in found] == [None] * len(said)
         for row, change_ in zip(found, said, strict=True):
             assert {name: row[name] for name in Change.__slots__} == asdict(change_)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import UTC
 from decimal import Decimal
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +22,7 @@ from streaming.core.record import Reason
 from streaming.core.ruv import parse_ruv
 from streaming.core.table import ColumnType, Table
 from streaming.core.values import Value, from_json, json_text, to_json
+from streaming.stages import canonical as forms
 from streaming.stages.facts import FACTS
 from streaming.stages.parse import parse
 from streaming.stages.plain import Limits
@@ -81,7 +83,10 @@ def run(
     rows: list[Row] = found.to_pylist()
     skimmed = skim(frame, TOPICS, known, allowed).toArrow().cast(FACTS)
     on_executors = settle(skimmed, spark, TOPICS, known, allowed)
-    for quick in (collected(frame, TOPICS, known, allowed), on_executors):
+    on_driver = collected(frame, TOPICS, known, allowed)
+    with patch.object(forms, "FEW", 0):
+        as_many = collected(frame, TOPICS, known, allowed)
+    for quick in (on_driver, as_many, on_executors):
         told = quick.sort_by("offset").to_pylist()
         assert [pair for pair in zip(told, rows, strict=True) if pair[0] != pair[1]] == []
     return rows

@@ -1,0 +1,126 @@
+"""Canonical: whether key and images, cut out of their records, are what their table can hold.
+
+The values are those of stages/pattern.py. RE2 asks a whole column in linear time and outside of
+Python's lock. It looks neither back nor forward, so an object that may lack members is asked as
+text that has a comma behind each member.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.core.table import Table
+from streaming.core.values import json_text
+from streaming.stages.facts import Bools, bools
+from streaming.stages.pattern import CANONICAL
+
+FEW = 300
+"""RE2 reads an expression anew at each call, as long as it takes to ask so many texts of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The expressions for key and images of a table's changes.
+
+    `whole`: an after-image with every column. `partial`, `before`: images that may lack some, as
+    `_with_commas` writes them. `values`: where each column of the key has its value, in the key
+    and in the after-image.
+    """
+
+    key: str
+    whole: str
+    partial: str
+    before: str
+    values: tuple[tuple[str, str], ...]
+
+    def fits(self, parts: pa.RecordBatch) -> tuple[Bools, Bools]:
+        """(whether each is canonical and of one key, whether its after-image lacks columns).
+
+        `parts`: binary columns key, before and after; an image is null where there is none.
+        """
+        key, before, after = (parts[name] for name in ("key", "before", "after"))
+        good, whole = matches(key, self.key), matches(after, self.whole)
+        partial = np.zeros(len(whole), dtype=np.bool_)
+        if not whole.all():
+            partial = ~whole & matches(_with_commas(after), self.partial)
+        if before.null_count < len(before):
+            good &= matches(_with_commas(before), self.before)
+        for in_key, in_after in self.values:
+            same = pc.equal(_found(key, in_key), _found(after, in_after))
+            good &= bools(pc.is_null(after)) | bools(same)
+        return good & (whole | partial), partial
+
+
+def form_of(table: Table) -> Form:
+    """What a table's changes look like."""
+    kinds = {name: _without_possessives(CANONICAL[kind]) for name, kind in table.columns.items()}
+    key = {name: kinds[name] for name in table.key}
+    after = {name: f"(?:{kind}|null)" for name, kind in kinds.items()} | key
+    return Form(
+        rf"\A\{{{','.join(_members(key))}\}}\z",
+        rf"\A\{{{','.join(_members(after))}\}}\z",
+        _lacking(after, needed=key),
+        _lacking(after, needed=()),
+        tuple(
+            (_value(name, kind, [*key]), _value(name, kind, [*kinds])) for name, kind in key.items()
+        ),
+    )
+
+
+def matches(texts: pa.Array, pattern: str) -> Bools:
+    """Mark the texts in which the pattern is found, and what is null."""
+    if len(texts) > FEW:
+        return bools(pc.fill_null(pc.match_substring_regex(texts, pattern), True))  # noqa: FBT003
+    search = _compiled(pattern)
+    found = [text is None or search(text) is not None for text in texts.to_pylist()]
+    return np.array(found, dtype=np.bool_)
+
+
+def _found(texts: pa.Array, pattern: str) -> pa.Array:
+    """The first group of the pattern, `value`, in each text; null where it is not found."""
+    if len(texts) > FEW:
+        return pc.struct_field(pc.extract_regex(texts, pattern), "value")
+    search = _compiled(pattern)
+    hits = [search(text) if text is not None else None for text in texts.to_pylist()]
+    return pa.array([hit and hit["value"] for hit in hits], pa.binary())
+
+
+@lru_cache(maxsize=10_000)
+def _compiled(pattern: str) -> Callable[[bytes], re.Match[bytes] | None]:
+    return re.compile(pattern.replace(r"\z", r"\Z").encode()).search
+
+
+def _with_commas(images: pa.Array) -> pa.Array:
+    """Each object with a comma behind its last member too: {"a":1,}; {,} if it has none."""
+    return pc.binary_join_element_wise(pc.binary_slice(images, 0, -1), b",}", b"")
+
+
+def _lacking(members: Mapping[str, str], *, needed: Collection[str]) -> str:
+    texts = (
+        f"{text}," if name in needed else f"(?:{text},)?"
+        for name, text in zip(members, _members(members), strict=True)
+    )
+    nothing = "" if needed else ",|"
+    return rf"\A\{{(?:{nothing}{''.join(texts)})\}}\z"
+
+
+def _members(kinds: Mapping[str, str]) -> list[str]:
+    return [f"{re.escape(json_text(name))}:{kind}" for name, kind in kinds.items()]
+
+
+def _value(name: str, kind: str, columns: list[str]) -> str:
+    """Where this one of an object's columns has its value.
+
+    A quote inside a string is escaped, so what is found behind a comma is a member's name.
+    """
+    start = r"\A\{" if name == columns[0] else "[{,]"
+    return rf"{start}{re.escape(json_text(name))}:(?P<value>{kind})[,}}]"
+
+
+def _without_possessives(pattern: str) -> str:
+    return re.sub(r"([*+])\+", r"\1", pattern)
