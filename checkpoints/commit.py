@@ -51,10 +51,10 @@ class Ledger:
     at: At = nowhere
     unfinished: Mapping[str, object] | None = None
     _table: DeltaTable = field(init=False)
-    _newest: DeltaTable = field(init=False)
+    _number: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Keep table objects of our own: nobody else moves them on, or uses them meanwhile."""
+        """Keep a table object of our own: nobody else moves it on, or uses it meanwhile."""
         self._open()
 
     def reopen(self) -> None:
@@ -64,7 +64,7 @@ class Ledger:
 
     def _open(self) -> None:
         self._table = DeltaTable(self.store.uri(TableName.EPOCHS))
-        self._newest = DeltaTable(self.store.uri(TableName.EPOCHS))
+        self._number = self._table.transaction_version(_KEY) or 0
 
     def write_plan(self, plan: Plan) -> None:
         """Claim batch n; OvertakenError when another hub wrote since."""
@@ -82,16 +82,18 @@ class Ledger:
         What was decided before this holds: nothing that it read can have been changed by a hub
         that went on. What is written after it is what that hub would have written.
         """
-        with self._behind(2 * plan.batch):
-            self._newest.update_incremental()
-            if self._newest.transaction_version(_KEY) != 2 * plan.batch:
-                raise self._overtaken()
+        newest = self._number
+        if self.store.is_behind(TableName.EPOCHS, self._table.version()):
+            newest = self._newest_number()
+        if newest != 2 * plan.batch:
+            raise self._overtaken()
 
     def _append(self, row: Mapping[str, object], number: int) -> None:
+        if self._number != number - 1:
+            raise self._overtaken()
         with self._behind(number - 1):
-            if (self._table.transaction_version(_KEY) or 0) != number - 1:
-                raise self._overtaken()
             append(self._table, rows_of(TableName.EPOCHS, [row]), _KEY, number)
+        self._number = number
 
     @contextmanager
     def _behind(self, number: int) -> Iterator[None]:
@@ -104,10 +106,13 @@ class Ledger:
         except CommitFailedError as error:
             raise self._overtaken() from error
         except DeltaError as error:
-            newest = DeltaTable(self.store.uri(TableName.EPOCHS))
-            if (newest.transaction_version(_KEY) or 0) != number:
+            if self._newest_number() != number:
                 raise self._overtaken() from error
             raise
+
+    def _newest_number(self) -> int:
+        """The last transaction in `epochs`, whoever wrote it."""
+        return DeltaTable(self.store.uri(TableName.EPOCHS)).transaction_version(_KEY) or 0
 
     def _overtaken(self) -> OvertakenError:
         return OvertakenError(

@@ -1,10 +1,9 @@
 """Reads of a batch that memory cannot answer: contents of old CSNs, rows, and images."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
+from sys import getsizeof
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from checkpoints import query
@@ -103,34 +102,55 @@ def _realigns(row: Mapping[str, Any]) -> tuple[Realign, ...]:
     )
 
 
-def images(
-    store: Store, versions: Mapping[RowKey, RowState], rows_epoch: int, newest: pa.Table
-) -> dict[RowKey, str | None]:
-    """The image of each row version, from the changelog or, when it is older, from `rows`.
+class Images:
+    """The images of rows that core judged lately, by CSN: what several write they write again.
 
-    `newest`: changelog rows that are in memory.
+    At most so many bytes of them, the oldest go first; a look into the tables takes 20 ms.
     """
-    recent = {key: row for key, row in versions.items() if row.epoch > rows_epoch and row.exists}
-    older = [key for key, row in versions.items() if row.epoch <= rows_epoch and row.exists]
-    found: dict[RowKey, str | None] = {key: r.image for key, r in rows(store, older).items()}
-    epochs = {row.csn: row.epoch for row in recent.values() if row.csn}
-    if not epochs:
-        return found
-    by_csn = _images_of(newest.filter(_written(list(epochs))))
-    if missing := epochs.keys() - by_csn.keys():
-        among_epochs = among("hub_epoch", sorted({epochs[csn] for csn in missing}))
-        where = among_epochs & _written(list(missing))
-        by_csn |= _images_of(store.read(TableName.CHANGELOG, where, ["csn", "image"]))
-    found.update({key: by_csn[row.csn] for key, row in recent.items() if row.csn is not None})
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._bytes = 0
+        self._by_csn: dict[str, str] = {}
+
+    def of(self, row: RowState) -> str | None:
+        """The image of this version of a row, if it is kept."""
+        return self._by_csn.get(row.csn) if row.csn else None
+
+    def keep(self, rows: Iterable[RowState]) -> None:
+        """Keep the images of these, as the newest."""
+        for row in rows:
+            if row.csn is not None and row.image is not None:
+                self._drop(row.csn)
+                self._by_csn[row.csn] = row.image
+                self._bytes += getsizeof(row.image)
+        while self._bytes > self._limit_bytes:
+            self._drop(next(iter(self._by_csn)))
+
+    def _drop(self, csn: str) -> None:
+        self._bytes -= getsizeof(self._by_csn.pop(csn)) if csn in self._by_csn else 0
+
+
+def images(
+    store: Store, versions: Mapping[RowKey, RowState], rows_epoch: int, kept: Images
+) -> dict[RowKey, str | None]:
+    """The image of each row version: kept, or from the changelog, or from `rows` if it is older."""
+    there = {key: row for key, row in versions.items() if row.exists}
+    found = {key: kept.of(row) for key, row in there.items()}
+    missing = {key: there[key] for key, image in found.items() if image is None}
+    older = [key for key, row in missing.items() if row.epoch <= rows_epoch]
+    recent = {key: row for key, row in missing.items() if row.epoch > rows_epoch and row.csn}
+    found.update({key: row.image for key, row in rows(store, older).items()})
+    if recent:
+        where = (
+            among("hub_epoch", sorted({row.epoch for row in recent.values()}))
+            & among("csn", [row.csn for row in recent.values()])
+            & (ds.field("verdict") == Verdict.ACCEPTED.value)
+        )
+        changes = store.read(TableName.CHANGELOG, where, ["csn", "image"]).to_pylist()
+        by_csn = {change["csn"]: change["image"] for change in changes}
+        found.update({key: by_csn[row.csn] for key, row in recent.items()})
     return found
-
-
-def _written(csns: Sequence[str]) -> pc.Expression:
-    return among("csn", csns) & (ds.field("verdict") == Verdict.ACCEPTED.value)
-
-
-def _images_of(changes: pa.Table) -> dict[str, str | None]:
-    return dict(zip(changes["csn"].to_pylist(), changes["image"].to_pylist(), strict=True))
 
 
 def marks(store: Store, after: int, committed: int) -> list[Mark]:

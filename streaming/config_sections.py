@@ -191,6 +191,9 @@ class LimitsConfig(_Section):
     """A CSN so many seconds ahead of its record's own time is quarantined as `skew`."""
     window_rows: Positive = 1_000_000
     """The most rows that are kept in memory for judging; older ones are looked up in `rows`."""
+    kept_image_bytes: Positive = 64_000_000
+    """The most bytes of images of contended rows that are kept in memory; others are looked up in
+    the tables."""
     materialize_every_epochs: Positive = 200
     """After how many hub epochs `rows` is brought up to date."""
     reflections: Positive = 64

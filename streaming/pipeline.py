@@ -1,7 +1,7 @@
 """The whole flow of a batch: plan, read, take in, judge, log, commit, publish."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,7 +15,7 @@ from checkpoints.commit import Ledger, Outcome
 from checkpoints.epochs import Checkpoint, Command, Plan
 from checkpoints.faults import Point
 from checkpoints.store import Rows
-from checkpoints.tables import CHANGELOG, TableName
+from checkpoints.tables import TableName
 from connectors import wire
 from streaming.core.arrival import ByHand
 from streaming.core.counters import counted, in_conflict
@@ -23,6 +23,7 @@ from streaming.core.function import Rule
 from streaming.core.hub import failed, next_epoch, settled
 from streaming.core.intake import Intake
 from streaming.core.judge import Judged, Verdict
+from streaming.core.row import RowState
 from streaming.core.rules import Rules
 from streaming.core.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.sending import Refresh, View, wants_batch
@@ -64,6 +65,7 @@ class Settings:
     hub_rid: int
     chunks: publish_stage.Chunks
     window_rows: int
+    kept_image_bytes: int
     materialize_every_epochs: int
 
 
@@ -90,19 +92,20 @@ class Decision(Outcome):
     """What a batch came to, with what the driver keeps of it until it is told.
 
     `outgoing`: its changelog rows in hub order. `rows`: what the window takes over.
+    `contended`: the rows that core judged, as it left them.
     """
 
     carrier: Carrier
     outgoing: Outgoing
     rows: Mapping[str, WindowRow]
+    contended: Collection[RowState]
 
 
 @dataclass(slots=True)
 class Hub:
     """A hub at work: its ledger, its state behind the last commit, and the window in memory.
 
-    `newest`: the changelog rows of the last batch that the driver has, since most rows that are
-    written by several are written again soon.
+    `images`: of rows that were contended lately.
     """
 
     ledger: Ledger
@@ -111,9 +114,9 @@ class Hub:
     state: HubState
     window: Window
     rows_epoch: int
+    images: lookup.Images
     materializing: tuple[int, Future[None]] | None = None
     chores: list[Future[None]] = field(default_factory=list)
-    newest: pa.Table = field(default_factory=CHANGELOG.empty_table)
 
     def process(self, plan: Plan, read: Read) -> None:
         """Run one planned batch to its end, then bring `rows` up to date when it is time."""
@@ -125,7 +128,7 @@ class Hub:
             lambda decided: publish(self, decided.checkpoint.state, decided),
         )
         decision.carrier.close()
-        self.newest = decision.outgoing.here
+        self.images.keep(decision.contended)
         self.state = decision.checkpoint.state
         self.window.merge(self.state.hub_epoch, decision.rows)
         self._materialize()
@@ -210,7 +213,8 @@ def resume(ledger: Ledger, settings: Settings, outlets: Outlets) -> Hub:
     state = replace(last.state, open=opened)
     ledger.last = replace(last, state=state)
     window = rebuilt(last.rows_epoch, told.items())
-    return Hub(ledger, settings, outlets, state, window, last.rows_epoch)
+    images = lookup.Images(settings.kept_image_bytes)
+    return Hub(ledger, settings, outlets, state, window, last.rows_epoch, images)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +247,14 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> Decision:
     told = _tables(hub, plan, taken, log, hub_epoch, judged)
     tables = {TableName.CHANGELOG: carrier.changelog(log), **told}
     counts = _counts(taken, log, judged, [refresh for _, refresh in verdicts.refreshes])
-    return Decision(tables, _checkpoint(hub, plan, after, counts), carrier, outgoing, verdicts.rows)
+    return Decision(
+        tables,
+        _checkpoint(hub, plan, after, counts),
+        carrier,
+        outgoing,
+        verdicts.rows,
+        verdicts.contended,
+    )
 
 
 def _taken(hub: Hub, plan: Plan, carrier: Carrier) -> _Taken:
@@ -279,7 +290,7 @@ def _judged(hub: Hub, plan: Plan, taken: _Taken, hub_epoch: int, carrier: Carrie
         hub_epoch,
         hub.window,
         look_up=lambda keys: lookup.rows(store, keys),
-        images=lambda rows: lookup.images(store, rows, hub.rows_epoch, hub.newest),
+        images=lambda rows: lookup.images(store, rows, hub.rows_epoch, hub.images),
         settled=_settled(hub, plan),
         fetch=carrier.images,
     )

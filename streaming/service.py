@@ -88,6 +88,7 @@ def settings_of(config: Config) -> Settings:
         config.hub.rid,
         Chunks(config.limits.chunk_items, config.limits.chunk_bytes),
         config.limits.window_rows,
+        config.limits.kept_image_bytes,
         config.limits.materialize_every_epochs,
     )
 

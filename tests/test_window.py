@@ -19,6 +19,7 @@ def small(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
     """A hub whose window holds two rows, with three replicas; executors carry its input."""
     limits = {
         "window_rows": 2,
+        "kept_image_bytes": 1,
         "materialize_every_epochs": EVERY_EPOCHS,
         "driver_batch_records": 0,
     }

@@ -51,7 +51,8 @@ class Verdicts:
     `changes`: they themselves, with the images of those that core judged.
     `judged`: by place, the contended ones as core judged them. `refreshes`: (place, refresh),
     each behind the change of that place; those of repairs at LAST, behind all. The arrays tell of
-    the settled ones the row that they met. `rows`: every row that changed.
+    the settled ones the row that they met. `rows`: every row that changed. `contended`: the
+    rows that core judged, as they are after the batch.
     """
 
     changes: pa.Table
@@ -61,6 +62,7 @@ class Verdicts:
     row_epoch: Ints
     row_csn: pa.Array
     rows: Mapping[str, WindowRow]
+    contended: Collection[RowState]
 
 
 def judge(
@@ -90,7 +92,8 @@ def judge(
     names = eligible["tx"].take(pa.array(places, pa.int64())).to_pylist()
     judged, refreshes = _judge_contended(bench, places, arrived, names, intake.repairs)
     rows.update({text_of(key): packed(row) for key, row in bench.changed.items()})
-    return Verdicts(changes, judged, refreshes, *_met(grouped, eligible, hub_epoch), rows)
+    after = {**before, **bench.changed}.values()
+    return Verdicts(changes, judged, refreshes, *_met(grouped, eligible, hub_epoch), rows, after)
 
 
 @dataclass(frozen=True, slots=True)

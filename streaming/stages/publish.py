@@ -60,11 +60,6 @@ class Outgoing:
         self._table = np.asarray(encoded.indices, dtype=np.int64)
         self._items = _BESIDE.submit(lambda: items_text(_items(log)).cast(pa.large_binary()))
 
-    @property
-    def here(self) -> pa.Table:
-        """The rows that are not away."""
-        return self.log.filter(pa.array(~self.away)) if self.away.any() else self.log
-
     def for_consumer(self, consumer: int, tables: frozenset[str], ruv: Ruv) -> Bools:
         """Mark the rows that go to this consumer: core's `is_for`, in columns."""
         served = np.array([name in tables for name in self._tables], dtype=np.bool_)

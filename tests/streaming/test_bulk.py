@@ -128,7 +128,8 @@ def real_hub(root: Path, rules: Rules) -> Hub:
         tidy=Future,
         vacuum=Future,
     )
-    chosen = Settings(rules, {"1": 1, "2": 2, "3": 3}, 65_534, Chunks(3, 1_000), 1_000, 1_000_000)
+    topics, images_of_few = {"1": 1, "2": 2, "3": 3}, 200
+    chosen = Settings(rules, topics, 65_534, Chunks(3, 1_000), 1_000, images_of_few, 1_000_000)
     return resume(open_ledger(store, "test"), chosen, outlets)
 
 
