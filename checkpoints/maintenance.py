@@ -15,13 +15,16 @@ from pyspark.sql import SparkSession
 
 from checkpoints.rows import materialize
 from checkpoints.spark_errors import translated
-from checkpoints.store import KEPT_HOURS, Store, explained
+from checkpoints.store import FILES, KEPT_HOURS, Store, explained
 from checkpoints.tables import TableName
 
 POOL = "maintenance"
 """Spark's scheduler pool of this work: a batch gets a slot as soon as one is free."""
 
-SMALL_BYTES = 16_000_000
+SMALL_BYTES = 5_000_000
+ROWS_BYTES = 64_000_000
+"""A file of `rows`, at most."""
+
 SMALL_FILES_MAX = 100
 """Who reads a table opens each of its files; a hundred cost a large one's time."""
 
@@ -105,9 +108,11 @@ def compact(spark: SparkSession, table: DeltaTable, *, merged: bool) -> None:
     if sum(size < SMALL_BYTES for size in sizes) <= SMALL_FILES_MAX:
         return
     if not merged:
-        table.optimize.compact(target_size=SMALL_BYTES, max_concurrent_tasks=1)
+        table.optimize.compact(
+            target_size=SMALL_BYTES, max_concurrent_tasks=1, writer_properties=FILES
+        )
         return
     spark.conf.set("spark.databricks.delta.optimize.minFileSize", str(SMALL_BYTES))
-    spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(4 * SMALL_BYTES))
+    spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(ROWS_BYTES))
     with suppress(CommitFailedError), translated():
         spark.sql(f"OPTIMIZE delta.`{table.table_uri}`")
