@@ -17,13 +17,13 @@ from streaming.core.change import CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, Op
 from streaming.core.record import Kind
 from streaming.core.table import Table
 from streaming.stages.canonical import Form, form_of, matches
-from streaming.stages.facts import FACTS, NO_FACTS, Bools, bools, texts
+from streaming.stages.facts import CSN_BYTES, FACTS, NO_FACTS, Bools, bools, texts
 from streaming.stages.plain import CSN, Limits, are_of_record
 from streaming.stages.skim import START, UNSETTLED, is_simple
 from streaming.stages.validate import Known, known_tables, tables_of
 
 _HEAD = re.compile(re.escape(f'{START}"session":"').encode() + rb'([^"\\\x00-\x1f]+)')
-_CSN_BYTES, _OP_BYTES = 20, 6
+_OP_BYTES = 6
 _BEHIND_CSN = (
     r'\A",(?:"prim_csn":"(?P<prim_csn>[0-9a-f]{20})",)?'
     r'"epoch":(?P<epoch>0|[1-9][0-9]{0,17}),"table":"(?P<table>[^"]+)"\z'
@@ -117,13 +117,13 @@ def _parts(records: pa.Array) -> pa.RecordBatch:
     head, rest = _cut(records, b',"key":')
     key, rest = _cut(rest, b',"op":"')
     head, csn = _cut(head, b'","csn":"')
-    said = pc.extract_regex(pc.binary_slice(csn, _CSN_BYTES, _ALL), _BEHIND_CSN)
+    said = pc.extract_regex(pc.binary_slice(csn, CSN_BYTES, _ALL), _BEHIND_CSN)
     prim_csn, epoch, table = (pc.struct_field(said, n) for n in ("prim_csn", "epoch", "table"))
     before, rest_ = _before(pc.binary_slice(rest, _OP_BYTES, _ALL))
     after, opno = _after(rest_)
     columns = {
         "session": _session(head),
-        "csn": pc.binary_slice(csn, 0, _CSN_BYTES),
+        "csn": pc.binary_slice(csn, 0, CSN_BYTES),
         "prim_csn": _none_if(prim_csn, b""),
         "epoch": epoch,
         "table": table,

@@ -49,7 +49,9 @@ FACTS = pa.schema(
 
 NO_FACTS = FACTS.empty_table()
 
-CSN_TYPE = "S20"
+CSN_BYTES = 20
+CSN_TYPE = f"S{CSN_BYTES}"
+_PADDING = bytes(CSN_BYTES)
 
 Fetch = Callable[[pa.Table], pa.Table]
 """(rid, offset) of changes -> before and after of each, in the same order."""
@@ -167,10 +169,13 @@ def bools(column: pa.ChunkedArray | pa.Array) -> Bools:
     return np.asarray(pc.fill_null(column, False), dtype=np.bool_)  # noqa: FBT003
 
 
-def texts(column: pa.ChunkedArray | pa.Array, width: str = CSN_TYPE) -> Texts:
-    """A column of short ASCII text as fixed-width bytes, which compare as the text does."""
-    filled = pc.fill_null(column, "")
-    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=width)
+def texts(column: pa.ChunkedArray | pa.Array) -> Texts:
+    """A column of CSNs as fixed-width bytes, which compare as the text does; null is empty."""
+    padded = pc.binary_join_element_wise(pc.fill_null(column.cast(pa.binary()), b""), _PADDING, b"")
+    fixed = pc.binary_slice(padded, 0, CSN_BYTES).cast(pa.binary(CSN_BYTES))
+    array = fixed.combine_chunks() if isinstance(fixed, pa.ChunkedArray) else fixed
+    start = array.offset * CSN_BYTES
+    return np.frombuffer(array.buffers()[1], CSN_TYPE, len(array), start)
 
 
 def strings(values: Sequence[bytes] | Texts) -> list[str]:

@@ -21,7 +21,7 @@ from streaming.core.record import Kind, Reason, Record, Said
 from streaming.core.reflection import mre, mre_same
 from streaming.core.row import Arrived
 from streaming.core.state import is_stopped
-from streaming.stages.facts import Bools, Facts, Ints, ints, is_away
+from streaming.stages.facts import Bools, Facts, Ints, ints, is_away, texts
 from streaming.stages.runs import Run, closing, runs
 
 Decode = Callable[[bytes], tuple[str, Record]]
@@ -210,9 +210,7 @@ def _ordered(parts: list[pa.Table]) -> pa.Table:
     table = pa.concat_tables(parts).combine_chunks()
     if table.num_rows == 0:
         return table
-    csn = table["csn"].to_numpy(zero_copy_only=False).astype("S20")
-    tx = table["tx"].to_numpy(zero_copy_only=False).astype("S20")
-    return table.take(pa.array(np.lexsort((csn, tx))))
+    return table.take(pa.array(np.lexsort((texts(table["csn"]), texts(table["tx"])))))
 
 
 def arrived_of(row: Mapping[str, Any]) -> Arrived:
