@@ -6,6 +6,7 @@ without the images; what it decides goes back as a few columns beside (rid, offs
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -30,8 +31,15 @@ from streaming.stages.publish import Chunk, Outgoing
 from streaming.stages.settle import settle
 from streaming.stages.skim import skim
 
-_DECIDED = ("rid", "offset", "place", "mre", "mre_same", "row_author", "row_epoch", "row_csn")
-"""What the driver says of a change that was settled in bulk; all of these were accepted."""
+_DECIDED = (
+    *("rid", "offset", "batch", "hub_epoch", "place", "mre", "mre_same"),
+    *("row_author", "row_epoch", "row_csn"),
+)
+"""What the driver says of a change that was settled in bulk; all of these were accepted.
+
+What differs from batch to batch is a column, never a literal: that would be in the code that
+Spark generates, and the JVM would have to compile it anew for each batch.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,7 @@ class OnExecutors:
         here = log.filter(pc.invert(away)).select(CHANGELOG.names)
         if here.num_rows == log.num_rows:
             return here
-        there = self._beside(log.filter(away).select(_DECIDED)).select(_logged(log))
+        there = self._beside(log.filter(away).select(_DECIDED)).select(_logged())
         return _Appended(there.unionByName(self._frame(here)), log.num_rows)
 
     def send(self, outgoing: Outgoing, chunks: Sequence[Chunk]) -> None:
@@ -147,11 +155,10 @@ def _facts(whole: Sequence[str]) -> list[Column]:
     return [columns.get(name, F.col(name)) for name in FACTS.names]
 
 
-def _logged(log: pa.Table) -> list[Column]:
+@lru_cache(maxsize=1)
+def _logged() -> list[Column]:
     """CHANGELOG of changes that were settled in bulk: accepted, and in conflict with nothing."""
     told: dict[str, object] = {
-        "batch": log["batch"][0].as_py(),
-        "hub_epoch": log["hub_epoch"][0].as_py(),
         "kind": CHANGE,
         "verdict": Verdict.ACCEPTED.value,
         "concurrent": False,
