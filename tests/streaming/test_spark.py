@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
@@ -53,6 +54,21 @@ def test_spark_and_deltalake_write_one_table(spark: SparkSession, tmp_path: Path
 
     assert sorted(DeltaTable(table).to_pyarrow_table()["id"].to_pylist()) == [1, 2, 3]
     assert spark.read.format("delta").load(table).count() == 3
+
+
+def test_a_local_file_is_written_without_a_process(spark: SparkSession, tmp_path: Path) -> None:
+    """Each micro-batch writes two; what Hadoop brings starts a chmod for each."""
+    context: Any = spark.sparkContext
+    path = context._jvm.org.apache.hadoop.fs.Path((tmp_path / "file").as_uri())  # noqa: SLF001
+    files = path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+
+    stream = files.create(path, False)  # noqa: FBT003 - Java
+    stream.write(b"written")
+    stream.close()
+
+    assert "Naked" in files.getClass().getName()
+    assert (tmp_path / "file").read_bytes() == b"written"
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_session_is_quiet_leaves_nothing_and_takes_the_users_settings(tmp_path: Path) -> None:
