@@ -128,7 +128,9 @@ class Images:
             self._drop(next(iter(self._by_csn)))
 
     def _drop(self, csn: str) -> None:
-        self._bytes -= getsizeof(self._by_csn.pop(csn)) if csn in self._by_csn else 0
+        image = self._by_csn.pop(csn, None)
+        if image is not None:
+            self._bytes -= getsizeof(image)
 
 
 def images(

@@ -19,26 +19,21 @@ from streaming.core.table import Table
 from streaming.stages.canonical import Form, form_of, matches
 from streaming.stages.facts import CSN_BYTES, FACTS, NO_FACTS, Bools, bools, texts
 from streaming.stages.plain import CSN, Limits, are_of_record
-from streaming.stages.skim import START, UNSETTLED, is_simple
+from streaming.stages.skim import EPOCH, OPNO, PARTS, SESSION, START, UNSETTLED, is_simple
 from streaming.stages.validate import Known, known_tables, tables_of
 
-_HEAD = re.compile(re.escape(f'{START}"session":"').encode() + rb'([^"\\\x00-\x1f]+)')
+_HEAD = re.compile(f"{re.escape(START)}({SESSION})".encode())
 _OP_BYTES = 6
 _BEHIND_CSN = (
     r'\A",(?:"prim_csn":"(?P<prim_csn>[0-9a-f]{20})",)?'
-    r'"epoch":(?P<epoch>0|[1-9][0-9]{0,17}),"table":"(?P<table>[^"]+)"\z'
+    rf'"epoch":(?P<epoch>{EPOCH}),"table":"(?P<table>[^"]+)"\z'
 )
-_IS_OPNO = r"\A[1-9][0-9]{0,17}\z"
 _BEFORE, _AFTER, _OPNO = b'","before":', b'","after":', b',"opno":'
 _OPS = pa.array([op.value.encode() for op in (Op.INSERT, Op.UPDATE, Op.DELETE)])
 _DIGITS = pa.array([str(digit).encode() for digit in range(10)])
 _NONE = pa.scalar(None, pa.binary())
 _ALL = 2**31 - 1
 """Where a slice ends that has no end."""
-
-_TEXTS = (
-    *("session", "csn", "prim_csn", "epoch", "table", "key", "op", "before", "after", "opno"),
-)
 
 
 def unsettled(records: pa.Table, topics: Mapping[str, int]) -> pa.Table:
@@ -64,10 +59,9 @@ def changes(
     parts = _parts(_utf8(found["value"].combine_chunks()))
     good, lacking = _fit(parts, _forms(known_tables(tables)))
     for csn in ("csn", "prim_csn") if parts["prim_csn"].null_count < len(good) else ("csn",):
-        written = pc.coalesce(parts[csn], parts["csn"])
-        good &= matches(written, CSN) & are_of_record(found, texts(written), limits)
-    place = ("rid", "offset", "time")
-    columns = {**{n: found[n] for n in place}, **{n: parts[n] for n in _TEXTS}, "partial": lacking}
+        good &= are_of_record(found, texts(pc.coalesce(parts[csn], parts["csn"])), limits)
+    columns = {name: found[name] for name in ("rid", "offset", "time")}
+    columns |= {**{name: parts[name] for name in PARTS}, "partial": lacking}
     told, left = pa.table(columns), NO_FACTS
     if not good.all():
         told, left = told.filter(pa.array(good)), found.filter(pa.array(~good))
@@ -92,11 +86,11 @@ def _facts(columns: Mapping[str, object], count: int) -> pa.Table:
 
 
 def _fit(parts: pa.RecordBatch, forms: Mapping[bytes, Form]) -> tuple[Bools, Bools]:
-    """(whether all parts but the CSNs are what they must be, whether the image lacks columns)."""
+    """(whether all parts are what they must be, whether the after-image lacks columns)."""
     good = bools(pc.and_(pc.is_valid(parts["session"]), pc.is_in(parts["op"], _OPS)))
     deleted = pc.equal(parts["op"], Op.DELETE.value.encode())
     good &= bools(pc.equal(deleted, pc.is_null(parts["after"])))
-    good &= matches(parts["opno"], _IS_OPNO)
+    good &= matches(parts["csn"], CSN) & matches(parts["opno"], rf"\A{OPNO}\z")
     fits, lacking = np.zeros(len(good), dtype=np.bool_), np.zeros(len(good), dtype=np.bool_)
     named = parts["table"].dictionary_encode()
     for number, name in enumerate(named.dictionary.to_pylist()):
@@ -113,14 +107,14 @@ def _forms(known: Known) -> dict[bytes, Form]:
 
 
 def _parts(records: pa.Array) -> pa.RecordBatch:
-    """Each record cut into _TEXTS, as bytes; in what is no plain change some part is none."""
+    """Each record cut into PARTS, as bytes; in what is no plain change some part is none."""
     head, rest = _cut(records, b',"key":')
-    key, rest = _cut(rest, b',"op":"')
+    key, op = _cut(rest, b',"op":"')
     head, csn = _cut(head, b'","csn":"')
     said = pc.extract_regex(pc.binary_slice(csn, CSN_BYTES, _ALL), _BEHIND_CSN)
     prim_csn, epoch, table = (pc.struct_field(said, n) for n in ("prim_csn", "epoch", "table"))
-    before, rest_ = _before(pc.binary_slice(rest, _OP_BYTES, _ALL))
-    after, opno = _after(rest_)
+    before, rest = _before(pc.binary_slice(op, _OP_BYTES, _ALL))
+    after, opno = _after(rest)
     columns = {
         "session": _session(head),
         "csn": pc.binary_slice(csn, 0, CSN_BYTES),
@@ -128,7 +122,7 @@ def _parts(records: pa.Array) -> pa.RecordBatch:
         "epoch": epoch,
         "table": table,
         "key": key,
-        "op": pc.binary_slice(rest, 0, _OP_BYTES),
+        "op": pc.binary_slice(op, 0, _OP_BYTES),
         "before": before,
         "after": after,
         "opno": opno,
@@ -147,7 +141,7 @@ def _before(rests: pa.Array) -> tuple[pa.Array, pa.Array]:
     """(the before-image, null where there is none, what stands behind the name of the other)."""
     none = pc.starts_with(rests, _AFTER)
     behind = pc.binary_slice(rests, len(_AFTER), _ALL)
-    if pc.all(none).as_py() in (True, None):
+    if bools(none).all():
         return pa.nulls(len(rests), pa.binary()), behind
     image, other = _cut(rests, b"}" + _AFTER[1:])
     image = pc.binary_join_element_wise(pc.binary_slice(image, len(_BEFORE), _ALL), b"}", b"")
@@ -159,25 +153,25 @@ def _after(rests: pa.Array) -> tuple[pa.Array, pa.Array]:
     """(the after-image, the opno), null where there is none."""
     image, opno = pc.binary_slice(rests, 0, -1), pa.nulls(len(rests), pa.binary())
     numbered = pc.is_in(pc.binary_slice(rests, -2, -1), _DIGITS)
-    if pc.any(numbered).as_py():
+    if bools(numbered).any():
         before, number = _cut(image, _OPNO, last=True)
         image, opno = pc.if_else(numbered, before, image), pc.if_else(numbered, number, _NONE)
     ended = pc.if_else(pc.ends_with(rests, b"}"), image, b"")
     return _none_if(ended, b"null"), opno
 
 
-def _cut(texts_: pa.Array, seam: bytes, *, last: bool = False) -> tuple[pa.Array, pa.Array]:
+def _cut(column: pa.Array, seam: bytes, *, last: bool = False) -> tuple[pa.Array, pa.Array]:
     """What stands before and behind the first seam, or the last; nothing where there is none."""
     cut = partial(pc.split_pattern, pattern=seam, max_splits=1, reverse=last)
-    halves = cut(texts_)
+    halves = cut(column)
     there = pc.equal(pc.list_value_length(halves), 2)
-    if not pc.all(there).as_py():
-        halves = cut(pc.if_else(there, texts_, seam))
+    if not bools(there).all():
+        halves = cut(pc.if_else(there, column, seam))
     return pc.list_element(halves, 0), pc.list_element(halves, 1)
 
 
-def _none_if(texts_: pa.Array, none: bytes) -> pa.Array:
-    return pc.if_else(pc.equal(texts_, none), _NONE, texts_)
+def _none_if(column: pa.Array, none: bytes) -> pa.Array:
+    return pc.if_else(pc.equal(column, none), _NONE, column)
 
 
 def _utf8(records: pa.Array) -> pa.Array:

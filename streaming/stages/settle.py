@@ -40,8 +40,10 @@ def collected(
     def told(arrived: pa.Table) -> tuple[pa.Table, pa.Table]:
         return changes(unsettled(arrived, topics), tables, limits)
 
-    parts = chain([NO_FACTS], *_BESIDE.map(told, _gathered(arriving(records))))
-    return settle(pa.concat_tables(list(parts)), records.sparkSession, topics, tables, limits)
+    parts = chain.from_iterable(_BESIDE.map(told, _gathered(arriving(records))))
+    return settle(
+        pa.concat_tables([NO_FACTS, *parts]), records.sparkSession, topics, tables, limits
+    )
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

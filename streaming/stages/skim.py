@@ -29,17 +29,18 @@ UNSETTLED = "unsettled"
 _WHOLE, _PARTIAL = "\x1e", "\x1d"
 """What begins a record that was taken apart: its after-image has all columns, or lacks some."""
 
-_PARTS = (
-    *("session", "csn", "prim_csn", "epoch", "table", "key", "op", "before", "after", "opno"),
-)
+PARTS = (*("session", "csn", "prim_csn", "epoch", "table", "key", "op", "before", "after", "opno"),)
 
-START = f'{{"v":{VERSION},"kind":"{Kind.CHANGE}",'
+START = f'{{"v":{VERSION},"kind":"{Kind.CHANGE}","session":"'
+SESSION = r'[^"\\\x00-\x1f]+'
+EPOCH = "0|[1-9][0-9]{0,17}"
+OPNO = "[1-9][0-9]{0,17}"
 _HEAD = (
-    rf'\A{re.escape(START)}"session":"(?<s>[^"\\\x00-\x1f]++)",'
+    rf'\A{re.escape(START)}(?<s>{SESSION}+)",'
     r'"csn":"(?<c>[0-9a-f]{20})",(?:"prim_csn":"(?<p>[0-9a-f]{20})",)?'
-    r'"epoch":(?<e>0|[1-9][0-9]{0,17}),"table":'
+    rf'"epoch":(?<e>{EPOCH}),"table":'
 )
-_TAIL = r'(?:,"opno":(?<n>[1-9][0-9]{0,17}))?\}\z'
+_TAIL = rf'(?:,"opno":(?<n>{OPNO}))?\}}\z'
 
 
 def skim(
@@ -117,7 +118,7 @@ def _parts() -> list[Column]:
     body = F.substring(taken, F.lit(2), F.length(taken))
     parts = F.split(F.when(is_taken, body), FIELD_SEPARATOR)
     types = {"epoch": "bigint", "opno": "bigint"}
-    texts = {name: F.nullif(F.get(parts, F.lit(n)), F.lit("")) for n, name in enumerate(_PARTS)}
+    texts = {name: F.nullif(F.get(parts, F.lit(n)), F.lit("")) for n, name in enumerate(PARTS)}
     return [text.cast(types.get(name, "string")).alias(name) for name, text in texts.items()]
 
 
@@ -138,7 +139,7 @@ def _is_plain(limits: Limits) -> Column:
 @lru_cache(maxsize=1)
 def _facts() -> list[Column]:
     plain = F.col("plain")
-    columns = {name: F.when(plain, F.col(name)) for name in _PARTS}
+    columns = {name: F.when(plain, F.col(name)) for name in PARTS}
     columns |= {
         "reason": F.when(~plain, F.lit(UNSETTLED)),
         "detail": F.lit(None).cast("string"),
