@@ -189,6 +189,10 @@ class LimitsConfig(_Section):
     """A change of more bytes is quarantined as `size`; the topics take records that large."""
     skew_s: Positive = 86_400
     """A CSN so many seconds ahead of its record's own time is quarantined as `skew`."""
+    pending_changes: Positive = 500_000
+    """From so many open changes of one replica on, nothing more is read from it until it has fewer:
+    they are held in memory, about 1 kB each besides their images. The status says `paused`; an
+    operator aborts a transaction, or starts the hub with a larger limit."""
     window_rows: Positive = 1_000_000
     """The most rows that are kept in memory for judging; older ones are looked up in `rows`."""
     kept_image_bytes: Positive = 64_000_000

@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -42,6 +41,7 @@ from streaming.stages.judge import Verdicts
 from streaming.stages.own import Author
 from streaming.stages.publish import Chunk, Outgoing
 from streaming.stages.resolve import Resolved
+from streaming.upkeep import Maintenance, Upkeep
 
 LEVEL = "level"
 """The operator's command to move every lagging covers at once."""
@@ -49,7 +49,6 @@ LEVEL = "level"
 ABORT = "abort"
 """The operator's command to end an open transaction."""
 
-TIDY_EVERY_BATCHES = 20
 DAY_MS = 86_400_000
 
 Read = Callable[[Plan], Carrier]
@@ -64,6 +63,8 @@ class Settings:
     topics: Mapping[str, int]
     hub_rid: int
     chunks: publish_stage.Chunks
+    offsets_per_batch: int
+    pending_changes: int
     window_rows: int
     kept_image_bytes: int
     materialize_every_epochs: int
@@ -71,20 +72,16 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Outlets:
-    """Where a hub reaches out: the updates topics, old input, and the materializer of `rows`.
+    """Where a hub reaches out: the updates topics, old input, and the work beside the batches.
 
     `send(agreement, id, bytes)` hands a record over, `flush()` returns when all are delivered.
-    `materialize(after, to)` starts to bring `rows` from one hub epoch up to another, `tidy()` to
-    keep files and logs few, `vacuum()`, once a day, to remove files that nobody needs.
     """
 
     send: Callable[[str, str, bytes], None]
     flush: Callable[[], None]
     originals: log_stage.Originals
     revalidate: release_stage.Revalidate
-    materialize: Callable[[int, int], Future[None]]
-    tidy: Callable[[], Future[None]]
-    vacuum: Callable[[], Future[None]]
+    maintenance: Maintenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +110,8 @@ class Hub:
     outlets: Outlets
     state: HubState
     window: Window
-    rows_epoch: int
     images: lookup.Images
-    materializing: tuple[int, Future[None]] | None = None
-    chores: list[Future[None]] = field(default_factory=list)
+    upkeep: Upkeep
 
     def process(self, plan: Plan, read: Read) -> None:
         """Run one planned batch to its end, then bring `rows` up to date when it is time."""
@@ -131,20 +126,20 @@ class Hub:
         self.images.keep(decision.contended)
         self.state = decision.checkpoint.state
         self.window.merge(self.state.hub_epoch, decision.rows)
-        self._materialize()
-        self._tidy(is_new_day=decision.checkpoint.at_ms // DAY_MS > before_ms // DAY_MS)
+        asked = self.settings
+        self.upkeep.rows(self.state, self.window, asked.materialize_every_epochs, asked.window_rows)
+        is_new_day = decision.checkpoint.at_ms // DAY_MS > before_ms // DAY_MS
+        self.upkeep.tidy(self.state.batch, is_new_day=is_new_day)
 
-    def next_plan(
-        self, offsets_to: Mapping[str, int], at_ms: int, commands: Sequence[Command]
-    ) -> Plan:
-        """The plan of the next batch, up to these offsets; absent topics stay where they are."""
+    def next_plan(self, ends: Mapping[str, int], at_ms: int, commands: Sequence[Command]) -> Plan:
+        """The plan of the next batch, of topics that end here; absent ones stay where they are."""
         last = self.ledger.last
         return Plan(
             last.state.batch + 1,
             max(at_ms, last.at_ms),
             last.config_version,
             last.offsets,
-            {**last.offsets, **self._unstopped(offsets_to)},
+            {**last.offsets, **self._read_to(ends)},
             tuple(commands),
             self.ledger.store.versions(),
         )
@@ -159,50 +154,22 @@ class Hub:
             for a in self.state.agreements.values()
         )
 
-    def _unstopped(self, offsets: Mapping[str, int]) -> dict[str, int]:
-        """Leave out the topics of replicas that stopped: they are read from there later."""
-        replicas, topics = self.state.replicas, self.settings.topics
-        return {t: n for t, n in offsets.items() if not is_stopped(replicas[topics[t]].state)}
+    def paused(self) -> dict[int, int]:
+        """Rid -> its open changes, of the replicas that have too many for more to be read."""
+        return self.state.paused(self.settings.pending_changes)
 
-    def _materialize(self) -> None:
-        """Keep `rows` near the present; let the window forget what all have seen.
+    def _read_to(self, ends: Mapping[str, int]) -> dict[str, int]:
+        """How far a batch reads; what it leaves is read later, from where it stopped.
 
-        `rows` is brought up to date beside the batches; a full window waits for it.
+        Nothing of replicas that are stopped or paused, and no more of others than a batch may be.
         """
-        behind = self.state.hub_epoch - self.rows_epoch
-        full = len(self.window) > self.settings.window_rows
-        if self.materializing is None and (
-            behind >= self.settings.materialize_every_epochs or (full and behind)
-        ):
-            to = self.state.hub_epoch
-            self.materializing = to, self.outlets.materialize(self.rows_epoch, to)
-        self.materialized(wait=full)
-        edge = self.rows_epoch if full else min(self.rows_epoch, smallest_mre(self.state))
-        if edge > self.window.edge:
-            self.window.advance(edge)
-
-    def _tidy(self, *, is_new_day: bool) -> None:
-        """Keep files and logs few; tables that were seen to are opened anew."""
-        if self.chores and all(chore.done() for chore in self.chores):
-            for chore in self.chores:
-                chore.result()
-            self.chores = []
-            self.ledger.reopen()
-        if not self.chores and self.state.batch % TIDY_EVERY_BATCHES == 0:
-            self.chores.append(self.outlets.tidy())
-        if is_new_day:
-            self.chores.append(self.outlets.vacuum())
-
-    def materialized(self, *, wait: bool) -> None:
-        """Take note of it when `rows` is up to date; `epochs` says so with the next batch."""
-        if self.materializing is None:
-            return
-        to, work = self.materializing
-        if wait or work.done():
-            work.result()
-            self.ledger.at(Point.AFTER_ROWS)
-            self.ledger.store.refreshed(TableName.ROWS)
-            self.rows_epoch, self.materializing = to, None
+        paused, room, found = self.paused(), self.settings.offsets_per_batch, dict[str, int]()
+        for topic, end in ends.items():
+            rid, first = self.settings.topics[topic], self.ledger.last.offsets[topic]
+            if rid not in paused and not is_stopped(self.state.replicas[rid].state):
+                found[topic] = min(end, first + room)
+                room -= found[topic] - first
+        return found
 
 
 def resume(ledger: Ledger, settings: Settings, outlets: Outlets) -> Hub:
@@ -214,7 +181,8 @@ def resume(ledger: Ledger, settings: Settings, outlets: Outlets) -> Hub:
     ledger.last = replace(last, state=state)
     window = rebuilt(last.rows_epoch, told.items())
     images = lookup.Images(settings.kept_image_bytes)
-    return Hub(ledger, settings, outlets, state, window, last.rows_epoch, images)
+    upkeep = Upkeep(ledger, outlets.maintenance, last.rows_epoch)
+    return Hub(ledger, settings, outlets, state, window, images, upkeep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +258,7 @@ def _judged(hub: Hub, plan: Plan, taken: _Taken, hub_epoch: int, carrier: Carrie
         hub_epoch,
         hub.window,
         look_up=lambda keys: lookup.rows(store, keys),
-        images=lambda rows: lookup.images(store, rows, hub.rows_epoch, hub.images),
+        images=lambda rows: lookup.images(store, rows, hub.upkeep.rows_epoch, hub.images),
         settled=_settled(hub, plan),
         fetch=carrier.images,
     )
@@ -399,7 +367,7 @@ def _checkpoint(hub: Hub, plan: Plan, after: HubState, counts: Mapping[str, int]
         state=after,
         offsets={**plan.offsets_to, **stops},
         command_number=max((c.number for c in plan.commands), default=last.command_number),
-        rows_epoch=hub.rows_epoch,
+        rows_epoch=hub.upkeep.rows_epoch,
         at_ms=plan.at_ms,
         counts=counts,
         totals={name: last.totals.get(name, 0) + counts.get(name, 0) for name in sorted(names)},
@@ -450,14 +418,3 @@ def _range(
     ruvs = {mark.hub_epoch: mark.ruvs.get(dataset, NOTHING_KNOWN) for mark in marks}
     ordered = rows.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
     return Outgoing(ordered), {**ruvs, **now}
-
-
-def smallest_mre(state: HubState) -> int:
-    """The smallest MRE of what may still come: of every session in force and waiting change."""
-    sessions = [
-        replica.sessions[-1].mre
-        for replica in state.replicas.values()
-        if replica.sessions and not is_stopped(replica.state)
-    ]
-    waiting = [arrived.mre for arrived in state.open.changes.values()]
-    return min([*sessions, *waiting], default=state.hub_epoch)

@@ -10,6 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,10 +26,9 @@ from checkpoints.epochs import Checkpoint, Command, Plan, plan_of, plan_topic_id
 from checkpoints.maintenance import Maintenance
 from checkpoints.store import Store, explained
 from checkpoints.tables import TableName
-from connectors.kafka import Topics, UpdatesSink, sink_options, source_options
+from connectors.kafka import Topics, UpdatesSink
 from connectors.originals import read_records
 from streaming.config import Config
-from streaming.config_sections import LimitsConfig
 from streaming.core.csn import CsnParts, format_csn
 from streaming.core.errors import HubError, SourceError
 from streaming.core.rules import Rules, Subscription
@@ -36,17 +36,12 @@ from streaming.core.ruv import Ruv
 from streaming.core.state import AgreementState, HubState, ReplicaState
 from streaming.functions import loaded
 from streaming.java import check_java
-from streaming.pipeline import Hub, Outlets, Settings, publish, resume
-from streaming.stages.carry import Carrier, OnDriver
-from streaming.stages.executors import OnExecutors, Sink
-from streaming.stages.facts import NO_FACTS
+from streaming.pipeline import Hub, Outlets, Read, Settings, publish, resume
+from streaming.source import Source, ranges
+from streaming.stages.carry import Carrier
 from streaming.stages.offsets import end_offsets
-from streaming.stages.parse import parse
-from streaming.stages.plain import Limits
 from streaming.stages.publish import Chunks
-from streaming.stages.read import batch, stream
-from streaming.stages.settle import collected
-from streaming.stages.validate import validate
+from streaming.stages.read import stream
 
 LOG = logging.getLogger("slackwater")
 
@@ -87,6 +82,8 @@ def settings_of(config: Config) -> Settings:
         {config.changes_topic(replica.name): replica.rid for replica in config.replicas},
         config.hub.rid,
         Chunks(config.limits.chunk_items, config.limits.chunk_bytes),
+        config.limits.offsets_per_batch,
+        config.limits.pending_changes,
         config.limits.window_rows,
         config.limits.kept_image_bytes,
         config.limits.materialize_every_epochs,
@@ -131,7 +128,7 @@ class Service:
         self.config = config
         self.spark = spark
         self.settings = settings_of(config)
-        self.source = source_options(config.kafka.bootstrap_servers, config.kafka.options)
+        self.source = Source(spark, config)
         self.store = Store(config.hub.state)
         self.maintenance = Maintenance(spark, self.store)
         self.name = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
@@ -139,6 +136,7 @@ class Service:
         self.turn = threading.Lock()
         self.looked_at_s = 0.0
         self.looked_at_version: int | None = None
+        self.paused: AbstractSet[int] = frozenset()
         self.hub = self._open()
 
     def run(self, end: threading.Event, *, available_now: bool = False) -> None:
@@ -154,7 +152,7 @@ class Service:
                 self._drain()
             with self.turn:
                 self.ended = True
-                self.hub.materialized(wait=True)
+                self.hub.upkeep.materialized(wait=True)
         except StreamingQueryException as error:
             raise _reason(error) from error
         finally:
@@ -169,6 +167,8 @@ class Service:
 
     ended = False
     failure: HubError | None = None
+    shown: Mapping[str, int]
+    """Topic -> the offset behind the last micro-batch; a batch may have left some of that."""
 
     # -- start ------------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class Service:
         hub = resume(ledger, settings, self._outlets())
         self._adopt(hub, settings, plan.offsets_from, ids, plan.config_version)
         LOG.info("finishing batch %d of a hub that died", plan.batch)
-        hub.process(plan, lambda p: self._read(p, settings, config.limits))
+        hub.process(plan, lambda p: self.source.planned(p, settings, config.limits))
         return hub
 
     def _config_of(self, version: int) -> Config:
@@ -223,39 +223,7 @@ class Service:
 
     def planned(self, plan: Plan) -> Carrier:
         """The records of a plan of the present configuration, read by its offsets."""
-        return self._read(plan, self.settings, self.config.limits)
-
-    def _read(self, plan: Plan, settings: Settings, limits: LimitsConfig) -> Carrier:
-        """The records of a plan, read by its offsets under the configuration of its version."""
-        topics = {t: r for t, r in settings.topics.items() if t in plan.offsets_to}
-        from_ = {t: plan.offsets_from[t] for t in topics}
-        records = batch(
-            self.spark,
-            self.source,
-            topics,
-            from_,
-            plan.offsets_to,
-            min_partitions=limits.min_partitions,
-        )
-        return self._carried(records, plan, settings, limits)
-
-    def _carried(
-        self, records: DataFrame, plan: Plan, settings: Settings, limits: LimitsConfig
-    ) -> Carrier:
-        """The records of a planned batch; SourceError when Spark delivered another."""
-        count = sum(to - plan.offsets_from[topic] for topic, to in plan.offsets_to.items())
-        topics, tables, allowed = settings.topics, settings.rules.tables, _allowed(limits)
-        carrier: Carrier
-        if count > limits.driver_batch_records:
-            carrier = OnExecutors(records, topics, tables, allowed, self._sink())
-        else:
-            carrier = OnDriver(collected(records, topics, tables, allowed))
-        _check_range(carrier.facts, plan, topics)
-        return carrier
-
-    def _sink(self) -> Sink:
-        kafka = self.config.kafka
-        return Sink(sink_options(kafka.bootstrap_servers, kafka.options), self.config.updates_topic)
+        return self.source.planned(plan, self.settings, self.config.limits)
 
     def _check_topics(self, ledger: Ledger, ids: Mapping[str, str]) -> None:
         plan = ledger.unfinished
@@ -296,10 +264,10 @@ class Service:
             originals=lambda places: read_records(
                 kafka.bootstrap_servers, kafka.options, names, places
             ),
-            revalidate=self._revalidated,
-            materialize=self.maintenance.materialize,
-            tidy=self.maintenance.tidy,
-            vacuum=self.maintenance.vacuum,
+            revalidate=lambda records: self.source.revalidated(
+                records, self.settings, self.config.limits
+            ),
+            maintenance=self.maintenance,
         )
 
     # -- batches ----------------------------------------------------------------------------
@@ -308,9 +276,10 @@ class Service:
         """Start the query at the committed offsets; Spark's own checkpoint is only its scratch."""
         _remove_stale(self._checkpoint().parent)
         limits = self.config.limits
+        self.shown = dict(self.hub.ledger.last.offsets)
         records = stream(
             self.spark,
-            self.source,
+            self.source.options,
             self.settings.topics,
             self.hub.ledger.last.offsets,
             offsets_per_batch=limits.offsets_per_batch,
@@ -326,18 +295,13 @@ class Service:
         return writer.trigger(processingTime=f"{self.config.hub.trigger_ms} milliseconds").start()
 
     def _micro_batch(self, records: DataFrame, batch_id: int) -> None:
-        settings, limits = self.settings, self.config.limits
         with self.turn:
             if self.ended:
                 return
             try:
                 with explained(self.store.root):
-                    to = end_offsets(self._checkpoint(), batch_id)
-                    plan = self.hub.next_plan(to, _now_ms(), self._commands())
-                    if self.hub.is_due(plan):
-                        self.hub.process(
-                            plan, lambda p: self._carried(records, p, settings, limits)
-                        )
+                    before, self.shown = self.shown, end_offsets(self._checkpoint(), batch_id)
+                    self._process(lambda plan: self._of_micro_batch(records, before, plan))
             except HubError as error:
                 self.failure = error  # told by `run`, without Spark's and the JVM's part of it
                 self.ended = True  # the hub in memory is not the committed one: no batch after it
@@ -348,23 +312,47 @@ class Service:
     def _idle(self) -> None:
         """Do what is due although no input came: pages, a lagging covers, an operator's command."""
         with self.turn:
-            plan = self.hub.next_plan({}, _now_ms(), self._commands())
-            if not self.ended and self.hub.is_due(plan):
-                self.hub.process(plan, lambda _: OnDriver(NO_FACTS))
+            if not self.ended:
+                self._process(self.planned)
 
     def _drain(self) -> None:
         """Publish what is left for agreements that are catching up."""
-        while True:
-            plan = self.hub.next_plan({}, _now_ms(), self._commands())
-            if not self.hub.is_due(plan):
-                return
-            self.hub.process(plan, lambda _: OnDriver(NO_FACTS))
+        while self._process(self.planned):
+            pass
 
-    def _revalidated(self, records: pa.Table) -> pa.Table:
-        """The facts of records that were in quarantine, under the present configuration."""
-        parsed = parse(self.spark.createDataFrame(records), self.settings.topics)
-        tables, allowed = self.settings.rules.tables, _allowed(self.config.limits)
-        return validate(parsed, tables, allowed).toArrow()
+    def _process(self, read: Read) -> bool:
+        """Run the next batch if one is due; whether one was."""
+        plan = self.hub.next_plan(self.shown, _now_ms(), self._commands())
+        is_due = self.hub.is_due(plan)
+        if is_due:
+            self.hub.process(plan, read)
+            self._tell_paused()
+        return is_due
+
+    def _of_micro_batch(self, records: DataFrame, before: Mapping[str, int], plan: Plan) -> Carrier:
+        """The records of a plan out of a micro-batch; read anew where it is not that of Spark."""
+        if ranges(plan.offsets_from, plan.offsets_to) != ranges(before, self.shown):
+            return self.planned(plan)
+        return self.source.carried(records, plan, self.settings, self.config.limits)
+
+    def _tell_paused(self) -> None:
+        """Say whose topic is not read any more, and whose is again."""
+        names, paused = (
+            {rid: topic for topic, rid in self.settings.topics.items()},
+            self.hub.paused(),
+        )
+        for rid in paused.keys() - self.paused:
+            LOG.warning(
+                "%s is not read on: its replica has %d open changes, limits.pending_changes is %d;"
+                " end its oldest transaction (`slackwater status` names it, `slackwater abort` ends"
+                " it) or start the hub with a larger limit",
+                names[rid],
+                paused[rid],
+                self.settings.pending_changes,
+            )
+        for rid in self.paused - paused.keys():
+            LOG.info("%s is read on", names[rid])
+        self.paused = paused.keys()
 
     def _commands(self) -> Sequence[Command]:
         """The operator's commands since the last one taken; looked for once a second."""
@@ -405,25 +393,6 @@ def adopted(state: HubState, rules: Rules, rids: Sequence[int]) -> HubState:
         replicas={**state.replicas, **replicas},
         agreements=agreements,
     )
-
-
-def _allowed(limits: LimitsConfig) -> Limits:
-    """What a record may be, under a configuration."""
-    return Limits(record_bytes=limits.record_bytes, skew_s=limits.skew_s)
-
-
-def _check_range(facts: pa.Table, plan: Plan, topics: Mapping[str, int]) -> None:
-    """SourceError when Spark delivered what the plan does not name."""
-    found = facts.group_by("rid").aggregate([("offset", "min"), ("offset", "max")]).to_pylist()
-    names = {rid: topic for topic, rid in topics.items()}
-    for row in found:
-        topic, first, last = names[row["rid"]], row["offset_min"], row["offset_max"]
-        stopped = plan.offsets_from[topic] == plan.offsets_to[topic]
-        if not stopped and not plan.offsets_from[topic] <= first <= last < plan.offsets_to[topic]:
-            raise SourceError(
-                f"{topic}: Spark delivered offsets {first} to {last}, batch {plan.batch} is"
-                f" [{plan.offsets_from[topic]}, {plan.offsets_to[topic]}): run the hub again"
-            )
 
 
 def _reason(error: StreamingQueryException) -> HubError:

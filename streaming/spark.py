@@ -39,7 +39,7 @@ _LOCAL_FILES = "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem"
 
 _ONE_MACHINE = {
     "spark.master": "local[2]",
-    "spark.driver.memory": "4g",
+    "spark.driver.memory": "3g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "WARN",

@@ -15,7 +15,11 @@ MAY_IMPORT = {
     "connectors": (*LEAF, "connectors"),
     "checkpoints": (*LEAF, "checkpoints"),
     "streaming/stages": (*LEAF, "connectors", "checkpoints", "streaming.stages"),
-    "streaming/pipeline.py": (*LEAF, "connectors", "checkpoints", "streaming.stages"),
+    "streaming/upkeep.py": (*LEAF, "checkpoints"),
+    "streaming/pipeline.py": (
+        *(*LEAF, "connectors", "checkpoints"),
+        *("streaming.stages", "streaming.upkeep"),
+    ),
 }
 IN_CORE = {"pyspark", "delta", "deltalake", "pyarrow", "kafka", "os", "time", "random", "secrets"}
 

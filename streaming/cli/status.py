@@ -77,16 +77,25 @@ def _replicas(config: Config, reader: Reader, now_s: float) -> list[dict[str, An
     names, opened = names_of(config), reader.open_changes()
     known, largest = (state.replicas, state.largest) if state else ({}, {})
     rids = dict.fromkeys([*(r.rid for r in config.replicas), *known])
+    most = config.limits.pending_changes
     return [
         _replica(known.get(rid, ReplicaState(rid)), names.get(rid), now_s)
-        | {
-            "max_csn": largest.get(rid),
-            "pending": opened.get((rid, "pending"), NONE_OPEN).count,
-            "waiting": opened.get((rid, "waiting"), NONE_OPEN).count,
-        }
+        | {"max_csn": largest.get(rid)}
+        | _open_changes(
+            opened.get((rid, "pending"), NONE_OPEN), opened.get((rid, "waiting"), NONE_OPEN), most
+        )
         | _oldest(opened.get((rid, "pending"), NONE_OPEN), now_s)
         for rid in rids
     ]
+
+
+def _open_changes(pending: OpenChanges, waiting: OpenChanges, most: int) -> dict[str, Any]:
+    """How many there are; from the most that there may be on, the topic is not read on."""
+    return {
+        "pending": pending.count,
+        "waiting": waiting.count,
+        "paused": pending.count + waiting.count >= most,
+    }
 
 
 def _replica(replica: ReplicaState, name: str | None, now_s: float) -> dict[str, Any]:
@@ -149,7 +158,7 @@ def _show(found: dict[str, Any]) -> None:
             (
                 r["rid"],
                 r["name"],
-                r["state"],
+                f"{r['state']}, paused" if r["paused"] else r["state"],
                 r["session"] and r["session"][:8],
                 r["epoch"],
                 None if r["seen_age_s"] is None else as_age(r["seen_age_s"]),
@@ -177,7 +186,7 @@ def _head(found: dict[str, Any]) -> list[tuple[str, object]]:
         ("hub", f"{found['hub']}, state in {found['state']}"),
         ("last commit", _last_commit(found)),
         ("position", _position(found)),
-        ("pending", _open(found["pending"])),
+        ("pending", _open(found["pending"]) + _paused(found["replicas"])),
         ("quarantine", f"{kept['kept']} kept ({as_counts(kept['by_reason'])})"),
         ("conflicts", f"{conflicts['total']} ({as_counts(conflicts['by_kind'])})\n{handling}"),
         ("last batch", as_counts(found["counts"])),
@@ -191,6 +200,13 @@ def _open(pending: dict[str, Any]) -> str:
         return counts
     age = as_age(pending["oldest_age_s"])
     return f"{counts}; the oldest came {age}, of transaction {pending['oldest']}"
+
+
+def _paused(replicas: Sequence[Mapping[str, Any]]) -> str:
+    names = ", ".join(str(one["name"] or one["rid"]) for one in replicas if one["paused"])
+    if not names:
+        return ""
+    return f"\nnot read on, for limits.pending_changes: {names}; abort one, or raise the limit"
 
 
 def _last_commit(found: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """What the hub knows between two batches, rows apart."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -181,3 +182,24 @@ class HubState:
     def largest(self) -> dict[int, str]:
         """Rid -> its largest CSN in any data set; no CSN above it is in the changelog."""
         return largest_of(self.ruvs.values())
+
+    @property
+    def smallest_mre(self) -> int:
+        """The smallest MRE of what may still come: of sessions in force and waiting changes."""
+        sessions = [
+            replica.mre
+            for replica in self.replicas.values()
+            if replica.sessions and not is_stopped(replica.state)
+        ]
+        waiting = [arrived.mre for arrived in self.open.changes.values()]
+        return min([*sessions, *waiting], default=self.hub_epoch)
+
+    def paused(self, pending_changes: int) -> dict[int, int]:
+        """Rid -> its open changes, of each replica that has at least so many of them.
+
+        Nothing more is read from it until it has fewer: what is open is held in memory.
+        """
+        opened = Counter[int]()
+        for (_, rid), entries in self.open.lists.by_list.items():
+            opened[rid] += len(entries)
+        return {rid: count for rid, count in opened.items() if count >= pending_changes}

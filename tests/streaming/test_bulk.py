@@ -124,13 +124,35 @@ def real_hub(root: Path, rules: Rules) -> Hub:
         flush=lambda: None,
         originals=lambda places: dict.fromkeys(places, b""),
         revalidate=lambda records: records,
-        materialize=lambda _after, _to: Future(),
-        tidy=Future,
-        vacuum=Future,
+        maintenance=NeverDone(),
     )
-    topics, images_of_few = {"1": 1, "2": 2, "3": 3}, 200
-    chosen = Settings(rules, topics, 65_534, Chunks(3, 1_000), 1_000, images_of_few, 1_000_000)
+    chosen = Settings(
+        rules,
+        {"1": 1, "2": 2, "3": 3},
+        65_534,
+        Chunks(3, 1_000),
+        offsets_per_batch=1_000_000,
+        pending_changes=1_000_000,
+        window_rows=1_000,
+        kept_image_bytes=200,  # those of few rows
+        materialize_every_epochs=1_000_000,
+    )
     return resume(open_ledger(store, "test"), chosen, outlets)
+
+
+class NeverDone:
+    """Maintenance that takes longer than any test."""
+
+    def materialize(self, after: int, to: int) -> "Future[None]":
+        """Bring `rows` up to date, some day."""
+        del after, to
+        return Future()
+
+    def tidy(self) -> "Future[None]":
+        """Keep files and logs few, some day."""
+        return Future()
+
+    vacuum = tidy
 
 
 RANDOM_HISTORIES = settings(
