@@ -182,9 +182,14 @@ class Store:
 
 @contextmanager
 def explained(root: Path) -> Iterator[None]:
-    """Turns what the storage of a state root refuses into a StateError that says what to do."""
+    """Turns what the storage of a state root refuses into a StateError that says what to do.
+
+    A connection is none of the storage: that of Spark's JVM is told by streaming/spark.py.
+    """
     try:
         yield
+    except ConnectionError:
+        raise
     except (DeltaError, OSError) as error:
         plain = " ".join(_COLOUR.sub("", str(error)).split())
         raise StateError(

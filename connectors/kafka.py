@@ -1,4 +1,4 @@
-"""Kafka as the hub uses it: topics that keep order and content, offsets, and the updates sink."""
+"""Kafka as the hub uses it: topics that keep order and content, offsets, and the options."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 from kafka.protocol.consumer import OffsetSpec
 
-from streaming.core.errors import ConfigError, PublishError, SourceError
+from streaming.core.errors import ConfigError, SourceError
 
 CONNECT_TIMEOUT_MS = 15_000
 ENVELOPE_BYTES = 32_768
@@ -22,7 +22,7 @@ KAFKAS_OWN_BYTES_MAX = 1_048_588
 REQUEST_BYTES_MAX = 32 * 2**20
 UNFLUSHED_BYTES_MAX = 64 * 2**20
 
-_SAME_NAME = {
+SAME_NAME = {
     "client.dns.lookup",
     "client.id",
     "connections.max.idle.ms",
@@ -94,7 +94,7 @@ def client_options(options: Mapping[str, str]) -> dict[str, Any]:
             found |= _java_only(name, value)
         elif name in _RENAMED:
             found[_RENAMED[name]] = value
-        elif name in _SAME_NAME:
+        elif name in SAME_NAME:
             found[name.replace(".", "_")] = _typed(name, value)
         elif name.startswith(("security.", "sasl.", "ssl.")):
             raise ConfigError(
@@ -315,73 +315,3 @@ def end_offsets(bootstrap: str, options: Mapping[str, str], names: Sequence[str]
     """Topics.end_offsets on a connection of its own."""
     with Topics(bootstrap, options) as topics:
         return topics.end_offsets(names)
-
-
-class UpdatesSink:
-    """Sends records to updates topics, in order within a topic.
-
-    Nothing is certain before `flush` returns. After the first failure the sink refuses to go on:
-    what it had sent meanwhile may have arrived, so the batch is published again by a new sink,
-    with the same ids.
-    """
-
-    def __init__(
-        self,
-        bootstrap: str,
-        options: Mapping[str, str],
-        connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
-    ) -> None:
-        try:
-            self._producer = KafkaProducer(
-                bootstrap_servers=bootstrap,
-                acks="all",
-                enable_idempotence=True,  # a repeated request neither doubles nor overtakes
-                compression_type="lz4",
-                batch_size=2**18,
-                max_request_size=REQUEST_BYTES_MAX,
-                allow_auto_create_topics=False,
-                bootstrap_timeout_ms=connect_timeout_ms,
-                **client_options(options),
-            )
-        except KafkaError as error:
-            raise PublishError(
-                f"no connection to Kafka at {bootstrap} ({error}): check that it runs and "
-                "kafka.bootstrap_servers"
-            ) from error
-        self._unflushed: list[tuple[str, bytes, Any]] = []
-        self._unflushed_bytes = 0
-        self._failure: PublishError | None = None
-
-    def send(self, topic: str, key: bytes, value: bytes) -> None:
-        """Hands over one record; PublishError at once where it cannot even be tried."""
-        if self._failure:
-            raise self._failure
-        try:
-            sent = self._producer.send(topic, key=key, value=value, partition=0)
-        except KafkaError as error:
-            raise self._failed(topic, key, error) from error
-        self._unflushed.append((topic, key, sent))
-        self._unflushed_bytes += len(value)
-        if self._unflushed_bytes > UNFLUSHED_BYTES_MAX:
-            self.flush()
-
-    def flush(self) -> None:
-        """Waits until all is delivered; PublishError names the first record that was not."""
-        if self._failure:
-            raise self._failure
-        sent, self._unflushed, self._unflushed_bytes = self._unflushed, [], 0
-        self._producer.flush()
-        for topic, key, answer in sent:
-            if answer.failed():
-                raise self._failed(topic, key, answer.exception) from answer.exception
-
-    def close(self) -> None:
-        """Ends the connection; what was not flushed may be lost."""
-        self._producer.close(timeout=0 if self._failure else None)
-
-    def _failed(self, topic: str, key: bytes, error: Exception) -> PublishError:
-        self._failure = PublishError(
-            f"record {key.decode(errors='replace')} was not delivered to {topic} ({error!r}): "
-            "check the topic and the brokers; the next start publishes it again"
-        )
-        return self._failure

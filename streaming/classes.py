@@ -14,7 +14,8 @@ from pathlib import Path
 
 from connectors.broker import Broker
 from connectors.jars import setup_step, spark_jars
-from connectors.kafka import UpdatesSink, ensure_topics
+from connectors.kafka import ensure_topics
+from connectors.sink import UpdatesSink
 from connectors.wire import encode
 from streaming.core.change import Change, Op
 from streaming.core.csn import CsnParts, format_csn

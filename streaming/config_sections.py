@@ -172,10 +172,12 @@ class LimitsConfig(_Section):
     """Bounds, so that memory and records stay finite whatever comes in."""
 
     offsets_per_batch: Positive = 200_000
-    """The most input records of one batch."""
+    """The most input records of one batch; all of them are in memory at once, several times over,
+    so set it lower where records have tens of kilobytes."""
     driver_batch_records: int = Field(default=500_000, ge=0)
     """A batch of at most so many records is taken apart and carried by the driver, a larger one by
-    the executors: set it low on a cluster."""
+    the executors: set it low on a cluster, where their Python (`spark.pyspark.python`, if not the
+    path of the hub's own) has the hub's packages."""
     min_partitions: Positive = 1
     """Into how many tasks at least the reading of a batch is cut. There are more anyway: a task
     reads one topic, and 25,000 records at most."""

@@ -16,7 +16,7 @@ _ADVICE = (
 
 
 class JavaError(HubError):
-    """There is no Java that is new enough."""
+    """There is no Java that is new enough, or the one that ran is gone."""
 
 
 def find_java() -> Path:

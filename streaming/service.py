@@ -26,8 +26,9 @@ from checkpoints.epochs import Checkpoint, Command, Plan, plan_of, plan_topic_id
 from checkpoints.maintenance import Maintenance
 from checkpoints.store import Store, explained
 from checkpoints.tables import TableName
-from connectors.kafka import Topics, UpdatesSink
+from connectors.kafka import Topics
 from connectors.originals import read_records
+from connectors.sink import UpdatesSink
 from streaming.config import Config
 from streaming.core.csn import CsnParts, format_csn
 from streaming.core.errors import HubError, SourceError
@@ -100,18 +101,15 @@ def run(config: Config, available_now: bool = False) -> int:  # noqa: FBT001, FB
     LOG.setLevel(logging.INFO)
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters comes as an error of ours
     check_java()
-    from streaming.spark import session  # noqa: PLC0415 - only now is Java known to be there
+    from streaming.spark import started  # noqa: PLC0415 - only now is Java known to be there
 
     end = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: end.set())
     at = faults.from_text(os.environ.get(FAULT_VARIABLE))
-    spark = session(f"slackwater {config.hub.name}", {**_scratch(config), **config.spark})
-    try:
-        with explained(config.hub.state):
-            Service(config, spark, at).run(end, available_now=available_now)
-    finally:
-        spark.stop()
+    settings = {**_scratch(config), **config.spark}
+    with started(f"slackwater {config.hub.name}", settings) as spark, explained(config.hub.state):
+        Service(config, spark, at).run(end, available_now=available_now)
     return 0
 
 
@@ -159,10 +157,12 @@ class Service:
             with self.turn:
                 end.set()
                 self.ended = True
-            query.stop()
-            self.maintenance.close()
-            self.sink.close()
-            shutil.rmtree(self._checkpoint(), ignore_errors=True)
+            try:
+                query.stop()
+            finally:
+                self.maintenance.close()
+                self.sink.close()
+                shutil.rmtree(self._checkpoint(), ignore_errors=True)
         LOG.info("ended behind batch %d", self.hub.state.batch)
 
     ended = False

@@ -1,15 +1,19 @@
 """The SparkSession that the hub runs in, with the settings that its speed rests on."""
 
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from connectors.jars import spark_jars
 from streaming.classes import archive, java_options
+from streaming.java import JavaError
 
 _BESIDE = Path(__file__).parent
 _LOGGING = f"-Dlog4j2.configurationFile={_BESIDE.joinpath('log4j2.properties').as_uri()}"
@@ -58,9 +62,27 @@ def session(app: str, extra: Mapping[str, str] | None = None) -> SparkSession:
     settings = {**_ONE_MACHINE, **_MICRO_BATCHES, **_DELTA, **jars, **java, **(extra or {})}
     conf = SparkConf().setAppName(app).setAll(list(settings.items()))
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    spark.sparkContext.pythonExec = settings.get("spark.pyspark.python", sys.executable)
     if re.match(r"local(\[|$)", settings["spark.master"]):
         _write_files_without_chmod(spark)
     return spark
+
+
+@contextmanager
+def started(app: str, extra: Mapping[str, str]) -> Iterator[SparkSession]:
+    """A session for as long as the block takes; JavaError when its JVM is gone meanwhile."""
+    spark = session(app, extra)
+    try:
+        yield spark
+    except (ConnectionError, Py4JNetworkError) as error:
+        raise JavaError(
+            f"Spark's Java process is gone ({error}): the lines above or the system's log say who "
+            "ended it (memory, an operator); start the hub again: nothing is lost, it goes on "
+            "where it was"
+        ) from error
+    finally:
+        with suppress(ConnectionError, Py4JError):
+            spark.stop()
 
 
 def _write_files_without_chmod(spark: SparkSession) -> None:

@@ -257,6 +257,27 @@ def test_disk_that_takes_nothing_any_more(pair: Site, spark: SparkSession) -> No
     finish(pair)
 
 
+@pytest.mark.parametrize("fault", ["", f"stop:{Point.AFTER_PLAN}"], ids=["idle", "in a batch"])
+def test_java_that_is_killed(pair: Site, spark: SparkSession, fault: str) -> None:
+    """Half a hub is none: it ends and says what is gone, and the next one goes on where it was."""
+    collide(pair, "first")
+    with pair.hub(fault=fault) as hub:
+        if fault:
+            hub.is_stopped_after("its plan")
+        else:
+            published(hub, pair)
+
+        hub.kill_java()
+        hub.go_on()
+
+        said = hub.ends_with(1)
+    assert "slackwater: Spark's Java process is gone" in said
+    assert "disk" not in said
+    collide(pair, "second")
+    pair.run_available(spark)
+    finish(pair)
+
+
 def test_what_a_hub_cannot_work_with(pair: Site, tmp_path: Path) -> None:
     """It says which topic or broker, and what to do, and ends with 1."""
     admin = KafkaAdminClient(bootstrap_servers=pair.ends.bootstrap)

@@ -30,6 +30,7 @@ from streaming.core.row import ALL_OFFSETS, Arrived, Floor
 from streaming.core.rules import Rules
 from streaming.core.ruv import Ruv
 from streaming.core.sessions import acknowledged, floored, greeted, not_in_force, started, stops
+from streaming.core.spans import Spans
 from streaming.core.state import (
     UNSUPPORTED,
     AgreementState,
@@ -49,8 +50,8 @@ Transaction = tuple[Arrived, ...]
 class Intake:
     """One batch's working copy of the state; `take` every record of a topic in its order.
 
-    `history`: see KnownCsns. `minima` and `maxima`: of each element of each RUV. A CSN is known,
-    and an opno is taken, whatever the data set; it is late within its own.
+    `history`: see KnownCsns. A CSN is known, and an opno is taken, whatever the data set; it is
+    late within its own.
     """
 
     state: HubState
@@ -69,30 +70,19 @@ class Intake:
         self.replicas = dict(self.state.replicas)
         self.agreements = dict(self.state.agreements)
         self.open = self.state.open.copy()
-        self.maxima = dict[ListKey, str]()
-        self.minima = dict[ListKey, str]()
-        for dataset, ruv in self.state.ruvs.items():
-            for rid, element in ruv.elements.items():
-                if element.max_csn and element.min_csn:
-                    self.maxima[dataset, rid] = element.max_csn
-                    self.minima[dataset, rid] = element.min_csn
+        self.spans = Spans(self.state)
         self.known = KnownCsns(self.open, self.history, self.state.largest)
 
     replicas: dict[int, ReplicaState] = field(init=False)
     open: Open = field(init=False)
     agreements: dict[str, AgreementState] = field(init=False)
-    maxima: dict[ListKey, str] = field(init=False)
-    minima: dict[ListKey, str] = field(init=False)
+    spans: Spans = field(init=False)
     known: KnownCsns = field(init=False)
 
     @property
     def ruvs(self) -> dict[str, Ruv]:
         """The hub's RUV of each data set after what became eligible so far."""
-        ruvs = dict(self.state.ruvs)
-        for (dataset, rid), csn in self.minima.items():
-            ruv = ruvs.get(dataset) or self.state.ruv_of(dataset)
-            ruvs[dataset] = ruv.with_csn(csn).with_csn(self.maxima[dataset, rid])
-        return ruvs
+        return self.spans.ruvs
 
     def take(self, said: Said) -> None:
         """Take one record; it must stand behind all that were taken from its topic."""
@@ -136,7 +126,7 @@ class Intake:
             self.counts["duplicates"] += 1
             return
         dataset = self.rules.dataset_at(said.rid)
-        known = {rid: csn for (of, rid), csn in self.maxima.items() if of == dataset}
+        known = self.spans.largest_in(dataset)
         stop = stops(self.state, known, said.rid, hello, losses=self.rules.losses)
         if stop:
             self._stop(said, stop)
@@ -232,7 +222,7 @@ class Intake:
     ) -> tuple[Reason, str] | None:
         key = self._list_of(change)
         purged = self.state.purge_ruv_of(key[0]).max_of(change.rid)
-        largest = self.maxima.get(key, "")
+        largest = self.spans.largest(key)
         if reused:
             return Reason.REUSED, f"CSN {change.csn} was used before with other content"
         if purged is not None and change.csn <= purged:
@@ -370,8 +360,7 @@ class Intake:
 
     def _pass(self, csn: str, key: ListKey, content: str) -> None:
         self.known.make_eligible(csn, key[1], content)
-        self.minima.setdefault(key, csn)
-        self.maxima[key] = max(csn, self.maxima.get(key, ""))
+        self.spans.extend(key, csn, csn)
 
     def take_run(
         self, key: ListKey, first_csn: str, last_csn: str, opno: int | None, time_ms: int
@@ -384,8 +373,8 @@ class Intake:
         CSN is known nowhere: each transaction would have become eligible with its last record.
         """
         rid = key[1]
-        self.minima.setdefault(key, first_csn)
-        self.maxima[key] = self.known.largest[rid] = last_csn
+        self.spans.extend(key, first_csn, last_csn)
+        self.known.largest[rid] = last_csn
         replica = self.replicas[rid]
         self.replicas[rid] = replace(
             replica,

@@ -3,13 +3,16 @@
 This is what `DataFrame.toArrow` does inside, without waiting for the last batch and its order.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 from pyspark.errors.exceptions.captured import unwrap_spark_exception
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.serializers import ArrowCollectSerializer
 from pyspark.util import _load_from_socket
+
+_WORTH_IT = 10_000
+"""Of so many records on, what one takes of the time counts, not how often one begins."""
 
 
 def arriving(frame: DataFrame) -> Iterator[pa.RecordBatch]:
@@ -23,6 +26,18 @@ def arriving(frame: DataFrame) -> Iterator[pa.RecordBatch]:
         _end(server)  # knows the reason
         raise
     _end(server)
+
+
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The batches, small ones together: dozens of calls take a table apart, whatever its size."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) >= _WORTH_IT:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
 
 
 def _end(server: object) -> None:

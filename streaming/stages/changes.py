@@ -1,8 +1,9 @@
-"""Plain changes, told on the driver: an eighth of what Spark takes, and it need not plan them.
+"""Plain changes, told in columns: an eighth of what Spark takes, and it need not plan them.
 
-The claim is that of stages/skim.py: only what is surely good is told; whatever else there is, is
-left to the rules. A record is cut where a canonical one has its seams, and each part is asked
-whether it is what belongs there. So it does not matter for what is told where the seams were found.
+Nearly every record is a change as connectors/wire.py writes it, canonical and with its fields in
+that order. Only what is surely good is told; whatever else there is, is left to the rules. A record
+is cut where a canonical one has its seams, and each part is asked whether it is what belongs there.
+So it does not matter for what is told where the seams were found.
 """
 
 import re
@@ -16,19 +17,27 @@ import pyarrow.compute as pc
 from streaming.core.change import CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, Op, content_of
 from streaming.core.record import Kind
 from streaming.core.table import Table
+from streaming.core.values import json_text
 from streaming.stages.canonical import Form, form_of, matches
 from streaming.stages.facts import CSN_BYTES, FACTS, NO_FACTS, Bools, bools, texts
-from streaming.stages.plain import CSN, Limits, are_of_record
-from streaming.stages.skim import EPOCH, OPNO, PARTS, SESSION, START, UNSETTLED, is_simple
+from streaming.stages.plain import CSN, VERSION, Limits, are_of_record
 from streaming.stages.validate import Known, known_tables, tables_of
 
-_HEAD = re.compile(f"{re.escape(START)}({SESSION})".encode())
+UNSETTLED = "unsettled"
+"""Stands for the reason of a record that is no plain change; it may be good or bad."""
+
+_PARTS = ("session", "csn", "prim_csn", "epoch", "table", "key", "op", "before", "after", "opno")
+_START = f'{{"v":{VERSION},"kind":"{Kind.CHANGE}","session":"'
+_SESSION = r'[^"\\\x00-\x1f]+'
+_EPOCH = "0|[1-9][0-9]{0,17}"
+_OPNO = r"\A[1-9][0-9]{0,17}\z"
+_HEAD = re.compile(f"{re.escape(_START)}({_SESSION})".encode())
 _OP_BYTES = 6
 _BEHIND_CSN = (
     r'\A",(?:"prim_csn":"(?P<prim_csn>[0-9a-f]{20})",)?'
-    rf'"epoch":(?P<epoch>{EPOCH}),"table":"(?P<table>[^"]+)"\z'
+    rf'"epoch":(?P<epoch>{_EPOCH}),"table":"(?P<table>[^"]+)"\z'
 )
-_BEFORE, _AFTER, _OPNO = b'","before":', b'","after":', b',"opno":'
+_BEFORE_SEAM, _AFTER_SEAM, _OPNO_SEAM = b'","before":', b'","after":', b',"opno":'
 _OPS = pa.array([op.value.encode() for op in (Op.INSERT, Op.UPDATE, Op.DELETE)])
 _DIGITS = pa.array([str(digit).encode() for digit in range(10)])
 _NONE = pa.scalar(None, pa.binary())
@@ -61,7 +70,7 @@ def changes(
     for csn in ("csn", "prim_csn") if parts["prim_csn"].null_count < len(good) else ("csn",):
         good &= are_of_record(found, texts(pc.coalesce(parts[csn], parts["csn"])), limits)
     columns = {name: found[name] for name in ("rid", "offset", "time")}
-    columns |= {**{name: parts[name] for name in PARTS}, "partial": lacking}
+    columns |= {**{name: parts[name] for name in _PARTS}, "partial": lacking}
     told, left = pa.table(columns), NO_FACTS
     if not good.all():
         told, left = told.filter(pa.array(good)), found.filter(pa.array(~good))
@@ -90,7 +99,7 @@ def _fit(parts: pa.RecordBatch, forms: Mapping[bytes, Form]) -> tuple[Bools, Boo
     good = bools(pc.and_(pc.is_valid(parts["session"]), pc.is_in(parts["op"], _OPS)))
     deleted = pc.equal(parts["op"], Op.DELETE.value.encode())
     good &= bools(pc.equal(deleted, pc.is_null(parts["after"])))
-    good &= matches(parts["csn"], CSN) & matches(parts["opno"], rf"\A{OPNO}\z")
+    good &= matches(parts["csn"], CSN) & matches(parts["opno"], _OPNO)
     fits, lacking = np.zeros(len(good), dtype=np.bool_), np.zeros(len(good), dtype=np.bool_)
     named = parts["table"].dictionary_encode()
     for number, name in enumerate(named.dictionary.to_pylist()):
@@ -103,11 +112,16 @@ def _fit(parts: pa.RecordBatch, forms: Mapping[bytes, Form]) -> tuple[Bools, Boo
 
 @lru_cache(maxsize=8)
 def _forms(known: Known) -> dict[bytes, Form]:
-    return {t.name.encode(): form_of(t) for t in tables_of(known) if is_simple(t.name)}
+    return {t.name.encode(): form_of(t) for t in tables_of(known) if _is_simple(t.name)}
+
+
+def _is_simple(name: str) -> bool:
+    """Claim that this table's name stands in JSON as it is."""
+    return json_text(name) == f'"{name}"'
 
 
 def _parts(records: pa.Array) -> pa.RecordBatch:
-    """Each record cut into PARTS, as bytes; in what is no plain change some part is none."""
+    """Each record cut into _PARTS, as bytes; in what is no plain change some part is none."""
     head, rest = _cut(records, b',"key":')
     key, op = _cut(rest, b',"op":"')
     head, csn = _cut(head, b'","csn":"')
@@ -139,13 +153,13 @@ def _session(heads: pa.Array) -> pa.Array:
 
 def _before(rests: pa.Array) -> tuple[pa.Array, pa.Array]:
     """(the before-image, null where there is none, what stands behind the name of the other)."""
-    none = pc.starts_with(rests, _AFTER)
-    behind = pc.binary_slice(rests, len(_AFTER), _ALL)
+    none = pc.starts_with(rests, _AFTER_SEAM)
+    behind = pc.binary_slice(rests, len(_AFTER_SEAM), _ALL)
     if bools(none).all():
         return pa.nulls(len(rests), pa.binary()), behind
-    image, other = _cut(rests, b"}" + _AFTER[1:])
-    image = pc.binary_join_element_wise(pc.binary_slice(image, len(_BEFORE), _ALL), b"}", b"")
-    image = pc.if_else(pc.starts_with(rests, _BEFORE), image, b"")
+    image, other = _cut(rests, b"}" + _AFTER_SEAM[1:])
+    image = pc.binary_join_element_wise(pc.binary_slice(image, len(_BEFORE_SEAM), _ALL), b"}", b"")
+    image = pc.if_else(pc.starts_with(rests, _BEFORE_SEAM), image, b"")
     return pc.if_else(none, _NONE, image), pc.if_else(none, behind, other)
 
 
@@ -154,7 +168,7 @@ def _after(rests: pa.Array) -> tuple[pa.Array, pa.Array]:
     image, opno = pc.binary_slice(rests, 0, -1), pa.nulls(len(rests), pa.binary())
     numbered = pc.is_in(pc.binary_slice(rests, -2, -1), _DIGITS)
     if bools(numbered).any():
-        before, number = _cut(image, _OPNO, last=True)
+        before, number = _cut(image, _OPNO_SEAM, last=True)
         image, opno = pc.if_else(numbered, before, image), pc.if_else(numbered, number, _NONE)
     ended = pc.if_else(pc.ends_with(rests, b"}"), image, b"")
     return _none_if(ended, b"null"), opno

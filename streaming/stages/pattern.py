@@ -6,8 +6,8 @@ stages/tokens.py looks closer.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial, reduce
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
 from operator import or_
 
 from pyspark.sql import Column
@@ -75,37 +75,29 @@ def _matches(subject: Column, tables: Iterable[Table], lacking: str) -> Column:
 
 
 def _patterns(tables: Iterable[Table], lacking: str) -> Iterator[str]:
-    for pack in packs(tables, partial(_pattern, lacking=lacking)):
-        yield rf"\A(?:{'|'.join(pack.values())})\z"
-
-
-def packs(
-    tables: Iterable[Table], pattern: Callable[[int, Table], str]
-) -> Iterator[dict[int, str]]:
-    """The patterns of all tables by their numbers, packed to be alternatives of few patterns."""
-    pack: dict[int, str] = {}
+    """Few patterns over all tables, each of several alternatives."""
+    pack: list[str] = []
     for number, table in enumerate(tables):
-        text = pattern(number, table)
+        text = _pattern(number, table, lacking)
         if len(text) > _PATTERN_CHARS:
             continue
-        if sum(map(len, pack.values())) + len(text) > _PATTERN_CHARS:
-            yield pack
-            pack = {}
-        pack[number] = text
+        if sum(map(len, pack)) + len(text) > _PATTERN_CHARS:
+            yield _either(pack)
+            pack = []
+        pack.append(text)
     if pack:
-        yield pack
+        yield _either(pack)
+
+
+def _either(pack: Iterable[str]) -> str:
+    return rf"\A(?:{'|'.join(pack)})\z"
 
 
 def _pattern(number: int, table: Table, lacking: str) -> str:
-    """`lacking`: the quantifier of the columns that `after` may lack."""
-    key, after, before = objects(number, table, lacking)
-    return FIELD_SEPARATOR.join([re.escape(table.name), key, f"(?:{after})?", f"(?:{before})?"])
-
-
-def objects(number: int, table: Table, lacking: str) -> tuple[str, str, str]:
-    """The patterns of key, after and before; the key of `after` is that of `key`.
+    """Of table, key, after and before; the key of `after` is that of `key`.
 
     `number` names the groups of the key, so that the patterns of several tables can be one.
+    `lacking`: the quantifier of the columns that `after` may lack.
     """
     groups = {name: f"k{number}x{place}" for place, name in enumerate(table.key)}
     kinds = {name: CANONICAL[kind] for name, kind in table.columns.items()}
@@ -115,7 +107,8 @@ def objects(number: int, table: Table, lacking: str) -> tuple[str, str, str]:
     after = _object({**{name: (value, lacking) for name, value in nullable.items()}, **same})
     old = {**nullable, **{name: kinds[name] for name in table.key}}
     before = _object({name: (value, "?") for name, value in old.items()})
-    return _object(named), after, before
+    parts = [re.escape(table.name), _object(named), f"(?:{after})?", f"(?:{before})?"]
+    return FIELD_SEPARATOR.join(parts)
 
 
 def _object(members: Mapping[str, tuple[str, str]]) -> str:

@@ -4,7 +4,7 @@ Plain changes and control records are told here, the changes of a batch that the
 there (stages/skim.py); what is left, good or bad, is asked rule by rule on the executors.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from streaming.core.table import Table
-from streaming.stages.arriving import arriving
+from streaming.stages.arriving import arriving, gathered
 from streaming.stages.changes import changes, unsettled
 from streaming.stages.control import control
 from streaming.stages.facts import NO_FACTS
@@ -24,9 +24,6 @@ from streaming.stages.validate import validate
 
 _BESIDE = ThreadPoolExecutor(2, thread_name_prefix="settle")
 """Arrow takes a table apart outside of Python's lock: two at a time, while a third arrives."""
-
-_WORTH_IT = 10_000
-"""Of so many records on, what one takes of the time counts, not how often one begins."""
 
 
 def collected(
@@ -40,22 +37,10 @@ def collected(
     def told(arrived: pa.Table) -> tuple[pa.Table, pa.Table]:
         return changes(unsettled(arrived, topics), tables, limits)
 
-    parts = chain.from_iterable(_BESIDE.map(told, _gathered(arriving(records))))
+    parts = chain.from_iterable(_BESIDE.map(told, gathered(arriving(records))))
     return settle(
         pa.concat_tables([NO_FACTS, *parts]), records.sparkSession, topics, tables, limits
     )
-
-
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The batches, small ones together: dozens of calls take a table apart, whatever its size."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(one.num_rows for one in waiting) >= _WORTH_IT:
-            yield pa.Table.from_batches(waiting)
-            waiting = []
-    if waiting:
-        yield pa.Table.from_batches(waiting)
 
 
 def settle(

@@ -17,7 +17,6 @@ PICTURE = Path("docs/benchmarks.svg")
 
 _BARS = {
     "read_and_parse_per_s": "Spark reads and parses, from_json",
-    "read_and_skim_per_s": "Spark reads and skims, as executors do",
     "hub_per_s": "the hub: judged, logged, delivered to three",
     "naive_per_s": "the naive peer: MERGE, append, Kafka sink",
 }

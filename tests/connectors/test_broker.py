@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from connectors.broker import HOST, Broker, BrokerError
-from connectors.kafka import Topics, UpdatesSink
+from connectors.kafka import Topics
+from connectors.sink import UpdatesSink
 
 TOPIC = "slackwater.test"
 

@@ -1,19 +1,19 @@
-"""Topics are made right or refused, offsets are true, and the sink keeps order and reports."""
+"""Topics are made right or refused, offsets are true, and options reach every client."""
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka import KafkaAdminClient, TopicPartition
 
 from connectors.broker import Broker
 from connectors.kafka import (
     Topics,
-    UpdatesSink,
     client_options,
     end_offsets,
     ensure_topics,
     source_options,
     topic_ids,
 )
-from streaming.core.errors import ConfigError, PublishError, SourceError
+from connectors.sink import UpdatesSink, producer_options
+from streaming.core.errors import ConfigError, SourceError
 
 RECORD_BYTES = 1_000_000
 
@@ -26,20 +26,6 @@ def create(broker: Broker, name: str, partitions: int = 1, **configs: str) -> No
         {name: {"num_partitions": partitions, "configs": named}}, wait_for_metadata=True
     )
     admin.close()
-
-
-def records(broker: Broker, topic: str) -> list[tuple[bytes, bytes]]:
-    """Everything in the topic, in order."""
-    partition = TopicPartition(topic, 0)
-    with KafkaConsumer(bootstrap_servers=broker.bootstrap_servers) as consumer:
-        consumer.assign([partition])
-        consumer.seek_to_beginning(partition)
-        end = consumer.end_offsets([partition])[partition]
-        found: list[tuple[bytes, bytes]] = []
-        while consumer.position(partition) < end:
-            polled = consumer.poll(timeout_ms=1000)
-            found += [(record.key, record.value) for record in polled.get(partition, [])]
-        return found
 
 
 def test_a_missing_topic_is_created_as_the_hub_needs_it(broker: Broker, topic_prefix: str) -> None:
@@ -141,48 +127,6 @@ def test_a_broker_that_is_not_there_is_named() -> None:
     with pytest.raises(SourceError, match=r"127\.0\.0\.1:9.*kafka\.bootstrap_servers"):
         Topics("127.0.0.1:9", {}, connect_timeout_ms=500)
 
-    with pytest.raises(PublishError, match=r"127\.0\.0\.1:9.*kafka\.bootstrap_servers"):
-        UpdatesSink("127.0.0.1:9", {}, connect_timeout_ms=500)
-
-
-def test_the_sink_keeps_the_order_of_each_topic(broker: Broker, topic_prefix: str) -> None:
-    """Batches must arrive as they were sent, large and small ones mixed."""
-    names = [f"{topic_prefix}a", f"{topic_prefix}b"]
-    ensure_topics(broker.bootstrap_servers, {}, names, RECORD_BYTES)
-    sent = [(b"%d" % n, bytes(RECORD_BYTES if n % 50 == 7 else 10)) for n in range(500)]
-
-    sink = UpdatesSink(broker.bootstrap_servers, {})
-    for key, value in sent:
-        for name in names:
-            sink.send(name, key, value)
-    sink.flush()
-    sink.close()
-
-    assert records(broker, names[0]) == sent
-    assert records(broker, names[1]) == sent
-
-
-def test_a_record_that_is_not_delivered_is_named_and_ends_the_sink(
-    broker: Broker, topic_prefix: str
-) -> None:
-    """A batch with a gap must never count as published."""
-    name = f"{topic_prefix}small"
-    create(broker, name, max_message_bytes="1000", compression_type="uncompressed")
-    sink = UpdatesSink(broker.bootstrap_servers, {})
-
-    sink.send(name, b"first", b"fits")
-    sink.flush()
-    sink.send(name, b"second", random_bytes(5000))
-    with pytest.raises(PublishError, match=f"record second was not delivered to {name}"):
-        sink.flush()
-
-    with pytest.raises(PublishError, match="record second"):
-        sink.send(name, b"third", b"fits")
-    with pytest.raises(PublishError, match="record second"):
-        sink.flush()
-    sink.close()
-    assert [key for key, _ in records(broker, name)] == [b"first"]
-
 
 def test_spark_and_python_clients_reach_the_same_cluster() -> None:
     """One set of plain Kafka options in the configuration serves both."""
@@ -208,6 +152,17 @@ def test_spark_and_python_clients_reach_the_same_cluster() -> None:
         "ssl_keyfile": "/etc/hub.pem",
         "request_timeout_ms": 5000,
         "reconnect_backoff_max_ms": 1000,
+    }
+    assert producer_options(options) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "hub",
+        "sasl.password": "s3cret",
+        "ssl.ca.location": "/etc/ca.pem",
+        "ssl.certificate.location": "/etc/hub.pem",
+        "ssl.key.location": "/etc/hub.pem",
+        "request.timeout.ms": 5000,
+        "reconnect.backoff.max.ms": 1000,
     }
 
 
@@ -236,8 +191,3 @@ def test_an_option_that_python_cannot_honour_is_refused_without_its_secret(
         client_options({name: value})
 
     assert "s3cret" not in str(refused.value)
-
-
-def random_bytes(count: int) -> bytes:
-    """What no compression makes smaller."""
-    return bytes(hash((n, "x")) & 255 for n in range(count))

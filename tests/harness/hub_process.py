@@ -89,6 +89,16 @@ class HubProcess:
         )
         assert claim(), f"the hub ended before this: {what}; it said:\n{self.said}"
 
+    def kill_java(self) -> None:
+        """Kill its JVM alone, which it started itself."""
+        task = Path(f"/proc/{self._process.pid}/task/{self._process.pid}")
+        (java,) = (
+            int(child)
+            for child in (task / "children").read_text().split()
+            if Path(f"/proc/{child}/comm").read_text().strip() == "java"
+        )
+        os.kill(java, signal.SIGKILL)
+
     def terminate(self) -> None:
         """Ask it to end in order."""
         self._process.send_signal(signal.SIGTERM)

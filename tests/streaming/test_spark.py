@@ -10,7 +10,8 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from connectors.broker import Broker
-from connectors.kafka import UpdatesSink, ensure_topics, source_options
+from connectors.kafka import ensure_topics, source_options
+from connectors.sink import UpdatesSink
 
 ALONE = """
 from streaming.spark import session

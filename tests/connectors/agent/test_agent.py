@@ -19,7 +19,8 @@ from kafka import KafkaConsumer, TopicPartition
 from connectors import wire
 from connectors.agent.settings import Settings
 from connectors.broker import Broker
-from connectors.kafka import UpdatesSink, ensure_topics
+from connectors.kafka import ensure_topics
+from connectors.sink import UpdatesSink
 from streaming.core.change import Change
 from streaming.core.record import (
     Applied,

@@ -15,11 +15,11 @@ from streaming.core.ruv import Ruv
 from streaming.core.table import ColumnType, Table
 from streaming.core.values import Value
 from streaming.stages import canonical
-from streaming.stages.changes import changes, unsettled
+from streaming.stages.changes import UNSETTLED, changes, unsettled
 from streaming.stages.control import control
 from streaming.stages.plain import LIMITS, Limits
 from streaming.stages.settle import settle
-from streaming.stages.skim import UNSETTLED, skim
+from streaming.stages.skim import skim
 from tests.streaming.stages.said import CSN, SESSION, TIME_S, TOPIC, TOPICS, change, joined
 
 TABLE = Table("t", ("id",), {"id": ColumnType.INT64, **{kind.value: kind for kind in ColumnType}})
