@@ -40,7 +40,7 @@ class Point(StrEnum):
     """`rows` is brought up to date, `epochs` does not say so yet"""
 
 
-_UNDER_WAY_S = 0.1
+_UNDER_WAY_S = 0.5
 """How long before the blow, so that what was handed over is delivered."""
 
 At = Callable[[Point], None]

@@ -1,9 +1,11 @@
 """Reads of a batch that memory cannot answer: contents of old CSNs, rows, and images."""
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from sys import getsizeof
 from typing import Any
 
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from checkpoints import query
@@ -158,10 +160,9 @@ def images(
 def marks(store: Store, after: int, committed: int) -> list[Mark]:
     """The committed hub epochs above `after`, in order, with their RUVs and number of entries."""
     store.refreshed(TableName.EPOCHS)
-    where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= committed)
     table = store.read(
         TableName.EPOCHS,
-        where & (ds.field("kind") == COMMIT),
+        _between(after, committed) & (ds.field("kind") == COMMIT),
         ["batch", "hub_epoch", "ruv", "counts"],
     )
     first: dict[int, Mark] = {}
@@ -172,13 +173,61 @@ def marks(store: Store, after: int, committed: int) -> list[Mark]:
     return [first[hub_epoch] for hub_epoch in sorted(first)]
 
 
-def replay_rows(store: Store, after: int, committed: int) -> dict[RowKey, RowState]:
+def forgotten(
+    store: Store, keys: Collection[RowKey], rows_epoch: int, edge: int, kept: Images
+) -> dict[RowKey, RowState]:
+    """These rows as they stood at hub epoch `edge`, above which nothing touched them.
+
+    Images included: from `rows`, which is up to date with `rows_epoch`, and the changelog behind.
+    """
+    found = rows(store, keys)
+    if not keys or edge <= rows_epoch:
+        return found
+    where = _between(rows_epoch, edge) & among("key", sorted({key for _, key in keys}))
+    after = _told(store, where, found, set(keys))
+    seen = images(store, after, rows_epoch, kept)
+    return {**found, **{key: replace(row, image=seen.get(key)) for key, row in after.items()}}
+
+
+def edge_of(store: Store, rows_epoch: int, committed: int, window_rows: int) -> int:
+    """The first hub epoch above which the changelog tells of no more rows than the window takes."""
+    left = window_rows
+    for mark in reversed(marks(store, rows_epoch, committed)):
+        left -= mark.entries
+        if left < 0:
+            return mark.hub_epoch
+    return rows_epoch
+
+
+def replay_rows(
+    store: Store, rows_epoch: int, after: int, committed: int
+) -> dict[RowKey, RowState]:
     """The rows that the changelog tells of in (after, committed], as they end, without images.
 
     What blocked them up to `after` blocks them still.
     """
-    blocked = blocked_rows(store)
-    where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= committed)
+    blocked = {key: RowState(realign=realign) for key, realign in blocked_rows(store).items()}
+    refreshes = _between(rows_epoch, after) & (ds.field("kind") == "refresh")
+    if after > rows_epoch:
+        for key, row in _told(store, refreshes, blocked).items():
+            blocked[key] = RowState(realign=row.realign)
+    return _told(store, _between(after, committed), blocked)
+
+
+def _between(after: int, to: int) -> pc.Expression:
+    return (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= to)
+
+
+def _told(
+    store: Store,
+    where: pc.Expression,
+    before: Mapping[RowKey, RowState],
+    wanted: Collection[RowKey] | None = None,
+) -> dict[RowKey, RowState]:
+    """The rows that these entries of the changelog touch, as they end, without images.
+
+    `before`: the rows that were there; one that has an entry's hub epoch already is the newer.
+    """
     table = store.read(TableName.CHANGELOG, where, [*_TOLD, "place"])
     ordered = table.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
     state: dict[RowKey, RowState] = {}
@@ -186,13 +235,16 @@ def replay_rows(store: Store, after: int, committed: int) -> dict[RowKey, RowSta
         *(ordered[column].to_pylist() for column in _TOLD), strict=True
     ):
         row = (name, key)
-        old = state.get(row)
+        if wanted is not None and row not in wanted:
+            continue
+        old = state.get(row) or before.get(row)
         if kind == "refresh":
-            older = blocked.get(row, ())
-            base = old or RowState(rid, epoch, csn, op != Op.DELETE, None, older)
-            state[row] = realigned(base, Realign(to, hub_epoch, offset, cause == WHOLE))
-        elif verdict == Verdict.ACCEPTED:
-            realign = old.realign if old else blocked.get(row, ())
+            realign = old.realign if old else ()
+            base = old if old and old.csn else RowState(rid, epoch, csn, op != Op.DELETE)
+            told = Realign(to, hub_epoch, offset, cause == WHOLE)
+            state[row] = realigned(replace(base, realign=realign), told)
+        elif verdict == Verdict.ACCEPTED and (old is None or hub_epoch >= old.epoch):
+            realign = old.realign if old else ()
             state[row] = RowState(rid, hub_epoch, csn, op != Op.DELETE, None, realign)
     return state
 

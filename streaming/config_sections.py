@@ -196,11 +196,13 @@ class LimitsConfig(_Section):
     they are held in memory, about 1 kB each besides their images. The status says `paused`; an
     operator aborts a transaction, or starts the hub with a larger limit."""
     window_rows: Positive = 1_000_000
-    """The most rows that are kept in memory for judging; older ones are looked up in `rows`."""
+    """The most rows that are kept in memory for judging; older ones are looked up in `rows` and
+    the changelog behind it."""
     kept_image_bytes: Positive = 64_000_000
     """The most bytes of images of contended rows that are kept in memory; others are looked up in
     the tables."""
-    materialize_every_epochs: Positive = 200
-    """After how many hub epochs `rows` is brought up to date."""
+    materialize_every_epochs: Positive = 2_000
+    """After how many hub epochs `rows` is brought up to date, or earlier if the window is full.
+    That takes tens of seconds of a small machine; the batches go on, at half the speed."""
     reflections: Positive = 64
     """The most reflected epochs that are kept of one replica."""

@@ -176,10 +176,11 @@ def resume(ledger: Ledger, settings: Settings, outlets: Outlets) -> Hub:
     """The hub behind the last commit: open transactions and window are read back."""
     last, store = ledger.last, ledger.store
     opened = pending.load(store, last.state.batch, last.state.largest)
-    told = lookup.replay_rows(store, last.rows_epoch, last.state.hub_epoch)
+    edge = lookup.edge_of(store, last.rows_epoch, last.state.hub_epoch, settings.window_rows)
+    told = lookup.replay_rows(store, last.rows_epoch, edge, last.state.hub_epoch)
     state = replace(last.state, open=opened)
     ledger.last = replace(last, state=state)
-    window = rebuilt(last.rows_epoch, told.items())
+    window = rebuilt(edge, told.items())
     images = lookup.Images(settings.kept_image_bytes)
     upkeep = Upkeep(ledger, outlets.maintenance, last.rows_epoch)
     return Hub(ledger, settings, outlets, state, window, images, upkeep)
@@ -257,7 +258,9 @@ def _judged(hub: Hub, plan: Plan, taken: _Taken, hub_epoch: int, carrier: Carrie
         taken.intake,
         hub_epoch,
         hub.window,
-        look_up=lambda keys: lookup.rows(store, keys),
+        look_up=lambda keys: lookup.forgotten(
+            store, keys, hub.upkeep.rows_epoch, hub.window.edge, hub.images
+        ),
         images=lambda rows: lookup.images(store, rows, hub.upkeep.rows_epoch, hub.images),
         settled=_settled(hub, plan),
         fetch=carrier.images,

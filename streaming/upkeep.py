@@ -42,18 +42,19 @@ class Upkeep:
     def rows(self, state: HubState, window: Window, every_epochs: int, window_rows: int) -> None:
         """Keep `rows` near the present; let the window forget what all have seen.
 
-        That is done after so many hub epochs, or when the window has more rows than it may have:
-        the batches go on beside it, but a full window waits for it.
+        The batches go on while `rows` is brought up to date. A window that has more rows than it
+        may have forgets the oldest: they are looked up in `rows` and the changelog behind it.
         """
         behind = state.hub_epoch - self.rows_epoch
         full = len(window) > window_rows
         if self.materializing is None and (behind >= every_epochs or (full and behind)):
             work = self.maintenance.materialize(self.rows_epoch, state.hub_epoch)
             self.materializing = state.hub_epoch, work
-        self.materialized(wait=full)
-        edge = self.rows_epoch if full else min(self.rows_epoch, state.smallest_mre)
+        self.materialized(wait=False)
+        edge = min(self.rows_epoch, state.smallest_mre)
         if edge > window.edge:
             window.advance(edge)
+        window.shrink(window_rows)
 
     def materialized(self, *, wait: bool) -> None:
         """Take note of it when `rows` is up to date; `epochs` says so with the next batch."""

@@ -50,6 +50,13 @@ class Window:
                     del self.rows[name]
         self.edge = max(self.edge, edge)
 
+    def shrink(self, size: int) -> None:
+        """Forget the oldest hub epochs until no more than so many rows are left."""
+        for epoch in sorted(self.touched) if len(self.rows) > size else ():
+            self.advance(epoch)
+            if len(self.rows) <= size:
+                return
+
     def __len__(self) -> int:
         return len(self.rows)
 

@@ -27,6 +27,7 @@ from streaming.core.rules import Rules, Subscription
 from streaming.core.sending import Mark, Refresh, View
 from streaming.core.state import HubState
 from streaming.core.table import ColumnType, Table
+from streaming.core.window import Window, last_touched
 from streaming.core.winner import Facts, Image, Winner
 from streaming.pipeline import Hub, Outlets, Settings, resume
 from streaming.service import adopted
@@ -114,7 +115,7 @@ class Model:
         return list(decision.entries)
 
 
-def real_hub(root: Path, rules: Rules) -> Hub:
+def real_hub(root: Path, rules: Rules, window_rows: int = 1_000) -> Hub:
     """The pipeline's hub on real Delta tables, publishing into nothing."""
     store = Store(root)
     state = adopted(HubState(1, GENERATION), rules, [1, 2, 3])
@@ -133,7 +134,7 @@ def real_hub(root: Path, rules: Rules) -> Hub:
         Chunks(3, 1_000),
         offsets_per_batch=1_000_000,
         pending_changes=1_000_000,
-        window_rows=1_000,
+        window_rows=window_rows,
         kept_image_bytes=200,  # those of few rows
         materialize_every_epochs=1_000_000,
     )
@@ -189,10 +190,19 @@ def test_bulk_decides_as_core_does_without_the_images(
     check(steps, rules_of(functions), apart=True)
 
 
-def check(steps: Steps, rules: Rules, *, apart: bool = False) -> None:
+@settings(RANDOM_HISTORIES, max_examples=25)
+@given(STEPS, BOTH)
+def test_bulk_decides_as_core_does_with_a_full_window(
+    steps: Steps, functions: tuple[str, str]
+) -> None:
+    """What it forgot before `rows` had it is looked up in the changelog, after a restart too."""
+    check(steps, rules_of(functions), window_rows=1)
+
+
+def check(steps: Steps, rules: Rules, *, apart: bool = False, window_rows: int = 1_000) -> None:
     """Run the steps through both, batch by batch; `apart`: the images are elsewhere."""
     with TemporaryDirectory() as folder:
-        hub = real_hub(Path(folder), rules)
+        hub = real_hub(Path(folder), rules, window_rows)
         model = Model(hub.state, rules)
 
         for number, said in enumerate(batches(steps), start=1):
@@ -208,11 +218,27 @@ def check(steps: Steps, rules: Rules, *, apart: bool = False) -> None:
             assert kept(hub, number) == sorted((q.rid, q.offset, q.reason) for q in quarantined)
             assert told(hub, number) == [event(*one) for one in model.intake.events]
             assert counts.items() <= hub.ledger.last.counts.items()
-        again = resume(open_ledger(hub.ledger.store, "again"), hub.settings, hub.outlets)
+            if window_rows < number % 3:  # every third batch of a hub whose window is full
+                hub = restarted(hub)
+        again = restarted(hub)
         assert comparable(again.state) == comparable(hub.state)
-        assert {k: (*r[:4], set(r[4])) for k, r in again.window.rows.items()} == {
-            k: (*r[:4], set(r[4])) for k, r in hub.window.rows.items()
-        }
+        edge = max(hub.window.edge, again.window.edge)
+        assert len(again.window) <= window_rows
+        assert above(edge, again.window) == above(edge, hub.window)
+
+
+def restarted(hub: Hub) -> Hub:
+    """The hub that the next process would be."""
+    return resume(open_ledger(hub.ledger.store, "again"), hub.settings, hub.outlets)
+
+
+def above(edge: int, window: Window) -> dict[str, object]:
+    """What a window says of hub epochs above this one."""
+    return {
+        name: (*row[:4], {realign for realign in row[4] if realign.epoch > edge})
+        for name, row in window.rows.items()
+        if last_touched(row) > edge
+    }
 
 
 @pytest.mark.parametrize("rid", [1, NUMBERED])

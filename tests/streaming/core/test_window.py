@@ -45,3 +45,21 @@ def test_a_realign_keeps_an_old_row_in_memory() -> None:
 def test_the_name_of_a_row_is_one_to_one() -> None:
     """Two rows under one name would be judged as one."""
     assert key_of(text_of(("t", '{"id":"1"}'))) == ("t", '{"id":"1"}')
+
+
+@given(ROWS, st.integers(0, 4))
+def test_shrinking_forgets_the_oldest_hub_epochs_and_no_more(
+    writes: list[tuple[int, str, int]], size: int
+) -> None:
+    """Memory is bounded, and what may be concurrent stays there as long as it can."""
+    window = Window()
+    for epoch, name, realign in sorted(writes):
+        window.merge(epoch, {name: row(epoch, min(epoch, realign))})
+    before = dict(window.rows)
+
+    window.shrink(size)
+
+    assert len(window) <= size
+    assert window.rows == {n: r for n, r in before.items() if last_touched(r) > window.edge}
+    youngest_gone = [r for r in before.values() if last_touched(r) == window.edge]
+    assert not window.edge or len(window) + len(youngest_gone) > size
