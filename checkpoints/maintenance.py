@@ -5,12 +5,14 @@ table objects stay where they are until it looks again.
 """
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from uuid import uuid4
 
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from checkpoints.rows import materialize
@@ -28,6 +30,9 @@ ROWS_BYTES = 64_000_000
 SMALL_FILES_MAX = 100
 """Who reads a table opens each of its files; a hundred cost a large one's time."""
 
+_CANCEL_EVERY_S = 0.1
+"""One statement is several jobs, and only one that runs can be cancelled."""
+
 CHECKPOINT_EVERY_COMMITS = 20
 """A commit costs 0.15 ms for each one since the checkpoint that its table was opened at."""
 
@@ -39,26 +44,38 @@ class Maintenance:
         self._spark = spark
         self._store = store
         self._thread = ThreadPoolExecutor(1, POOL, self._yield_to_batches)
+        self._tag = f"{POOL}-{uuid4().hex}"
+        self._works: list[Future[None]] = []
         self._seen_to = dict.fromkeys(TableName, 0)
 
     def materialize(self, after: int, to: int) -> "Future[None]":
         """Start to bring `rows` from one hub epoch up to another."""
-        return self._thread.submit(self._told, lambda: self._materialize(after, to))
+        return self._start(lambda: self._materialize(after, to))
 
     def tidy(self) -> "Future[None]":
         """Start to keep files and logs few."""
-        return self._thread.submit(self._told, self._tidy)
+        return self._start(self._tidy)
 
     def vacuum(self) -> "Future[None]":
         """Start to remove the files that no version of the last week holds: that takes long."""
-        return self._thread.submit(self._told, self._vacuum)
+        return self._start(self._vacuum)
 
     def close(self) -> None:
-        """Wait for the work under way."""
+        """End soon: what Spark has under way is given up, for the next start does it again."""
+        running = [work for work in self._works if not work.cancel()]
+        while wait(running, timeout=_CANCEL_EVERY_S).not_done:
+            with suppress(ConnectionError, Py4JError):  # its JVM may be gone
+                self._spark.sparkContext.cancelJobsWithTag(self._tag)
         self._thread.shutdown()
+
+    def _start(self, work: Callable[[], None]) -> "Future[None]":
+        started = self._thread.submit(self._told, work)
+        self._works = [*(work for work in self._works if not work.done()), started]
+        return started
 
     def _yield_to_batches(self) -> None:
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
+        self._spark.sparkContext.addJobTag(self._tag)
 
     def _materialize(self, after: int, to: int) -> None:
         """Merge; again if another hub did so meanwhile, which changes nothing that is there."""

@@ -148,8 +148,6 @@ class Service:
                 raise self.failure
             if available_now and not end.is_set():
                 self._drain()
-            with self.turn:
-                self.ended = True
                 self.hub.upkeep.materialized(wait=True)
         except StreamingQueryException as error:
             raise _reason(error) from error

@@ -261,3 +261,29 @@ def test_merge_into_rows_leaves_the_files_that_it_touches(
     images = lookup.rows(Store(tmp_path), [("t", '{"k":"7"}'), ("t", '{"k":"8"}')])
     found = {key: json.loads(row.image or "")["v"] for (_, key), row in images.items()}
     assert found == {'{"k":"7"}': "2", '{"k":"8"}': "1"}
+
+
+def test_a_merge_under_way_is_given_up_at_the_end(spark: SparkSession, tmp_path: Path) -> None:
+    """Who stops a hub waits for no bulk work: the next one does it again."""
+    state = WrittenState(tmp_path).create()
+    state.append(TableName.CHANGELOG, *(accepted(1, n, n) for n in range(100)))
+    hub = Maintenance(spark, Store(tmp_path))
+
+    endless = hub._start(lambda: endlessly(spark))  # noqa: SLF001
+    waiting = hub.materialize(0, 1)
+    while not spark.sparkContext.statusTracker().getActiveJobsIds():
+        assert not endless.done()
+    hub.close()
+
+    assert "cancel" in str(endless.exception())
+    assert waiting.cancelled()
+    again = Maintenance(spark, Store(tmp_path))
+    again.materialize(0, 1).result()
+    again.close()
+    rows = query.select(query.open_table(tmp_path, TableName.ROWS), TableName.ROWS)
+    assert rows.num_rows == 100
+
+
+def endlessly(spark: SparkSession) -> None:
+    """Let Spark work for hours."""
+    spark.range(10**15).selectExpr("sum(id % 7)").collect()
