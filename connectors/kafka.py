@@ -70,11 +70,16 @@ _CLIENT = {"reconnect_backoff_max_ms": 1_000}
 """As Java clients do: with kafka-python's 30 s a broker that is back is not asked for as long."""
 
 
-_SINK = {
+PRODUCER = {
     "acks": "all",
     "enable.idempotence": "true",  # a repeated request neither doubles nor overtakes
     "compression.type": "lz4",
     "batch.size": str(2**18),
+}
+"""How updates are sent, whether by the driver or by the executors."""
+
+_SINK = {
+    **PRODUCER,
     "max.request.size": str(REQUEST_BYTES_MAX),
     "buffer.memory": str(UNFLUSHED_BYTES_MAX),
 }

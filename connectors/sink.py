@@ -13,6 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from connectors.kafka import (
     CONNECT_TIMEOUT_MS,
+    PRODUCER,
     REQUEST_BYTES_MAX,
     UNFLUSHED_BYTES_MAX,
     client_options,
@@ -22,11 +23,8 @@ from streaming.core.errors import PublishError
 LOG = logging.getLogger("kafka.librdkafka")
 
 _PRODUCER: Mapping[str, str | int | bool] = {
-    "acks": "all",
-    "enable.idempotence": True,  # a repeated request neither doubles nor overtakes
-    "compression.type": "lz4",
+    **PRODUCER,
     "linger.ms": 0,  # a batch is handed over whole, and waited for
-    "batch.size": 2**18,
     "message.max.bytes": REQUEST_BYTES_MAX,
     "message.timeout.ms": 120_000,
     "topic.metadata.propagation.max.ms": 10_000,

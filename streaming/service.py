@@ -335,10 +335,10 @@ class Service:
 
     def _tell_paused(self) -> None:
         """Say whose topic is not read any more, and whose is again."""
-        names, paused = (
-            {rid: topic for topic, rid in self.settings.topics.items()},
-            self.hub.paused(),
-        )
+        paused = self.hub.paused()
+        if paused.keys() == self.paused:
+            return
+        names = {rid: topic for topic, rid in self.settings.topics.items()}
         for rid in paused.keys() - self.paused:
             LOG.warning(
                 "%s is not read on: its replica has %d open changes, limits.pending_changes is %d;"

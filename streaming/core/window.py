@@ -52,10 +52,8 @@ class Window:
 
     def shrink(self, size: int) -> None:
         """Forget the oldest hub epochs until no more than so many rows are left."""
-        for epoch in sorted(self.touched) if len(self.rows) > size else ():
-            self.advance(epoch)
-            if len(self.rows) <= size:
-                return
+        while len(self.rows) > size:
+            self.advance(min(self.touched))
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -62,7 +62,7 @@ def raw() -> Column:
     return F.col("value").cast("string")
 
 
-def position(topics: tuple[tuple[str, int], ...]) -> list[Column]:
+def _position(topics: tuple[tuple[str, int], ...]) -> list[Column]:
     """Where a record stands, when it came and its bytes: rid, offset, time, value."""
     rids = F.create_map(*[F.lit(part) for pair in topics for part in pair])
     columns = [rids[F.col("topic")], F.col("offset"), F.col("timestamp"), F.col("value")]
@@ -83,7 +83,7 @@ def _record(topics: tuple[tuple[str, int], ...]) -> list[Column]:
         f"{schema}, `{_END}` bigint, {_MISTYPED} string",
         {**_STRICT, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _MISTYPED},
     )
-    return [*position(topics), said.alias("said")]
+    return [*_position(topics), said.alias("said")]
 
 
 @lru_cache(maxsize=1)

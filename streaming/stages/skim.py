@@ -27,7 +27,7 @@ def skim(
 ) -> DataFrame:
     """The FACTS of plain changes; of all others UNSETTLED, their place, time and bytes."""
     told = partial(_told, topics=topics, tables=tables, limits=limits)
-    return _in_arrow(records, told, FACTS)
+    return _in_arrow(records, told)
 
 
 def _told(
@@ -42,16 +42,14 @@ def _told(
 
 
 def _in_arrow(
-    records: DataFrame,
-    told: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-    schema: pa.Schema,
+    records: DataFrame, told: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 ) -> DataFrame:
-    """`DataFrame.mapInArrow`, which wants pandas to be there and has no use for it.
+    """`DataFrame.mapInArrow` to FACTS, which wants pandas to be there and has no use for it.
 
     Where there is pandas, pyarrow loads it: half a second for each command of an operator.
     """
     kind = PythonEvalType.SQL_MAP_ARROW_ITER_UDF
-    function = UserDefinedFunction(told, from_arrow_schema(schema), "told", kind)
+    function = UserDefinedFunction(told, from_arrow_schema(FACTS), "told", kind)
     column = function(*(records[name] for name in records.columns))
     mapped = records._jdf.mapInArrow(column._jc, False, None)  # noqa: FBT003, SLF001
     return DataFrame(mapped, records.sparkSession)

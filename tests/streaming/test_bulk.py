@@ -156,6 +156,9 @@ class NeverDone:
     vacuum = tidy
 
 
+FULL = 1
+"""The size of a window that forgets all but a row."""
+
 RANDOM_HISTORIES = settings(
     phases=[Phase.explicit, Phase.generate],
     deadline=None,
@@ -196,7 +199,7 @@ def test_bulk_decides_as_core_does_with_a_full_window(
     steps: Steps, functions: tuple[str, str]
 ) -> None:
     """What it forgot before `rows` had it is looked up in the changelog, after a restart too."""
-    check(steps, rules_of(functions), window_rows=1)
+    check(steps, rules_of(functions), window_rows=FULL)
 
 
 def check(steps: Steps, rules: Rules, *, apart: bool = False, window_rows: int = 1_000) -> None:
@@ -218,7 +221,7 @@ def check(steps: Steps, rules: Rules, *, apart: bool = False, window_rows: int =
             assert kept(hub, number) == sorted((q.rid, q.offset, q.reason) for q in quarantined)
             assert told(hub, number) == [event(*one) for one in model.intake.events]
             assert counts.items() <= hub.ledger.last.counts.items()
-            if window_rows < number % 3:  # every third batch of a hub whose window is full
+            if window_rows == FULL and number % 3 == 2:
                 hub = restarted(hub)
         again = restarted(hub)
         assert comparable(again.state) == comparable(hub.state)
