@@ -33,11 +33,11 @@ LOCK = "maintenance.lock"
 
 _APPENDED = {
     "delta.checkpointInterval": "100",
-    "delta.logRetentionDuration": "interval 10 minutes",
+    "delta.logRetentionDuration": "interval 3 minutes",
     "delta.dataSkippingNumIndexedCols": "9",
 }
 """Of tables that are only appended to: their rows say of which batch they are, so no older version
-tells more. A commit lists the log, 0.8 ms for 1,000 entries: a day of them would take a second.
+tells more. A commit lists the log, 2 ms for 1,000 entries: a day of them would take a second.
 Reading leaves files out by their first columns, up to the CSN; more of them make commits slow."""
 
 _MERGED = {

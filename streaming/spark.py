@@ -37,13 +37,19 @@ _MICRO_BATCHES = {
         "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
     ),
     "spark.sql.session.timeZone": "UTC",
+    # what is kept of each job for Spark's pages: 1,000 jobs, and their plans at full length
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "200",
 }
 
 _LOCAL_FILES = "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem"
 
 _ONE_MACHINE = {
     "spark.master": "local[2]",
-    "spark.driver.memory": "3g",
+    "spark.driver.memory": "2g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "WARN",

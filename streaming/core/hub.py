@@ -118,19 +118,17 @@ class Bench:
 
     def judge(self, transaction: Sequence[Arrived]) -> None:
         """Judge a transaction, whole or change by change; whose replica was wrong is refreshed."""
-        causes = [self._cause(one) for one in transaction]
-        if self._goes_whole(transaction, causes):
+        if any(self._rejects_transaction(one) for one in transaction):
+            causes = [self._cause(one) for one in transaction]  # before one of them is the row
             for one, cause in zip(transaction, causes, strict=True):
                 self._reject_whole(one, cause)
         else:
             for one in transaction:
                 self._judge_one(one)
 
-    def _goes_whole(self, transaction: Sequence[Arrived], causes: Sequence[Cause | None]) -> bool:
-        return any(
-            rejects_transaction(one, self.row(one.change.row), self._function(one), cause)
-            for one, cause in zip(transaction, causes, strict=True)
-        )
+    def _rejects_transaction(self, one: Arrived) -> bool:
+        row, floors = self.row(one.change.row), self._floors(one.change.rid)
+        return rejects_transaction(one, row, self._function(one), floors)
 
     def _cause(self, one: Arrived, *, same_epoch: bool = False) -> Cause | None:
         row, floors = self.row(one.change.row), self._floors(one.change.rid)

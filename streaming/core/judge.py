@@ -179,21 +179,23 @@ def cause_of(
 
 
 def rejects_transaction(
-    arrived: Arrived, row: RowState, function: Function, cause: Cause | None
+    arrived: Arrived, row: RowState, function: Function, floors: Sequence[Floor] = ()
 ) -> bool:
     """Claim that this change takes its whole transaction along.
 
     It is concurrent under EPOCH_TRANS, a delete of a deleted row apart; or it builds on a row
     that went with its transaction, whatever the row's function.
     """
-    whole = any(r.whole and r.epoch > arrived.mre for r in blocking(arrived, row))
-    conflicts = cause is not None and function.rule is Rule.EPOCH_TRANS
-    return whole or (conflicts and not deletes_twice(arrived.change, row))
+    if any(r.whole and r.epoch > arrived.mre for r in blocking(arrived, row)):
+        return True
+    if function.rule is not Rule.EPOCH_TRANS or deletes_twice(arrived.change, row):
+        return False
+    return cause_of(arrived, row, function, floors) is not None
 
 
 def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:
     """The largest hub epoch that its replica must have reflected before it may write any row."""
-    return max((f.epoch for f in floors if f.offset < arrived.offset), default=0)
+    return max((f.epoch for f in floors if f.offset < arrived.offset), default=0) if floors else 0
 
 
 def _loses(row: RowState, arrived: Arrived, function: Function, floors: Sequence[Floor]) -> bool:

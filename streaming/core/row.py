@@ -1,7 +1,7 @@
 """A row as it stands at the hub, and a change as it arrived there: what judging holds together."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from streaming.core.change import NOBODY, Change, Op
 
@@ -77,7 +77,8 @@ def realigned(row: RowState, new: Realign) -> RowState:
     """The row with a realign added; of one replica's, what another one dominates is left out."""
     if any(r.dominates(new) for r in row.realign):
         return row
-    return replace(row, realign=(*(r for r in row.realign if not new.dominates(r)), new))
+    kept = (r for r in row.realign if not new.dominates(r))
+    return RowState(row.author, row.epoch, row.csn, row.exists, row.image, (*kept, new))
 
 
 def blocking(arrived: Arrived, row: RowState) -> Iterator[Realign]:
@@ -88,7 +89,7 @@ def blocking(arrived: Arrived, row: RowState) -> Iterator[Realign]:
 
 def blocking_epoch(arrived: Arrived, row: RowState) -> int:
     """The largest hub epoch that its replica must have reflected before it may write the row."""
-    return max((r.epoch for r in blocking(arrived, row)), default=0)
+    return max((r.epoch for r in blocking(arrived, row)), default=0) if row.realign else 0
 
 
 def follows(arrived: Arrived, row: RowState) -> bool:

@@ -213,14 +213,14 @@ def _ordered(parts: list[pa.Table]) -> pa.Table:
     return table.take(pa.array(np.lexsort((texts(table["csn"]), texts(table["tx"])))))
 
 
-def arrived_of(row: Mapping[str, Any]) -> Arrived:
-    """A row of ELIGIBLE as core judges it."""
-    return Arrived(
-        _change(row),
-        row["content"],
-        row["session"],
-        row["offset"],
-        round(row["time"].timestamp() * 1000),
-        row["mre"],
-        row["mre_same"],
-    )
+def arrived_of(eligible: pa.Table) -> list[Arrived]:
+    """Rows of ELIGIBLE as core judges them, in their order."""
+    names = [name for name in eligible.column_names if name != "time"]  # as values 5 µs each
+    told = {name: eligible[name].to_pylist() for name in names}
+    told["time_ms"] = pc.divide(eligible["time"].cast(pa.int64()), 1000).to_pylist()
+    told["op"] = [_OPS[op] for op in told["op"]]
+    changes = map(Change, *(told[name] for name in Change.__slots__))
+    return list(map(Arrived, changes, *(told[name] for name in Arrived.__slots__[1:])))
+
+
+_OPS = {op.value: op for op in Op}

@@ -85,11 +85,12 @@ def judge(
     rows = _settle(grouped, ~contended, hub_epoch, eligible)
     places = np.flatnonzero(contended).tolist()
     changes = with_images(eligible, contended & is_away(eligible), fetch)
-    arrived = [arrived_of(row) for row in changes.take(pa.array(places, pa.int64())).to_pylist()]
+    few = changes.take(pa.array(places, pa.int64()))
+    arrived = arrived_of(few)
     keys = {one.change.row for one in arrived} | {repair.row for repair in intake.repairs}
     before = _rows_with_images(keys, window, look_up, images)
     bench = Bench(before, hub_epoch, intake.rules, intake.replicas, settled)
-    names = eligible["tx"].take(pa.array(places, pa.int64())).to_pylist()
+    names = few["tx"].to_pylist()
     judged, refreshes = _judge_contended(bench, places, arrived, names, intake.repairs)
     rows.update({text_of(key): packed(row) for key, row in bench.changed.items()})
     after = {**before, **bench.changed}.values()

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from checkpoints.epochs import time_of
 from checkpoints.store import rows_of
-from checkpoints.tables import CHANGELOG, EVENTS, TableName
+from checkpoints.tables import CHANGELOG, CONFLICTS, EVENTS, TableName
 from streaming.core.arrival import Outcome, Quarantined
 from streaming.core.change import Op
 from streaming.core.intake import Intake
@@ -123,58 +123,42 @@ def _refresh_row(refresh: Refresh, batch: int, hub_epoch: int, place: int) -> di
 
 
 def conflicts(log: pa.Table, judged: Sequence[Judged], rules: Rules) -> pa.Table:
-    """Every loser with its winner, as CONFLICTS; `log` gives the changes' places."""
-    found = {j.arrived.change.csn: j for j in judged if j.conflict is not None}
+    """Every loser with its winner, as CONFLICTS.
+
+    `log`: holds these changes, in their order.
+    """
+    found = [one for one in judged if one.conflict is not None]
     if not found:
         return rows_of(TableName.CONFLICTS, [])
-    changes = log.filter(pc.and_(pc.equal(log["kind"], CHANGE), pc.is_valid(log["cause"])))
-    rows = []
-    for at in changes.select(["batch", "hub_epoch", "place", "csn"]).to_pylist():
-        one = found.get(at.pop("csn"))
-        if one is not None:
-            rows.append({**at, **_conflict_row(one, rules, at["hub_epoch"], at["place"])})
-    return rows_of(TableName.CONFLICTS, rows)
-
-
-def _conflict_row(judged: Judged, rules: Rules, hub_epoch: int, place: int) -> dict[str, object]:
-    arrived, row = judged.arrived, judged.before
-    change = arrived.change
-    told = {
-        "id": f"{hub_epoch}-{place}",
-        "kind": judged.conflict,
-        "cause": judged.cause,
-        "function": str(rules.tables[change.table].function),
-        "table": change.table,
-        "key": change.key,
-        "row_epoch": row.epoch,
-        "mre": arrived.mre,
-        "reflected_epoch": arrived.mre_same,
-        "realign_epoch": judged.realign_epoch,
-        "same_epoch_only": judged.same_epoch_only,
-        "op": change.op.value,
-        "prim_csn": change.prim_csn,
-        "resolution": "open",
+    csns = pa.array([one.arrived.change.csn for one in found], pa.string())
+    is_one = pc.and_(pc.equal(log["kind"], CHANGE), pc.is_in(log["csn"], csns))
+    changes = log.filter(is_one)
+    functions = {name: str(table.function) for name, table in rules.tables.items()}
+    row_lost = pa.array([one.row_lost for one in found], pa.bool_())
+    met = pa.array([one.before.image for one in found], pa.string())
+    made = pa.array([one.after.image for one in found], pa.string())
+    numbers = (changes[name].cast(pa.string()) for name in ("hub_epoch", "place"))
+    columns = {
+        **{name: changes[name] for name in CONFLICTS.names if name in LOG.names},
+        "id": pc.binary_join_element_wise(*numbers, "-"),
+        "kind": pa.array([str(one.conflict) for one in found], pa.string()),
+        "function": pa.array([functions[one.arrived.change.table] for one in found], pa.string()),
+        "lost": pc.if_else(row_lost, "row", "change"),
+        "loser_csn": pc.if_else(row_lost, changes["row_csn"], changes["csn"]),
+        "loser_rid": pc.if_else(row_lost, changes["row_author"], changes["rid"]),
+        "loser_epoch": pc.if_else(row_lost, changes["row_epoch"], changes["epoch"]),
+        "winner_csn": pc.if_else(row_lost, changes["csn"], changes["row_csn"]),
+        "winner_rid": pc.if_else(row_lost, changes["rid"], changes["row_author"]),
+        "winner_epoch": pc.if_else(row_lost, changes["hub_epoch"], changes["row_epoch"]),
+        "reflected_epoch": changes["mre_same"],
+        "same_epoch_only": pa.array([one.same_epoch_only for one in found], pa.bool_()),
+        "before": pc.if_else(row_lost, pa.scalar(None, pa.string()), changes["before"]),
+        "after": pc.if_else(row_lost, met, changes["after"]),
+        "winner_image": pc.if_else(row_lost, made, met),
+        "resolution": pa.repeat("open", len(found)),
+        "resolved_by": pa.nulls(len(found), pa.string()),
     }
-    if judged.row_lost:
-        return told | {
-            "lost": "row",
-            **_side("loser", row.csn, row.author, row.epoch),
-            **_side("winner", change.csn, change.rid, hub_epoch),
-            "after": row.image,
-            "winner_image": judged.after.image,
-        }
-    return told | {
-        "lost": "change",
-        **_side("loser", change.csn, change.rid, change.epoch),
-        **_side("winner", row.csn, row.author, row.epoch),
-        "before": change.before,
-        "after": change.after,
-        "winner_image": row.image,
-    }
-
-
-def _side(name: str, csn: str | None, rid: int, epoch: int) -> dict[str, object]:
-    return {f"{name}_csn": csn, f"{name}_rid": rid, f"{name}_epoch": epoch}
+    return pa.table({name: columns[name] for name in CONFLICTS.names}).cast(CONFLICTS)
 
 
 def quarantine(

@@ -8,6 +8,7 @@ from tests.benchmarks.batch_time import batch_1000
 from tests.benchmarks.contention import contention
 from tests.benchmarks.fan_out import fan_out
 from tests.benchmarks.growth import growth
+from tests.benchmarks.idle import idle
 from tests.benchmarks.latency import latency
 from tests.benchmarks.sizes import Sizes
 from tests.benchmarks.start import start
@@ -23,6 +24,7 @@ MEASURES = {
     "growth": growth,
     "backlog": backlog,
     "start": start,
+    "idle": idle,
 }
 
 REPEATED = ("batch_1000", "latency", "fan_out", "growth", "backlog")

@@ -1,5 +1,6 @@
 """The memory of driver and JVM, looked at several times a second; the broker is not counted."""
 
+import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -57,6 +58,12 @@ def resident(pid: int) -> int:
         return 0
     found = [line.split()[1] for line in text.splitlines() if line.startswith("VmRSS:")]
     return int(found[0]) * 1024 if found else 0
+
+
+def cpu_s(pid: int) -> float:
+    """The seconds of processor time that a process has used, user and system."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def jvm_of(spark: SparkSession) -> int:

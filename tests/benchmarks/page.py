@@ -1,5 +1,7 @@
 """Writes the last result as a dated page with its picture: docs/benchmarks.md and .svg.
 
+What is said about it, from the page's next heading on, stays as it is.
+
 python -m tests.benchmarks.page [RESULT.json]
 """
 
@@ -14,6 +16,8 @@ from tests.benchmarks.report import RESULT, TARGETS, Numbers
 
 PAGE = Path("docs/benchmarks.md")
 PICTURE = Path("docs/benchmarks.svg")
+_SAID = "\n## "
+"""Begins what is written by hand."""
 
 _BARS = {
     "read_and_parse_per_s": "Spark reads and parses, from_json",
@@ -76,7 +80,8 @@ def main(result: Path) -> None:
     command = ["git", "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page(numbers, day, commit))
+    _, heading, said = PAGE.read_text().partition(_SAID) if PAGE.exists() else ("", "", "")
+    PAGE.write_text(page(numbers, day, commit) + heading + said)
     if "throughput" in numbers:
         PICTURE.write_text(picture(numbers))
 

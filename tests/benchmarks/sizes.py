@@ -47,6 +47,8 @@ class Sizes:
     """written while the hub is down"""
     start_runs: int = 3
     """of start: the median counts"""
+    idle_s: float = 60
+    """of a hub that has nothing to do"""
 
 
 QUICK = Sizes(
