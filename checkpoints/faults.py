@@ -69,5 +69,6 @@ def from_text(text: str | None) -> At:
             if left == 0:
                 time.sleep(_UNDER_WAY_S)
                 os.kill(os.getpid(), blow)
+                time.sleep(_UNDER_WAY_S)  # the blow may come by another thread, and later
 
     return at
