@@ -35,6 +35,7 @@ class Target:
 TARGETS: Mapping[str, Target] = {
     "throughput.ratio_to_bound": Target(0.45, at_least=True),
     "throughput.ratio_to_naive": Target(5, at_least=True),
+    "executors.ratio_to_bound": Target(0.25, at_least=True),
     "batch_1000.ratio_to_floor": Target(0.5),
     **{f"latency_{rate}.p50_s": Target(0.4) for rate in (2_000, 5_000)},
     **{f"latency_{rate}.p99_s": Target(1.2) for rate in (2_000, 5_000)},
@@ -118,10 +119,16 @@ def show(numbers: Numbers) -> None:
     """One table."""
     table = Table("measure", "value", "target", "")
     for name, value in values_of(numbers):
-        target = TARGETS.get(name)
-        held = "" if target is None else "yes" if target.holds(float(str(value))) else "NO"
-        table.add_row(name, _text(value), str(target or ""), held)
+        table.add_row(name, text_of(value), *held(name, value))
     Console().print(table)
+
+
+def held(name: str, value: object) -> tuple[str, str]:
+    """The target of a value, and whether it is reached; empty where it has none."""
+    target = TARGETS.get(name)
+    if target is None:
+        return "", ""
+    return str(target), "yes" if target.holds(float(str(value))) else "NO"
 
 
 def values_of(numbers: Numbers) -> list[tuple[str, object]]:
@@ -134,6 +141,7 @@ def values_of(numbers: Numbers) -> list[tuple[str, object]]:
     ]
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """A value as one reads it."""
     is_count = isinstance(value, int) and not isinstance(value, bool)
     return f"{value:,}" if is_count else str(value)
