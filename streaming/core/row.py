@@ -78,6 +78,7 @@ def realigned(row: RowState, new: Realign) -> RowState:
     if any(r.dominates(new) for r in row.realign):
         return row
     kept = (r for r in row.realign if not new.dominates(r))
+    # `replace` takes three times as long, and every conflict comes here
     return RowState(row.author, row.epoch, row.csn, row.exists, row.image, (*kept, new))
 
 

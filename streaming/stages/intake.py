@@ -32,6 +32,8 @@ _FIELDS = (
     *("before", "after", "opno", "content"),
 )
 
+_OPS = {op.value: op for op in Op}
+
 _AT_ONCE = 1_000
 """How many records are values at a time."""
 
@@ -150,7 +152,7 @@ def _said(rows: pa.Table, decode: Decode) -> Iterator[Said]:
     for row in chain.from_iterable(batch.to_pylist() for batch in few):
         reason, detail = Reason(row["reason"]) if row["reason"] else None, row["detail"] or ""
         record: Record | None = None
-        if row["kind"] == Kind.CHANGE and row["csn"] and row["op"] in set(Op):
+        if row["kind"] == Kind.CHANGE and row["csn"] and row["op"] in _OPS:
             record = _change(row)
         elif reason is None:
             try:
@@ -177,7 +179,7 @@ def _change(row: Mapping[str, Any]) -> Change:
         row["epoch"] or 0,
         row["table"] or "",
         row["key"] or "",
-        Op(row["op"]),
+        _OPS[row["op"]],
         row["after"],
         row["before"],
         row["prim_csn"],
@@ -221,6 +223,3 @@ def arrived_of(eligible: pa.Table) -> list[Arrived]:
     told["op"] = [_OPS[op] for op in told["op"]]
     changes = map(Change, *(told[name] for name in Change.__slots__))
     return list(map(Arrived, changes, *(told[name] for name in Arrived.__slots__[1:])))
-
-
-_OPS = {op.value: op for op in Op}

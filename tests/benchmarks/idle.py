@@ -22,6 +22,10 @@ def idle(ground: Ground, sizes: Sizes) -> Numbers:
     each = PRELOADED // len(WRITERS)
     fill(ground, config, load, each)
     pids = [os.getpid(), jvm_of(ground.spark)]
+
+    def used() -> tuple[float, float, int]:
+        return time.monotonic(), sum(map(cpu_s, pids)), len(probe.batches)
+
     with (
         watching(ground) as memory,
         answering(ground.task(config)),
@@ -29,10 +33,9 @@ def idle(ground: Ground, sizes: Sizes) -> Numbers:
     ):
         wait(lambda: probe.judged >= PRELOADED, "the hub judged everything", probe)
         time.sleep(SETTLES_S)
-        batches, used_s, since_s = len(probe.batches), sum(map(cpu_s, pids)), time.monotonic()
+        before = used()
         time.sleep(sizes.idle_s)
-        used_s = sum(map(cpu_s, pids)) - used_s
-        batches, took_s = len(probe.batches) - batches, time.monotonic() - since_s
+        took_s, used_s, batches = (b - a for a, b in zip(before, used(), strict=True))
     count(config, ground.bootstrap, load, each)
     return {
         "idle": {
