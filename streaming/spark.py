@@ -18,6 +18,11 @@ from streaming.java import JavaError
 _BESIDE = Path(__file__).parent
 _LOGGING = f"-Dlog4j2.configurationFile={_BESIDE.joinpath('log4j2.properties').as_uri()}"
 
+_ALWAYS_ON = "-XX:ReservedCodeCacheSize=240m -XX:+ExitOnOutOfMemoryError"
+"""A JVM with one compiler has 48 MB for compiled code, which Spark's generated classes fill within
+minutes; without space or memory a thread of Spark's dies, and its query waits for ever.
+"""
+
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -64,7 +69,7 @@ def session(app: str, extra: Mapping[str, str] | None = None) -> SparkSession:
     Nothing is resolved at the start: the jars come from the cache (JarsError if it lacks them).
     """
     jars = {"spark.jars": ",".join(jar.as_uri() for jar in spark_jars())}
-    java = {"spark.driver.defaultJavaOptions": f"{_LOGGING} {java_options(archive())}"}
+    java = {"spark.driver.defaultJavaOptions": f"{_LOGGING} {_ALWAYS_ON} {java_options(archive())}"}
     settings = {**_ONE_MACHINE, **_MICRO_BATCHES, **_DELTA, **jars, **java, **(extra or {})}
     conf = SparkConf().setAppName(app).setAll(list(settings.items()))
     spark = SparkSession.builder.config(conf=conf).getOrCreate()

@@ -24,6 +24,21 @@ print(spark.conf.get("spark.sql.session.timeZone"))
 print(spark._jvm.java.lang.Runtime.getRuntime().maxMemory() // 2**20 < 800)
 """
 
+LONG_LIVED = """
+import sys
+from streaming.java import JavaError
+from streaming.spark import started
+own = {"spark.driver.memory": "700m", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+try:
+    with started("long-lived", own) as spark:
+        pools = spark._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+        print(sum(p.getUsage().getMax() >> 20 for p in pools if p.getName().startswith("Code")))
+        sys.stdout.flush()
+        spark._jvm.java.nio.ByteBuffer.allocate(1_000_000_000)
+except JavaError:
+    print("ended")
+"""
+
 
 def test_spark_reads_a_kafka_topic_with_times(
     spark: SparkSession, broker: Broker, topic_prefix: str
@@ -81,3 +96,14 @@ def test_a_session_is_quiet_leaves_nothing_and_takes_the_users_settings(tmp_path
     assert done.stdout.splitlines() == ["3", "UTC", "True"]
     assert [path.name for path in tmp_path.iterdir()] == ["table"]
     assert [line for line in done.stderr.splitlines() if "incubator" not in line] == []
+
+
+def test_java_has_room_for_code_and_ends_when_it_has_no_memory(tmp_path: Path) -> None:
+    """Without either a thread of Spark's dies, and the hub waits for it and says that it runs."""
+    done = subprocess.run(
+        [sys.executable, "-c", LONG_LIVED], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    code_mib, end = done.stdout.splitlines()[0], done.stdout.splitlines()[-1]
+    assert int(code_mib) > 200
+    assert end == "ended"
