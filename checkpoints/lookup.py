@@ -1,7 +1,6 @@
 """Reads of a batch that memory cannot answer: contents of old CSNs, rows, and images."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from sys import getsizeof
 from typing import Any
 
@@ -186,7 +185,7 @@ def forgotten(
     where = _between(rows_epoch, edge) & among("key", sorted({key for _, key in keys}))
     after = _told(store, where, found, set(keys))
     seen = images(store, after, rows_epoch, kept)
-    return {**found, **{key: replace(row, image=seen.get(key)) for key, row in after.items()}}
+    return {**found, **{key: row._replace(image=seen.get(key)) for key, row in after.items()}}
 
 
 def edge_of(store: Store, rows_epoch: int, committed: int, window_rows: int) -> int:
@@ -242,7 +241,7 @@ def _told(
             realign = old.realign if old else ()
             base = old if old and old.csn else RowState(rid, epoch, csn, op != Op.DELETE)
             told = Realign(to, hub_epoch, offset, cause == WHOLE)
-            state[row] = realigned(replace(base, realign=realign), told)
+            state[row] = realigned(base._replace(realign=realign), told)
         elif verdict == Verdict.ACCEPTED and (old is None or hub_epoch >= old.epoch):
             realign = old.realign if old else ()
             state[row] = RowState(rid, hub_epoch, csn, op != Op.DELETE, None, realign)

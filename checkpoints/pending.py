@@ -99,9 +99,8 @@ def _row(action: str, arrived: Arrived) -> dict[str, object]:
 
 def arrived_row(arrived: Arrived) -> dict[str, object]:
     """An arrived change under the column names of the tables."""
-    change = {name: getattr(arrived.change, name) for name in Change.__slots__}
     return {
-        **change,
+        **arrived.change._asdict(),
         "op": str(arrived.change.op),
         "content": arrived.content,
         "session": arrived.session,
@@ -115,7 +114,7 @@ def arrived_row(arrived: Arrived) -> dict[str, object]:
 def arrived_of(row: Mapping[str, Any]) -> Arrived:
     """The change that a row of `pending` holds."""
     change = Change(
-        **{name: row[name] for name in Change.__slots__ if name != "op"}, op=Op(row["op"])
+        **{name: row[name] for name in Change._fields if name != "op"}, op=Op(row["op"])
     )
     return Arrived(
         change,

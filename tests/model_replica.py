@@ -166,7 +166,7 @@ class Replica:
         op = Op.DELETE if value is None else Op.UPDATE if old.image is not None else Op.INSERT
         new = Version(csn, None if value is None else image(key, value))
         change = Change(csn, self.rid, self.epoch, *row_of(key), op, new.image)
-        change = replace(change, before=old.image, prim_csn=inside.primary if inside else None)
+        change = change._replace(before=old.image, prim_csn=inside.primary if inside else None)
         write = Write(Line(change), old, self._held(key, old))
         self.writes.append(write)
         self.journal.append(write.line)
@@ -279,7 +279,7 @@ class Replica:
         """Give a change of a replica that numbers them the next opno, unless it has one."""
         if self.numbered and isinstance(line.record, Change) and line.record.opno is None:
             self.opno += 1
-            line.record = replace(line.record, opno=self.opno)
+            line.record = line.record._replace(opno=self.opno)
 
     def receive(self, topic: Sequence[Update], clock_s: int) -> bool:
         """Take the next record of the updates topic; False: there is none, or a row is locked."""

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -120,7 +119,7 @@ def transact(replica: ScriptedReplica, random: Random) -> None:
 def write_a_part(replica: ScriptedReplica, random: Random) -> None:
     """An image without all columns."""
     change = replica.change(some_row(random), "x")
-    replica.publish(replace(change, after=change.key))
+    replica.publish(change._replace(after=change.key))
 
 
 def repeat(replica: ScriptedReplica, random: Random) -> None:
@@ -133,7 +132,7 @@ def reuse(replica: ScriptedReplica, random: Random) -> None:
     """A known CSN with other content."""
     if replica.published:
         old = random.choice(replica.published)
-        replica.say(replace(replica.change(some_row(random), "reused"), csn=old.csn))
+        replica.say(replica.change(some_row(random), "reused")._replace(csn=old.csn))
 
 
 def say_nonsense(replica: ScriptedReplica, random: Random) -> None:

@@ -1,7 +1,6 @@
 """Two data sets at one hub, on a real broker: what each consumer is told, and what an operator."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,7 +34,7 @@ def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
 
 def write(replica: ScriptedReplica, table: str, value: str, prim_csn: str | None = None) -> Change:
     """Publish a change of a table of either data set."""
-    change = replace(replica.change("k", value), table=table, prim_csn=prim_csn)
+    change = replica.change("k", value)._replace(table=table, prim_csn=prim_csn)
     replica.publish(change)
     return change
 
@@ -43,7 +42,7 @@ def write(replica: ScriptedReplica, table: str, value: str, prim_csn: str | None
 def write_in_both(replica: ScriptedReplica, value: str) -> str:
     """Publish a transaction of one change in each data set; its prim_csn."""
     first = replica.change("k", value)
-    replica.publish(replace(first, prim_csn=first.csn))
+    replica.publish(first._replace(prim_csn=first.csn))
     write(replica, "u", value, first.csn)
     return first.csn
 

@@ -3,7 +3,6 @@
 import contextlib
 import io
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -118,8 +117,8 @@ def test_a_reflection_counts_from_the_next_epoch(pair: Site, spark: SparkSession
     pair.run_available(spark)
     facts = pair.slackwater("status", "--replica", "b")
 
-    same = replace(b.change("same", "v"), epoch=facts["mre_epoch"])
-    later = replace(b.change("later", "v"), epoch=facts["mre_counts_from"])
+    same = b.change("same", "v")._replace(epoch=facts["mre_epoch"])
+    later = b.change("later", "v")._replace(epoch=facts["mre_counts_from"])
     b.publish(same)
     b.publish(later)
     pair.run_available(spark)

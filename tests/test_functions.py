@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -245,12 +245,12 @@ def test_change_that_lacks_what_its_function_compares(pair: Site, spark: SparkSe
     pair.run_available(spark)
     for replica in (a, b):
         replica.catch_up()
-    blind = replace(b.change("k", "blind"), before=None)
+    blind = b.change("k", "blind")._replace(before=None)
     b.make(blind)
-    partial = replace(b.change("max.k", "partial"), after=row_of("k")[1])
+    partial = b.change("max.k", "partial")._replace(after=row_of("k")[1])
     b.make(partial)
     beside = b.write("l", "in one transaction", "whole")
-    gone = replace(b.change("max.m", None), before=None, prim_csn=beside.csn)
+    gone = b.change("max.m", None)._replace(before=None, prim_csn=beside.csn)
     b.make(gone)
     b.commit("whole")
     good = b.write("max.l", "behind them")

@@ -3,7 +3,6 @@
 import base64
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +69,7 @@ def say_everything_bad(a: ScriptedReplica) -> Kept:
     late = a.change("late", "v")
     used = a.write("used", "first")
     bad(Reason.LATE, wire.encode(a.session, late))
-    again = replace(used, after=image("used", "second"))
+    again = used._replace(after=image("used", "second"))
     bad(Reason.REUSED, wire.encode(a.session, again))
     ended = a.write("ended", "v", inside="cut short")
     del a.rows[ended.row]
@@ -193,7 +192,7 @@ def test_a_row_that_would_be_too_large_to_send(pair: Site, spark: SparkSession) 
         a.hello()
         b.hello()
         a.write("k", part)
-        second = replace(a.change("k", ""), before=None, after=f'{{"k":"k","w":"{part}"}}')
+        second = a.change("k", "")._replace(before=None, after=f'{{"k":"k","w":"{part}"}}')
         offset = a.make(second)
         b.write("other", "v")
         hub.takes(a, b)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,7 +144,7 @@ def loses(at: Site, spark: SparkSession) -> bool:
 def test_batch_delivered_twice(pair: Site, spark: SparkSession) -> None:
     """Everything that a replica said is said again: nothing is judged or answered anew."""
     a = pair.replicas["a"]
-    a.publish(replace(a.change("k", "v"), table="nobody's"))
+    a.publish(a.change("k", "v")._replace(table="nobody's"))
     collide(pair, "first")
     pair.run_available(spark)
     finish(pair)

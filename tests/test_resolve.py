@@ -1,7 +1,6 @@
 """An operator's word on conflicts and quarantine: the hub's own changes, each once, to all."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -153,11 +152,11 @@ def test_release_of_what_came_too_late(pair: Site, spark: SparkSession) -> None:
     for replica in (a, b):
         replica.catch_up()
     a.make(late)
-    reused = replace(used, after=image("used", "second"))
+    reused = used._replace(after=image("used", "second"))
     a.make(reused)
     cut = a.write("cut short", "open", inside="session")
     a.hello()
-    ended = replace(a.change("ended", "ended"), prim_csn=cut.csn)
+    ended = a.change("ended", "ended")._replace(prim_csn=cut.csn)
     a.make(ended)
     a.write("broken.broken", "a")
     pair.run_available(spark)

@@ -1,8 +1,8 @@
 """A change: one row operation with its full after-image, as it stands in its origin's topic."""
 
 import hashlib
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 RowKey = tuple[str, str]
 """(table, canonical text of the key object)."""
@@ -27,8 +27,7 @@ class Op(StrEnum):
     """All rows of the table are gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One row operation of one replica.
 
     Images and key are canonical JSON text (no spaces, columns in schema order); a column that

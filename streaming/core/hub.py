@@ -205,6 +205,8 @@ class Bench:
         repaired, or was a hello that had lost it. The verdict stands, so the cut of the input
         decides nothing.
         """
+        if not row.realign and not self._floors(arrived.change.rid):
+            return
         rid, key = arrived.change.rid, arrived.change.row
         floors = [f.offset for f in self._floors(rid) if f.epoch < self.hub_epoch]
         behind = [

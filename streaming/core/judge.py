@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from streaming.core.change import Change, Op
 from streaming.core.function import Function, Rule
@@ -65,8 +65,7 @@ class ConflictKind(StrEnum):
     """the change was rejected with its whole transaction"""
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(NamedTuple):
     """A change, its verdict, and the row before and after.
 
     `cause`: why it was in conflict; None: it was not. `conflict`: how the loss is recorded; None:
@@ -186,7 +185,7 @@ def rejects_transaction(
     It is concurrent under EPOCH_TRANS, a delete of a deleted row apart; or it builds on a row
     that went with its transaction, whatever the row's function.
     """
-    if any(r.whole and r.epoch > arrived.mre for r in blocking(arrived, row)):
+    if row.realign and any(r.whole and r.epoch > arrived.mre for r in blocking(arrived, row)):
         return True
     if function.rule is not Rule.EPOCH_TRANS or deletes_twice(arrived.change, row):
         return False

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from streaming.core.change import NOBODY, Change, Op
 
@@ -9,8 +10,7 @@ ALL_OFFSETS = -1
 """A realign that blocks every change of its replica, wherever it stands in the topic."""
 
 
-@dataclass(frozen=True, slots=True)
-class Realign:
+class Realign(NamedTuple):
     """A refresh of hub epoch `epoch` is on its way: what `rid` wrote without it is concurrent.
 
     `offset`: it blocks only changes that stand behind this place in the replica's topic.
@@ -45,8 +45,7 @@ class Floor:
         return self.after < csn <= self.upto
 
 
-@dataclass(frozen=True, slots=True)
-class RowState:
+class RowState(NamedTuple):
     """A row as it stands at the hub; a tombstone or an unknown row has `exists` False.
 
     `image` is None where it is not known or not needed, and always for a tombstone.
@@ -60,8 +59,7 @@ class RowState:
     realign: tuple[Realign, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Arrived:
+class Arrived(NamedTuple):
     """A change with the facts of its arrival; its MRE is fixed by what stood before it."""
 
     change: Change
@@ -75,10 +73,10 @@ class Arrived:
 
 def realigned(row: RowState, new: Realign) -> RowState:
     """The row with a realign added; of one replica's, what another one dominates is left out."""
-    if any(r.dominates(new) for r in row.realign):
+    if row.realign and any(r.dominates(new) for r in row.realign):
         return row
-    kept = (r for r in row.realign if not new.dominates(r))
-    # `replace` takes three times as long, and every conflict comes here
+    kept = [r for r in row.realign if not new.dominates(r)]
+    # `_replace` takes three times as long, and every conflict comes here
     return RowState(row.author, row.epoch, row.csn, row.exists, row.image, (*kept, new))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from streaming.core.change import Op
 from streaming.core.judge import Judged, Verdict
@@ -16,8 +17,7 @@ WHOLE = "transaction"
 """The cause of a refresh of a row that was rejected with its transaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refresh:
+class Refresh(NamedTuple):
     """A row that the hub sends to one replica as it stands at this place in hub order.
 
     `behind`: it realigns what stands behind this offset of the replica's topic.

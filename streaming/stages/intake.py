@@ -191,7 +191,7 @@ def _single(intake: Intake) -> pa.Table:
     """What became eligible record by record, waiting changes of earlier batches included."""
     rows = [
         {
-            **{name: getattr(arrived.change, name) for name in Change.__slots__},
+            **arrived.change._asdict(),
             "content": arrived.content,
             "session": arrived.session,
             "offset": arrived.offset,
@@ -221,5 +221,5 @@ def arrived_of(eligible: pa.Table) -> list[Arrived]:
     told = {name: eligible[name].to_pylist() for name in names}
     told["time_ms"] = pc.divide(eligible["time"].cast(pa.int64()), 1000).to_pylist()
     told["op"] = [_OPS[op] for op in told["op"]]
-    changes = map(Change, *(told[name] for name in Change.__slots__))
-    return list(map(Arrived, changes, *(told[name] for name in Arrived.__slots__[1:])))
+    changes = map(Change, *(told[name] for name in Change._fields))
+    return list(map(Arrived, changes, *(told[name] for name in Arrived._fields[1:])))

@@ -5,7 +5,7 @@ the window has it, cannot make it concurrent: then it is accepted, and the row i
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
@@ -279,5 +279,5 @@ def _rows_with_images(
     found = dict(look_up([key for key in keys if key not in known]))
     states = {key: unpacked(row) for key, row in known.items()}
     seen = images(states)
-    found.update({key: replace(row, image=seen.get(key)) for key, row in states.items()})
+    found.update({key: row._replace(image=seen.get(key)) for key, row in states.items()})
     return found

@@ -16,7 +16,7 @@ from streaming.core.judge import Judged, Verdict
 from streaming.core.record import Kind, Record
 from streaming.core.rules import Rules
 from streaming.core.sending import Refresh
-from streaming.stages.facts import FACTS
+from streaming.stages.facts import FACTS, Ints
 from streaming.stages.intake import ELIGIBLE
 from streaming.stages.judge import Verdicts
 
@@ -52,12 +52,8 @@ def changelog(verdicts: Verdicts, batch: int, hub_epoch: int) -> pa.Table:
     if not verdicts.refreshes:
         return changes
     places = np.minimum(behind + 1, count) + np.arange(len(behind))
-    refreshes = [
-        _refresh_row(refresh, batch, hub_epoch, int(place))
-        for (_, refresh), place in zip(verdicts.refreshes, places, strict=True)
-    ]
-    both = pa.concat_tables([changes, pa.Table.from_pylist(refreshes, schema=LOG)])
-    return both.sort_by("place").combine_chunks()
+    refreshes = _refresh_rows([one for _, one in verdicts.refreshes], places, batch, hub_epoch)
+    return pa.concat_tables([changes, refreshes]).sort_by("place").combine_chunks()
 
 
 def _verdict_columns(eligible: pa.Table, verdicts: Verdicts) -> dict[str, object]:
@@ -100,26 +96,32 @@ def _replaced(column: pa.Array, mask: np.ndarray, values: Sequence[str | None]) 
     return pc.replace_with_mask(column, pa.array(mask), pa.array(values, pa.string()))
 
 
-def _refresh_row(refresh: Refresh, batch: int, hub_epoch: int, place: int) -> dict[str, object]:
-    row = refresh.row
-    return {
-        "batch": batch,
-        "hub_epoch": hub_epoch,
-        "place": place,
-        "kind": REFRESH,
-        "rid": row.author,
-        "offset": refresh.behind,
-        "csn": row.csn,
-        "table": refresh.table,
-        "key": refresh.key,
-        "op": (Op.UPDATE if row.exists else Op.DELETE).value,
-        "row_author": row.author,
-        "row_epoch": row.epoch,
-        "row_csn": row.csn,
-        "image": row.image,
-        "to": refresh.to,
-        "cause": str(refresh.cause),
+def _refresh_rows(
+    refreshes: Sequence[Refresh], places: Ints, batch: int, hub_epoch: int
+) -> pa.Table:
+    """The refreshes at these places, as LOG."""
+    count, rows = len(refreshes), [one.row for one in refreshes]
+    authors, csns = [row.author for row in rows], [row.csn for row in rows]
+    columns = {
+        "batch": np.full(count, batch),
+        "hub_epoch": np.full(count, hub_epoch),
+        "place": places,
+        "kind": pa.repeat(REFRESH, count),
+        "rid": authors,
+        "offset": [one.behind for one in refreshes],
+        "csn": csns,
+        "table": [one.table for one in refreshes],
+        "key": [one.key for one in refreshes],
+        "op": [(Op.UPDATE if row.exists else Op.DELETE).value for row in rows],
+        "row_author": authors,
+        "row_epoch": [row.epoch for row in rows],
+        "row_csn": csns,
+        "image": [row.image for row in rows],
+        "to": [one.to for one in refreshes],
+        "cause": [str(one.cause) for one in refreshes],
     }
+    empty = [None] * count
+    return pa.table([pa.array(columns.get(f.name, empty), f.type) for f in LOG], schema=LOG)
 
 
 def conflicts(log: pa.Table, judged: Sequence[Judged], rules: Rules) -> pa.Table:

@@ -90,7 +90,7 @@ class ScriptedReplica:
         """Write a row and publish the change; `inside`: the label of an open transaction."""
         change = self.change(key, value)
         if inside is not None:
-            change = replace(change, prim_csn=self.open.setdefault(inside, change.csn))
+            change = change._replace(prim_csn=self.open.setdefault(inside, change.csn))
         self.make(change)
         return change
 

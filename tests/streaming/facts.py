@@ -32,8 +32,7 @@ def _row(said: Said, tables: Mapping[str, Table]) -> dict[str, object]:
     if not isinstance(record, Change):
         told = {"prim_csn": getattr(record, "prim_csn", None)}
         return {**row, **told, "value": wire.encode(said.session or "", record)}
-    fields = {name: getattr(record, name) for name in Change.__slots__}
     lacking = record.after is not None and len(
         wire.image_values(record.after, tables[record.table])
     ) < len(tables[record.table].columns)
-    return {**row, **fields, "content": record.content, "partial": lacking}
+    return {**row, **record._asdict(), "content": record.content, "partial": lacking}

@@ -132,7 +132,7 @@ class Author:
         change = last.record
         assert isinstance(change, Change)
         if op is not None:
-            last = replace(last, record=replace(change, op=op, after=None, before=None))
+            last = replace(last, record=change._replace(op=op, after=None, before=None))
         else:
             last = replace(last, reason=Reason.TABLE, detail="no", content=change.content)
         self.said.append(last)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from streaming.core.arrival import Quarantined
 from streaming.core.change import NOBODY, Change, Op, RowKey
@@ -107,7 +107,7 @@ class Replica:
         done = [change for one in changes if (change := self._apply_local(*one)) is not None]
         primary = done[0].csn if len(done) > 1 else None
         for change in done:
-            self._say(replace(change, prim_csn=primary))
+            self._say(change._replace(prim_csn=primary))
             self.written.append(change.csn)
         if primary is not None:
             self._say(Commit(primary))

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
@@ -174,6 +174,6 @@ def in_hub_epochs(story: Story, covers: int, page_items: int) -> tuple[Ruv, list
 
 def accepted(text: str) -> Judged:
     """The changelog entry of this CSN."""
-    one = replace(change(0), csn=text, rid=rid_of(text))
+    one = change(0)._replace(csn=text, rid=rid_of(text))
     arrived = Arrived(one, "", "", 0, 0, 0, 0)
     return Judged(arrived, Verdict.ACCEPTED, None, 0, RowState(), RowState())

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
 
 import pytest
 
@@ -179,7 +178,7 @@ def test_rows_are_repaired_once_a_replica_behind_the_first_record() -> None:
 @pytest.mark.parametrize("offset", [2, 4])
 def test_a_change_that_a_repair_overtook_is_sent_back_to_its_author(offset: int) -> None:
     """Its author was sent what the row was before; what stands behind the repair is blocked."""
-    mine = replace(THEIRS, author=2, realign=(Realign(2, 8, 3),))
+    mine = THEIRS._replace(author=2, realign=(Realign(2, 8, 3),))
     waited = arrived(10, rid=2, offset=offset, mre=7, value="newer")
 
     entries, row = judged([waited], row=mine)
@@ -207,7 +206,7 @@ def test_a_floor_blocks_what_stands_behind_its_hello() -> None:
 
     for number, offset in [(10, 1), (11, 2), (12, 4)]:
         one = arrived(number, offset=offset, mre=7)
-        bench.judge([replace(one, change=change(number, str(number)))])
+        bench.judge([one._replace(change=change(number, str(number)))])
 
     verdicts = [entry.verdict for entry in bench.entries if isinstance(entry, Judged)]
     assert verdicts == ["accepted", "accepted", "rejected"]

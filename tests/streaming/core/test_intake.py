@@ -170,7 +170,7 @@ def test_a_csn_that_is_none_of_the_replicas_own_names_nothing(text: str) -> None
     """It must not stop the hub, nor keep the change aside that has this CSN by right."""
     speaker = Speaker()
     hello = speaker.hello()
-    bad = replace(change(10), csn=text)
+    bad = change(10)._replace(csn=text)
     said = [replace(one, reason=Reason.CSN, content="c") for one in speaker.say(bad, bad)]
 
     intake = intake_of([*hello, *said])
@@ -209,7 +209,7 @@ def test_an_opno_that_validation_refused_counts_as_filled(text: str) -> None:
     """Whatever is wrong with its CSN, nothing else will come with that opno."""
     speaker = Speaker()
     said = [*speaker.hello(), *speaker.say(change(10, opno=1))]
-    bad = replace(change(11, opno=2), csn=text)
+    bad = change(11, opno=2)._replace(csn=text)
     said += [replace(one, reason=Reason.TABLE, content="c") for one in speaker.say(bad)]
 
     assert numbers(intake_of([*said, *speaker.say(change(12, opno=3))])) == [10, 12]

@@ -30,7 +30,7 @@ TWO_DATASETS = Rules(
 
 def of_other(number: int, *, tx: int | None = None, opno: int | None = None) -> Change:
     """A change of the table in the other data set."""
-    return replace(change(number, tx=tx, opno=opno), table="u")
+    return change(number, tx=tx, opno=opno)._replace(table="u")
 
 
 def told_of_both(*records: Record) -> Intake:
@@ -50,7 +50,7 @@ def maxima(intake: Intake) -> dict[str, dict[int, str]]:
 def test_nested_operations_under_another_rid_move_its_ruv_with_the_primary() -> None:
     """Document 001, 2.2: replica 2's operation, applied by 1, makes 1 write too."""
     main = change(10, rid=2, tx=10)
-    nested = replace(change(11), prim_csn=main.csn)
+    nested = change(11)._replace(prim_csn=main.csn)
 
     open_, done = told(main, nested), told(main, nested, Commit(main.csn))
     gone = told(main, nested, Abort(main.csn))

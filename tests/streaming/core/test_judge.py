@@ -1,7 +1,5 @@
 """Who wins: the author and epoch rule, realignment, and what becomes of the row."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,7 +103,7 @@ def test_a_loser_leaves_the_row_and_realigns_its_replica() -> None:
 
     after = judge(arrived(), before, NOW, T).after
 
-    assert after == replace(before, realign=(Realign(ME, NOW),))
+    assert after == before._replace(realign=(Realign(ME, NOW),))
 
 
 def test_equal_content_does_not_matter() -> None:
@@ -170,7 +168,7 @@ def test_a_realign_that_was_left_out_blocked_nothing_more(
     for one in added:
         before = realigned(before, one)
 
-    blocked = blocking_epoch(replace(arrived(), change=change(1, rid=rid), offset=offset), before)
+    blocked = blocking_epoch(arrived()._replace(change=change(1, rid=rid), offset=offset), before)
 
     assert blocked == max((r.epoch for r in added if r.rid == rid and r.offset < offset), default=0)
     assert len(before.realign) <= 2 * len({r.epoch for r in added})

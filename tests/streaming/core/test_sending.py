@@ -205,7 +205,7 @@ MEANT = {
     "one that it knows": (judged(), RUV, False),
     "a refresh for it": (REFRESH, NOTHING_KNOWN, True),
     "a refresh for it, of a winner that it knows": (REFRESH, RUV, True),
-    "a refresh for another": (replace(REFRESH, to=1), NOTHING_KNOWN, False),
+    "a refresh for another": (REFRESH._replace(to=1), NOTHING_KNOWN, False),
 }
 
 
@@ -225,7 +225,7 @@ def test_a_table_outside_the_agreement_is_not_sent() -> None:
 
 def test_an_item_holds_the_row_as_it_stood_at_its_place() -> None:
     """A change merged over what it left out, a refresh as an upsert or a delete."""
-    gone = replace(REFRESH, row=RowState(1, 3, csn(5, 1)))
+    gone = REFRESH._replace(row=RowState(1, 3, csn(5, 1)))
 
     assert item(judged()) == Item(
         ItemType.CHANGE, "t", '{"k":"k"}', Op.UPDATE, '{"k":"k","v":"v"}', csn(5, 1), 1

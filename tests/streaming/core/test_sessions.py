@@ -57,7 +57,7 @@ def test_sessions_are_bounded() -> None:
 UNSUPPORTED: dict[str, tuple[Record, str]] = {
     "refused": (Refused(1, C10, "t", "{}", "check", ""), "unsupported: refused"),
     "snapshot": (Snapshot("begin", "s"), "unsupported: snapshot"),
-    "truncate": (replace(change(10), op=Op.TRUNCATE), "unsupported: truncate"),
+    "truncate": (change(10)._replace(op=Op.TRUNCATE), "unsupported: truncate"),
 }
 
 

@@ -55,14 +55,14 @@ CASES = {
     "EPOCH2 inserts behind its own delete": (
         "EPOCH2",
         change(Op.INSERT),
-        replace(TOMBSTONE, author=ME),
+        TOMBSTONE._replace(author=ME),
         True,
     ),
     "EPOCH2 goes on behind its own word": ("EPOCH2", change(Op.UPDATE), row(author=ME), True),
     "EPOCH2 loses to a newer answer": (
         "EPOCH2",
         change(Op.UPDATE),
-        replace(row(author=ME), realign=(Realign(ME, 6),)),
+        row(author=ME)._replace(realign=(Realign(ME, 6),)),
         False,
     ),
     "OLD saw what stands": ("OLD(x)", change(Op.UPDATE, old="4"), row("4"), True),
@@ -92,7 +92,7 @@ CASES = {
     "MAX_DEL_WIN_INS deletes": ("MAX_DEL_WIN_INS(x)", change(Op.DELETE), row("4"), True),
     "CSN newest wins": ("CSN", change(Op.UPDATE, number=10), row(number=9), True),
     "CSN older loses": ("CSN", change(Op.UPDATE, number=10), row(number=11), False),
-    "CSN over what nobody wrote": ("CSN", change(Op.UPDATE), replace(row(), csn=None), True),
+    "CSN over what nobody wrote": ("CSN", change(Op.UPDATE), row()._replace(csn=None), True),
     "PRIMARY wins": ("PRIMARY(me)", change(Op.DELETE), row(), True),
     "PASS wins": ("PASS", change(Op.DELETE), row(), True),
 }
@@ -253,7 +253,7 @@ def test_coarse_epochs_keep_their_order(one: int, other: int, bits: int) -> None
 
 def test_with_no_bits_a_row_is_as_late_as_can_be() -> None:
     """What was seen in the same 64 epochs is a conflict all the same."""
-    seen = replace(change(Op.UPDATE), mre=5, mre_same=5)
+    seen = change(Op.UPDATE)._replace(mre=5, mre_same=5)
 
     assert judge(seen, row(), NOW, table("EPOCH(0)")).verdict is Verdict.REJECTED
     assert judge(seen, row(), NOW, table("EPOCH(6)")).verdict is Verdict.ACCEPTED
@@ -351,7 +351,7 @@ def test_a_number_that_fits_no_column_fails() -> None:
     """What Python makes of it is its affair; the hub goes on."""
     floats = replace(table(USER), columns={**COLUMNS, "x": ColumnType.FLOAT64})
     one = change(Op.INSERT)
-    one = replace(one, change=replace(one.change, after='{"k":"k","x":5.5,"v":"v"}'))
+    one = one._replace(change=one.change._replace(after='{"k":"k","x":5.5,"v":"v"}'))
 
     found = winner(one, TOMBSTONE, floats, lambda *_: {"k": "k", "x": 10**400, "v": ""})
 
@@ -361,9 +361,9 @@ def test_a_number_that_fits_no_column_fails() -> None:
 
 def test_a_row_that_would_be_too_large_to_send_is_kept_back() -> None:
     """Its parts could be sent; the whole would never go out, and hold up all that follows."""
-    before = replace(row(author=ME), image=image("4", "v" * 50))
+    before = row(author=ME)._replace(image=image("4", "v" * 50))
     partial = change(Op.UPDATE)
-    partial = replace(partial, change=replace(partial.change, after='{"k":"k","x":"77"}'))
+    partial = partial._replace(change=partial.change._replace(after='{"k":"k","x":"77"}'))
     size = len('{"k":"k"}' + image("77", "v" * 50))
 
     fits = judge(partial, before, NOW, table("EPOCH"), record_bytes=size)
@@ -373,7 +373,7 @@ def test_a_row_that_would_be_too_large_to_send_is_kept_back() -> None:
     assert excess.verdict is Verdict.QUARANTINED
     detail = f"the row would have {size} bytes, {size - 1} are allowed"
     assert excess.failure == Failed(detail, Reason.SIZE)
-    assert excess.after == replace(before, realign=(Realign(ME, NOW),))
+    assert excess.after == before._replace(realign=(Realign(ME, NOW),))
 
 
 def test_a_merge_that_would_be_too_large_to_send_fails() -> None:
@@ -399,5 +399,5 @@ def test_a_failure_leaves_the_row_and_refreshes_the_origin() -> None:
     judged = judge(change(Op.UPDATE), row(), NOW, table(USER), resolve=lambda *_: Failed("oh"))
 
     assert (judged.verdict, judged.failure) == (Verdict.QUARANTINED, Failed("oh"))
-    assert judged.after == replace(row(), realign=(Realign(ME, NOW),))
+    assert judged.after == row()._replace(realign=(Realign(ME, NOW),))
     assert judged.conflict is None

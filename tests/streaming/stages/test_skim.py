@@ -1,6 +1,5 @@
 """Skim settles by itself what agents write, so that nearly no batch is planned twice."""
 
-from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from unittest.mock import patch
@@ -44,8 +43,8 @@ def _change(op: Op, values: dict[str, Value] | None) -> Change:
 def test_what_agents_write_is_plain(spark: SparkSession) -> None:
     """Every value that a column may hold, images with and without all columns."""
     said = [_change(Op.UPDATE, values) for values in ROWS]
-    said += [_change(Op.DELETE, None), replace(said[0], before=said[1].after, opno=7)]
-    said += [replace(said[0], prim_csn=CSN), replace(said[0], op=Op.INSERT)]
+    said += [_change(Op.DELETE, None), said[0]._replace(before=said[1].after, opno=7)]
+    said += [said[0]._replace(prim_csn=CSN), said[0]._replace(op=Op.INSERT)]
     topics = Topics()
     for record in said:
         topics.append(TOPIC, wire.encode(SESSION, record), TIME_S * 1000)
@@ -62,7 +61,7 @@ def test_what_agents_write_is_plain(spark: SparkSession) -> None:
     for found in (skimmed.to_pylist(), few.to_pylist(), many.to_pylist()):
         assert [row["reason"] for row in found] == [None] * len(said)
         for row, change_ in zip(found, said, strict=True):
-            assert {name: row[name] for name in Change.__slots__} == asdict(change_)
+            assert {name: row[name] for name in Change._fields} == change_._asdict()
             assert row["content"] == change_.content
 
 

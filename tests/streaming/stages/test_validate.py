@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC
 from decimal import Decimal
 from typing import Any
@@ -308,7 +307,7 @@ def test_facts_of_any_good_change_are_cores(spark: SparkSession) -> None:
     for row, said in zip(rows, [one for one in drawn for _ in range(3)], strict=True):
         lacks = said.after is not None and len(json.loads(said.after)) < len(WILD.columns)
         assert (row["reason"], row["detail"]) == (None, None)
-        assert {name: row[name] for name in Change.__slots__} == asdict(said)
+        assert {name: row[name] for name in Change._fields} == said._asdict()
         assert row["content"] == said.content
         assert row["partial"] == lacks
 
