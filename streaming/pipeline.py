@@ -419,5 +419,4 @@ def _range(
     rows = store.read(TableName.CHANGELOG, where)
     marks = lookup.marks(store, after, to)
     ruvs = {mark.hub_epoch: mark.ruvs.get(dataset, NOTHING_KNOWN) for mark in marks}
-    ordered = rows.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
-    return Outgoing(ordered), {**ruvs, **now}
+    return Outgoing(rows), {**ruvs, **now}

@@ -118,7 +118,8 @@ class OnExecutors:
         """(place, item, numbers): every item with the numbers of the chunks that it belongs to."""
         rows, numbers = _numbered(chunks)
         log = outgoing.log.select(["rid", "offset"]).take(rows)
-        sent = log.append_column("place", rows).append_column("numbers", numbers)
+        place = pa.array(np.argsort(outgoing.order)[rows.to_numpy()])
+        sent = log.append_column("place", place).append_column("numbers", numbers)
         away = pa.array(outgoing.away[rows.to_numpy()])
         item = F.expr(CHANGE_ITEM_SQL).alias("item")
         there = self._beside(sent.filter(away)).select("place", item, "numbers")

@@ -34,7 +34,10 @@ LOG = CHANGELOG.append(ELIGIBLE.field("size"))
 
 
 def changelog(verdicts: Verdicts, batch: int, hub_epoch: int) -> pa.Table:
-    """Every judged change with its verdict and every refresh, as LOG in hub order."""
+    """Every judged change in hub order with its verdict, behind them every refresh, as LOG.
+
+    `place` tells where a refresh belongs: to move all rows would copy all images.
+    """
     eligible = verdicts.changes
     count = eligible.num_rows
     behind = np.array([place for place, _ in verdicts.refreshes], dtype=np.int64)
@@ -53,7 +56,7 @@ def changelog(verdicts: Verdicts, batch: int, hub_epoch: int) -> pa.Table:
         return changes
     places = np.minimum(behind + 1, count) + np.arange(len(behind))
     refreshes = _refresh_rows([one for _, one in verdicts.refreshes], places, batch, hub_epoch)
-    return pa.concat_tables([changes, refreshes]).sort_by("place").combine_chunks()
+    return pa.concat_tables([changes, refreshes])
 
 
 def _verdict_columns(eligible: pa.Table, verdicts: Verdicts) -> dict[str, object]:

@@ -40,14 +40,15 @@ _BESIDE = ThreadPoolExecutor(1, "items")
 
 
 class Outgoing:
-    """Changelog rows in hub order, laid out once for all agreements.
+    """Changelog rows, laid out once for all agreements.
 
-    `away`: which of them lack their images, see stages/log.py: LOG.
+    `order`: the rows in hub order. `away`: which of them lack their images, see stages/log.py: LOG.
     """
 
     def __init__(self, log: pa.Table) -> None:
         self.log = log
         self.hub_epoch = ints(log["hub_epoch"])
+        self.order: Ints = np.lexsort((ints(log["place"]), self.hub_epoch))
         has_away = "size" in log.column_names
         self.away = is_away(log) if has_away else np.zeros(log.num_rows, dtype=np.bool_)
         self._is_change = bools(pc.equal(log["kind"], CHANGE))
@@ -102,7 +103,8 @@ def chunks(
     Each hub epoch with something for the consumer is one batch in chunks; the last one is sent
     also when it is empty, for its covers.
     """
-    own = np.flatnonzero(outgoing.for_consumer(agreement.consumer, tables, agreement.send_ruv))
+    is_own = outgoing.for_consumer(agreement.consumer, tables, agreement.send_ruv)
+    own = outgoing.order[is_own[outgoing.order]]
     epochs = outgoing.hub_epoch[own]
     prev = agreement.send_prev
     for hub_epoch in sorted({*np.unique(epochs).tolist(), agreement.send_to}):
