@@ -205,10 +205,10 @@ class Bench:
         repaired, or was a hello that had lost it. The verdict stands, so the cut of the input
         decides nothing.
         """
-        if not row.realign and not self._floors(arrived.change.rid):
-            return
         rid, key = arrived.change.rid, arrived.change.row
-        floors = [f.offset for f in self._floors(rid) if f.epoch < self.hub_epoch]
+        floors = self._floors(rid)
+        if not row.realign and not floors:
+            return
         behind = [
             r.offset
             for r in row.realign
@@ -216,7 +216,9 @@ class Bench:
             and r.offset > arrived.offset
             and (r.epoch < self.hub_epoch or (rid, key) not in self.repaired)
         ]
-        behind += [offset for offset in floors if offset > arrived.offset]
+        behind += [
+            f.offset for f in floors if f.epoch < self.hub_epoch and f.offset > arrived.offset
+        ]
         if behind:
             realign = Realign(rid, self.hub_epoch, min(behind))
             self.changed[key] = realigned(row, realign)
