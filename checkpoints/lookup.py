@@ -14,7 +14,7 @@ from checkpoints.tables import TableName
 from streaming.core.change import Op, RowKey
 from streaming.core.judge import Verdict
 from streaming.core.record import Reason
-from streaming.core.row import Realign, RowState, realigned
+from streaming.core.row import Realign, RowState, readable, realigned
 from streaming.core.sending import WHOLE, Mark
 from streaming.core.winner import Failed, Merged, Resolution, Winner
 
@@ -80,7 +80,7 @@ def rows(store: Store, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
                 row["epoch"],
                 row["csn"],
                 row["image"] is not None,
-                row["image"],
+                readable(row["image"]),
                 _realigns(row),
             )
     return found
@@ -151,7 +151,7 @@ def images(
             & (ds.field("verdict") == Verdict.ACCEPTED.value)
         )
         changes = store.read(TableName.CHANGELOG, where, ["csn", "image"]).to_pylist()
-        by_csn = {change["csn"]: change["image"] for change in changes}
+        by_csn = {change["csn"]: readable(change["image"]) for change in changes}
         found.update({key: by_csn[row.csn] for key, row in recent.items()})
     return found
 

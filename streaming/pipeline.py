@@ -416,7 +416,7 @@ def _range(
         return fresh.outgoing, now
     store = hub.ledger.store
     where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= to)
-    rows = store.read(TableName.CHANGELOG, where)
+    rows = publish_stage.readable(store.read(TableName.CHANGELOG, where))
     marks = lookup.marks(store, after, to)
     ruvs = {mark.hub_epoch: mark.ruvs.get(dataset, NOTHING_KNOWN) for mark in marks}
     return Outgoing(rows), {**ruvs, **now}

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from checkpoints.tables import TableName
 from connectors import wire
 from connectors.broker import Broker
+from streaming.core.change import Change
 from streaming.core.record import Applied, Commit, Reason
 from streaming.core.ruv import Ruv
 from tests.harness import verdict
@@ -207,3 +209,68 @@ def test_a_row_that_would_be_too_large_to_send(pair: Site, spark: SparkSession) 
     for replica in (a, b):
         replica.catch_up()
     verdict.check(pair)
+
+
+def broken(change: Change) -> bytes:
+    """A change as its record, of which the after-image ends in a bracket."""
+    value = wire.encode("a-1", change)
+    assert value.endswith(b'"}}')
+    return value[:-2] + b"]}"
+
+
+def test_an_image_without_its_last_brace_is_not_json(pair: Site, spark: SparkSession) -> None:
+    """Accepted, it would be broken JSON in every update to every consumer, for good."""
+    a, b = pair.replicas.values()
+    a.hello()
+    b.hello()
+    offset = a.say_bytes(broken(a.change("k", "v")._replace(after='{"k":"k"}')))
+    a.write("good", "v")
+
+    pair.run_available(spark)
+
+    (kept,) = pair.slackwater("quarantine", "list")
+    assert (kept["id"], kept["reason"]) == (f"1-{offset}", Reason.JSON)
+    b.catch_up()
+    assert b.rows == a.rows
+
+
+def break_images(site: Site) -> None:
+    """Let all images of the state end as the first hubs let them end."""
+    for name in (TableName.CHANGELOG, TableName.ROWS):
+        table = DeltaTable(str(site.state / name))
+        table.update({"image": "concat(substr(image, 1, length(image) - 1), ']')"})
+
+
+@pytest.mark.parametrize("every_epochs", [1, 10_000])
+def test_a_state_with_an_unreadable_image_does_not_end_the_hub(
+    pair: Site, spark: SparkSession, every_epochs: int
+) -> None:
+    """A change that needs the image is kept, its row taken back; the next whole row is good.
+
+    The image is looked up in `rows` or in the changelog, and sent again from the changelog.
+    """
+    limit = f"[limits]\nmaterialize_every_epochs = {every_epochs}\n"
+    pair.file.write_text(pair.file.read_text().replace("[limits]\n", limit))
+    a, b = pair.replicas.values()
+    a.hello()
+    b.hello()
+    a.write("k", "v")
+    pair.run_available(spark)
+    a.catch_up()
+    break_images(pair)
+    part = a.change("k", "")._replace(before=None, after='{"k":"k"}')
+    offset = a.publish(part)
+    b.hello()
+
+    pair.run_available(spark)
+    a.catch_up()
+
+    (kept,) = pair.slackwater("quarantine", "list")
+    assert (kept["id"], kept["reason"]) == (f"1-{offset}", Reason.TABLE)
+    assert a.rows == {}
+    a.write("k", "whole")
+    pair.run_available(spark)
+    for _ in range(2):
+        b.catch_up()
+        pair.run_available(spark)
+    assert b.rows == a.rows == {("t", '{"k":"k"}'): image("k", "whole")}

@@ -237,12 +237,23 @@ def _resolved(
     if change.op is Op.DELETE:
         return RowState(change.rid, hub_epoch, change.csn, realign=row.realign)
     columns = tuple(table.columns)
+    if row.exists and row.image is None and _lacks_columns(change, columns):
+        return Failed(
+            "it lacks columns, and the image of its row at the hub cannot be read: write the whole"
+            " row again",
+            Reason.TABLE,
+        )
     image, reason = merged(row.image, change.after, columns), Reason.SIZE
     if isinstance(resolution, Merged):
         image, reason = resolution.image, Reason.FUNCTION
     if image != change.after and (size := len(f"{change.key}{image}".encode())) > record_bytes:
         return Failed(f"the row would have {size} bytes, {record_bytes} are allowed", reason)
     return RowState(change.rid, hub_epoch, change.csn, True, image, row.realign)  # noqa: FBT003
+
+
+def _lacks_columns(change: Change, columns: Sequence[str]) -> bool:
+    """Return whether the change's after-image leaves columns out."""
+    return change.after is not None and len(json.loads(change.after)) < len(columns)
 
 
 def merged(old: str | None, new: str | None, columns: Sequence[str]) -> str | None:

@@ -71,6 +71,15 @@ class Arrived(NamedTuple):
     mre_same: int
 
 
+def readable(image: str | None) -> str | None:
+    """The image; None if it is not the text of an object.
+
+    The first hubs accepted images that end in another byte than a brace, so old tables may hold
+    some. Such a row counts as one whose image is unknown.
+    """
+    return image if image is None or image.endswith("}") else None
+
+
 def realigned(row: RowState, new: Realign) -> RowState:
     """The row with a realign added; of one replica's, what another one dominates is left out."""
     if row.realign and any(r.dominates(new) for r in row.realign):

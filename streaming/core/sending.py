@@ -155,7 +155,7 @@ def is_for(
 def item(entry: Entry) -> Item:
     """The item by which a consumer is told of an entry."""
     if isinstance(entry, Refresh):
-        op = Op.UPDATE if entry.row.exists else Op.DELETE
+        op = Op.DELETE if entry.row.image is None else Op.UPDATE
         row = entry.row
         return Item(
             ItemType.REFRESH,

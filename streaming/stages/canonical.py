@@ -96,8 +96,12 @@ def _compiled(pattern: str) -> Callable[[bytes], re.Match[bytes] | None]:
 
 
 def _with_commas(images: pa.Array) -> pa.Array:
-    """Each object with a comma behind its last member too: {"a":1,}; {,} if it has none."""
-    return pc.binary_join_element_wise(pc.binary_slice(images, 0, -1), b",}", b"")
+    """Each object with a comma behind its last member too: {"a":1,}; {,} if it has none.
+
+    A text that does not end in a brace is no object and stays as it is.
+    """
+    commas = pc.binary_join_element_wise(pc.binary_slice(images, 0, -1), b",}", b"")
+    return pc.if_else(pc.ends_with(images, b"}"), commas, images)
 
 
 def _lacking(members: Mapping[str, str], *, needed: Collection[str]) -> str:

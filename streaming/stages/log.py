@@ -115,7 +115,7 @@ def _refresh_rows(
         "csn": csns,
         "table": [one.table for one in refreshes],
         "key": [one.key for one in refreshes],
-        "op": [(Op.UPDATE if row.exists else Op.DELETE).value for row in rows],
+        "op": [(Op.DELETE if row.image is None else Op.UPDATE).value for row in rows],
         "row_author": authors,
         "row_epoch": [row.epoch for row in rows],
         "row_csn": csns,

@@ -127,6 +127,19 @@ def chunks(
         prev = hub_epoch
 
 
+def readable(rows: pa.Table) -> pa.Table:
+    """Changelog rows; a row whose image cannot be read (core/row.py: readable) is a delete."""
+    image = rows["image"]
+    good = pc.fill_null(pc.ends_with(image, "}"), True)  # noqa: FBT003
+    if bools(good).all():
+        return rows
+    columns = {"image": pa.nulls(len(image), pa.string()), "op": pa.repeat("delete", len(image))}
+    for name, other in columns.items():
+        place = rows.schema.get_field_index(name)
+        rows = rows.set_column(place, rows.schema.field(name), pc.if_else(good, rows[name], other))
+    return rows
+
+
 def _items(rows: pa.Table) -> pa.Table:
     """Changelog rows under the names of the wire's items."""
     change = pc.equal(rows["kind"], CHANGE)
