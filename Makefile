@@ -17,7 +17,7 @@ test: setup  ## all tests
 
 test-deep: setup  ## the model of convergence, 20,000 random stories of each kind; SEED repeats a run
 	@echo "seed $(SEED)"
-	SLACKWATER_EXAMPLES=20000 $(BIN)/python -m pytest tests/test_convergence.py --hypothesis-seed=$(SEED)
+	SLACKWATER_EXAMPLES=20000 $(BIN)/python -m pytest tests/model/test_convergence.py --hypothesis-seed=$(SEED)
 
 check: setup  ## format, lint, types
 	$(BIN)/ruff format --check .

@@ -11,10 +11,10 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 
 from checkpoints.epochs import COMMIT, PLAN, Checkpoint, Plan, checkpoint_of, commit_row, plan_row
 from checkpoints.faults import At, Point, nowhere
-from checkpoints.store import Rows, Store, among, append, rows_of
+from checkpoints.store import Rows, StateStore, among, append, rows_of
 from checkpoints.tables import TableName
-from streaming.core.errors import OvertakenError, StateError
-from streaming.core.state import HubState
+from streaming.core.model.errors import OvertakenError, StateError
+from streaming.core.model.state import HubState
 
 WRITTEN: Mapping[TableName, Point] = {
     TableName.CHANGELOG: Point.AFTER_CHANGELOG,
@@ -29,7 +29,7 @@ _KEY = "epochs"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BatchOutcome:
     """What a batch came to: rows for each table that has some, and the checkpoint after it."""
 
     tables: Mapping[TableName, Rows]
@@ -45,7 +45,7 @@ class Ledger:
     the one before: so the append of a hub that was overtaken always fails.
     """
 
-    store: Store
+    store: StateStore
     hub: str
     last: Checkpoint
     at: At = nowhere
@@ -124,7 +124,7 @@ class Ledger:
 _BESIDE = ThreadPoolExecutor(len(WRITTEN), "commit")
 """Delta works outside of Python's lock, and an append is mostly waiting."""
 
-Decided = TypeVar("Decided", bound=Outcome)
+Decided = TypeVar("Decided", bound=BatchOutcome)
 
 
 def run(
@@ -182,7 +182,7 @@ def _write(ledger: Ledger, name: TableName, rows: Rows, state: HubState) -> None
     ledger.at(WRITTEN[name])
 
 
-def found(store: Store, genesis: Checkpoint, hub: str) -> None:
+def found(store: StateStore, genesis: Checkpoint, hub: str) -> None:
     """Create what is missing, up to the first commit row, batch 0; what is there stays."""
     store.create()
     store.append_once(
@@ -190,7 +190,7 @@ def found(store: Store, genesis: Checkpoint, hub: str) -> None:
     )
 
 
-def open_ledger(store: Store, hub: str, at: At = nowhere) -> Ledger:
+def open_ledger(store: StateStore, hub: str, at: At = nowhere) -> Ledger:
     """The ledger behind the last commit, with the plan of a batch that was not finished."""
     table = store.refreshed(TableName.EPOCHS)
     number = table.transaction_version(_KEY)

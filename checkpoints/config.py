@@ -3,14 +3,14 @@
 import pyarrow.dataset as ds
 
 from checkpoints.epochs import Command, time_of
-from checkpoints.store import Store, rows_of
+from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 
 KEY = "config"
 """The application transaction under which a number of this table is taken."""
 
 
-def remember(store: Store, document: str, at_ms: int) -> int:
+def remember(store: StateStore, document: str, at_ms: int) -> int:
     """The version of this configuration; a new one if it is not the last that was stored."""
     while True:
         last = last_version(store)
@@ -22,25 +22,25 @@ def remember(store: Store, document: str, at_ms: int) -> int:
             return number
 
 
-def last_number(store: Store) -> int:
+def last_number(store: StateStore) -> int:
     """The last number that was taken, over both kinds."""
     return store.refreshed(TableName.CONFIG).transaction_version(KEY) or 0
 
 
-def last_version(store: Store) -> int:
+def last_version(store: StateStore) -> int:
     """The number of the last configuration; 0: none was stored."""
     store.refreshed(TableName.CONFIG)
     rows = store.read(TableName.CONFIG, ds.field("kind") == "config", ["number"])
     return max(rows["number"].to_pylist(), default=0)
 
 
-def settings_document(store: Store, version: int) -> str | None:
+def settings_document(store: StateStore, version: int) -> str | None:
     """The configuration of this version as JSON, or None."""
     rows = store.read(TableName.CONFIG, ds.field("number") == version, ["document"])
     return next(iter(rows["document"].to_pylist()), None)
 
 
-def commands(store: Store, after: int) -> tuple[Command, ...]:
+def commands(store: StateStore, after: int) -> tuple[Command, ...]:
     """The operator's commands with a number above `after`, in order."""
     store.refreshed(TableName.CONFIG)
     where = (ds.field("kind") == "command") & (ds.field("number") > after)

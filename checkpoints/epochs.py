@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from checkpoints.tables import FORMAT
-from streaming.core.errors import StateError
-from streaming.core.reflection import Session
-from streaming.core.row import Floor
-from streaming.core.ruv import Ruv, parse_ruv
-from streaming.core.state import AgreementState, HubState, ReplicaState
+from streaming.core.intake.reflection import Session
+from streaming.core.model.errors import StateError
+from streaming.core.model.row import Floor
+from streaming.core.model.ruv import Ruv, parse_ruv
+from streaming.core.model.state import AgreementState, HubState, ReplicaState
 
 PLAN = "plan"
 COMMIT = "commit"

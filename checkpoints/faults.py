@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from enum import StrEnum
 
-from streaming.core.errors import ConfigError
+from streaming.core.model.errors import ConfigError
 
 
 class Point(StrEnum):

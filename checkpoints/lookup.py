@@ -9,17 +9,17 @@ import pyarrow.dataset as ds
 
 from checkpoints import query
 from checkpoints.epochs import COMMIT, ruvs_of
-from checkpoints.store import Store, among
+from checkpoints.store import StateStore, among
 from checkpoints.tables import TableName
-from streaming.core.change import Op, RowKey
-from streaming.core.judge import Verdict
-from streaming.core.record import Reason
-from streaming.core.row import Realign, RowState, readable, realigned
-from streaming.core.sending import WHOLE, Mark
-from streaming.core.winner import Failed, Merged, Resolution, Winner
+from streaming.core.conflict.judge import Verdict
+from streaming.core.conflict.winner import Failed, Merged, Resolution, Winner
+from streaming.core.delivery.sending import WHOLE, EpochMark
+from streaming.core.model.change import Op, RowKey
+from streaming.core.model.record import Reason
+from streaming.core.model.row import Realign, RowState, readable, realigned
 
 
-def contents(store: Store, csns: Collection[str], batch: int) -> dict[str, frozenset[str]]:
+def contents(store: StateStore, csns: Collection[str], batch: int) -> dict[str, frozenset[str]]:
     """Csn -> the contents under which changelog and quarantine know it before this batch.
 
     One pruned read each. What is in quarantine for its session is no base for a duplicate
@@ -37,7 +37,7 @@ def contents(store: Store, csns: Collection[str], batch: int) -> dict[str, froze
     return {csn: frozenset(known) for csn, known in found.items()}
 
 
-def settled(store: Store, batch: int, tables: Collection[str]) -> dict[str, Resolution]:
+def settled(store: StateStore, batch: int, tables: Collection[str]) -> dict[str, Resolution]:
     """Csn -> what was decided when a hub that died judged this batch, in these tables.
 
     So a user's function need not repeat itself (design: section 4, step 1).
@@ -63,7 +63,7 @@ def settled(store: Store, batch: int, tables: Collection[str]) -> dict[str, Reso
     return found
 
 
-def rows(store: Store, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
+def rows(store: StateStore, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
     """The materialized state of these rows, images included; unknown rows are left out."""
     if not keys:
         return {}
@@ -86,7 +86,7 @@ def rows(store: Store, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
     return found
 
 
-def blocked_rows(store: Store) -> dict[RowKey, tuple[Realign, ...]]:
+def blocked_rows(store: StateStore) -> dict[RowKey, tuple[Realign, ...]]:
     """What blocks the rows of which `rows` says that something does."""
     table = query.select(
         store.table(TableName.ROWS),
@@ -135,7 +135,7 @@ class Images:
 
 
 def images(
-    store: Store, versions: Mapping[RowKey, RowState], rows_epoch: int, kept: Images
+    store: StateStore, versions: Mapping[RowKey, RowState], rows_epoch: int, kept: Images
 ) -> dict[RowKey, str | None]:
     """The image of each row version: kept, or from the changelog, or from `rows` if it is older."""
     there = {key: row for key, row in versions.items() if row.exists}
@@ -156,7 +156,7 @@ def images(
     return found
 
 
-def marks(store: Store, after: int, committed: int) -> list[Mark]:
+def marks(store: StateStore, after: int, committed: int) -> list[EpochMark]:
     """The committed hub epochs above `after`, in order, with their RUVs and number of entries."""
     store.refreshed(TableName.EPOCHS)
     table = store.read(
@@ -164,16 +164,16 @@ def marks(store: Store, after: int, committed: int) -> list[Mark]:
         _between(after, committed) & (ds.field("kind") == COMMIT),
         ["batch", "hub_epoch", "ruv", "counts"],
     )
-    first: dict[int, Mark] = {}
+    first: dict[int, EpochMark] = {}
     for row in sorted(table.to_pylist(), key=lambda r: r["batch"]):
         entries = dict(row["counts"]).get("entries", 0)
-        mark = Mark(row["hub_epoch"], entries, ruvs_of(row["ruv"]))
+        mark = EpochMark(row["hub_epoch"], entries, ruvs_of(row["ruv"]))
         first.setdefault(row["hub_epoch"], mark)
     return [first[hub_epoch] for hub_epoch in sorted(first)]
 
 
 def forgotten(
-    store: Store, keys: Collection[RowKey], rows_epoch: int, edge: int, kept: Images
+    store: StateStore, keys: Collection[RowKey], rows_epoch: int, edge: int, kept: Images
 ) -> dict[RowKey, RowState]:
     """These rows as they stood at hub epoch `edge`, above which nothing touched them.
 
@@ -188,7 +188,7 @@ def forgotten(
     return {**found, **{key: row._replace(image=seen.get(key)) for key, row in after.items()}}
 
 
-def edge_of(store: Store, rows_epoch: int, committed: int, window_rows: int) -> int:
+def edge_of(store: StateStore, rows_epoch: int, committed: int, window_rows: int) -> int:
     """The first hub epoch above which the changelog tells of no more rows than the window takes."""
     left = window_rows
     for mark in reversed(marks(store, rows_epoch, committed)):
@@ -199,7 +199,7 @@ def edge_of(store: Store, rows_epoch: int, committed: int, window_rows: int) -> 
 
 
 def replay_rows(
-    store: Store, rows_epoch: int, after: int, committed: int
+    store: StateStore, rows_epoch: int, after: int, committed: int
 ) -> dict[RowKey, RowState]:
     """The rows that the changelog tells of in (after, committed], as they end, without images.
 
@@ -218,7 +218,7 @@ def _between(after: int, to: int) -> pc.Expression:
 
 
 def _told(
-    store: Store,
+    store: StateStore,
     where: pc.Expression,
     before: Mapping[RowKey, RowState],
     wanted: Collection[RowKey] | None = None,

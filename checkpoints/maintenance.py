@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from checkpoints.rows import materialize
 from checkpoints.spark_errors import translated
-from checkpoints.store import FILES, KEPT_HOURS, Store, explained
+from checkpoints.store import FILES, KEPT_HOURS, StateStore, explained
 from checkpoints.tables import TableName
 
 POOL = "maintenance"
@@ -40,7 +40,7 @@ CHECKPOINT_EVERY_COMMITS = 20
 class Maintenance:
     """The maintenance of one state root."""
 
-    def __init__(self, spark: SparkSession, store: Store) -> None:
+    def __init__(self, spark: SparkSession, store: StateStore) -> None:
         self._spark = spark
         self._store = store
         self._thread = ThreadPoolExecutor(1, POOL, self._yield_to_batches)

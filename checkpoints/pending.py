@@ -7,14 +7,14 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from checkpoints.epochs import ms_of, time_of
-from checkpoints.store import Store, rows_of
+from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
-from streaming.core.change import Change, Op
-from streaming.core.csn import rid_of
-from streaming.core.pending import Context
-from streaming.core.record import Reason
-from streaming.core.row import Arrived
-from streaming.core.state import EndedTransaction, Open
+from streaming.core.intake.pending import Context
+from streaming.core.model.change import Change, Op
+from streaming.core.model.csn import rid_of
+from streaming.core.model.record import Reason
+from streaming.core.model.row import Arrived
+from streaming.core.model.state import EndedTransaction, OpenTransactions
 
 PENDING = "pending"
 WAITING = "waiting"
@@ -25,7 +25,9 @@ Ended = tuple[Context, str, tuple[Arrived, ...]]
 """A transaction that ended in this batch: its context, the reason, its changes that were open."""
 
 
-def moves(before: Open, after: Open, ended: Iterable[Ended], batch: int) -> pa.Table:
+def moves(
+    before: OpenTransactions, after: OpenTransactions, ended: Iterable[Ended], batch: int
+) -> pa.Table:
     """The rows by which a batch that turned `before` into `after` is remembered.
 
     An ended transaction has a row without CSN that names its reason, behind those of its changes.
@@ -40,13 +42,13 @@ def moves(before: Open, after: Open, ended: Iterable[Ended], batch: int) -> pa.T
     )
 
 
-def load(store: Store, batch: int, largest: Mapping[int, str]) -> Open:
+def load(store: StateStore, batch: int, largest: Mapping[int, str]) -> OpenTransactions:
     """What is open after this batch, from `pending` and from the quarantine.
 
     largest: rid -> its largest CSN in any RUV; quarantined CSNs above it are remembered.
     """
     rows = store.read(TableName.PENDING, ds.field("batch") <= batch)
-    opened = Open()
+    opened = OpenTransactions()
     latest: dict[str, dict[str, Any]] = {}
     members: dict[Context, list[dict[str, Any]]] = {}
     for row in rows.sort_by([("batch", "ascending"), ("place", "ascending")]).to_pylist():
@@ -66,7 +68,7 @@ def load(store: Store, batch: int, largest: Mapping[int, str]) -> Open:
     return opened
 
 
-def _entered(before: Open, after: Open) -> Iterator[dict[str, object]]:
+def _entered(before: OpenTransactions, after: OpenTransactions) -> Iterator[dict[str, object]]:
     for csn, arrived in after.changes.items():
         action = WAITING if _context(arrived) in after.lists.committed else PENDING
         old = before.changes.get(csn)
@@ -75,7 +77,7 @@ def _entered(before: Open, after: Open) -> Iterator[dict[str, object]]:
             yield {**_row(action, arrived), "dataset": key[0]}
 
 
-def _left(before: Open, after: Open) -> Iterator[dict[str, object]]:
+def _left(before: OpenTransactions, after: OpenTransactions) -> Iterator[dict[str, object]]:
     for csn, arrived in before.changes.items():
         if csn not in after.changes and csn not in after.ended_csns:
             yield _row(GONE, arrived)
@@ -127,7 +129,7 @@ def arrived_of(row: Mapping[str, Any]) -> Arrived:
     )
 
 
-def _reopen(opened: Open, row: Mapping[str, Any]) -> None:
+def _reopen(opened: OpenTransactions, row: Mapping[str, Any]) -> None:
     arrived = arrived_of(row)
     context = _context(arrived)
     opened.changes[arrived.change.csn] = arrived
@@ -137,7 +139,7 @@ def _reopen(opened: Open, row: Mapping[str, Any]) -> None:
 
 
 def _remember_quarantine(
-    store: Store, opened: Open, batch: int, largest: Mapping[int, str]
+    store: StateStore, opened: OpenTransactions, batch: int, largest: Mapping[int, str]
 ) -> None:
     where = (
         (ds.field("batch") <= batch)

@@ -9,7 +9,7 @@ from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from checkpoints.tables import SCHEMAS, TableName
-from streaming.core.errors import StateError
+from streaming.core.model.errors import StateError
 
 Value = str | int | bool
 

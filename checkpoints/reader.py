@@ -12,8 +12,8 @@ from deltalake import DeltaTable
 from checkpoints.epochs import COMMIT, PLAN, Checkpoint, checkpoint_of
 from checkpoints.query import Value, among, ask, equals, open_table, quoted, records, select
 from checkpoints.tables import SCHEMAS, TableName
-from streaming.core.errors import StateError
-from streaming.core.ruv import Ruv
+from streaming.core.model.errors import StateError
+from streaming.core.model.ruv import Ruv
 
 _LATEST_ACTION = """
     SELECT * FROM (

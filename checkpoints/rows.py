@@ -2,9 +2,9 @@
 
 from pyspark.sql import SparkSession
 
-from checkpoints.store import Store
+from checkpoints.store import StateStore
 from checkpoints.tables import TableName
-from streaming.core.sending import WHOLE
+from streaming.core.delivery.sending import WHOLE
 
 _MERGE = """
 MERGE INTO delta.`{rows}` AS t
@@ -57,7 +57,7 @@ filter(
 """
 
 
-def materialize(spark: SparkSession, store: Store, after: int, to: int) -> None:
+def materialize(spark: SparkSession, store: StateStore, after: int, to: int) -> None:
     """Merge the changelog of the hub epochs (after, to] into `rows`.
 
     Merging the same range again changes nothing, so a crash before the new epoch is noted in

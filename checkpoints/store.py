@@ -22,7 +22,7 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from checkpoints.tables import SCHEMAS, TableName
-from streaming.core.errors import StateError
+from streaming.core.model.errors import StateError
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 KEPT_HOURS = 168
@@ -82,7 +82,7 @@ class Carried(Protocol):
 Rows: TypeAlias = "pa.Table | Carried"
 
 
-class Store:
+class StateStore:
     """The tables of one hub. Only one process appends at a time; any number may read."""
 
     def __init__(self, root: Path) -> None:
@@ -184,7 +184,7 @@ class Store:
 def explained(root: Path) -> Iterator[None]:
     """Turns what the storage of a state root refuses into a StateError that says what to do.
 
-    A connection is none of the storage: that of Spark's JVM is told by streaming/spark.py.
+    A connection is none of the storage: that of Spark's JVM is told by streaming/jvm/session.py.
     """
     try:
         yield

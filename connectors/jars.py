@@ -17,8 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.core.errors import HubError
-from streaming.java import find_java
+from streaming.core.model.errors import HubError
+from streaming.jvm.java import find_java
 
 
 class JarsError(HubError):

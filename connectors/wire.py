@@ -13,10 +13,10 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.change import Change, Op
-from streaming.core.csn import CSN_PATTERN, rid_of
-from streaming.core.errors import RuvError, WireError
-from streaming.core.record import (
+from streaming.core.model.change import Change, Op
+from streaming.core.model.csn import CSN_PATTERN, rid_of
+from streaming.core.model.errors import RuvError, WireError
+from streaming.core.model.record import (
     Abort,
     Applied,
     Commit,
@@ -24,15 +24,15 @@ from streaming.core.record import (
     Hello,
     Item,
     ItemType,
-    Kind,
     Record,
+    RecordKind,
     Refused,
     Snapshot,
     Update,
 )
-from streaming.core.ruv import Ruv, parse_ruv
-from streaming.core.table import ColumnType, Table
-from streaming.core.values import Value, from_json, json_text, to_json
+from streaming.core.model.ruv import Ruv, parse_ruv
+from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.values import Value, from_json, json_text, to_json
 
 VERSION = 1
 """The version of the wire that is written; a larger one is not read."""
@@ -109,20 +109,20 @@ def encode(session: str, record: Record) -> bytes:
     return f"{{{head},{_body(record)}}}".encode()
 
 
-def kind_of(record: Record) -> Kind:
+def kind_of(record: Record) -> RecordKind:
     """The kind by which the wire calls a record."""
     return _KINDS[type(record)]
 
 
-_KINDS: dict[type, Kind] = {
-    Change: Kind.CHANGE,
-    Commit: Kind.COMMIT,
-    Abort: Kind.ABORT,
-    Applied: Kind.APPLIED,
-    Hello: Kind.HELLO,
-    Heartbeat: Kind.HEARTBEAT,
-    Refused: Kind.REFUSED,
-    Snapshot: Kind.SNAPSHOT,
+_KINDS: dict[type, RecordKind] = {
+    Change: RecordKind.CHANGE,
+    Commit: RecordKind.COMMIT,
+    Abort: RecordKind.ABORT,
+    Applied: RecordKind.APPLIED,
+    Hello: RecordKind.HELLO,
+    Heartbeat: RecordKind.HEARTBEAT,
+    Refused: RecordKind.REFUSED,
+    Snapshot: RecordKind.SNAPSHOT,
 }
 
 
@@ -170,26 +170,26 @@ def decode(value: bytes) -> tuple[str, Record]:
     """A record of a replica's topic as (session, record); WireError names the field."""
     fields = _record(value)
     kind = fields.text("kind")
-    if kind not in list(Kind):
+    if kind not in list(RecordKind):
         raise WireError(f"field kind: {kind!r} is not known: upgrade this side")
-    return fields.text("session"), _decode(Kind(kind), fields)
+    return fields.text("session"), _decode(RecordKind(kind), fields)
 
 
-def _decode(kind: Kind, fields: "_Fields") -> Record:
+def _decode(kind: RecordKind, fields: "_Fields") -> Record:
     match kind:
-        case Kind.CHANGE:
+        case RecordKind.CHANGE:
             return _decode_change(fields)
-        case Kind.COMMIT:
+        case RecordKind.COMMIT:
             return Commit(fields.csn("prim_csn"))
-        case Kind.ABORT:
+        case RecordKind.ABORT:
             return Abort(fields.csn("prim_csn"))
-        case Kind.APPLIED:
+        case RecordKind.APPLIED:
             return Applied(*fields.position())
-        case Kind.HELLO:
+        case RecordKind.HELLO:
             return Hello(*fields.position(), fields.csn_or_none("own"), fields.boolean("lost"))
-        case Kind.HEARTBEAT:
+        case RecordKind.HEARTBEAT:
             return Heartbeat(fields.number("epoch"))
-        case Kind.REFUSED:
+        case RecordKind.REFUSED:
             return Refused(
                 fields.number("hub_epoch"),
                 fields.text("csn"),
@@ -198,7 +198,7 @@ def _decode(kind: Kind, fields: "_Fields") -> Record:
                 fields.text("code"),
                 fields.text("text"),
             )
-        case Kind.SNAPSHOT:
+        case RecordKind.SNAPSHOT:
             return _decode_snapshot(fields)
 
 

@@ -9,7 +9,8 @@ In order, each step skipped when it was done before:
 2. `.venv`, and the wheels into it, from the wheel house alone
 3. the package itself, editable, without an isolated build
 4. the jars (`<cache>/jars`), by `connectors.jars`
-5. the archive of Spark's classes (in `.venv`), by `streaming.classes`; hubs start without it, later
+5. the archive of Spark's classes (in `.venv`), by `streaming.jvm.class_archive`; without it hubs
+   start later
 """
 
 from __future__ import annotations  # so that an old Python gets as far as check_python
@@ -43,8 +44,8 @@ def main() -> int:
         check_python()
         sys.path.insert(0, str(CHECKOUT))
         from connectors.jars import cache_folder  # noqa: PLC0415 - needs a checked Python
-        from streaming.core.errors import HubError  # noqa: PLC0415
-        from streaming.java import check_java  # noqa: PLC0415
+        from streaming.core.model.errors import HubError  # noqa: PLC0415
+        from streaming.jvm.java import check_java  # noqa: PLC0415
     except SetupError as error:
         return failed(error)
     try:
@@ -104,7 +105,9 @@ def install(cache: Path) -> None:
     if not usable or mark.get("packages") != packages():
         fill_venv(cache / "wheels", usable=usable)
     run([PYTHON, "-m", "connectors.jars"], "the jars could not be fetched")
-    run([PYTHON, "-m", "streaming.classes"], "the archive of Spark's classes was not made")
+    run(
+        [PYTHON, "-m", "streaming.jvm.class_archive"], "the archive of Spark's classes was not made"
+    )
 
 
 def read_mark() -> dict[str, str]:

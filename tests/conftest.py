@@ -7,8 +7,8 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
-from connectors.broker import Broker
-from streaming.spark import session
+from connectors.kafka.broker import Broker
+from streaming.jvm.session import session
 
 settings.register_profile("slackwater", deadline=None)  # a busy machine is not a failed law
 settings.load_profile("slackwater")

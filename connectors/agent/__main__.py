@@ -11,9 +11,9 @@ import sys
 import threading
 from pathlib import Path
 
-from connectors.agent.agent import run
-from connectors.agent.settings import Settings, parse
-from streaming.core.errors import HubError
+from connectors.agent.loop import run
+from connectors.agent.settings import AgentSettings, parse
+from streaming.core.model.errors import HubError
 
 
 def main(arguments: list[str]) -> int:
@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
     return work(settings)
 
 
-def work(settings: Settings) -> int:
+def work(settings: AgentSettings) -> int:
     """Run the agent until SIGTERM or SIGINT; its exit code."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -7,8 +7,8 @@ tail was not published yet).
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from streaming.core.change import Change
-from streaming.core.record import (
+from streaming.core.model.change import Change
+from streaming.core.model.record import (
     Abort,
     Applied,
     Commit,

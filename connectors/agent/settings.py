@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from connectors import wire
-from streaming.core.errors import ConfigError, WireError
-from streaming.core.record import RECORD_BYTES
-from streaming.core.table import ColumnType, Table
-from streaming.core.values import json_text
+from streaming.core.model.errors import ConfigError, WireError
+from streaming.core.model.record import RECORD_BYTES
+from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.values import json_text
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AgentSettings:
     """One replica: its database, its two topics, how to reach Kafka, and its tables.
 
     `updates_topic` None: no agreement sends it anything. `options` are plain Kafka client names.
@@ -52,12 +52,12 @@ class Settings:
         )
 
 
-def parse(text: str) -> Settings:
+def parse(text: str) -> AgentSettings:
     """Settings from their document; ConfigError says what is wrong, without showing a value."""
     try:
         values: dict[str, Any] = wire.loads(text)
         tables = tuple(_table(table) for table in values.pop("tables"))
-        return Settings(database=Path(values.pop("database")), tables=tables, **values)
+        return AgentSettings(database=Path(values.pop("database")), tables=tables, **values)
     except WireError as error:
         raise ConfigError(f"the agent's settings are {error}") from error
     except KeyError as error:

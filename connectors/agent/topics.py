@@ -10,8 +10,8 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError, KafkaTimeoutError
 
-from connectors.agent.settings import Settings
-from connectors.kafka import REQUEST_BYTES_MAX, client_options
+from connectors.agent.settings import AgentSettings
+from connectors.kafka.client import REQUEST_BYTES_MAX, client_options
 
 FOR_EVER_MS = 2**31 - 1
 ASK_MS = 5_000
@@ -24,7 +24,7 @@ PAUSE_S = (0.1, 5.0)
 log = logging.getLogger(__name__)
 
 
-class Stopped(Exception):  # noqa: N818 no error
+class StopRequested(Exception):  # noqa: N818 no error
     """The agent was asked to end while it waited for the broker."""
 
 
@@ -39,7 +39,7 @@ class Outage:
     def away(self, why: object) -> None:
         """Note that the broker does not answer; Stopped if the agent is to end."""
         if self.stop.is_set():
-            raise Stopped
+            raise StopRequested
         if self.since_s is None:
             self.since_s = time.monotonic()
             log.warning("Kafka does not answer, the agent goes on trying: %s", why)
@@ -57,7 +57,7 @@ class Outage:
         self.since_s, self.pause_s = None, PAUSE_S[0]
 
 
-def _common(settings: Settings) -> dict[str, Any]:
+def _common(settings: AgentSettings) -> dict[str, Any]:
     return {
         "bootstrap_servers": settings.bootstrap_servers,
         "bootstrap_timeout_ms": ASK_MS,
@@ -67,7 +67,7 @@ def _common(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _consumer(settings: Settings, partition: TopicPartition, offset: int) -> KafkaConsumer:
+def _consumer(settings: AgentSettings, partition: TopicPartition, offset: int) -> KafkaConsumer:
     consumer = KafkaConsumer(
         group_id=None,
         enable_auto_commit=False,
@@ -84,7 +84,7 @@ def _consumer(settings: Settings, partition: TopicPartition, offset: int) -> Kaf
 class ChangesTopic:
     """The replica's own topic: read to its end at the start, then only written."""
 
-    settings: Settings
+    settings: AgentSettings
     outage: Outage
     producer: KafkaProducer | None = None
 
@@ -193,7 +193,7 @@ class ChangesTopic:
 class UpdatesTopic:
     """The topic in which the hub speaks to this replica, read from a stored offset on."""
 
-    settings: Settings
+    settings: AgentSettings
     topic: str
     offset: int
     outage: Outage

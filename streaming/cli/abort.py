@@ -6,8 +6,8 @@ import typer
 
 from checkpoints.reader import Reader
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
-from streaming.core.csn import parse
-from streaming.core.errors import CsnError, HubError
+from streaming.core.model.csn import parse
+from streaming.core.model.errors import CsnError, HubError
 
 OpenCsn = Annotated[
     str, typer.Argument(metavar="CSN", help="The transaction's prim_csn, or a CSN of it.")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, ConfigPath
-from streaming.config import load
+from streaming.config.config import load
 
 Database = Annotated[Path, typer.Option("--database", metavar="FILE", help="The SQLite database.")]
 Replica = Annotated[str, typer.Option("--replica", help="Its name in the configuration.")]
@@ -31,7 +31,7 @@ def agent(
 ) -> None:
     """Run the agent of one SQLite replica until it is told to stop (SIGTERM, Ctrl-C)."""
     configured = load(config)
-    settings = import_module("streaming.replica").agent_settings(
+    settings = import_module("streaming.config.agent").agent_settings(
         configured, replica, database.absolute(), rows_are_shared=rows_are_shared
     )
     if print_:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from checkpoints.config import KEY, last_number
 from checkpoints.reader import Reader
-from checkpoints.store import Store, rows_of
+from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from streaming.cli.inputs import now
 from streaming.cli.output import write_json, write_line
@@ -25,7 +25,7 @@ def ask_hub(
         if same and row["number"] > taken:
             return int(row["number"])
     asked = {"command": command, "argument": argument, "at": at}
-    return _append(Store(reader.root), asked | {"seen": committed if seen is None else seen})
+    return _append(StateStore(reader.root), asked | {"seen": committed if seen is None else seen})
 
 
 def ask_all(
@@ -40,7 +40,7 @@ def ask_all(
         write_line(f"{command} {id_}: command {number}; a running hub takes it with its next batch")
 
 
-def _append(store: Store, asked: Mapping[str, object]) -> int:
+def _append(store: StateStore, asked: Mapping[str, object]) -> int:
     """Take the next number; where another writer is faster, the one after it."""
     while True:
         number = last_number(store) + 1

@@ -18,8 +18,8 @@ from pydantic_core import PydanticUndefined
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.cli.output import write_json, write_line, write_table
-from streaming.config import Config, load
-from streaming.config_errors import section
+from streaming.config.config import Config, load
+from streaming.config.errors import section
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The configuration.")
 

@@ -8,10 +8,10 @@ import typer
 from checkpoints.query import records
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, names_of, opened
 from streaming.cli.output import write_json, write_line, write_pairs, write_table
-from streaming.config import Config
-from streaming.core.change import NOBODY
-from streaming.core.errors import ConfigError, HubError
-from streaming.core.judge import Cause, ConflictKind
+from streaming.config.config import Config
+from streaming.core.conflict.judge import Cause, ConflictKind
+from streaming.core.model.change import NOBODY
+from streaming.core.model.errors import ConfigError, HubError
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Changes that lost.")
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from streaming.cli.output import write_line, write_table
-from streaming.core.counters import split_counter
-from streaming.core.state import ReplicaState
+from streaming.core.conflict.counters import split_counter
+from streaming.core.model.state import ReplicaState
 
 
 def plain(totals: Mapping[str, int]) -> dict[str, int]:

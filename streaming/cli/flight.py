@@ -6,11 +6,11 @@ from typing import Any
 from checkpoints.reader import Reader
 from streaming.cli.inputs import committed, now
 from streaming.cli.output import as_age, write_json, write_pairs
-from streaming.config import Config
-from streaming.config_sections import AgreementConfig
-from streaming.core.errors import ConfigError, SourceError
-from streaming.core.flight import Epochs, applied_in, flight
-from streaming.core.state import AgreementState, ReplicaState
+from streaming.config.config import Config
+from streaming.config.sections import AgreementConfig
+from streaming.core.delivery.flight import Epochs, applied_in, flight
+from streaming.core.model.errors import ConfigError, SourceError
+from streaming.core.model.state import AgreementState, ReplicaState
 
 CONNECT_MS = 3_000
 READ_MS = 5_000
@@ -68,7 +68,7 @@ def _applied(
 
     Without a broker it is 0: what is on the way back cannot be told from what was only sent.
     """
-    from connectors.unread import unread  # noqa: PLC0415  # plain `status` needs no Kafka
+    from connectors.kafka.unread import unread  # noqa: PLC0415  # plain `status` needs no Kafka
 
     if agreement is None or reader.commit is None:
         return 0, None

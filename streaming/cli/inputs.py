@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from checkpoints.reader import Reader, open_state
-from streaming.config import ENV_PREFIX, Config, load
-from streaming.core.errors import StateError
-from streaming.core.state import HubState
+from streaming.config.config import ENV_PREFIX, Config, load
+from streaming.core.model.errors import StateError
+from streaming.core.model.state import HubState
 
 DEFAULT_CONFIG = Path("hub.toml")
 

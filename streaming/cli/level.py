@@ -10,11 +10,11 @@ import typer
 from checkpoints.reader import Reader
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, names_of, now, opened
 from streaming.cli.output import as_age, write_json, write_line, write_table
-from streaming.config import Config
-from streaming.config_sections import AgreementConfig
-from streaming.core.agreement import lack, own_counted
-from streaming.core.ruv import Ruv
-from streaming.core.state import AgreementState, HubState, is_stopped
+from streaming.config.config import Config
+from streaming.config.sections import AgreementConfig
+from streaming.core.delivery.lack import lack, own_counted
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.state import AgreementState, HubState, is_stopped
 
 POLL_S = 0.1
 NO_COMMIT = "no commit yet"

@@ -11,7 +11,7 @@ from streaming.cli.agent import agent
 from streaming.cli.level import level
 from streaming.cli.output import write_error
 from streaming.cli.status import status
-from streaming.core.errors import ConfigError, HubError
+from streaming.core.model.errors import ConfigError, HubError
 
 app = typer.Typer(
     name="slackwater",

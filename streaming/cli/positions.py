@@ -9,13 +9,13 @@ from checkpoints.reader import Reader
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, committed, names_of, opened
 from streaming.cli.level import acked
 from streaming.cli.output import write_json, write_line, write_pairs, write_table
-from streaming.config import Config
-from streaming.config_sections import AgreementConfig
-from streaming.core.agreement import Anchor, Gap, Lack, epochs_purged, lack, refused
-from streaming.core.csn import rid_of
-from streaming.core.errors import ConfigError
-from streaming.core.ruv import Ruv
-from streaming.core.state import AgreementState, HubState
+from streaming.config.config import Config
+from streaming.config.sections import AgreementConfig
+from streaming.core.delivery.lack import Anchor, Gap, Lack, epochs_purged, lack, refused
+from streaming.core.model.csn import rid_of
+from streaming.core.model.errors import ConfigError
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.state import AgreementState, HubState
 
 AgreementName = Annotated[str, typer.Argument(metavar="AGREEMENT", help="The agreement's name.")]
 OfAgreement = Annotated[

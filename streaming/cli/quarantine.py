@@ -9,9 +9,9 @@ from checkpoints.reader import Reader
 from streaming.cli.conflicts import rid_named
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, names_of, opened
 from streaming.cli.output import write_json, write_line, write_pairs, write_table
-from streaming.config import Config
-from streaming.core.errors import HubError
-from streaming.core.record import Reason
+from streaming.config.config import Config
+from streaming.core.model.errors import HubError
+from streaming.core.model.record import Reason
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Input that was no good.")
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.config import load
+from streaming.config.config import load
 
 AvailableNow = Annotated[
     bool, typer.Option("--available-now", help="Process what is there, then end.")
@@ -28,7 +28,7 @@ Check = Annotated[
 def run(*, config: ConfigPath = DEFAULT_CONFIG, available_now: AvailableNow = False) -> None:
     """Run the hub until it is told to stop (SIGTERM, Ctrl-C); it ends behind a whole batch."""
     configured = load(config)
-    from streaming.service import run as run_hub  # noqa: PLC0415  # it imports Spark
+    from streaming.hub.service import run as run_hub  # noqa: PLC0415  # it imports Spark
 
     raise typer.Exit(run_hub(configured, available_now))
 

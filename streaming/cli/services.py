@@ -7,7 +7,7 @@ import typer
 
 from streaming.cli.inputs import AsJson
 from streaming.cli.output import write_json, write_line
-from streaming.core.errors import HubError
+from streaming.core.model.errors import HubError
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="An embedded Kafka broker.")
 
@@ -24,8 +24,8 @@ Port = Annotated[
 @app.command()
 def up(*, folder: Folder = DEFAULT_FOLDER, port: Port = None, as_json: AsJson = False) -> None:
     """Start the broker of a folder, or find it running, and show its address."""
-    from connectors.broker import Broker  # noqa: PLC0415  # only these two commands need it
-    from streaming.java import check_java  # noqa: PLC0415
+    from connectors.kafka.broker import Broker  # noqa: PLC0415  # only these two commands need it
+    from streaming.jvm.java import check_java  # noqa: PLC0415
 
     check_java()
     broker = Broker.start(folder, port)
@@ -39,7 +39,7 @@ def up(*, folder: Folder = DEFAULT_FOLDER, port: Port = None, as_json: AsJson = 
 @app.command()
 def down(*, folder: Folder = DEFAULT_FOLDER) -> None:
     """Stop the broker of a folder; its data stays."""
-    from connectors.broker import Broker  # noqa: PLC0415
+    from connectors.kafka.broker import Broker  # noqa: PLC0415
 
     broker = Broker.running(folder)
     if broker is None:

@@ -12,8 +12,8 @@ from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, names_of, n
 from streaming.cli.level import lags
 from streaming.cli.output import as_age, as_counts, write_json, write_line, write_pairs, write_table
 from streaming.cli.positions import ruv_facts
-from streaming.config import Config
-from streaming.core.state import AgreementState, ReplicaState
+from streaming.config.config import Config
+from streaming.core.model.state import AgreementState, ReplicaState
 
 SILENT_AFTER_S = 60
 """Live replicas send a heartbeat at least every 10 s, and each makes a commit."""

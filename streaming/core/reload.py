@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from streaming.core.agreement import Anchor, Lack, lack, own_counted
-from streaming.core.ruv import Ruv
+from streaming.core.delivery.lack import Anchor, Lack, lack, own_counted
+from streaming.core.model.ruv import Ruv
 
 
 class Case(StrEnum):

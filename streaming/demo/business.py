@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from connectors.agent.transaction import transaction
+from connectors.sqlite.transaction import transaction
 from streaming.demo.client import Client
 
 SHARED = range(1, 61)

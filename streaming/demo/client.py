@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from connectors.agent.journal import ruv_of
+from connectors.sqlite.journal import ruv_of
 from streaming.demo.watch import DemoError
 
 BUSY_S = 60.0
@@ -20,7 +20,7 @@ SETTLE_S = 240.0
 POLL_S = 0.03
 
 
-class Stopped(Exception):  # noqa: N818 no error
+class ClientStopped(Exception):  # noqa: N818 no error
     """The workload was told to stop."""
 
 
@@ -75,7 +75,7 @@ class Client:
         deadline = time.monotonic() + SETTLE_S
         while not self._is_settled(csn):
             if self.stop.wait(POLL_S):
-                raise Stopped
+                raise ClientStopped
             if time.monotonic() > deadline:
                 raise DemoError(
                     f"change {csn} is not judged after {SETTLE_S:.0f} s: is it pending?"

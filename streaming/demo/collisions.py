@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from streaming.demo.client import Client, Stopped
+from streaming.demo.client import Client, ClientStopped
 
 HOT = 1_000_000
 """From this account id on, rows are written only here."""
@@ -57,7 +57,7 @@ class Collisions:
         try:
             self.barrier.wait()
         except threading.BrokenBarrierError:
-            raise Stopped from None
+            raise ClientStopped from None
 
     def _goes_on(self, me: int) -> bool:
         """One decides for all, while the others wait."""

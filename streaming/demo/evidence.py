@@ -15,12 +15,12 @@ from checkpoints.query import records
 from checkpoints.reader import open_state
 from checkpoints.tables import TableName
 from connectors import wire
-from connectors.agent import journal, sql
-from connectors.agent.columns import Stored, stored
-from streaming.config import load
-from streaming.core.change import Change
-from streaming.core.ruv import Ruv
-from streaming.core.table import Table
+from connectors.sqlite import journal, sql
+from connectors.sqlite.columns import Stored, stored
+from streaming.config.config import load
+from streaming.core.model.change import Change
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.table import Table
 from streaming.demo.folder import Folder
 
 Row = dict[str, Any]

@@ -5,8 +5,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.config import Config, load
-from streaming.core.errors import ConfigError
+from streaming.config.config import Config, load
+from streaming.core.model.errors import ConfigError
 
 REPLICAS = {"berlin": 1, "lisbon": 2, "oslo": 3}
 """Name -> rid."""

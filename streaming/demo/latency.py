@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from math import ceil
 
-from streaming.core.judge import Verdict
+from streaming.core.conflict.judge import Verdict
 from streaming.demo.evidence import Evidence, Replica, Row, Write
 
 

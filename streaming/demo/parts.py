@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from connectors.broker import Broker
+from connectors.kafka.broker import Broker
 from streaming.demo.watch import Watch
 
 PATIENCE_S = 120.0

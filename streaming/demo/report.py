@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from streaming.cli.output import as_counts, write_line, write_pairs, write_table
-from streaming.core.judge import ConflictKind, Verdict
+from streaming.core.conflict.judge import ConflictKind, Verdict
 from streaming.demo.evidence import Evidence, Replica, Row
 from streaming.demo.latency import latencies_ms, percentile
 from streaming.demo.verdict import KINDS, Finding, conflict_counts, winning_retries

@@ -7,7 +7,7 @@ the package is imported.
 import sys
 from pathlib import Path
 
-from streaming.core.errors import HubError
+from streaming.core.model.errors import HubError
 from streaming.demo.watch import Interrupted, Watch
 
 

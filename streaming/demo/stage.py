@@ -10,13 +10,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from checkpoints.reader import Reader, open_state
-from connectors.kafka import Topics
+from connectors.kafka.client import Topics
 from streaming.cli.level import Lag, lags
 from streaming.cli.output import as_counts, write_json, write_line
-from streaming.config import ENV_PREFIX, Config
-from streaming.core.errors import HubError, StateError
-from streaming.core.state import is_stopped
-from streaming.core.table import DEFAULT_DATASET
+from streaming.config.config import ENV_PREFIX, Config
+from streaming.core.model.errors import HubError, StateError
+from streaming.core.model.state import is_stopped
+from streaming.core.model.table import DEFAULT_DATASET
 from streaming.demo.evidence import gather
 from streaming.demo.folder import REPLICAS, Folder
 from streaming.demo.journals import last_write, published_all
@@ -26,7 +26,7 @@ from streaming.demo.report import facts, show
 from streaming.demo.verdict import judge_evidence
 from streaming.demo.watch import DemoError, Interrupted, Watch, tail
 from streaming.demo.workload import Workload
-from streaming.java import check_java
+from streaming.jvm.java import check_java
 
 START_S = 600.0
 WORKLOAD_S = 600.0

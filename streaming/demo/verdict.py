@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from streaming.core.judge import ConflictKind, Verdict
+from streaming.core.conflict.judge import ConflictKind, Verdict
 from streaming.demo.collisions import INSERT_INSERT, UPDATE_DELETE, UPDATE_UPDATE
 from streaming.demo.evidence import Evidence, Key, Replica, Row, Typed, Write
 from streaming.demo.rule import rejected_by_journals

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Protocol, Self
 
-from streaming.core.errors import HubError
+from streaming.core.model.errors import HubError
 
 POLL_S = 0.1
 LOG_LINES = 20

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from streaming.demo.business import Business
-from streaming.demo.client import Client, Stopped, client
+from streaming.demo.client import Client, ClientStopped, client
 from streaming.demo.collisions import Collisions
 from streaming.demo.watch import DemoError
 
@@ -81,7 +81,7 @@ class Workload:
         try:
             with client(database, self.stop) as db:
                 work(db)
-        except Stopped:
+        except ClientStopped:
             pass
         except Exception as error:  # noqa: BLE001 it is raised where the workload is waited for
             self.errors.append(error)

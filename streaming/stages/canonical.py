@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.table import Table
-from streaming.core.values import json_text
-from streaming.stages.facts import Bools, bools
+from streaming.core.model.table import Table
+from streaming.core.model.values import json_text
+from streaming.stages.checked import Bools, bools
 from streaming.stages.pattern import CANONICAL
 
 FEW = 300
@@ -24,7 +24,7 @@ FEW = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ImageForm:
     """The expressions for key and images of a table's changes.
 
     `whole`: an after-image with every column. `partial`, `before`: images that may lack some, as
@@ -56,12 +56,12 @@ class Form:
         return good & (whole | partial), partial
 
 
-def form_of(table: Table) -> Form:
+def form_of(table: Table) -> ImageForm:
     """What a table's changes look like."""
     kinds = {name: _without_possessives(CANONICAL[kind]) for name, kind in table.columns.items()}
     key = {name: kinds[name] for name in table.key}
     after = {name: f"(?:{kind}|null)" for name, kind in kinds.items()} | key
-    return Form(
+    return ImageForm(
         rf"\A\{{{','.join(_members(key))}\}}\z",
         rf"\A\{{{','.join(_members(after))}\}}\z",
         _lacking(after, needed=key),

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.change import CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, Op, content_of
-from streaming.core.record import Kind
-from streaming.core.table import Table
-from streaming.core.values import json_text
-from streaming.stages.canonical import Form, form_of, matches
-from streaming.stages.facts import CSN_BYTES, FACTS, NO_FACTS, Bools, bools, texts
+from streaming.core.model.change import CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, Op, content_of
+from streaming.core.model.record import RecordKind
+from streaming.core.model.table import Table
+from streaming.core.model.values import json_text
+from streaming.stages.canonical import ImageForm, form_of, matches
+from streaming.stages.checked import CHECKED, CSN_BYTES, NO_CHECKED, Bools, bools, texts
 from streaming.stages.plain import CSN, VERSION, Limits, are_of_record
 from streaming.stages.validate import Known, known_tables, tables_of
 
@@ -27,7 +27,7 @@ UNSETTLED = "unsettled"
 """Stands for the reason of a record that is no plain change; it may be good or bad."""
 
 _PARTS = ("session", "csn", "prim_csn", "epoch", "table", "key", "op", "before", "after", "opno")
-_START = f'{{"v":{VERSION},"kind":"{Kind.CHANGE}","session":"'
+_START = f'{{"v":{VERSION},"kind":"{RecordKind.CHANGE}","session":"'
 _SESSION = r'[^"\\\x00-\x1f]+'
 _EPOCH = "0|[1-9][0-9]{0,17}"
 _OPNO = r"\A[1-9][0-9]{0,17}\z"
@@ -46,7 +46,7 @@ _ALL = 2**31 - 1
 
 
 def unsettled(records: pa.Table, topics: Mapping[str, int]) -> pa.Table:
-    """Records as they were read (stages/read.py: COLUMNS), as FACTS of which nothing is told."""
+    """Records as they were read (carriers/read.py: COLUMNS), as CHECKED without a verdict."""
     there = records.filter(pc.is_valid(records["value"]))
     said_in = there["topic"].combine_chunks().dictionary_encode()
     rids = pa.array([topics[topic] for topic in said_in.dictionary.to_pylist()], pa.int32())
@@ -64,37 +64,37 @@ def unsettled(records: pa.Table, topics: Mapping[str, int]) -> pa.Table:
 def changes(
     found: pa.Table, tables: Mapping[str, Table], limits: Limits
 ) -> tuple[pa.Table, pa.Table]:
-    """(the facts of plain changes, all others as they are), of FACTS to be settled."""
+    """(the facts of plain changes, all others as they are), of CHECKED to be settled."""
     parts = _parts(_utf8(found["value"].combine_chunks()))
     good, lacking = _fit(parts, _forms(known_tables(tables)))
     for csn in ("csn", "prim_csn") if parts["prim_csn"].null_count < len(good) else ("csn",):
         good &= are_of_record(found, texts(pc.coalesce(parts[csn], parts["csn"])), limits)
     columns = {name: found[name] for name in ("rid", "offset", "time")}
     columns |= {**{name: parts[name] for name in _PARTS}, "partial": lacking}
-    told, left = pa.table(columns), NO_FACTS
+    told, left = pa.table(columns), NO_CHECKED
     if not good.all():
         told, left = told.filter(pa.array(good)), found.filter(pa.array(~good))
     return _told(told), left
 
 
 def _told(parts: pa.Table) -> pa.Table:
-    """The FACTS of plain changes."""
+    """The CHECKED of plain changes."""
     fields = [pc.fill_null(parts[name], NULL_TEXT) for name in CONTENT_FIELDS]
     joined = pc.binary_join_element_wise(*fields, FIELD_SEPARATOR.encode()).to_pylist()
     columns = {name: parts[name] for name in parts.column_names}
     columns |= {name: parts[name].cast(pa.string()) for name in ("epoch", "opno")}
     columns["content"] = pa.array([content_of(text) for text in joined], pa.string())
-    columns["kind"] = pa.repeat(Kind.CHANGE.value, parts.num_rows)
+    columns["kind"] = pa.repeat(RecordKind.CHANGE.value, parts.num_rows)
     return _facts(columns, parts.num_rows)
 
 
 def _facts(columns: Mapping[str, object], count: int) -> pa.Table:
     absent = pa.nulls(count)
-    arrays = [columns.get(field.name, absent) for field in FACTS]
-    return pa.table(arrays, names=FACTS.names).cast(FACTS)
+    arrays = [columns.get(field.name, absent) for field in CHECKED]
+    return pa.table(arrays, names=CHECKED.names).cast(CHECKED)
 
 
-def _fit(parts: pa.RecordBatch, forms: Mapping[bytes, Form]) -> tuple[Bools, Bools]:
+def _fit(parts: pa.RecordBatch, forms: Mapping[bytes, ImageForm]) -> tuple[Bools, Bools]:
     """(whether all parts are what they must be, whether the after-image lacks columns)."""
     good = bools(pc.and_(pc.is_valid(parts["session"]), pc.is_in(parts["op"], _OPS)))
     deleted = pc.equal(parts["op"], Op.DELETE.value.encode())
@@ -111,7 +111,7 @@ def _fit(parts: pa.RecordBatch, forms: Mapping[bytes, Form]) -> tuple[Bools, Boo
 
 
 @lru_cache(maxsize=8)
-def _forms(known: Known) -> dict[bytes, Form]:
+def _forms(known: Known) -> dict[bytes, ImageForm]:
     return {t.name.encode(): form_of(t) for t in tables_of(known) if _is_simple(t.name)}
 
 
@@ -125,8 +125,8 @@ def _parts(records: pa.Array) -> pa.RecordBatch:
     head, rest = _cut(records, b',"key":')
     key, op = _cut(rest, b',"op":"')
     head, csn = _cut(head, b'","csn":"')
-    said = pc.extract_regex(pc.binary_slice(csn, CSN_BYTES, _ALL), _BEHIND_CSN)
-    prim_csn, epoch, table = (pc.struct_field(said, n) for n in ("prim_csn", "epoch", "table"))
+    received = pc.extract_regex(pc.binary_slice(csn, CSN_BYTES, _ALL), _BEHIND_CSN)
+    prim_csn, epoch, table = (pc.struct_field(received, n) for n in ("prim_csn", "epoch", "table"))
     before, rest = _before(pc.binary_slice(op, _OP_BYTES, _ALL))
     after, opno = _after(rest)
     columns = {

@@ -13,16 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkpoints.tables import CHANGELOG
-from streaming.core.change import Change, Op
-from streaming.core.csn import is_csn_of
-from streaming.core.errors import WireError
-from streaming.core.intake import Intake
-from streaming.core.record import Kind, Reason, Record, Said
-from streaming.core.reflection import mre, mre_same
-from streaming.core.row import Arrived
-from streaming.core.state import is_stopped
-from streaming.stages.facts import Bools, Facts, Ints, ints, is_away, texts
-from streaming.stages.runs import Run, closing, runs
+from streaming.core.intake.reflection import mre, mre_same
+from streaming.core.intake.transactions import Intake
+from streaming.core.model.change import Change, Op
+from streaming.core.model.csn import is_csn_of
+from streaming.core.model.errors import WireError
+from streaming.core.model.record import Reason, ReceivedRecord, Record, RecordKind
+from streaming.core.model.row import Arrived
+from streaming.core.model.state import is_stopped
+from streaming.stages.checked import Bools, CheckedRecords, Ints, ints, is_away, texts
+from streaming.stages.runs import RecordRun, closing, runs
 
 Decode = Callable[[bytes], tuple[str, Record]]
 """The bytes of a control record -> (session, the record); connectors/wire.py."""
@@ -42,17 +42,17 @@ ELIGIBLE = pa.schema(
         *(CHANGELOG.field(name) for name in (*_FIELDS, "mre", "mre_same")),
         ("tx", pa.string()),  # the largest CSN of its transaction
         ("partial", pa.bool_()),  # the image lacks columns
-        ("size", pa.int64()),  # see FACTS
+        ("size", pa.int64()),  # see CHECKED
     ]
 )
 """The changes that a batch judges, in judging order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenRecords:
     """What became of the records of a batch.
 
-    `eligible`: ELIGIBLE in judging order. `commits`: those that were taken in runs, as FACTS; of
+    `eligible`: ELIGIBLE in judging order. `commits`: those that were taken in runs, as CHECKED; of
     them `intake.events` says nothing. `lacking`: the changes that were taken one by one although
     their images are away: if there are some, nothing of this holds, and with their images the
     batch must be taken anew.
@@ -63,12 +63,12 @@ class Taken:
     lacking: Bools
 
 
-def take(intake: Intake, facts: Facts, decode: Decode) -> Taken:
+def take(intake: Intake, facts: CheckedRecords, decode: Decode) -> TakenRecords:
     """Take every record of the batch."""
     one_by_one = np.zeros(len(facts), dtype=np.bool_)
     session = facts.table["session"].combine_chunks()
     bulk, in_bulk = list[pa.Table](), np.zeros(len(facts), dtype=np.bool_)
-    for run in runs(facts, intake.rules):
+    for run in runs(facts, intake.topology):
         if is_stopped(intake.replicas[int(facts.rid[run.start])].state):
             continue
         rows = facts.table.slice(run.start, run.end - run.start)
@@ -78,14 +78,14 @@ def take(intake: Intake, facts: Facts, decode: Decode) -> Taken:
             in_bulk[run.rows] = True
         else:
             one_by_one[run.rows] = True
-            for said in _said(rows, decode):
-                intake.take(said)
+            for received in _said(rows, decode):
+                intake.take(received)
     eligible = _ordered([*bulk, _single(intake)])
     commits = facts.table.filter(pa.array(in_bulk & facts.commit))
-    return Taken(eligible, commits, one_by_one & is_away(facts.table))
+    return TakenRecords(eligible, commits, one_by_one & is_away(facts.table))
 
 
-def repeated_or_old(facts: Facts, maxima: Mapping[int, str]) -> list[str]:
+def repeated_or_old(facts: CheckedRecords, maxima: Mapping[int, str]) -> list[str]:
     """The CSNs that need a look into history: not above their replica's max in any RUV."""
     old = np.zeros(len(facts), dtype=np.bool_)
     for rid in np.unique(facts.rid):
@@ -97,7 +97,7 @@ def repeated_or_old(facts: Facts, maxima: Mapping[int, str]) -> list[str]:
     return sorted({csn.decode() for csn in facts.csn[old]} | no_good)
 
 
-def _goes_in_bulk(intake: Intake, facts: Facts, run: Run, session: pa.Array) -> bool:
+def _goes_in_bulk(intake: Intake, facts: CheckedRecords, run: RecordRun, session: pa.Array) -> bool:
     first = run.start
     rid = int(facts.rid[first])
     in_force = intake.replicas[rid].session
@@ -109,7 +109,7 @@ def _goes_in_bulk(intake: Intake, facts: Facts, run: Run, session: pa.Array) -> 
     )
 
 
-def _bulk(intake: Intake, facts: Facts, run: Run, rows: pa.Table) -> pa.Table:
+def _bulk(intake: Intake, facts: CheckedRecords, run: RecordRun, rows: pa.Table) -> pa.Table:
     """The changes of a plain run as ELIGIBLE; `rows`: its facts."""
     if facts.commit[run.rows].any():
         rows = rows.filter(pa.array(~facts.commit[run.rows]))
@@ -128,17 +128,17 @@ def _reflected(intake: Intake, rid: int, changes: pa.Table) -> tuple[Ints, Ints]
     below = np.array([mre(sessions, e) for e in values], dtype=np.int64)[where]
     same = np.array([mre_same(sessions, e) for e in values], dtype=np.int64)[where]
     codes = changes["table"].combine_chunks().dictionary_encode()
-    visible = np.array([intake.rules.sees(rid, t) for t in codes.dictionary.to_pylist()])
+    visible = np.array([intake.topology.sees(rid, t) for t in codes.dictionary.to_pylist()])
     seen = visible[np.asarray(codes.indices)]
     return below * seen, same * seen
 
 
-def _take_run(intake: Intake, facts: Facts, run: Run, rows: pa.Table) -> None:
+def _take_run(intake: Intake, facts: CheckedRecords, run: RecordRun, rows: pa.Table) -> None:
     first, last = run.start, run.end - 1
     last -= int(facts.commit[last])
     table = facts.table["table"][first].as_py()
     intake.take_run(
-        (intake.rules.dataset_of(table), int(facts.rid[first])),
+        (intake.topology.dataset_of(table), int(facts.rid[first])),
         facts.csn[first].decode(),
         facts.csn[last].decode(),
         int(facts.opno[last]) or None,
@@ -146,13 +146,13 @@ def _take_run(intake: Intake, facts: Facts, run: Run, rows: pa.Table) -> None:
     )
 
 
-def _said(rows: pa.Table, decode: Decode) -> Iterator[Said]:
+def _said(rows: pa.Table, decode: Decode) -> Iterator[ReceivedRecord]:
     """The records as values."""
     few = rows.to_batches(max_chunksize=_AT_ONCE)
     for row in chain.from_iterable(batch.to_pylist() for batch in few):
         reason, detail = Reason(row["reason"]) if row["reason"] else None, row["detail"] or ""
         record: Record | None = None
-        if row["kind"] == Kind.CHANGE and row["csn"] and row["op"] in _OPS:
+        if row["kind"] == RecordKind.CHANGE and row["csn"] and row["op"] in _OPS:
             record = _change(row)
         elif reason is None:
             try:
@@ -160,7 +160,7 @@ def _said(rows: pa.Table, decode: Decode) -> Iterator[Said]:
             except WireError as error:
                 reason, detail = Reason.KIND, str(error)
         time_ms = round(row["time"].timestamp() * 1000)
-        yield Said(
+        yield ReceivedRecord(
             row["rid"],
             row["offset"],
             time_ms,

@@ -13,16 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.arrival import Repair
-from streaming.core.change import NOBODY, Op, RowKey
-from streaming.core.function import Rule
-from streaming.core.hub import Bench
-from streaming.core.intake import Intake
-from streaming.core.judge import Judged
-from streaming.core.row import Arrived, RowState
-from streaming.core.sending import Refresh
-from streaming.core.table import Table
-from streaming.core.window import (
+from streaming.core.conflict.batch import BatchJudge
+from streaming.core.conflict.function import ConflictRule
+from streaming.core.conflict.judge import Judged
+from streaming.core.conflict.window import (
     SEPARATOR,
     Window,
     WindowRow,
@@ -31,8 +25,14 @@ from streaming.core.window import (
     text_of,
     unpacked,
 )
-from streaming.core.winner import Resolution
-from streaming.stages.facts import Bools, Fetch, Ints, bools, ints, is_away, with_images
+from streaming.core.conflict.winner import Resolution
+from streaming.core.delivery.sending import Refresh
+from streaming.core.intake.arrival import Repair
+from streaming.core.intake.transactions import Intake
+from streaming.core.model.change import NOBODY, Op, RowKey
+from streaming.core.model.row import Arrived, RowState
+from streaming.core.model.table import Table
+from streaming.stages.checked import Bools, Fetch, Ints, bools, ints, is_away, with_images
 from streaming.stages.intake import arrived_of
 
 LAST = 1 << 62
@@ -89,7 +89,7 @@ def judge(
     arrived = arrived_of(few)
     keys = {one.change.row for one in arrived} | {repair.row for repair in intake.repairs}
     before = _rows_with_images(keys, window, look_up, images)
-    bench = Bench(before, hub_epoch, intake.rules, intake.replicas, settled)
+    bench = BatchJudge(before, hub_epoch, intake.topology, intake.replicas, settled)
     names = few["tx"].to_pylist()
     judged, refreshes = _judge_contended(bench, places, arrived, names, intake.repairs)
     rows.update({text_of(key): packed(row) for key, row in bench.changed.items()})
@@ -158,7 +158,7 @@ def _contended(grouped: _Grouped, eligible: pa.Table, intake: Intake, window: Wi
     first_rid = np.zeros(len(marked), dtype=np.int64)
     first_rid[code[::-1]] = rid[::-1]
     shared = rid != first_rid[code]
-    epoch, edge = _compared(grouped, intake.rules.tables, window.edge)
+    epoch, edge = _compared(grouped, intake.topology.tables, window.edge)
     foreign = (grouped.author[code] != rid) & (epoch[code] > mre)
     below = grouped.unknown[code] & (mre < edge[code])
     floored = np.isin(rid, [r.rid for r in intake.replicas.values() if r.floors])
@@ -166,7 +166,9 @@ def _contended(grouped: _Grouped, eligible: pa.Table, intake: Intake, window: Wi
     if intake.repairs:
         repaired = {text_of(repair.row) for repair in intake.repairs}
         marked |= np.array([name in repaired for name in grouped.names], dtype=np.bool_)
-    whole = any(t.function.rule is Rule.EPOCH_TRANS for t in intake.rules.tables.values())
+    whole = any(
+        t.function.rule is ConflictRule.EPOCH_TRANS for t in intake.topology.tables.values()
+    )
     return _closed(grouped, eligible, marked) if whole else marked
 
 
@@ -242,7 +244,7 @@ def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
 
 
 def _judge_contended(
-    bench: Bench,
+    bench: BatchJudge,
     places: Sequence[int],
     arrived: Sequence[Arrived],
     names: Sequence[str],

@@ -9,14 +9,14 @@ import pyarrow.compute as pc
 from checkpoints.epochs import time_of
 from checkpoints.store import rows_of
 from checkpoints.tables import CHANGELOG, CONFLICTS, EVENTS, TableName
-from streaming.core.arrival import Outcome, Quarantined
-from streaming.core.change import Op
-from streaming.core.intake import Intake
-from streaming.core.judge import Judged, Verdict
-from streaming.core.record import Kind, Record
-from streaming.core.rules import Rules
-from streaming.core.sending import Refresh
-from streaming.stages.facts import FACTS, Ints
+from streaming.core.conflict.judge import Judged, Verdict
+from streaming.core.delivery.sending import Refresh
+from streaming.core.intake.arrival import ControlOutcome, Quarantined
+from streaming.core.intake.transactions import Intake
+from streaming.core.model.change import Op
+from streaming.core.model.record import Record, RecordKind
+from streaming.core.model.topology import Topology
+from streaming.stages.checked import CHECKED, Ints
 from streaming.stages.intake import ELIGIBLE
 from streaming.stages.judge import Verdicts
 
@@ -30,7 +30,7 @@ _COPIED = [name for name in (*CHANGELOG.names, "size") if name in ELIGIBLE.names
 
 
 LOG = CHANGELOG.append(ELIGIBLE.field("size"))
-"""CHANGELOG while its batch is under way: a row with a size lacks its images, see FACTS."""
+"""CHANGELOG while its batch is under way: a row with a size lacks its images, see CHECKED."""
 
 
 def changelog(verdicts: Verdicts, batch: int, hub_epoch: int) -> pa.Table:
@@ -127,7 +127,7 @@ def _refresh_rows(
     return pa.table([pa.array(columns.get(f.name, empty), f.type) for f in LOG], schema=LOG)
 
 
-def conflicts(log: pa.Table, judged: Sequence[Judged], rules: Rules) -> pa.Table:
+def conflicts(log: pa.Table, judged: Sequence[Judged], topology: Topology) -> pa.Table:
     """Every loser with its winner, as CONFLICTS.
 
     `log`: holds these changes, in their order.
@@ -138,7 +138,7 @@ def conflicts(log: pa.Table, judged: Sequence[Judged], rules: Rules) -> pa.Table
     csns = pa.array([one.arrived.change.csn for one in found], pa.string())
     is_one = pc.and_(pc.equal(log["kind"], CHANGE), pc.is_in(log["csn"], csns))
     changes = log.filter(is_one)
-    functions = {name: str(table.function) for name, table in rules.tables.items()}
+    functions = {name: str(table.function) for name, table in topology.tables.items()}
     row_lost = pa.array([one.row_lost for one in found], pa.bool_())
     met = pa.array([one.before.image for one in found], pa.string())
     made = pa.array([one.after.image for one in found], pa.string())
@@ -218,26 +218,26 @@ def events(
     topics: Mapping[int, str],
     batch: int,
     hub_epoch: int,
-    kind_of: Callable[[Record], Kind],
+    kind_of: Callable[[Record], RecordKind],
 ) -> pa.Table:
     """The control records with what became of them, as EVENTS in topic order.
 
-    `commits`: those that were taken in runs, as FACTS.
+    `commits`: those that were taken in runs, as CHECKED.
     """
     rows = [
         {
             "batch": batch,
             "hub_epoch": hub_epoch,
-            "topic": topics[said.rid],
-            "rid": said.rid,
-            "offset": said.offset,
-            "time": time_of(said.time_ms),
-            "session": said.session,
-            "kind": kind_of(said.record).value if said.record else None,
+            "topic": topics[received.rid],
+            "rid": received.rid,
+            "offset": received.offset,
+            "time": time_of(received.time_ms),
+            "session": received.session,
+            "kind": kind_of(received.record).value if received.record else None,
             "outcome": outcome.value,
-            "value": values.get((said.rid, said.offset), b"").decode(errors="replace"),
+            "value": values.get((received.rid, received.offset), b"").decode(errors="replace"),
         }
-        for said, outcome in intake.events
+        for received, outcome in intake.events
     ]
     told = rows_of(TableName.EVENTS, rows)
     if not commits.num_rows:
@@ -250,10 +250,10 @@ def _taken(commits: pa.Table, topics: Mapping[int, str], batch: int, hub_epoch: 
     rid = commits["rid"].combine_chunks().dictionary_encode()
     names = pa.array([topics[one] for one in rid.dictionary.to_pylist()], pa.string())
     columns = {
-        **{name: commits[name] for name in EVENTS.names if name in FACTS.names},
+        **{name: commits[name] for name in EVENTS.names if name in CHECKED.names},
         "batch": np.full(len(rid), batch),
         "hub_epoch": np.full(len(rid), hub_epoch),
         "topic": names.take(rid.indices),
-        "outcome": pa.repeat(Outcome.TAKEN.value, len(rid)),
+        "outcome": pa.repeat(ControlOutcome.TAKEN.value, len(rid)),
     }
     return pa.table({name: columns[name] for name in EVENTS.names}).cast(EVENTS)

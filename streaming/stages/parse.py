@@ -78,12 +78,12 @@ def _read(records: DataFrame, topics: Mapping[str, int]) -> DataFrame:
 def _record(topics: tuple[tuple[str, int], ...]) -> list[Column]:
     """Expressions are made once: it takes long, and every micro-batch needs them again."""
     schema = ", ".join(f"`{name}` {kind}" for name, kind in FIELDS.items())
-    said = F.from_json(
+    received = F.from_json(
         _with_end(),
         f"{schema}, `{_END}` bigint, {_MISTYPED} string",
         {**_STRICT, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _MISTYPED},
     )
-    return [*_position(topics), said.alias("said")]
+    return [*_position(topics), received.alias("said")]
 
 
 @lru_cache(maxsize=1)
@@ -126,13 +126,13 @@ def _as_written(name: str) -> Column:
     the record, the original is cut out, if Spark would have made the same text of it. A string
     is no object: it gets its first quote back.
     """
-    said, cut = F.col(name), _cut(name)
+    received, cut = F.col(name), _cut(name)
     again = F.from_json(F.concat(F.lit('{"it":'), cut, F.lit("}")), "it string", _STRICT)["it"]
     return (
-        F.when(said.isNull() | _stands(name), said)
-        .when(again == said, cut)
-        .when(raw().rlike(rf'"{name}"\s*+:\s*+\{{'), said)
-        .otherwise(F.concat(F.lit('"'), said))
+        F.when(received.isNull() | _stands(name), received)
+        .when(again == received, cut)
+        .when(raw().rlike(rf'"{name}"\s*+:\s*+\{{'), received)
+        .otherwise(F.concat(F.lit('"'), received))
         .alias(name)
     )
 

@@ -13,9 +13,9 @@ from operator import or_
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from streaming.core.change import FIELD_SEPARATOR
-from streaming.core.table import ColumnType, Table
-from streaming.core.values import json_text
+from streaming.core.model.change import FIELD_SEPARATOR
+from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.values import json_text
 
 _MONTH_DAY = (
     r"(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])"

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from streaming.core.change import Op
-from streaming.core.csn import MAX_SKEW_S
-from streaming.core.record import RECORD_BYTES, Kind
-from streaming.stages.facts import Bools, Ints, Texts, bools, ints
+from streaming.core.model.change import Op
+from streaming.core.model.csn import MAX_SKEW_S
+from streaming.core.model.record import RECORD_BYTES, RecordKind
+from streaming.stages.checked import Bools, Ints, Texts, bools, ints
 from streaming.stages.parse import raw
 
 CSN = r"\A[0-9a-f]{20}\z"
@@ -49,11 +49,11 @@ def is_plain(fits: Column, limits: Limits) -> Column:
     """Claim that no rule is broken, for a record whose key and images fit if it is a change."""
     kind = F.col("kind")
     of_its_kind = (
-        F.when(kind == Kind.CHANGE.value, _change(limits) & fits)
-        .when(kind == Kind.APPLIED.value, _position())
-        .when(kind == Kind.HEARTBEAT.value, F.col("epoch") >= 0)
-        .when(kind == Kind.HELLO.value, _position() & F.col("lost").isNotNull() & _own())
-        .when(is_kind(Kind.COMMIT, Kind.ABORT), _good_csn(F.col("prim_csn"), limits))
+        F.when(kind == RecordKind.CHANGE.value, _change(limits) & fits)
+        .when(kind == RecordKind.APPLIED.value, _position())
+        .when(kind == RecordKind.HEARTBEAT.value, F.col("epoch") >= 0)
+        .when(kind == RecordKind.HELLO.value, _position() & F.col("lost").isNotNull() & _own())
+        .when(is_kind(RecordKind.COMMIT, RecordKind.ABORT), _good_csn(F.col("prim_csn"), limits))
     )
     claims = [
         F.col("well_formed"),
@@ -66,7 +66,7 @@ def is_plain(fits: Column, limits: Limits) -> Column:
     return F.coalesce(reduce(and_, claims), F.lit(False))  # noqa: FBT003
 
 
-def is_kind(*kinds: Kind) -> Column:
+def is_kind(*kinds: RecordKind) -> Column:
     """Claim that the record is of one of these kinds."""
     return F.col("kind").isin(*kinds)
 
@@ -88,7 +88,7 @@ def is_of_record(csn: Column, limits: Limits) -> Column:
 
 
 def are_of_record(found: pa.Table, csn: Texts, limits: Limits) -> Bools:
-    """`is_of_record` on the driver, and of the record that it is not too large; `found`: FACTS."""
+    """`is_of_record` on the driver, and the size limit; `found`: CHECKED."""
     small = bools(pc.less_equal(pc.binary_length(found["value"]), limits.record_bytes))
     own = _number(csn, 12, 16) == ints(found["rid"])
     time_s = ints(found["time"].cast(pa.int64())) // 1_000_000

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from connectors.wire import items_text, update_of
-from streaming.core.judge import Verdict
-from streaming.core.record import ItemType, Update
-from streaming.core.ruv import Ruv
-from streaming.core.state import AgreementState
-from streaming.stages.facts import Bools, Ints, bools, ints, is_away, texts
+from streaming.core.conflict.judge import Verdict
+from streaming.core.model.record import ItemType, Update
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.state import AgreementState
+from streaming.stages.checked import Bools, Ints, bools, ints, is_away, texts
 from streaming.stages.log import CHANGE
 
 
@@ -128,7 +128,7 @@ def chunks(
 
 
 def readable(rows: pa.Table) -> pa.Table:
-    """Changelog rows; a row whose image cannot be read (core/row.py: readable) is a delete."""
+    """Changelog rows; one whose image is not readable (core/model/row.py) is a delete."""
     image = rows["image"]
     good = pc.fill_null(pc.ends_with(image, "}"), True)  # noqa: FBT003
     if bools(good).all():

@@ -11,20 +11,20 @@ from operator import or_
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from streaming.core.change import Op
-from streaming.core.record import Kind, Reason
+from streaming.core.model.change import Op
+from streaming.core.model.record import Reason, RecordKind
 from streaming.stages.parse import FIELDS, raw
 from streaming.stages.plain import CSN, RUV, Limits, is_kind, rid_of, stands_quoted, time_ms_of
 from streaming.stages.tokens import quoted
 
-REQUIRED: dict[Kind, tuple[str, ...]] = {
-    Kind.CHANGE: ("csn", "epoch", "table", "op"),
-    Kind.COMMIT: ("prim_csn",),
-    Kind.ABORT: ("prim_csn",),
-    Kind.APPLIED: ("epoch", "covers", "generation", "ruv"),
-    Kind.HELLO: ("epoch", "covers", "generation", "ruv", "lost"),
-    Kind.HEARTBEAT: ("epoch",),
-    Kind.REFUSED: ("hub_epoch", "csn", "table", "key", "code", "text"),
+REQUIRED: dict[RecordKind, tuple[str, ...]] = {
+    RecordKind.CHANGE: ("csn", "epoch", "table", "op"),
+    RecordKind.COMMIT: ("prim_csn",),
+    RecordKind.ABORT: ("prim_csn",),
+    RecordKind.APPLIED: ("epoch", "covers", "generation", "ruv"),
+    RecordKind.HELLO: ("epoch", "covers", "generation", "ruv", "lost"),
+    RecordKind.HEARTBEAT: ("epoch",),
+    RecordKind.REFUSED: ("hub_epoch", "csn", "table", "key", "code", "text"),
 }
 """The fields without which a record of the kind says nothing; those of an op come on top."""
 
@@ -49,7 +49,7 @@ def fault(looked: Column, limits: Limits) -> Column:
     skew, session. `looked` is what a closer look at a change found (stages/tokens.py).
     """
     csn, prim_csn, own = F.col("csn"), F.col("prim_csn"), F.col("own")
-    ended = F.when(is_kind(Kind.COMMIT, Kind.ABORT), prim_csn)
+    ended = F.when(is_kind(RecordKind.COMMIT, RecordKind.ABORT), prim_csn)
     change = [
         *_change_form(),
         _no_csn("csn", csn),
@@ -64,15 +64,15 @@ def fault(looked: Column, limits: Limits) -> Column:
     ]
     control = [
         *_control_form(),
-        _no_csn("csn", F.when(is_kind(Kind.REFUSED), csn)),
+        _no_csn("csn", F.when(is_kind(RecordKind.REFUSED), csn)),
         _no_csn("prim_csn", ended),
         _other_rid("prim_csn", ended),
-        _other_rid("own", F.when(is_kind(Kind.HELLO), own)),
+        _other_rid("own", F.when(is_kind(RecordKind.HELLO), own)),
         _size(limits),
         _ahead("prim_csn", ended, limits),
         *_session(),
     ]
-    by_kind = F.when(is_kind(Kind.CHANGE), _case(change)).otherwise(_case(control))
+    by_kind = F.when(is_kind(RecordKind.CHANGE), _case(change)).otherwise(_case(control))
     return _case(_of_any_kind(limits)).otherwise(by_kind)
 
 
@@ -101,7 +101,7 @@ def _of_any_kind(limits: Limits) -> list[Rule]:
         (Reason.VERSION, v.isNull() | (v < 1), ["v is missing or no version of the wire"]),
         (Reason.VERSION, v > limits.version, ["v is ", v.cast("string"), ": upgrade the hub"]),
         (Reason.KIND, kind.isNull(), ["kind is missing"]),
-        (Reason.KIND, ~kind.isin(*Kind), ["unknown kind ", quoted(kind)]),
+        (Reason.KIND, ~kind.isin(*RecordKind), ["unknown kind ", quoted(kind)]),
         (Reason.KIND, F.col("mistyped"), ["of the wrong type: ", _mistyped_fields()]),
         (Reason.KIND, too_small, [f"one of {counters} is below 0, or opno is below 1"]),
     ]
@@ -142,15 +142,23 @@ def _no_csn(name: str, csn: Column) -> Rule:
 
 def _other_rid(name: str, csn: Column) -> Rule:
     rid, own = rid_of(csn), F.col("rid")
-    said: list[Column | str] = [f"{name} is of rid ", rid.cast("string"), " in the topic of rid "]
-    return Reason.RID, rid != own, [*said, own.cast("string")]
+    received: list[Column | str] = [
+        f"{name} is of rid ",
+        rid.cast("string"),
+        " in the topic of rid ",
+    ]
+    return Reason.RID, rid != own, [*received, own.cast("string")]
 
 
 def _ahead(name: str, csn: Column, limits: Limits) -> Rule:
     """A CSN's time against the record's own time, so that every run says the same."""
     ahead_ms = time_ms_of(csn) - F.unix_millis("time")
-    said: list[Column | str] = [f"{name} is ", ahead_ms.cast("string"), " ms ahead of its record"]
-    return Reason.SKEW, ahead_ms > limits.skew_s * 1000, said
+    received: list[Column | str] = [
+        f"{name} is ",
+        ahead_ms.cast("string"),
+        " ms ahead of its record",
+    ]
+    return Reason.SKEW, ahead_ms > limits.skew_s * 1000, received
 
 
 # -- changes ---------------------------------------------------------------------------------------
@@ -160,7 +168,7 @@ def _change_form() -> list[Rule]:
     op, after, before = F.col("op"), F.col("after"), F.col("before")
     upsert, keyed = op.isin(Op.INSERT, Op.UPDATE), op != Op.TRUNCATE.value
     return [
-        (Reason.KIND, _any_null(*REQUIRED[Kind.CHANGE]), ["missing: ", _missing()]),
+        (Reason.KIND, _any_null(*REQUIRED[RecordKind.CHANGE]), ["missing: ", _missing()]),
         (Reason.KIND, ~op.isin(*Op), ["unknown op ", quoted(op)]),
         (Reason.KIND, keyed & F.col("key").isNull(), ["missing: key"]),
         (Reason.KIND, upsert & after.isNull(), ["missing: after"]),
@@ -173,9 +181,9 @@ def _change_form() -> list[Rule]:
 def _images(looked: Column) -> list[Rule]:
     key, keyed = F.col("key"), F.col("op") != Op.TRUNCATE.value
     table, key_fault = looked["table_fault"], looked["key_fault"]
-    said: list[Column | str] = ["table ", quoted(F.col("table")), ": ", table]
+    received: list[Column | str] = ["table ", quoted(F.col("table")), ": ", table]
     return [
-        (Reason.TABLE, table.isNotNull(), said),
+        (Reason.TABLE, table.isNotNull(), received),
         (Reason.KEY, ~keyed & (key != "{}"), ["a truncate has no key"]),
         (Reason.KEY, keyed & ~_is_object("key"), ["key is not an object: ", quoted(key)]),
         (Reason.KEY, keyed & key_fault.isNotNull(), ["key ", quoted(key), ": ", key_fault]),
@@ -191,18 +199,24 @@ def _is_object(name: str) -> Column:
 
 def _control_form() -> list[Rule]:
     lacking = [
-        is_kind(kind) & _any_null(*names) for kind, names in REQUIRED.items() if kind != Kind.CHANGE
+        is_kind(kind) & _any_null(*names)
+        for kind, names in REQUIRED.items()
+        if kind != RecordKind.CHANGE
     ]
-    own, position, hello = F.col("own"), is_kind(Kind.APPLIED, Kind.HELLO), is_kind(Kind.HELLO)
+    own, position, hello = (
+        F.col("own"),
+        is_kind(RecordKind.APPLIED, RecordKind.HELLO),
+        is_kind(RecordKind.HELLO),
+    )
     part = F.coalesce(F.col("begin"), F.col("row"), F.col("end"))
     return [
         (Reason.KIND, reduce(or_, lacking), ["missing: ", _missing()]),
         (Reason.KIND, position & ~F.col("ruv").rlike(RUV), ["ruv is not in 389 text form"]),
         (Reason.KIND, hello & ~own.rlike(CSN), ["own is no CSN: ", quoted(own)]),
-        (Reason.KIND, is_kind(Kind.REFUSED) & ~_is_object("key"), ["key is not an object"]),
+        (Reason.KIND, is_kind(RecordKind.REFUSED) & ~_is_object("key"), ["key is not an object"]),
         (
             Reason.KIND,
-            is_kind(Kind.SNAPSHOT) & ~F.coalesce(part.startswith("{"), F.lit(False)),  # noqa: FBT003
+            is_kind(RecordKind.SNAPSHOT) & ~F.coalesce(part.startswith("{"), F.lit(False)),  # noqa: FBT003
             ["none of begin, row and end is an object"],
         ),
     ]

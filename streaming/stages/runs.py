@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.core.rules import Rules
-from streaming.stages.facts import Bools, Facts, Ints, Texts
+from streaming.core.model.topology import Topology
+from streaming.stages.checked import Bools, CheckedRecords, Ints, Texts
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RecordRun:
     """Rows [start, end) of the facts, all of one replica.
 
     `is_plain`: they are of one session and data set, and nothing but whole transactions, one
@@ -31,13 +31,13 @@ class Run:
         return slice(self.start, self.end)
 
 
-def runs(facts: Facts, rules: Rules) -> Iterator[Run]:
+def runs(facts: CheckedRecords, topology: Topology) -> Iterator[RecordRun]:
     """The records in topic order: runs of whole transactions, and between them what is none."""
     if not len(facts):
         return
     same_topic = _same(facts.rid)
     same_session = same_topic & _same(_session(facts))
-    follows = same_session & _follows(facts, rules)
+    follows = same_session & _follows(facts, topology)
     goes_on = same_session & _goes_on(facts, follows)
     starts = np.flatnonzero(~goes_on)
     whole = _whole(facts, starts, np.append(starts[1:], len(facts)) - 1)
@@ -45,10 +45,10 @@ def runs(facts: Facts, rules: Rules) -> Iterator[Run]:
     first = np.flatnonzero(~joined)
     bounds = [*starts[first].tolist(), len(facts)]
     for start, end, is_plain in zip(bounds, bounds[1:], whole[first].tolist(), strict=False):
-        yield Run(start, end, is_plain)
+        yield RecordRun(start, end, is_plain)
 
 
-def closing(facts: Facts, run: Run) -> Ints:
+def closing(facts: CheckedRecords, run: RecordRun) -> Ints:
     """Of each change of a plain run the place of its transaction's last, both among its changes."""
     commit, alone = facts.commit[run.rows], facts.prim_csn[run.rows] == b""
     ends = (np.append(commit[1:], False) | alone)[~commit]
@@ -56,7 +56,7 @@ def closing(facts: Facts, run: Run) -> Ints:
     return np.asarray(last[np.searchsorted(last, np.arange(len(ends)))], dtype=np.int64)
 
 
-def _goes_on(facts: Facts, follows: Bools) -> Bools:
+def _goes_on(facts: CheckedRecords, follows: Bools) -> Bools:
     """Mark what belongs to the transaction of the plain change before it."""
     behind_change = np.append(False, facts.plain[:-1])
     named = _same(facts.prim_csn) & (facts.prim_csn != b"")
@@ -64,22 +64,22 @@ def _goes_on(facts: Facts, follows: Bools) -> Bools:
     return np.asarray(belongs, dtype=np.bool_)
 
 
-def _whole(facts: Facts, first: Ints, last: Ints) -> Bools:
+def _whole(facts: CheckedRecords, first: Ints, last: Ints) -> Bools:
     """Mark the transactions that are whole, from their first and last rows."""
     prim_csn = facts.prim_csn[first]
     ended = (prim_csn == facts.csn[first]) & facts.commit[last]
     return np.asarray(facts.plain[first] & ((prim_csn == b"") | ended), dtype=np.bool_)
 
 
-def _follows(facts: Facts, rules: Rules) -> Bools:
+def _follows(facts: CheckedRecords, topology: Topology) -> Bools:
     """Mark the changes with the next opno, of the same data set and above the change before."""
     here = np.arange(1, len(facts))
     before = np.maximum(here - 1 - facts.commit[:-1], 0)
     opno, last = facts.opno[here], facts.opno[before]
     is_next = np.where(last == 0, opno == 0, opno == last + 1)
     follows = is_next & (facts.csn[here] > facts.csn[before])
-    if len(rules.datasets) > 1:
-        dataset = _dataset(facts, rules)
+    if len(topology.datasets) > 1:
+        dataset = _dataset(facts, topology)
         follows &= dataset[here] == dataset[before]
     return np.append(False, follows)
 
@@ -89,15 +89,18 @@ def _same(values: Ints | Bools | Texts) -> Bools:
     return np.append(False, values[1:] == values[:-1])
 
 
-def _session(facts: Facts) -> Ints:
+def _session(facts: CheckedRecords) -> Ints:
     codes = facts.table["session"].combine_chunks().dictionary_encode().indices
     return np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def _dataset(facts: Facts, rules: Rules) -> Ints:
+def _dataset(facts: CheckedRecords, topology: Topology) -> Ints:
     codes = facts.table["table"].combine_chunks().dictionary_encode()
     names: list[str] = codes.dictionary.to_pylist()
-    places = [rules.datasets.index(rules.dataset_of(n)) if n in rules.tables else -1 for n in names]
+    places = [
+        topology.datasets.index(topology.dataset_of(n)) if n in topology.tables else -1
+        for n in names
+    ]
     known = np.array([*places, -1], dtype=np.int64)
     indices = codes.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
     return np.asarray(known[indices], dtype=np.int64)

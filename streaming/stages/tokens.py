@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from streaming.core.table import ColumnType, Table
-from streaming.core.values import json_text
+from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.values import json_text
 from streaming.stages.parse import STRING
 from streaming.stages.pattern import BYTES, DECIMAL, NOT_NUMBERS, TIMESTAMP
 
@@ -122,10 +122,10 @@ def _misfits(shape: Column, token: Column) -> Column:
 
 
 def _fits(value: Column, kind: Column) -> Column:
-    """Claim that a token is a canonical value of the type; the exact rule (core/table.py)."""
+    """Claim that a token is a canonical value of the type; the exact rule (core/model/table.py)."""
     inner = F.substring(value, F.lit(2), F.length(value) - 2)
     number = ~value.rlike(r'\A(?:["{\[]|true|false|null)')
-    rules = {
+    topology = {
         ColumnType.BOOL: value.isin("true", "false"),
         ColumnType.INT32: value.rlike(r"\A(?:0|-?[1-9]\d{0,9})\z")
         & value.try_cast("int").isNotNull(),
@@ -139,7 +139,7 @@ def _fits(value: Column, kind: Column) -> Column:
         ColumnType.TIMESTAMP: value.rlike(rf"\A{TIMESTAMP}\z"),
     }
     claim = F.when(F.lit(False), F.lit(False))  # noqa: FBT003
-    for known, rule in rules.items():
+    for known, rule in topology.items():
         claim = claim.when(kind == known.value, rule)
     return claim
 

@@ -6,11 +6,17 @@ from functools import lru_cache
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from streaming.core.change import CONTENT_DIGITS, CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, Op
-from streaming.core.record import Kind
-from streaming.core.table import ColumnType, Table
+from streaming.core.model.change import (
+    CONTENT_DIGITS,
+    CONTENT_FIELDS,
+    FIELD_SEPARATOR,
+    NULL_TEXT,
+    Op,
+)
+from streaming.core.model.record import RecordKind
+from streaming.core.model.table import ColumnType, Table
 from streaming.stages import pattern, tokens
-from streaming.stages.facts import FACTS
+from streaming.stages.checked import CHECKED
 from streaming.stages.parse import FIELDS, OBJECTS
 from streaming.stages.plain import LIMITS, Limits, is_kind, is_plain
 from streaming.stages.rules import SEPARATOR, fault
@@ -20,7 +26,7 @@ Known = tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ColumnType], ...]], .
 
 
 def validate(parsed: DataFrame, tables: Mapping[str, Table], limits: Limits = LIMITS) -> DataFrame:
-    """What `parse` gives as FACTS: `reason` is the first rule that the record breaks, or null.
+    """What `parse` gives as CHECKED: `reason` is the first rule that the record breaks, or null.
 
     Of a good change key and images are canonical text and `value` is null; every other record
     keeps its bytes. `partial`: the after-image lacks columns. `content` is core's Change.content.
@@ -39,17 +45,17 @@ def known_tables(tables: Mapping[str, Table]) -> Known:
 def form(known: Known) -> Column:
     """Of a change that is canonical as it came: pattern.WHOLE or pattern.PARTIAL; else null."""
     texts = (F.col(name) for name in ("table", "key", "after", "before"))
-    return F.when(is_kind(Kind.CHANGE), pattern.form(tables_of(known), *texts))
+    return F.when(is_kind(RecordKind.CHANGE), pattern.form(tables_of(known), *texts))
 
 
 @lru_cache(maxsize=1)
 def facts_columns() -> list[Column]:
-    """FACTS from the fields, `well_formed`, `fault` and `partial`.
+    """CHECKED from the fields, `well_formed`, `fault` and `partial`.
 
     Of what is no JSON nothing is known but its place, time and bytes.
     """
     well_formed, fault_ = F.col("well_formed"), F.col("fault")
-    change = F.col("kind") == Kind.CHANGE.value
+    change = F.col("kind") == RecordKind.CHANGE.value
     good_change = F.coalesce(change & fault_.isNull(), F.lit(False))  # noqa: FBT003
     columns = {
         **{name: F.when(well_formed, F.col(name)) for name in FIELDS},
@@ -60,7 +66,7 @@ def facts_columns() -> list[Column]:
         "value": F.when(~good_change, F.col("value")),
         "size": F.lit(None).cast("bigint"),
     }
-    return [columns.get(name, F.col(name)).alias(name) for name in FACTS.names]
+    return [columns.get(name, F.col(name)).alias(name) for name in CHECKED.names]
 
 
 def tables_of(known: Known) -> list[Table]:
@@ -75,7 +81,7 @@ def _closer(known: Known, limits: Limits) -> Column:
     table, key, after, before = (F.col(name) for name in ("table", "key", "after", "before"))
     named = F.when(F.col("op") != Op.TRUNCATE.value, key)
     looked = tokens.look(tables_of(known), table, named, after, before)
-    of_change = F.when(is_kind(Kind.CHANGE), looked)
+    of_change = F.when(is_kind(RecordKind.CHANGE), looked)
     return F.when(~plain, tokens.let(of_change, lambda seen: _looked_at(seen, limits)))
 
 

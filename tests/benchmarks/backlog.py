@@ -4,8 +4,8 @@ from tests.benchmarks.agents import answering, report_of
 from tests.benchmarks.counting import count
 from tests.benchmarks.ground import (
     Ground,
-    Kind,
     Probe,
+    RecordKind,
     fill,
     running,
     topics_of,
@@ -22,7 +22,7 @@ BEFORE = 30_000
 
 def backlog(ground: Ground, sizes: Sizes) -> Numbers:
     """One run: the hub is in step, ends, misses the changes, and starts again."""
-    config, load = ground.config(Kind("backlog")), new_load(15)
+    config, load = ground.config(RecordKind("backlog")), new_load(15)
     before, after = Probe(), Probe()
     first, each = BEFORE // len(WRITERS), (BEFORE + sizes.backlog_events) // len(WRITERS)
     fill(ground, config, load, first)

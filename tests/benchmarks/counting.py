@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from kafka import KafkaConsumer, TopicPartition
 
-from checkpoints.store import Store
+from checkpoints.store import StateStore
 from checkpoints.tables import TableName
-from streaming.config import Config
+from streaming.config.config import Config
 from tests.benchmarks.load import CSNS_PER_S, WRITERS, Load
 
 _HEAD = re.compile(rb'"hub_epoch":(\d+),"prev":(\d+),')
@@ -67,7 +67,7 @@ def count(config: Config, bootstrap: str, load: Load, each: int, *, restarts: in
 
     Only a hub that was started again (`restarts`) may have sent a record twice.
     """
-    store = Store(config.hub.state)
+    store = StateStore(config.hub.state)
     lost, concurrent = _lost(store, load, each)
     _check_log(store, load, each, lost)
     sent_refreshes = _refreshes(store)
@@ -91,7 +91,7 @@ def count(config: Config, bootstrap: str, load: Load, each: int, *, restarts: in
     return Counted(written, delivered, refreshes, rejected, concurrent, repeated)
 
 
-def _lost(store: Store, load: Load, each: int) -> tuple[Numbers, int]:
+def _lost(store: StateStore, load: Load, each: int) -> tuple[Numbers, int]:
     """The changes that `conflicts` names as losers, and how many were concurrent."""
     columns = ["lost", "loser_csn", "row_epoch", "realign_epoch", "mre"]
     store.refreshed(TableName.CONFLICTS)
@@ -106,7 +106,7 @@ def _lost(store: Store, load: Load, each: int) -> tuple[Numbers, int]:
     return numbers, concurrent
 
 
-def _check_log(store: Store, load: Load, each: int, lost: Numbers) -> None:
+def _check_log(store: StateStore, load: Load, each: int, lost: Numbers) -> None:
     """WrongCountError unless the changelog has every written change once, judged as expected."""
     store.refreshed(TableName.CHANGELOG)
     first = load.csn(0, 0)
@@ -120,7 +120,7 @@ def _check_log(store: Store, load: Load, each: int, lost: Numbers) -> None:
             _same(found[rid], expected, f"the changelog has {verdict} changes of replica {rid}")
 
 
-def _refreshes(store: Store) -> dict[int, int]:
+def _refreshes(store: StateStore) -> dict[int, int]:
     """Rid of the receiver -> refreshes in the changelog."""
     where = ds.field("kind") == "refresh"
     found = store.read(TableName.CHANGELOG, where, ["to"])["to"].value_counts()

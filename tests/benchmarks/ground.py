@@ -13,10 +13,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from checkpoints.faults import Point
-from connectors.broker import Broker
-from connectors.kafka import ensure_topics
-from streaming.config import Config, load
-from streaming.service import Service
+from connectors.kafka.broker import Broker
+from connectors.kafka.client import ensure_topics
+from streaming.config.config import Config, load
+from streaming.hub.service import Service
 from tests.benchmarks.agents import Seen, Task, answering, report_of
 from tests.benchmarks.counting import Counted, count
 from tests.benchmarks.load import TABLE, WRITERS, Load, greet, preload
@@ -27,7 +27,7 @@ WAIT_S = 3_600
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RecordKind:
     """How a measure's hub differs from the defaults."""
 
     name: str
@@ -50,7 +50,7 @@ class Ground:
         """The address of the broker."""
         return self.broker.bootstrap_servers
 
-    def config(self, kind: Kind) -> Config:
+    def config(self, kind: RecordKind) -> Config:
         """A hub of its own, with topics of its own."""
         names = [*WRITERS, *(f"reader{n}" for n in range(kind.replicas - len(WRITERS)))]
         lines = [
@@ -133,7 +133,7 @@ class Run:
         return self.counted.written / self.probe.seconds
 
 
-def run_preloaded(ground: Ground, kind: Kind, load: Load, each: int) -> Run:
+def run_preloaded(ground: Ground, kind: RecordKind, load: Load, each: int) -> Run:
     """A new hub works off what lies in its topics: `each` changes of every writer."""
     config = ground.config(kind)
     fill(ground, config, load, each)

@@ -14,14 +14,14 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from checkpoints.commit import found
 from checkpoints.epochs import Checkpoint
-from checkpoints.store import Store
+from checkpoints.store import StateStore
 from checkpoints.tables import TableName
-from streaming.config import Config
-from streaming.core.csn import CsnParts, format_csn
-from streaming.core.ruv import Ruv
-from streaming.core.state import HubState
+from streaming.config.config import Config
+from streaming.core.model.csn import CsnParts, format_csn
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.state import HubState
 from tests.benchmarks.batch_time import EVENTS, batch_times
-from tests.benchmarks.ground import Ground, Kind, Run, run_preloaded, topics_of, work_off
+from tests.benchmarks.ground import Ground, RecordKind, Run, run_preloaded, topics_of, work_off
 from tests.benchmarks.load import CSNS_PER_S, TABLE, WRITERS, greet, new_load, preload
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
@@ -54,7 +54,7 @@ def growth(ground: Ground, sizes: Sizes) -> Numbers:
 
 def _commits(ground: Ground, commits: int) -> dict[str, object]:
     """Batch times of one hub at the beginning and at the end of many commits."""
-    kind = Kind("growth_commits", events_per_batch=EVENTS)
+    kind = RecordKind("growth_commits", events_per_batch=EVENTS)
     run = run_preloaded(ground, kind, new_load(10), commits * EVENTS // len(WRITERS))
     starts = [batch.planned_s for batch in run.probe.working]
     times = [b - a for a, b in pairwise(starts)]
@@ -80,7 +80,7 @@ class _Past:
 
 def _on(ground: Ground, past: _Past, each: int) -> Run:
     """A hub with this past works off batches of 1,000 events."""
-    config, load = ground.config(Kind(past.name, events_per_batch=EVENTS)), new_load(10)
+    config, load = ground.config(RecordKind(past.name, events_per_batch=EVENTS)), new_load(10)
     _generate(ground, config, past)
     topics = topics_of(config)
     greet(ground.bootstrap, topics, PAST_EPOCHS, GENERATION)
@@ -90,7 +90,7 @@ def _on(ground: Ground, past: _Past, each: int) -> Run:
 
 def _generate(ground: Ground, config: Config, past: _Past) -> None:
     """A founded state with so many rows, and changelog entries that all replicas have."""
-    store, now_s = Store(config.hub.state), int(time.time())
+    store, now_s = StateStore(config.hub.state), int(time.time())
     replicageneration = format_csn(CsnParts(now_s - 86_400, 0, config.hub.rid, 0))
     state = HubState(
         GENERATION,
@@ -105,7 +105,7 @@ def _generate(ground: Ground, config: Config, past: _Past) -> None:
     _append(store, TableName.CHANGELOG, _log(ground, past.changelog, base_s))
 
 
-def _append(store: Store, name: TableName, frame: DataFrame) -> None:
+def _append(store: StateStore, name: TableName, frame: DataFrame) -> None:
     frame.write.format("delta").mode("append").save(store.uri(name))
 
 

@@ -18,10 +18,10 @@ import threading  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 from checkpoints.faults import Point  # noqa: E402
-from streaming.config import load  # noqa: E402
-from streaming.java import check_java  # noqa: E402
-from streaming.service import Service  # noqa: E402
-from streaming.spark import session  # noqa: E402
+from streaming.config.config import load  # noqa: E402
+from streaming.hub.service import Service  # noqa: E402
+from streaming.jvm.java import check_java  # noqa: E402
+from streaming.jvm.session import session  # noqa: E402
 from tests.benchmarks.memory import jvm_of, watched  # noqa: E402
 
 

@@ -13,9 +13,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from connectors import wire
-from streaming.core.record import Hello
-from streaming.core.ruv import NOTHING_KNOWN
-from streaming.core.table import ColumnType, Table
+from streaming.core.model.record import Hello
+from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.core.model.table import ColumnType, Table
 
 TABLE = Table(
     "account",

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from connectors.kafka import end_offsets, ensure_topics, source_options
-from streaming.config import Config
-from streaming.stages.read import stream
+from connectors.kafka.client import end_offsets, ensure_topics, source_options
+from streaming.carriers.read import stream
+from streaming.config.config import Config
 from tests.benchmarks.counting import WrongCountError
 from tests.benchmarks.ground import EVENTS_PER_BATCH, Ground, topics_of, wait
 from tests.benchmarks.load import WRITERS
@@ -89,10 +89,10 @@ class _Peer:
 def _parsed(records: DataFrame) -> DataFrame:
     """The changes of the records, with what the peer needs of them."""
     text = F.col("value").cast("string")
-    said = F.from_json(text, f"{_RECORD}, after string").alias("said")
+    received = F.from_json(text, f"{_RECORD}, after string").alias("said")
     author = F.conv(F.substring("csn", 13, 4), 16, 10).cast("int").alias("author")
     return (
-        records.select(said)
+        records.select(received)
         .where("said.kind = 'change'")
         .select("said.key", "said.csn", "said.epoch", "said.op", "said.after")
         .select("key", "csn", author, "epoch", "op", "after")

@@ -80,8 +80,8 @@ def main(result: Path) -> None:
     command = ["git", "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     PAGE.parent.mkdir(exist_ok=True)
-    _, heading, said = PAGE.read_text().partition(_SAID) if PAGE.exists() else ("", "", "")
-    PAGE.write_text(page(numbers, day, commit) + heading + said)
+    _, heading, received = PAGE.read_text().partition(_SAID) if PAGE.exists() else ("", "", "")
+    PAGE.write_text(page(numbers, day, commit) + heading + received)
     if "throughput" in numbers:
         PICTURE.write_text(picture(numbers))
 

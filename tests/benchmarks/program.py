@@ -11,8 +11,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from connectors.broker import Broker
-from streaming.spark import session
+from connectors.kafka.broker import Broker
+from streaming.jvm.session import session
 from tests.benchmarks import report
 from tests.benchmarks.counting import WrongCountError
 from tests.benchmarks.ground import Ground

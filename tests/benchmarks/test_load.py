@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors import wire
-from streaming.core.change import Change, Op
+from streaming.core.model.change import Change, Op
 from tests.benchmarks.load import SHARED_ROWS, TABLE, Load, frame, session_of
 
 

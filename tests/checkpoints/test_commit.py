@@ -8,21 +8,21 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from checkpoints.commit import Ledger, Outcome, found, open_ledger, run
+from checkpoints.commit import BatchOutcome, Ledger, found, open_ledger, run
 from checkpoints.epochs import Checkpoint, Command, Plan, plan_of
 from checkpoints.faults import Point, from_text
-from checkpoints.store import Store, rows_of
+from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
-from streaming.core.errors import ConfigError, OvertakenError, StateError
-from streaming.core.state import HubState
+from streaming.core.model.errors import ConfigError, OvertakenError, StateError
+from streaming.core.model.state import HubState
 
 GENESIS = Checkpoint(HubState(1, "00000001000000000000"), {"t": 0}, {}, 1)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> StateStore:
     """An empty state that was founded."""
-    opened = Store(tmp_path / "state")
+    opened = StateStore(tmp_path / "state")
     found(opened, GENESIS, "first")
     return opened
 
@@ -32,15 +32,15 @@ def plan(batch: int, to: int = 1) -> Plan:
     return Plan(batch, 1_000 * batch, 1, {"t": 0}, {"t": to}, (Command(7, "level", None),))
 
 
-def outcome(ledger: Ledger, planned: Plan) -> Outcome:
+def outcome(ledger: Ledger, planned: Plan) -> BatchOutcome:
     """A batch that writes one event."""
     event = {"batch": planned.batch, "kind": "heartbeat", "offset": planned.offsets_to["t"]}
     state = replace(ledger.last.state, batch=planned.batch)
     after = replace(ledger.last, state=state, offsets=planned.offsets_to, at_ms=planned.at_ms)
-    return Outcome({TableName.EVENTS: rows_of(TableName.EVENTS, [event])}, after)
+    return BatchOutcome({TableName.EVENTS: rows_of(TableName.EVENTS, [event])}, after)
 
 
-def events(store: Store) -> list[int]:
+def events(store: StateStore) -> list[int]:
     """The batches of the events that are there."""
     store.refreshed(TableName.EVENTS)
     batches: list[int] = store.read(TableName.EVENTS)["batch"].to_pylist()
@@ -51,7 +51,7 @@ class DiedError(Exception):
     """The process ended at a fault point."""
 
 
-def test_the_steps_stand_in_their_order(store: Store) -> None:
+def test_the_steps_stand_in_their_order(store: StateStore) -> None:
     """Publishing before the commit row, or writing before the plan, would lose or double."""
     passed: list[str] = []
     ledger = open_ledger(store, "hub", lambda point: passed.append(point.value))
@@ -73,7 +73,7 @@ def test_the_steps_stand_in_their_order(store: Store) -> None:
 @pytest.mark.parametrize(
     "point", [Point.AFTER_PLAN, Point.AFTER_READ, Point.AFTER_EVENTS, Point.BEFORE_COMMIT]
 )
-def test_a_batch_that_died_is_finished_from_its_plan(store: Store, point: Point) -> None:
+def test_a_batch_that_died_is_finished_from_its_plan(store: StateStore, point: Point) -> None:
     """A second plan would read other input into tables that have the first one's rows."""
 
     def die(here: Point) -> None:
@@ -94,7 +94,7 @@ def test_a_batch_that_died_is_finished_from_its_plan(store: Store, point: Point)
     assert open_ledger(store, "later").unfinished is None
 
 
-def test_a_hub_that_was_overtaken_stops(store: Store) -> None:
+def test_a_hub_that_was_overtaken_stops(store: StateStore) -> None:
     """Two hubs that both publish would send a consumer two different histories."""
     slow, quick = open_ledger(store, "slow"), open_ledger(store, "quick")
     run(quick, plan(1), lambda p: outcome(quick, p), lambda _: None)
@@ -104,7 +104,7 @@ def test_a_hub_that_was_overtaken_stops(store: Store) -> None:
     assert events(store) == [1]
 
 
-def test_a_hub_that_was_overtaken_stops_with_tables_opened_anew(store: Store) -> None:
+def test_a_hub_that_was_overtaken_stops_with_tables_opened_anew(store: StateStore) -> None:
     """They have seen what the other hub wrote; the hub itself has not."""
     slow, quick = open_ledger(store, "slow"), open_ledger(store, "quick")
     run(quick, plan(1), lambda p: outcome(quick, p), lambda _: None)
@@ -118,7 +118,7 @@ def test_a_hub_that_was_overtaken_stops_with_tables_opened_anew(store: Store) ->
 
 
 @pytest.mark.parametrize("planned", [False, True])
-def test_a_hub_that_slept_until_its_log_was_gone_stops(store: Store, *, planned: bool) -> None:
+def test_a_hub_that_slept_until_its_log_was_gone_stops(store: StateStore, *, planned: bool) -> None:
     """It was overtaken, whatever Delta says of files that are missing."""
     slept = open_ledger(store, "slept")
     if planned:
@@ -139,7 +139,7 @@ def test_a_hub_that_slept_until_its_log_was_gone_stops(store: Store, *, planned:
     assert open_ledger(store, "next").last.state.batch == 4
 
 
-def test_a_hub_that_slept_after_its_plan_writes_nothing_twice(store: Store) -> None:
+def test_a_hub_that_slept_after_its_plan_writes_nothing_twice(store: StateStore) -> None:
     """SIGSTOP lasts as long as it likes; the other hub finished the plan meanwhile."""
     published: list[str] = []
     slept = open_ledger(store, "slept")
@@ -155,11 +155,11 @@ def test_a_hub_that_slept_after_its_plan_writes_nothing_twice(store: Store) -> N
     assert events(store) == [1]
 
 
-def test_state_of_a_newer_format_is_refused(store: Store, tmp_path: Path) -> None:
+def test_state_of_a_newer_format_is_refused(store: StateStore, tmp_path: Path) -> None:
     """An old hub that guessed at new state would damage it."""
     rows = store.read(TableName.EPOCHS)
     column = rows.schema.get_field_index("format")
-    newer = Store(tmp_path / "newer")
+    newer = StateStore(tmp_path / "newer")
     newer.create()
     raised = rows.set_column(column, "format", pa.array([99], pa.int32()))
     newer.append_once(TableName.EPOCHS, raised, "epochs", 1)
@@ -168,19 +168,19 @@ def test_state_of_a_newer_format_is_refused(store: Store, tmp_path: Path) -> Non
         open_ledger(newer, "hub")
 
 
-def test_a_key_is_appended_once(store: Store) -> None:
+def test_a_key_is_appended_once(store: StateStore) -> None:
     """Deltalake records an application transaction but does not look at it."""
     row = rows_of(TableName.EVENTS, [{"batch": 1}])
 
     assert store.append_once(TableName.EVENTS, row, "events:1", 1)
     assert not store.append_once(TableName.EVENTS, row, "events:1", 1)
-    assert not Store(store.root).append_once(TableName.EVENTS, row, "events:1", 1)
+    assert not StateStore(store.root).append_once(TableName.EVENTS, row, "events:1", 1)
     assert events(store) == [1]
 
 
 def test_an_unfounded_state_is_no_state(tmp_path: Path) -> None:
     """A folder with empty tables must not be taken for a hub without history."""
-    store = Store(tmp_path)
+    store = StateStore(tmp_path)
     store.create()
 
     with pytest.raises(StateError, match="has no commit"):

@@ -5,7 +5,7 @@ from sys import getsizeof
 import pytest
 
 from checkpoints.lookup import Images
-from streaming.core.row import RowState
+from streaming.core.model.row import RowState
 
 SIZE = getsizeof("image 0")
 

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from checkpoints import lookup, maintenance, query
 from checkpoints.maintenance import Maintenance, compact
-from checkpoints.store import KEPT_HOURS, Store, rows_of
+from checkpoints.store import KEPT_HOURS, StateStore, rows_of
 from checkpoints.tables import TableName
-from streaming.core.errors import StateError
+from streaming.core.model.errors import StateError
 from tests.checkpoints.written_state import WrittenState, csn
 
 
@@ -92,16 +92,16 @@ def test_a_large_file_is_not_touched_again(
     assert large in files
 
 
-def with_files(root: Path, count: int) -> Store:
+def with_files(root: Path, count: int) -> StateStore:
     """A state whose `events` are in so many files, a row in each."""
     WrittenState(root).create()
-    store = Store(root)
+    store = StateStore(root)
     for number in range(1, count + 1):
         assert add_event(store, number)
     return store
 
 
-def add_event(store: Store, number: int) -> bool:
+def add_event(store: StateStore, number: int) -> bool:
     """Append one row to `events`, in a file of its own."""
     row = rows_of(TableName.EVENTS, [{"batch": number}])
     return store.append_once(TableName.EVENTS, row, "events", number)
@@ -121,7 +121,7 @@ def test_two_hubs_that_compact_at_once_double_nothing(
     monkeypatch.setattr(maintenance, "SMALL_FILES_MAX", 2)
     store = with_files(tmp_path, maintenance.CHECKPOINT_EVERY_COMMITS)
 
-    hubs = [Maintenance(spark, Store(tmp_path)) for _ in range(4)]
+    hubs = [Maintenance(spark, StateStore(tmp_path)) for _ in range(4)]
     for work in [hub.tidy() for hub in hubs]:
         work.result()
     for hub in hubs:
@@ -156,7 +156,7 @@ def test_two_hubs_that_materialize_at_once_make_the_same_rows(
     """The one that was overtaken must not bring down the one that is right."""
     state = WrittenState(tmp_path).create()
     state.append(TableName.CHANGELOG, *(accepted(epoch, epoch % 3) for epoch in range(1, 7)))
-    hubs = [Maintenance(spark, Store(tmp_path)) for _ in range(3)]
+    hubs = [Maintenance(spark, StateStore(tmp_path)) for _ in range(3)]
 
     works = [hub.materialize(0, to) for hub, to in zip(hubs, (6, 6, 3), strict=True)]
     for work in works:
@@ -176,7 +176,7 @@ def test_work_that_the_disk_refuses_is_told_in_one_sentence(
     state.append(TableName.CHANGELOG, {"hub_epoch": 1, "place": 0, "kind": "change"})
     (changes,) = DeltaTable(tmp_path / TableName.CHANGELOG).file_uris()
     Path(changes).unlink()
-    hub = Maintenance(spark, Store(tmp_path))
+    hub = Maintenance(spark, StateStore(tmp_path))
 
     with pytest.raises(StateError, match="see to its disk") as told:
         hub.materialize(0, 1).result()
@@ -189,7 +189,7 @@ def test_work_that_the_disk_refuses_is_told_in_one_sentence(
 def test_log_gets_its_checkpoints_beside_the_batches(spark: SparkSession, tmp_path: Path) -> None:
     """A hub that starts reads the log from the last one on; no append waits for it."""
     with_files(tmp_path, 101)
-    hub = Maintenance(spark, Store(tmp_path))
+    hub = Maintenance(spark, StateStore(tmp_path))
     log = tmp_path / TableName.EVENTS / "_delta_log"
     assert not list(log.glob("*.checkpoint.parquet"))
 
@@ -197,14 +197,14 @@ def test_log_gets_its_checkpoints_beside_the_batches(spark: SparkSession, tmp_pa
     hub.close()
 
     assert len(list(log.glob("*.checkpoint.parquet"))) == 1
-    assert Store(tmp_path).read(TableName.EVENTS).num_rows == 101
+    assert StateStore(tmp_path).read(TableName.EVENTS).num_rows == 101
 
 
 def test_log_of_appended_rows_is_kept_for_minutes(spark: SparkSession, tmp_path: Path) -> None:
     """Every commit lists it; the rows themselves say what was when."""
     count = maintenance.CHECKPOINT_EVERY_COMMITS
     store = with_files(tmp_path, 0)
-    hub = Maintenance(spark, Store(tmp_path))
+    hub = Maintenance(spark, StateStore(tmp_path))
 
     for number in range(1, 3 * count + 1):
         assert add_event(store, number)
@@ -217,7 +217,7 @@ def test_log_of_appended_rows_is_kept_for_minutes(spark: SparkSession, tmp_path:
 
     entries = sorted((tmp_path / TableName.EVENTS / "_delta_log").glob("*.json"))
     assert entries[0].name >= f"{count:020}.json"
-    assert Store(tmp_path).read(TableName.EVENTS).num_rows == 3 * count
+    assert StateStore(tmp_path).read(TableName.EVENTS).num_rows == 3 * count
 
 
 @pytest.mark.parametrize("table", [TableName.ROWS, TableName.CHANGELOG])
@@ -231,7 +231,7 @@ def test_files_that_nobody_needs_go_after_a_week(
         file.write_bytes(b"of no version")
     week_ago_s = time.time() - 3600 * (KEPT_HOURS + 1)
     os.utime(old, (week_ago_s, week_ago_s))
-    hub = Maintenance(spark, Store(tmp_path))
+    hub = Maintenance(spark, StateStore(tmp_path))
 
     hub.vacuum().result()
     hub.close()
@@ -245,7 +245,7 @@ def test_merge_into_rows_leaves_the_files_that_it_touches(
 ) -> None:
     """A thousand changes of ten million rows must not write ten million anew."""
     state = WrittenState(tmp_path).create()
-    hub = Maintenance(spark, Store(tmp_path))
+    hub = Maintenance(spark, StateStore(tmp_path))
 
     def merged(epoch: int, numbers: Iterable[int]) -> set[str]:
         changes = (accepted(epoch, number, place) for place, number in enumerate(numbers))
@@ -258,7 +258,7 @@ def test_merge_into_rows_leaves_the_files_that_it_touches(
     hub.close()
 
     assert before < after
-    images = lookup.rows(Store(tmp_path), [("t", '{"k":"7"}'), ("t", '{"k":"8"}')])
+    images = lookup.rows(StateStore(tmp_path), [("t", '{"k":"7"}'), ("t", '{"k":"8"}')])
     found = {key: json.loads(row.image or "")["v"] for (_, key), row in images.items()}
     assert found == {'{"k":"7"}': "2", '{"k":"8"}': "1"}
 
@@ -267,7 +267,7 @@ def test_a_merge_under_way_is_given_up_at_the_end(spark: SparkSession, tmp_path:
     """Who stops a hub waits for no bulk work: the next one does it again."""
     state = WrittenState(tmp_path).create()
     state.append(TableName.CHANGELOG, *(accepted(1, n, n) for n in range(100)))
-    hub = Maintenance(spark, Store(tmp_path))
+    hub = Maintenance(spark, StateStore(tmp_path))
 
     endless = hub._start(lambda: endlessly(spark))  # noqa: SLF001
     waiting = hub.materialize(0, 1)
@@ -277,7 +277,7 @@ def test_a_merge_under_way_is_given_up_at_the_end(spark: SparkSession, tmp_path:
 
     assert "cancel" in str(endless.exception())
     assert waiting.cancelled()
-    again = Maintenance(spark, Store(tmp_path))
+    again = Maintenance(spark, StateStore(tmp_path))
     again.materialize(0, 1).result()
     again.close()
     rows = query.select(query.open_table(tmp_path, TableName.ROWS), TableName.ROWS)

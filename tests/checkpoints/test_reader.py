@@ -8,8 +8,8 @@ from deltalake import DeltaTable
 
 from checkpoints.reader import OpenChanges, open_state
 from checkpoints.tables import TableName
-from streaming.core.errors import StateError
-from streaming.core.table import DEFAULT_DATASET
+from streaming.core.model.errors import StateError
+from streaming.core.model.table import DEFAULT_DATASET
 from tests.checkpoints.written_state import (
     START_S,
     WrittenState,

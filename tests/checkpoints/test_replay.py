@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from checkpoints.lookup import Images, edge_of, forgotten, replay_rows
-from checkpoints.store import Store
+from checkpoints.store import StateStore
 from checkpoints.tables import TableName
-from streaming.core.row import Realign, RowState
+from streaming.core.model.row import Realign, RowState
 from tests.checkpoints.written_state import WrittenState, change_row, csn, ruv
 
 KEY = '{"id":"1"}'
@@ -29,26 +29,33 @@ REFRESH = {
 def state(tmp_path: Path) -> WrittenState:
     """A row is written in hub epoch 1, which `rows` has, refreshed in 3 and written again in 5."""
     made = WrittenState(tmp_path).create()
-    first = {"table": "t", "key": KEY, "author": 1, "epoch": 1, "csn": FIRST, "image": '"first"'}
+    first = {
+        "table": "t",
+        "key": KEY,
+        "author": 1,
+        "epoch": 1,
+        "csn": FIRST,
+        "image": '{"v":"first"}',
+    }
     made.append(TableName.ROWS, {**first, "realign": []})
-    second = {**change_row(5, 5, 0, SECOND), "image": '"second"'}
-    made.append(TableName.CHANGELOG, {**change_row(1, 1, 0, FIRST), "image": '"first"'})
+    second = {**change_row(5, 5, 0, SECOND), "image": '{"v":"second"}'}
+    made.append(TableName.CHANGELOG, {**change_row(1, 1, 0, FIRST), "image": '{"v":"first"}'})
     made.append(TableName.CHANGELOG, REFRESH, second)
     return made
 
 
 BLOCKED = (Realign(2, 3, 7),)
 AT = {
-    1: RowState(1, 1, FIRST, exists=True, image='"first"'),
-    3: RowState(1, 1, FIRST, exists=True, image='"first"', realign=BLOCKED),
-    5: RowState(2, 5, SECOND, exists=True, image='"second"', realign=BLOCKED),
+    1: RowState(1, 1, FIRST, exists=True, image='{"v":"first"}'),
+    3: RowState(1, 1, FIRST, exists=True, image='{"v":"first"}', realign=BLOCKED),
+    5: RowState(2, 5, SECOND, exists=True, image='{"v":"second"}', realign=BLOCKED),
 }
 
 
 @pytest.mark.parametrize("edge", AT)
 def test_a_forgotten_row_is_found_as_it_stood(state: WrittenState, edge: int) -> None:
     """A replica that was away long is judged by it, images and blocks included."""
-    store = Store(state.root)
+    store = StateStore(state.root)
 
     found = forgotten(store, [ROW, ("t", '{"id":"2"}')], 1, edge, Images(0))
 
@@ -57,7 +64,7 @@ def test_a_forgotten_row_is_found_as_it_stood(state: WrittenState, edge: int) ->
 
 def test_what_blocked_a_row_before_the_window_blocks_it_still(state: WrittenState) -> None:
     """A later entry of that row must not hide it, wherever the window begins after a start."""
-    store = Store(state.root)
+    store = StateStore(state.root)
 
     found = [replay_rows(store, 1, after, 5)[ROW] for after in (1, 3, 4)]
 
@@ -74,4 +81,4 @@ def test_a_start_replays_no_more_than_the_window_takes(
     for epoch, entries in enumerate((1, 4, 7), start=1):
         state.commit(epoch, epoch, ruv(r1=epoch), counts={"entries": entries})
 
-    assert edge_of(Store(tmp_path), 0, 3, rows) == edge
+    assert edge_of(StateStore(tmp_path), 0, 3, rows) == edge

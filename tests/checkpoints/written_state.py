@@ -7,13 +7,13 @@ from pathlib import Path
 from deltalake import write_deltalake
 
 from checkpoints.epochs import Checkpoint, Plan, commit_row, plan_row
-from checkpoints.store import Store, rows_of
+from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
-from streaming.core.csn import CsnParts, format_csn
-from streaming.core.reflection import Session
-from streaming.core.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.state import IN_SYNC, LIVE, AgreementState, HubState, ReplicaState
-from streaming.core.table import DEFAULT_DATASET
+from streaming.core.intake.reflection import Session
+from streaming.core.model.csn import CsnParts, format_csn
+from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
+from streaming.core.model.state import IN_SYNC, LIVE, AgreementState, HubState, ReplicaState
+from streaming.core.model.table import DEFAULT_DATASET
 
 START_S = 1_700_000_000
 
@@ -65,7 +65,7 @@ class WrittenState:
 
     def create(self) -> "WrittenState":
         """Make the empty tables."""
-        Store(self.root).create()
+        StateStore(self.root).create()
         return self
 
     def append(self, name: TableName, *rows: Mapping[str, object]) -> None:

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors import wire
-from streaming.core.change import Change, Op
-from streaming.core.errors import WireError
-from streaming.core.record import (
+from streaming.core.model.change import Change, Op
+from streaming.core.model.errors import WireError
+from streaming.core.model.record import (
     Abort,
     Applied,
     Commit,
@@ -27,9 +27,9 @@ from streaming.core.record import (
     Snapshot,
     Update,
 )
-from streaming.core.ruv import Ruv
-from streaming.core.table import ColumnType, Table
-from streaming.core.values import Json, Value, from_json, json_text, to_json
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.values import Json, Value, from_json, json_text, to_json
 
 TABLE = Table(
     "all types",

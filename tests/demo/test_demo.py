@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 
 from checkpoints.tables import TableName
 from streaming.cli.main import main
-from streaming.config import load
+from streaming.config.config import load
 from streaming.demo.evidence import gather
 from streaming.demo.folder import REPLICAS, Folder
 from streaming.demo.verdict import judge_evidence

@@ -4,8 +4,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from streaming.core.change import HUB_RID
-from streaming.core.winner import Facts, Image, Winner
+from streaming.core.conflict.winner import ConflictFacts, Image, Winner
+from streaming.core.model.change import HUB_RID
 
 MERGE = "tests.harness.functions:merge"
 FAIL = "tests.harness.functions:fail"
@@ -16,26 +16,26 @@ COUNTER_VARIABLE = "SLACKWATER_TEST_COUNTER"
 """The environment variable that names the counter file of `by_counter`."""
 
 
-def merge(row: Image | None, change: Image | None, _facts: Facts) -> Image | Winner:
+def merge(row: Image | None, change: Image | None, _facts: ConflictFacts) -> Image | Winner:
     """Both values, one behind the other; a delete wins."""
     if row is None or change is None:
         return Winner.CHANGE
     return {**row, **change, "v": " + ".join([str(row["v"]), str(change["v"])])}
 
 
-def fail(_row: Image | None, _change: Image | None, facts: Facts) -> Winner:
+def fail(_row: Image | None, _change: Image | None, facts: ConflictFacts) -> Winner:
     """Decide nothing."""
     raise ValueError(f"not {facts.key}")
 
 
-def fail_for_hub(_row: Image | None, _change: Image | None, facts: Facts) -> Winner:
+def fail_for_hub(_row: Image | None, _change: Image | None, facts: ConflictFacts) -> Winner:
     """The row, unless the change is the hub's own."""
     if facts.author == HUB_RID:
         raise ValueError("not the hub's")
     return Winner.ROW
 
 
-def by_counter(row: Image | None, change: Image | None, facts: Facts) -> Image | Winner:
+def by_counter(row: Image | None, change: Image | None, facts: ConflictFacts) -> Image | Winner:
     """Something else with every call, over processes too: no two runs agree."""
     file = Path(os.environ[COUNTER_VARIABLE])
     number = calls(file)

@@ -7,12 +7,12 @@ test asks for it. What it reads it applies by the consumer's rules of core.
 from dataclasses import dataclass, field, replace
 
 from connectors import wire
-from streaming.core.change import Change, Op
-from streaming.core.consumer import Apply, Buffer, Position, SayHello, receive
-from streaming.core.csn import Generator
-from streaming.core.record import Abort, Commit, Record
+from streaming.core.delivery.consumer import Apply, Buffer, Position, SayHello, receive
+from streaming.core.model.change import Change, Op
+from streaming.core.model.csn import Generator
+from streaming.core.model.record import Abort, Commit, Record
 from tests.harness.topics import TopicEnds
-from tests.model_replica import image, row_of
+from tests.model.replica import image, row_of
 
 Row = tuple[str, str]
 """(table, canonical text of the key)."""

@@ -18,14 +18,14 @@ from pyspark.sql import SparkSession
 
 from checkpoints.faults import Point
 from checkpoints.reader import open_state
-from connectors.kafka import ensure_topics
+from connectors.kafka.client import ensure_topics
 from streaming.cli.main import main
-from streaming.config import Config, load
-from streaming.service import Service
+from streaming.config.config import Config, load
+from streaming.hub.service import Service
 from tests.harness.hub_process import HubProcess, wait_until
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.topics import TopicEnds
-from tests.model_hub import HubKilledError
+from tests.model.hub import HubKilledError
 
 RECORD_BYTES = 20_000
 """limits.record_bytes of every hub here."""

@@ -11,9 +11,9 @@ from typing import Any
 from checkpoints import query
 from checkpoints.epochs import ruvs_of
 from checkpoints.tables import TableName
-from streaming.core.csn import rid_of
-from streaming.core.judge import Verdict
-from streaming.core.ruv import largest_of
+from streaming.core.conflict.judge import Verdict
+from streaming.core.model.csn import rid_of
+from streaming.core.model.ruv import largest_of
 from tests.harness.scripted import Row, ScriptedReplica
 from tests.harness.site import Site
 

@@ -7,7 +7,7 @@ all, then its target has a new epoch.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streaming.core.errors import VectorError
+from streaming.core.model.errors import VectorError
 from tests.vectors.deviations import CounterRule
 from tests.vectors.expectations import differences
 from tests.vectors.outcome import Case, Difference

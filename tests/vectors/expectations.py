@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from streaming.core.change import Op, RowKey
-from streaming.core.counters import (
+from streaming.core.conflict.counters import (
     CONFLICT_COMMIT,
     FUNCTION,
     ROW_REJECT,
     TRANSACTION_REJECT,
     counted,
 )
-from streaming.core.errors import VectorError
-from streaming.core.function import Rule
-from streaming.core.judge import ConflictKind, Judged, Verdict
-from streaming.core.sending import Entry
+from streaming.core.conflict.function import ConflictRule
+from streaming.core.conflict.judge import ConflictKind, Judged, Verdict
+from streaming.core.delivery.sending import LogEntry
+from streaming.core.model.change import Op, RowKey
+from streaming.core.model.errors import VectorError
 from tests.vectors.deviations import CounterRule
 from tests.vectors.outcome import About, Case, Difference
 from tests.vectors.steps import CLUSTERS, row_of
@@ -35,7 +35,7 @@ CAUSES = {
 """The origin's cause for each conflict kind."""
 REJECTS = (ROW_REJECT, TRANSACTION_REJECT, CONFLICT_COMMIT)
 """The counters of what goes whole."""
-INSERT_AS_UPDATE = (Rule.MAX_INS, Rule.MAX_DEL_WIN_INS)
+INSERT_AS_UPDATE = (ConflictRule.MAX_INS, ConflictRule.MAX_DEL_WIN_INS)
 """Under these an insert on a row is compared with it, and loses by that."""
 
 
@@ -76,20 +76,20 @@ def differences(
     return found
 
 
-def _in_conflict(judged: Judged, rule: Rule) -> bool:
+def _in_conflict(judged: Judged, rule: ConflictRule) -> bool:
     """Claim that the origin would find this row in conflict itself: not what won over a row."""
     deleted_twice = judged.arrived.change.op is Op.DELETE and not judged.before.exists
-    lost = judged.verdict is Verdict.REJECTED or (rule is Rule.EPOCH2 and deleted_twice)
-    return judged.concurrent and lost and rule is not Rule.PASS
+    lost = judged.verdict is Verdict.REJECTED or (rule is ConflictRule.EPOCH2 and deleted_twice)
+    return judged.concurrent and lost and rule is not ConflictRule.PASS
 
 
-def _lost(judged: Judged, rule: Rule) -> bool:
+def _lost(judged: Judged, rule: ConflictRule) -> bool:
     """Claim that the change was rejected, alone or with its transaction."""
-    return judged.verdict is Verdict.REJECTED and rule is not Rule.PASS
+    return judged.verdict is Verdict.REJECTED and rule is not ConflictRule.PASS
 
 
-def _rule(hub: Hub, judged: Judged) -> Rule:
-    return hub.rules.tables[judged.arrived.change.table].function.rule
+def _rule(hub: Hub, judged: Judged) -> ConflictRule:
+    return hub.topology.tables[judged.arrived.change.table].function.rule
 
 
 def _count(
@@ -150,7 +150,7 @@ def _exceptions(hub: Hub, expected: Sequence[Mapping[str, Any]]) -> list[Differe
     return found
 
 
-def _exception(judged: Judged, rule: Rule) -> dict[str, Any]:
+def _exception(judged: Judged, rule: ConflictRule) -> dict[str, Any]:
     """A rejected change as an exceptions table shows it: the loser's own images."""
     change, conflict = judged.arrived.change, judged.conflict
     compared = conflict is ConflictKind.INSERT_EXISTS and rule in INSERT_AS_UPDATE
@@ -196,13 +196,13 @@ def _counters(
 
 def _counted(hub: Hub, conflicts: Sequence[Judged]) -> Counter[str]:
     """The hub's counters, of all replicas and tables; those of functions count what has lost."""
-    batches: dict[int, list[Entry]] = {}
+    batches: dict[int, list[LogEntry]] = {}
     for hub_epoch, entry in hub.log:
         batches.setdefault(hub_epoch, []).append(entry)
     found = Counter[str]()
     for entries in batches.values():
         of_batch = Counter[str]()
-        for key, count in counted(entries, hub.rules).items():
+        for key, count in counted(entries, hub.topology).items():
             of_batch[key.split("/")[0]] += count
         of_batch[CONFLICT_COMMIT] = min(1, of_batch[CONFLICT_COMMIT])
         found += Counter({n: c for n, c in of_batch.items() if not n.startswith(FUNCTION)})

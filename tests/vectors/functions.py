@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from streaming.core.errors import VectorError
-from streaming.core.function import COLUMN_RULES, Function, Rule
-from streaming.core.table import ColumnType
+from streaming.core.conflict.function import COLUMN_RULES, ConflictFunction, ConflictRule
+from streaming.core.model.errors import VectorError
+from streaming.core.model.table import ColumnType
 from tests.vectors.outcome import Case
 
 NO_FUNCTION = ""
@@ -14,7 +14,13 @@ NO_FUNCTION = ""
 
 _TEXT = re.compile(r"NDB\$(?P<rule>\w+)(?:\((?P<argument>\w*)\))?")
 _RULES = {
-    rule.value: rule for rule in (Rule.EPOCH, Rule.EPOCH_TRANS, Rule.EPOCH2, *sorted(COLUMN_RULES))
+    rule.value: rule
+    for rule in (
+        ConflictRule.EPOCH,
+        ConflictRule.EPOCH_TRANS,
+        ConflictRule.EPOCH2,
+        *sorted(COLUMN_RULES),
+    )
 }
 
 
@@ -36,15 +42,15 @@ def name_for(case: Case, table: str) -> str:
     return own.get(table, of_case[0]) or NO_FUNCTION
 
 
-def function_for(name: str, columns: Mapping[str, ColumnType]) -> Function:
+def function_for(name: str, columns: Mapping[str, ColumnType]) -> ConflictFunction:
     """The hub's function; the column that is not named is X, or else the only one of integers."""
     if name == NO_FUNCTION:
-        return Function(Rule.PASS)
+        return ConflictFunction(ConflictRule.PASS)
     function = _parse(name)
     if function is None:
         raise VectorError(f"unknown conflict function {name}")
     if function.rule not in COLUMN_RULES:
-        return function if function.rule is Rule.EPOCH else Function(function.rule)
+        return function if function.rule is ConflictRule.EPOCH else ConflictFunction(function.rule)
     return replace(function, argument=function.argument or _compared(name, columns))
 
 
@@ -55,10 +61,10 @@ def _compared(name: str, columns: Mapping[str, ColumnType]) -> str:
     return "X" if "X" in numbers else numbers[0]
 
 
-def _parse(name: str) -> Function | None:
+def _parse(name: str) -> ConflictFunction | None:
     found = _TEXT.fullmatch(name)
     rule = _RULES.get(found["rule"]) if found else None
-    return Function(rule, found["argument"] or None) if found and rule else None
+    return ConflictFunction(rule, found["argument"] or None) if found and rule else None
 
 
 def _of_case(case: Case) -> list[str]:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streaming.core.agreement import Lack, Refused, lack, refused
-from streaming.core.errors import VectorError
-from streaming.core.ruv import Element, Ruv, parse_ruv
+from streaming.core.delivery.lack import Lack, SendingRefused, lack, refused
+from streaming.core.model.errors import VectorError
+from streaming.core.model.ruv import Element, Ruv, parse_ruv
 from tests.vectors.outcome import About, Case, Difference, Explains
 
 START_ITERATION = "00000000-00000000-00000000-00000000"
@@ -33,7 +33,7 @@ class Played:
 
     session: Session
     lacking: Lack
-    refusal: Refused | None
+    refusal: SendingRefused | None
     sent: tuple[str, ...]
 
     @property

@@ -3,19 +3,24 @@
 import json
 from collections.abc import Iterable
 
-from streaming.core.change import Change, Op
-from streaming.core.function import COLUMN_RULES, Rule
-from streaming.core.judge import Verdict
+from streaming.core.conflict.function import COLUMN_RULES, ConflictRule
+from streaming.core.conflict.judge import Verdict
+from streaming.core.model.change import Change, Op
 from tests.vectors.epochs import Played, exchange
 from tests.vectors.outcome import About, Case, Difference, Explains
 from tests.vectors.steps import CLUSTERS, Sync
 from tests.vectors.story import Story
 
-NOT_WHOLE = frozenset(Rule) - {Rule.EPOCH_TRANS}
-EPOCH2 = (Rule.EPOCH2,)
-BY_EPOCH = (Rule.EPOCH, Rule.EPOCH_TRANS, Rule.EPOCH2)
+NOT_WHOLE = frozenset(ConflictRule) - {ConflictRule.EPOCH_TRANS}
+EPOCH2 = (ConflictRule.EPOCH2,)
+BY_EPOCH = (ConflictRule.EPOCH, ConflictRule.EPOCH_TRANS, ConflictRule.EPOCH2)
 """Functions that look at who had seen what."""
-RAISED = (Rule.MAX, Rule.MAX_DELETE_WIN, Rule.MAX_INS, Rule.MAX_DEL_WIN_INS)
+RAISED = (
+    ConflictRule.MAX,
+    ConflictRule.MAX_DELETE_WIN,
+    ConflictRule.MAX_INS,
+    ConflictRule.MAX_DEL_WIN_INS,
+)
 """Functions under which an update must raise its column."""
 
 
@@ -57,7 +62,7 @@ def _second_deletes(story: Story) -> list[int]:
 def write_builds_on_rejected_transaction(case: Case, _: Played) -> Explains | None:
     """In a later epoch; its table's function, or the row's absence, hides that from the origin."""
     story = Story.of(case)
-    hidden = [*story.others(NOT_WHOLE), *story.others((Rule.EPOCH_TRANS,), Op.DELETE)]
+    hidden = [*story.others(NOT_WHOLE), *story.others((ConflictRule.EPOCH_TRANS,), Op.DELETE)]
 
     def builds(place: int) -> bool:
         rejected = story.whole.intersection(story.unanswered(place))
@@ -100,7 +105,7 @@ def update_does_not_raise_its_column(case: Case, played: Played) -> Explains | N
     story, hub = Story.of(case), played.world.hub
     rows = set()
     for change in (judged.arrived.change for judged in hub.judged):
-        function = hub.rules.tables[change.table].function
+        function = hub.topology.tables[change.table].function
         if change.op is Op.UPDATE and function.rule in RAISED and change.rid != _rid(story):
             values = (json.loads(i or "{}").get(function.column) for i in _images(change))
             before, after = ((value is not None, value) for value in values)
@@ -124,7 +129,7 @@ def crossing_writes_are_told(case: Case, _: Played) -> Explains | None:
 def crossing_writes_of_no_function(case: Case, _: Played) -> Explains | None:
     """Both clusters wrote a row of a table without a function, neither knowing it of the other."""
     story = Story.of(case)
-    return _explains(story, story.blocked.intersection(story.others((Rule.PASS,))))
+    return _explains(story, story.blocked.intersection(story.others((ConflictRule.PASS,))))
 
 
 def write_in_the_epochs_that_bits_hide(case: Case, _: Played) -> Explains | None:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streaming.core.change import Op, RowKey
-from streaming.core.errors import VectorError
-from streaming.core.table import ColumnType, Table
+from streaming.core.model.change import Op, RowKey
+from streaming.core.model.errors import VectorError
+from streaming.core.model.table import ColumnType, Table
 from tests.vectors.functions import function_for, name_for
 from tests.vectors.outcome import Case
 

@@ -3,8 +3,8 @@
 from collections.abc import Container
 from dataclasses import dataclass, field
 
-from streaming.core.change import Op, RowKey
-from streaming.core.function import Function, Rule
+from streaming.core.conflict.function import ConflictFunction, ConflictRule
+from streaming.core.model.change import Op, RowKey
 from tests.vectors.outcome import Case
 from tests.vectors.steps import Sync, Write, segments, steps, tables, transactions
 
@@ -19,7 +19,7 @@ class Story:
 
     steps: tuple[Write | Sync, ...]
     detecting: str
-    functions: dict[str, Function]
+    functions: dict[str, ConflictFunction]
     commits: tuple[tuple[int, ...], ...]
     blocked: set[int] = field(default_factory=set)
     whole: set[int] = field(default_factory=set)
@@ -44,7 +44,7 @@ class Story:
         """The other cluster's transactions, in the order of their commits."""
         return [c for c in self.commits if self.write(c[0]).cluster != self.detecting]
 
-    def others(self, rules: Container[Rule], *ops: Op) -> list[int]:
+    def others(self, rules: Container[ConflictRule], *ops: Op) -> list[int]:
         """The other cluster's writes on tables of these rules, of these operations if any."""
         return [
             place
@@ -59,7 +59,7 @@ class Story:
         assert isinstance(step, Write)
         return step
 
-    def function(self, place: int) -> Function:
+    def function(self, place: int) -> ConflictFunction:
         """The conflict function of a write's table."""
         return self.functions[self.write(place).row[0]]
 
@@ -110,7 +110,9 @@ class Story:
 
     def rows_of(self, seeds: set[int]) -> set[RowKey]:
         """The rows of these writes, and where transactions go whole, all that hang on them."""
-        if all(function.rule is not Rule.EPOCH_TRANS for function in self.functions.values()):
+        if all(
+            function.rule is not ConflictRule.EPOCH_TRANS for function in self.functions.values()
+        ):
             return {self.write(place).row for place in seeds}
         found = set[RowKey]()
         for commit in self.others_commits():
@@ -134,6 +136,6 @@ class Story:
             if refreshed or self.meets_unseen(place):
                 self.blocked.add(place)
         blocked = self.blocked.intersection(commit)
-        conflicts = any(self.function(place).rule is Rule.EPOCH_TRANS for place in blocked)
+        conflicts = any(self.function(place).rule is ConflictRule.EPOCH_TRANS for place in blocked)
         if conflicts or any(self.whole.intersection(self.unanswered(p)) for p in commit):
             self.whole.update(commit)

@@ -4,18 +4,18 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from streaming.core.arrival import Quarantined
-from streaming.core.change import NOBODY, Change, Op, RowKey
-from streaming.core.csn import Generator
-from streaming.core.hub import decide
-from streaming.core.judge import Judged
-from streaming.core.record import Applied, Commit, Hello, Item, Record, Said
-from streaming.core.row import RowState
-from streaming.core.rules import Rules, Subscription
-from streaming.core.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.sending import Entry, Mark, View, is_for, item
-from streaming.core.state import AgreementState, HubState, ReplicaState
-from streaming.core.table import Table
+from streaming.core.conflict.batch import decide
+from streaming.core.conflict.judge import Judged
+from streaming.core.delivery.sending import EpochMark, LogEntry, SendingView, is_for, item
+from streaming.core.intake.arrival import Quarantined
+from streaming.core.model.change import NOBODY, Change, Op, RowKey
+from streaming.core.model.csn import Generator
+from streaming.core.model.record import Applied, Commit, Hello, Item, ReceivedRecord, Record
+from streaming.core.model.row import RowState
+from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
+from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.table import Table
+from streaming.core.model.topology import Subscription, Topology
 
 GENERATION = 1
 CLOCK_S = 1_700_000_000
@@ -37,16 +37,16 @@ class Batch:
 class Hub:
     """The pure hub: every call of `take` is one micro-batch, all of it published at once."""
 
-    rules: Rules
+    topology: Topology
     state: HubState
     rows: dict[RowKey, RowState] = field(default_factory=dict)
-    log: list[tuple[int, Entry]] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
+    log: list[tuple[int, LogEntry]] = field(default_factory=list)
+    marks: list[EpochMark] = field(default_factory=list)
     quarantined: list[Quarantined] = field(default_factory=list)
 
-    def take(self, said: Iterable[Said]) -> dict[int, Batch]:
+    def take(self, said: Iterable[ReceivedRecord]) -> dict[int, Batch]:
         """Decide a micro-batch; what is sent, by consumer."""
-        view = View(
+        view = SendingView(
             previous=0,
             hub_epoch=0,
             ruvs={},
@@ -54,9 +54,9 @@ class Hub:
             nudged=True,
             marks=lambda after: [m for m in self.marks if m.hub_epoch > after],
         )
-        decision = decide(self.state, said, self.rows, self.rules, view)
+        decision = decide(self.state, said, self.rows, self.topology, view)
         if decision.hub_epoch > self.state.hub_epoch:
-            mark = Mark(decision.hub_epoch, len(decision.entries), decision.state.ruvs)
+            mark = EpochMark(decision.hub_epoch, len(decision.entries), decision.state.ruvs)
             self.marks.append(mark)
         self.log += [(decision.hub_epoch, entry) for entry in decision.entries]
         self.rows.update(decision.rows)
@@ -71,7 +71,7 @@ class Hub:
         return [entry for _, entry in self.log if isinstance(entry, Judged)]
 
     def _batch(self, sent: AgreementState) -> Batch:
-        tables = self.rules.subscriptions[sent.name].tables
+        tables = self.topology.subscriptions[sent.name].tables
         items = tuple(
             item(entry)
             for epoch, entry in self.log
@@ -91,7 +91,7 @@ class Replica:
     covers: int = 0
     ruv: Ruv = NOTHING_KNOWN
     offset: int = 0
-    outbox: list[Said] = field(default_factory=list)
+    outbox: list[ReceivedRecord] = field(default_factory=list)
     inbox: list[Batch] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
     generator: Generator = field(init=False)
@@ -146,7 +146,7 @@ class Replica:
 
     def _say(self, record: Record) -> None:
         self.offset += 1
-        said = Said(self.rid, self.offset, CLOCK_S * 1000, f"session-{self.rid}", record)
+        said = ReceivedRecord(self.rid, self.offset, CLOCK_S * 1000, f"session-{self.rid}", record)
         self.outbox.append(said)
 
 
@@ -166,7 +166,7 @@ class World:
         names = {rid: f"to-{rid}" for rid in rids}
         seen = frozenset(tables)
         hub = Hub(
-            Rules(tables, {name: Subscription(name, rid, seen) for rid, name in names.items()}),
+            Topology(tables, {name: Subscription(name, rid, seen) for rid, name in names.items()}),
             HubState(
                 GENERATION,
                 "",

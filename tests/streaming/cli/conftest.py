@@ -74,7 +74,7 @@ def slackwater(config_file: Path, capsys: pytest.CaptureFixture[str]) -> Slackwa
     def run(*arguments: str) -> Answer:
         capsys.readouterr()
         code = main(arguments)
-        said = capsys.readouterr()
-        return Answer(code, said.out, said.err)
+        received = capsys.readouterr()
+        return Answer(code, received.out, received.err)
 
     return run

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from connectors.agent.settings import parse
-from streaming.core.table import ColumnType
+from streaming.core.model.table import ColumnType
 from tests.streaming.cli.conftest import Slackwater
 
 pytestmark = pytest.mark.usefixtures("config_file")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from streaming.cli.config import fields
-from streaming.config import Config
+from streaming.config.config import Config
 from tests.streaming.cli.conftest import Slackwater
 
 

@@ -1,11 +1,14 @@
-"""Claims about `status --replica`, from written state; tests/test_flight.py has a real run."""
+"""Claims about `status --replica`, from written state.
+
+tests/e2e/test_epochs_in_flight.py has a real run.
+"""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from streaming.core.reflection import Session
+from streaming.core.intake.reflection import Session
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.streaming.cli.conftest import Slackwater
 

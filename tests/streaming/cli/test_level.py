@@ -4,7 +4,7 @@ import threading
 from dataclasses import replace
 
 from checkpoints.reader import open_state
-from streaming.core.ruv import Ruv
+from streaming.core.model.ruv import Ruv
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.streaming.cli.conftest import Slackwater
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from checkpoints.tables import TableName
-from streaming.core.ruv import Element, Ruv, parse_ruv
+from streaming.core.model.ruv import Element, Ruv, parse_ruv
 from tests.checkpoints.written_state import (
     WrittenState,
     agreement,

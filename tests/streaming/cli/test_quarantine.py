@@ -106,16 +106,17 @@ def test_late_reused_purged_and_ended_changes_can_be_released(
 
 
 @pytest.mark.parametrize(
-    ("id_", "said"), [("1-7", "was dropped in batch 2 already"), ("9-9", "is not in quarantine")]
+    ("id_", "received"),
+    [("1-7", "was dropped in batch 2 already"), ("9-9", "is not in quarantine")],
 )
 def test_what_is_not_kept_cannot_be_released_or_dropped(
-    slackwater: Slackwater, state: WrittenState, id_: str, said: str
+    slackwater: Slackwater, state: WrittenState, id_: str, received: str
 ) -> None:
     """The answer says what became of it."""
     for command in ("release", "drop"):
         answer = slackwater("quarantine", command, id_)
 
-        assert (answer.code, said in answer.err) == (1, True)
+        assert (answer.code, received in answer.err) == (1, True)
     assert commands(state) == []
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from checkpoints.tables import TableName
-from streaming.core.counters import (
+from streaming.core.conflict.counters import (
     DELETE_DELETE,
     FUNCTION,
     REFRESH,

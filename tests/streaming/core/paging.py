@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from streaming.core.agreement import Anchor, lack
-from streaming.core.csn import rid_of
-from streaming.core.judge import Judged, Verdict
+from streaming.core.conflict.judge import Judged, Verdict
+from streaming.core.delivery.lack import Anchor, lack
+from streaming.core.delivery.sending import EpochMark, SendingView, is_for, plan
+from streaming.core.model.csn import rid_of
+from streaming.core.model.row import Arrived, RowState
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.state import CATCHING_UP, AgreementState
+from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.reload import Session, first_load, read, reload
-from streaming.core.row import Arrived, RowState
-from streaming.core.ruv import Ruv
-from streaming.core.sending import Mark, View, is_for, plan
-from streaming.core.state import CATCHING_UP, AgreementState
-from streaming.core.table import DEFAULT_DATASET
-from tests.streaming.core.logs import RIDS, csn, ruv_of
-from tests.streaming.core.speaker import change
+from tests.streaming.core.delivery.logs import RIDS, csn, ruv_of
+from tests.streaming.core.intake.speaker import change
 
 CONSUMER = 9
 """The rid of a consumer that writes nothing."""
@@ -150,9 +150,9 @@ def in_hub_epochs(story: Story, covers: int, page_items: int) -> tuple[Ruv, list
     )
     sent: list[str] = []
 
-    def marks(after: int) -> list[Mark]:
+    def marks(after: int) -> list[EpochMark]:
         numbered = enumerate(epochs[after:], after + 1)
-        return [Mark(n, len(csns), {DEFAULT_DATASET: ruv}) for n, (ruv, csns) in numbered]
+        return [EpochMark(n, len(csns), {DEFAULT_DATASET: ruv}) for n, (ruv, csns) in numbered]
 
     for arriving in [*(a for step in story.steps for a in (step.between, step.during)), *[[]] * 40]:
         previous = len(epochs)
@@ -160,7 +160,7 @@ def in_hub_epochs(story: Story, covers: int, page_items: int) -> tuple[Ruv, list
         now = {DEFAULT_DATASET: supplier.ruv}
         agreement = plan(
             agreement,
-            View(previous, len(epochs), now, 0, nudged=False, marks=marks),
+            SendingView(previous, len(epochs), now, 0, nudged=False, marks=marks),
             DEFAULT_DATASET,
             has_items=len(epochs) > previous,
             page_items=page_items,

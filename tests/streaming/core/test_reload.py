@@ -7,14 +7,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streaming.core.agreement import Anchor, lack
-from streaming.core.csn import rid_of
-from streaming.core.intake import in_order
-from streaming.core.record import Commit
+from streaming.core.delivery.lack import Anchor, lack
+from streaming.core.intake.transactions import in_order
+from streaming.core.model.csn import rid_of
+from streaming.core.model.record import Commit
+from streaming.core.model.ruv import Element, Ruv
+from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.reload import Case, Session, case_of, first_load, read, reload
-from streaming.core.ruv import Element, Ruv
-from streaming.core.table import DEFAULT_DATASET
-from tests.streaming.core.logs import RIDS, csn
+from tests.streaming.core.delivery.logs import RIDS, csn
+from tests.streaming.core.intake.speaker import Speaker, change, fresh_state, intake_of
 from tests.streaming.core.paging import (
     Step,
     Story,
@@ -24,7 +25,6 @@ from tests.streaming.core.paging import (
     play,
     stories,
 )
-from tests.streaming.core.speaker import Speaker, change, fresh_state, intake_of
 from tests.vectors.cases import SESSIONS, by_id
 from tests.vectors.outcome import Case as Vector
 from tests.vectors.sessions import play as played_whole
@@ -234,14 +234,14 @@ def test_theorem_1_only_a_csn_above_the_max_is_inserted(
     of a transaction stays open until a commit of its number comes, if one ever does.
     """
     speakers = {rid: Speaker(rid) for rid in (1, 2)}
-    said = [one for speaker in speakers.values() for one in speaker.hello()]
+    received = [one for speaker in speakers.values() for one in speaker.hello()]
     for number, rid, is_open in arriving:
         records = [change(number, rid=rid, tx=number if is_open else None)]
-        said += speakers[rid].say(*records, *([] if is_open else [Commit(csn(number, rid))]))
+        received += speakers[rid].say(*records, *([] if is_open else [Commit(csn(number, rid))]))
     state = fresh_state()
-    while said:
-        size = data.draw(st.integers(1, len(said)))
-        intake, said = intake_of(said[:size], state), said[size:]
+    while received:
+        size = data.draw(st.integers(1, len(received)))
+        intake, received = intake_of(received[:size], state), received[size:]
         inserted = [a.change.csn for one in in_order(intake.eligible) for a in one]
         for rid in (1, 2):
             of_one = _of(inserted, rid)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from streaming.core.table import ColumnType, Table
+from streaming.core.model.table import ColumnType, Table
 
 TOPICS = {"slackwater.changes.a": 1, "slackwater.changes.b": 2}
 TOPIC = "slackwater.changes.a"

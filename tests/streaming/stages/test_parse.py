@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.memory import Topics
 from streaming.stages.parse import parse
+from tests.harness.memory import Topics
 from tests.streaming.stages.said import TOPIC, TOPICS
 
 NO_OBJECT: dict[str, bytes] = {

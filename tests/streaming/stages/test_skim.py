@@ -7,18 +7,18 @@ from unittest.mock import patch
 from pyspark.sql import SparkSession
 
 from connectors import wire
-from connectors.memory import Topics
-from streaming.core.change import Change, Op
-from streaming.core.record import Abort, Applied, Commit, Heartbeat, Hello, Record
-from streaming.core.ruv import Ruv
-from streaming.core.table import ColumnType, Table
-from streaming.core.values import Value
+from streaming.carriers.parse_on_executors import skim
+from streaming.carriers.settle import settle
+from streaming.core.model.change import Change, Op
+from streaming.core.model.record import Abort, Applied, Commit, Heartbeat, Hello, Record
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.values import Value
 from streaming.stages import canonical
 from streaming.stages.changes import UNSETTLED, changes, unsettled
 from streaming.stages.control import control
 from streaming.stages.plain import LIMITS, Limits
-from streaming.stages.settle import settle
-from streaming.stages.skim import skim
+from tests.harness.memory import Topics
 from tests.streaming.stages.said import CSN, SESSION, TIME_S, TOPIC, TOPICS, change, joined
 
 TABLE = Table("t", ("id",), {"id": ColumnType.INT64, **{kind.value: kind for kind in ColumnType}})
@@ -42,11 +42,11 @@ def _change(op: Op, values: dict[str, Value] | None) -> Change:
 
 def test_what_agents_write_is_plain(spark: SparkSession) -> None:
     """Every value that a column may hold, images with and without all columns."""
-    said = [_change(Op.UPDATE, values) for values in ROWS]
-    said += [_change(Op.DELETE, None), said[0]._replace(before=said[1].after, opno=7)]
-    said += [said[0]._replace(prim_csn=CSN), said[0]._replace(op=Op.INSERT)]
+    received = [_change(Op.UPDATE, values) for values in ROWS]
+    received += [_change(Op.DELETE, None), received[0]._replace(before=received[1].after, opno=7)]
+    received += [received[0]._replace(prim_csn=CSN), received[0]._replace(op=Op.INSERT)]
     topics = Topics()
-    for record in said:
+    for record in received:
         topics.append(TOPIC, wire.encode(SESSION, record), TIME_S * 1000)
 
     frame = topics.frame(spark)
@@ -59,8 +59,8 @@ def test_what_agents_write_is_plain(spark: SparkSession) -> None:
 
     assert left.num_rows == left_too.num_rows == 0
     for found in (skimmed.to_pylist(), few.to_pylist(), many.to_pylist()):
-        assert [row["reason"] for row in found] == [None] * len(said)
-        for row, change_ in zip(found, said, strict=True):
+        assert [row["reason"] for row in found] == [None] * len(received)
+        for row, change_ in zip(found, received, strict=True):
             assert {name: row[name] for name in Change._fields} == change_._asdict()
             assert row["content"] == change_.content
 
@@ -68,18 +68,18 @@ def test_what_agents_write_is_plain(spark: SparkSession) -> None:
 def test_what_agents_say_besides_is_told_without_spark(spark: SparkSession) -> None:
     """Nearly every batch holds some of it; planning all rules each time would cost more than it."""
     ruv = Ruv("5f00").with_csn(CSN)
-    said: list[Record] = [Commit(CSN), Abort(CSN), Heartbeat(3), Applied(3, 2, 1, ruv)]
-    said += [Hello(3, 2, 1, ruv, CSN, lost=False), Hello(0, 0, 0, Ruv(), None, lost=True)]
+    received: list[Record] = [Commit(CSN), Abort(CSN), Heartbeat(3), Applied(3, 2, 1, ruv)]
+    received += [Hello(3, 2, 1, ruv, CSN, lost=False), Hello(0, 0, 0, Ruv(), None, lost=True)]
     topics = Topics()
-    for record in said:
+    for record in received:
         topics.append(TOPIC, wire.encode(SESSION, record), TIME_S * 1000)
     skimmed = skim(topics.frame(spark), TOPICS, {"t": TABLE}).toArrow().sort_by("offset")
 
     told, left = control(skimmed, Limits(1, 1_000_000, 86_400))
 
     assert left.num_rows == 0
-    assert told["reason"].null_count == len(said)
-    assert told["kind"].to_pylist() == [wire.kind_of(record).value for record in said]
+    assert told["reason"].null_count == len(received)
+    assert told["kind"].to_pylist() == [wire.kind_of(record).value for record in received]
 
 
 def test_what_is_not_plain_is_left_to_the_rules(spark: SparkSession) -> None:

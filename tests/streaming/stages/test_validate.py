@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from connectors import wire
-from connectors.memory import Topics
-from streaming.core.change import Change, Op
-from streaming.core.errors import RuvError, WireError
-from streaming.core.record import Reason
-from streaming.core.ruv import parse_ruv
-from streaming.core.table import ColumnType, Table
-from streaming.core.values import Value, from_json, json_text, to_json
+from streaming.carriers.parse_on_executors import skim
+from streaming.carriers.settle import collected, settle
+from streaming.core.model.change import Change, Op
+from streaming.core.model.errors import RuvError, WireError
+from streaming.core.model.record import Reason
+from streaming.core.model.ruv import parse_ruv
+from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.values import Value, from_json, json_text, to_json
 from streaming.stages import canonical as forms
-from streaming.stages.facts import FACTS
+from streaming.stages.checked import CHECKED
 from streaming.stages.parse import parse
 from streaming.stages.plain import Limits
-from streaming.stages.settle import collected, settle
-from streaming.stages.skim import skim
 from streaming.stages.validate import validate
+from tests.harness.memory import Topics
 from tests.streaming.stages.cases import BAD, FIRST, GOOD, RECORD_BYTES, SKEW_S, TIMES, TOKENS
 from tests.streaming.stages.said import (
     CSN,
@@ -80,7 +80,7 @@ def run(
     found = validate(parse(frame, TOPICS), known, allowed).toArrow().sort_by("offset")
 
     rows: list[Row] = found.to_pylist()
-    skimmed = skim(frame, TOPICS, known, allowed).toArrow().cast(FACTS)
+    skimmed = skim(frame, TOPICS, known, allowed).toArrow().cast(CHECKED)
     on_executors = settle(skimmed, spark, TOPICS, known, allowed)
     on_driver = collected(frame, TOPICS, known, allowed)
     with patch.object(forms, "FEW", 0):
@@ -174,7 +174,7 @@ def test_facts_have_the_columns_that_the_driver_reads(spark: SparkSession) -> No
 
     found = skim(topics.frame(spark), TOPICS, TABLES).toArrow()
 
-    assert found.schema.remove_metadata().equals(FACTS)
+    assert found.schema.remove_metadata().equals(CHECKED)
 
 
 def test_only_a_good_change_gives_up_its_bytes(judged: Mapping[bytes, Row]) -> None:
@@ -300,15 +300,15 @@ def test_facts_of_any_good_change_are_cores(spark: SparkSession) -> None:
         drawn.append(change)
 
     draw()
-    records = [(TIME_S * 1000, value) for said in drawn for value in spellings(said)]
+    records = [(TIME_S * 1000, value) for received in drawn for value in spellings(received)]
 
     rows = run(spark, records, {"record_bytes": 10**6}, WILD)
 
-    for row, said in zip(rows, [one for one in drawn for _ in range(3)], strict=True):
-        lacks = said.after is not None and len(json.loads(said.after)) < len(WILD.columns)
+    for row, received in zip(rows, [one for one in drawn for _ in range(3)], strict=True):
+        lacks = received.after is not None and len(json.loads(received.after)) < len(WILD.columns)
         assert (row["reason"], row["detail"]) == (None, None)
-        assert {name: row[name] for name in Change._fields} == said._asdict()
-        assert row["content"] == said.content
+        assert {name: row[name] for name in Change._fields} == received._asdict()
+        assert row["content"] == received.content
         assert row["partial"] == lacks
 
 

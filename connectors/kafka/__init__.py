@@ -1,0 +1,1 @@
+"""Kafka: clients and their options, topics, the hub's producer, a broker for tests and demos."""

@@ -1,0 +1,295 @@
+"""A real Kafka broker of one's own: one process on loopback, its data in one folder.
+
+For the demo, tests and `slackwater services`; it is not a cluster and has no replicas.
+"""
+
+import base64
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import uuid
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from connectors.jars import kafka_jars
+from streaming.core.model.errors import HubError
+from streaming.jvm.java import find_java
+
+HOST = "127.0.0.1"
+START_TIMEOUT_S = 120
+STOP_TIMEOUT_S = 30
+_PORTS = range(20_000, 32_000)  # below the ports that systems give to outgoing connections
+_READY = "Kafka Server started"
+_LOG4J = Path(__file__).with_name("broker_log4j2.properties")
+_JVM = (
+    "-Xms128m",
+    "-Xmx512m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",  # starts in two thirds of the time, and moves bytes as fast
+    "-XX:+ExitOnOutOfMemoryError",
+)
+_SETTINGS = """\
+process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}
+advertised.listeners=PLAINTEXT://{host}:{port}
+controller.listener.names=CONTROLLER
+controller.quorum.voters=1@{host}:{controller_port}
+log.dirs={data}
+
+# a topic exists because somebody made it with the right settings
+auto.create.topics.enable=false
+# nothing disappears by age or size
+log.retention.ms=-1
+log.retention.bytes=-1
+
+# one node
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+
+# after a crash the new process waits until the old one's session is over
+broker.heartbeat.interval.ms=500
+broker.session.timeout.ms=3000
+
+# a small machine
+num.network.threads=2
+num.io.threads=2
+background.threads=2
+num.recovery.threads.per.data.dir=1
+log.cleaner.dedupe.buffer.size=8388608
+"""
+
+
+class BrokerError(HubError):
+    """The embedded broker did not start; the text ends with what its log says."""
+
+
+class Broker:
+    """A running broker; as a context manager it is stopped at the end."""
+
+    def __init__(self, folder: Path, process: "subprocess.Popen[bytes] | int") -> None:
+        self._folder = folder
+        self._process = process
+
+    @classmethod
+    def start(cls, folder: Path, port: int | None = None) -> "Broker":
+        """Starts the broker of the folder and waits until it serves; BrokerError if it does not.
+
+        A new folder is formatted and gets a free port unless one is asked for. The same folder
+        started again has its old data and port. If it runs already, that one is returned.
+        """
+        folder = folder.absolute()
+        running = cls.running(folder)
+        if running:
+            return running
+        folder.mkdir(parents=True, exist_ok=True)
+        _configure(folder, port)
+        _format(folder)
+        with _log(folder).open("ab") as log:
+            read_from = log.tell()
+            process = subprocess.Popen(
+                _java(*_JVM, "kafka.Kafka", _settings(folder)),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # a Ctrl-C in the terminal is not for the broker
+            )
+        broker = cls(folder, process)
+        try:
+            (folder / "broker.pid").write_text(str(process.pid))
+            broker._wait_until_ready(read_from)
+        except BaseException:
+            broker.kill()
+            raise
+        return broker
+
+    @classmethod
+    def running(cls, folder: Path) -> "Broker | None":
+        """The broker that runs in the folder, whoever started it."""
+        folder = folder.absolute()
+        try:
+            pid = int((folder / "broker.pid").read_text())
+        except (OSError, ValueError):
+            return None
+        ours = str(_settings(folder)) in _command_line(pid)
+        return cls(folder, pid) if ours else None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The address for clients, as host:port."""
+        return f"{HOST}:{_remembered_ports(self._folder)[0]}"
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._process if isinstance(self._process, int) else self._process.pid
+
+    def stop(self) -> None:
+        """Ends the process in good order, or by force if that takes too long."""
+        self._signal(signal.SIGTERM)
+        if not self._ends_within(STOP_TIMEOUT_S):
+            self._signal(signal.SIGKILL)
+            self._ends_within(STOP_TIMEOUT_S)
+        (self._folder / "broker.pid").unlink(missing_ok=True)
+
+    def kill(self) -> None:
+        """Ends the process at once, as a crash would; its data stays."""
+        self._signal(signal.SIGKILL)
+        self._ends_within(STOP_TIMEOUT_S)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._runs():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, number)
+
+    def _runs(self) -> bool:
+        if isinstance(self._process, int):
+            return bool(_command_line(self._process))
+        return self._process.poll() is None
+
+    def _ends_within(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while self._runs():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def _wait_until_ready(self, read_from: int) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while _READY not in _text_from(_log(self._folder), read_from):
+            if not self._runs():
+                raise BrokerError(_complaint("ended while it started", self._folder, read_from))
+            if time.monotonic() > deadline:
+                what = f"is not ready after {START_TIMEOUT_S} s"
+                raise BrokerError(_complaint(what, self._folder, read_from))
+            time.sleep(0.05)
+
+
+def _configure(folder: Path, port: int | None) -> None:
+    """Writes the settings, with the ports that the folder had or with free ones."""
+    if _settings(folder).exists():
+        had, controller_port = _remembered_ports(folder)
+        port = port or had
+    else:
+        controller_port = _free_port()
+        port = port or _free_port(other_than=controller_port)
+    text = _SETTINGS.format(
+        host=HOST, port=port, controller_port=controller_port, data=folder / "data"
+    )
+    fresh = _settings(folder).with_suffix(".new")
+    fresh.write_text(text)
+    fresh.replace(_settings(folder))
+
+
+def _format(folder: Path) -> None:
+    """Makes the data folder a KRaft one with a cluster id of its own, unless it is one."""
+    if (folder / "data" / "meta.properties").exists():
+        return
+    shutil.rmtree(folder / "data", ignore_errors=True)  # of a format that did not end
+    cluster = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
+    done = subprocess.run(
+        _java(
+            "-XX:TieredStopAtLevel=1",
+            "kafka.tools.StorageTool",
+            "format",
+            *("--cluster-id", cluster, "--config", _settings(folder)),
+        ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        tail = (done.stdout + done.stderr).strip()[-2000:]
+        raise BrokerError(f"the broker's folder {folder} could not be formatted:\n{tail}")
+
+
+def _java(*arguments: str | Path) -> list[str | Path]:
+    """A Java command on the broker's class path."""
+    class_path = os.pathsep.join(str(jar) for jar in kafka_jars())
+    log4j = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
+    return [find_java(), "-cp", class_path, log4j, *arguments]
+
+
+def _settings(folder: Path) -> Path:
+    return folder / "server.properties"
+
+
+def _log(folder: Path) -> Path:
+    return folder / "broker.log"
+
+
+def _remembered_ports(folder: Path) -> tuple[int, int]:
+    """The ports in the folder's settings: for clients, for the controller."""
+    text = _settings(folder).read_text()
+    found = re.search(r"^listeners=\D+[\d.]+:(\d+),.*:(\d+)$", text, re.MULTILINE)
+    if found is None:
+        raise BrokerError(f"{_settings(folder)} has no ports: delete it to get new ones")
+    return int(found[1]), int(found[2])
+
+
+def _free_port(other_than: int | None = None) -> int:
+    """A port that nobody listens on.
+
+    Not one of the system's own choice: when the broker is down, a client that keeps trying such
+    a port may be given it as its own end, connect to itself, and keep the broker from coming back.
+    """
+    candidates = random.sample(_PORTS, 200)
+    for port in candidates:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((HOST, port))
+            if port != other_than:
+                return port
+    raise BrokerError(f"no free port between {_PORTS.start} and {_PORTS.stop}: ask for one")
+
+
+def _command_line(pid: int) -> str:
+    """What the process was started as; empty if there is none, or it is but a zombie."""
+    proc = Path("/proc")
+    try:
+        if proc.joinpath("self").exists():
+            return proc.joinpath(str(pid), "cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
+    done = subprocess.run(
+        ["/bin/ps", "-ww", "-o", "command=", "-p", str(pid)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout
+
+
+def _text_from(path: Path, position: int) -> str:
+    with path.open("rb") as file:
+        file.seek(position)
+        return file.read().decode(errors="replace")
+
+
+def _complaint(what: str, folder: Path, read_from: int) -> str:
+    tail = "\n".join(_text_from(_log(folder), read_from).splitlines()[-20:])
+    return f"the broker of {folder} {what}; {_log(folder)} ends with:\n{tail}"

@@ -1,0 +1,39 @@
+"""Old records by their place in a topic: what quarantine keeps of changes that came earlier."""
+
+from collections.abc import Mapping, Sequence
+
+from kafka import KafkaConsumer, TopicPartition
+
+from connectors.kafka.client import client_options
+from streaming.core.model.errors import SourceError
+
+_PATIENCE_MS = 30_000
+
+
+def read_records(
+    bootstrap: str,
+    options: Mapping[str, str],
+    topics: Mapping[int, str],
+    places: Sequence[tuple[int, int]],
+) -> dict[tuple[int, int], bytes]:
+    """(rid, offset) -> the bytes of that record; SourceError when a topic no longer has one."""
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap,
+        enable_auto_commit=False,
+        consumer_timeout_ms=_PATIENCE_MS,
+        **client_options(options),
+    )
+    try:
+        return {place: _one(consumer, topics[place[0]], place[1]) for place in places}
+    finally:
+        consumer.close()
+
+
+def _one(consumer: KafkaConsumer, topic: str, offset: int) -> bytes:
+    partition = TopicPartition(topic, 0)
+    consumer.assign([partition])
+    consumer.seek(partition, offset)
+    record = next(iter(consumer), None)
+    if record is None or record.offset != offset:
+        raise SourceError(f"{topic} no longer has offset {offset}: raise the topic's retention")
+    return bytes(record.value)

@@ -1,0 +1,87 @@
+"""What a replica has said of its position behind what the hub has read of its topic."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from connectors.kafka.client import Topics, client_options
+from connectors.wire import decode
+from streaming.core.model.errors import SourceError, WireError
+from streaming.core.model.record import Applied, Hello, Record
+
+_POLL_MS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Every hello and applied in [offset, read_to) as (session, record), in topic order.
+
+    `end`: the topic's own, which is above `read_to` when the time was up.
+    """
+
+    said: tuple[tuple[str, Record], ...]
+    read_to: int
+    end: int
+
+
+def unread(
+    bootstrap: str,
+    options: Mapping[str, str],
+    topic: str,
+    offset: int,
+    connect_ms: int,
+    read_ms: int,
+) -> Unread:
+    """What stands in a replica's topic from this offset on, as far as `read_ms` suffices.
+
+    SourceError when no broker answers within `connect_ms`, or the topic is not there.
+    """
+    with Topics(bootstrap, options, connect_ms) as topics:
+        first, end = topics.first_offsets([topic])[topic], topics.end_offsets([topic])[topic]
+    at, said = max(offset, first), list[tuple[str, Record]]()
+    if at >= end:
+        return Unread((), at, end)
+    deadline = time.monotonic() + read_ms / 1000
+    partition = TopicPartition(topic, 0)
+    consumer = _consumer(bootstrap, options, connect_ms)
+    try:
+        consumer.assign([partition])
+        consumer.seek(partition, at)
+        while at < end and time.monotonic() < deadline:
+            values = [record.value for record in consumer.poll(_POLL_MS).get(partition, ())]
+            said += [position for value in values if (position := _position(value)) is not None]
+            at = consumer.position(partition)
+    except KafkaError as error:
+        raise SourceError(f"{topic} cannot be read behind offset {at} ({error})") from error
+    finally:
+        consumer.close()
+    return Unread(tuple(said), at, end)
+
+
+def _consumer(bootstrap: str, options: Mapping[str, str], connect_ms: int) -> Any:  # noqa: ANN401
+    try:
+        return KafkaConsumer(
+            bootstrap_servers=bootstrap,
+            bootstrap_timeout_ms=connect_ms,
+            group_id=None,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            allow_auto_create_topics=False,
+            fetch_max_wait_ms=1,
+            **client_options(options),
+        )
+    except KafkaError as error:
+        raise SourceError(f"Kafka at {bootstrap} does not answer ({error})") from error
+
+
+def _position(value: bytes | None) -> tuple[str, Record] | None:
+    """A hello or applied with its session; None: another record, or no good one."""
+    try:
+        session, record = decode(value or b"")
+    except WireError:
+        return None
+    return (session, record) if isinstance(record, Hello | Applied) else None

@@ -1,0 +1,1 @@
+"""A SQLite database as a replica: capture, journal, apply, restart."""

@@ -1,0 +1,220 @@
+"""Applies one batch of the hub as one local transaction (design: section 2).
+
+Rows, position, epoch raised by one and the journal's `applied` commit together or not at all.
+Foreign keys are not checked: they were where the row was written, and a parent may come later.
+The user's own triggers do fire (see user_triggers.py).
+"""
+
+import logging
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from connectors import wire
+from connectors.sqlite import journal, sql
+from connectors.sqlite.catalog import BINARY
+from connectors.sqlite.columns import Stored, stored
+from connectors.sqlite.system import PREFIX
+from streaming.core.delivery.consumer import Apply, Position
+from streaming.core.model.change import Op
+from streaming.core.model.csn import Generator
+from streaming.core.model.errors import CsnError, StateError, WireError
+from streaming.core.model.record import Item, ItemType, Refused
+from streaming.core.model.table import Table
+from streaming.core.model.values import Value
+
+NO_CSN = "0" * 20
+"""Stands in a `refused` for the CSN of a row that nobody wrote."""
+
+CODES = {
+    "SQLITE_CONSTRAINT_UNIQUE": "unique",
+    "SQLITE_CONSTRAINT_PRIMARYKEY": "unique",
+    "SQLITE_CONSTRAINT_ROWID": "unique",
+    "SQLITE_CONSTRAINT_FOREIGNKEY": "foreign_key",
+    "SQLITE_CONSTRAINT_CHECK": "check",
+    "SQLITE_CONSTRAINT_NOTNULL": "check",
+    "SQLITE_CONSTRAINT_DATATYPE": "type",
+    "SQLITE_MISMATCH": "type",
+    "SQLITE_TOOBIG": "size",
+}
+"""Why a database would not take a row, by SQLite's name for it; anything else is other."""
+
+log = logging.getLogger(__name__)
+
+
+class _UnknownTableError(WireError):
+    """The agent was not told of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedBatch:
+    """What became of a batch: the position after it, and the items that were refused."""
+
+    position: Position
+    refused: tuple[Refused, ...]
+
+
+def apply_batch(
+    connection: sqlite3.Connection,
+    tables: Mapping[str, Table],
+    batch: Apply,
+    next_offset: int,
+    clock_ms: int,
+) -> AppliedBatch:
+    """Apply a batch and store the offset behind it; an item that is refused holds up no other.
+
+    The connection is in autocommit mode. StateError for an item that this agent does not know.
+    """
+    for item in batch.items:
+        if item.type is ItemType.RANGE or item.op not in (Op.INSERT, Op.UPDATE, Op.DELETE):
+            raise StateError(
+                f"batch {batch.hub_epoch} holds a {item.type} of op {item.op}, which this agent"
+                " does not know: upgrade it"
+            )
+    refused = dict[int, Refused]()
+    while True:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            _begin(connection, tables)
+            if _write_rows(connection, tables, batch, refused):
+                told = tuple(refused[place] for place in sorted(refused))
+                if told:
+                    log.error(
+                        "%d of %d items are refused, as %s", len(told), len(batch.items), told[0]
+                    )
+                position = _end(connection, batch, told, next_offset, clock_ms)
+                connection.execute("COMMIT")
+                return AppliedBatch(position, told)
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _begin(connection: sqlite3.Connection, tables: Mapping[str, Table]) -> None:
+    connection.execute("UPDATE _slackwater_origin SET applying = 1")
+    for name in tables:
+        noted = sql.name(f"{PREFIX}replaced_{name}")
+        connection.execute(f"DELETE FROM {noted}")  # noqa: S608 the name is quoted
+
+
+def _write_rows(
+    connection: sqlite3.Connection,
+    tables: Mapping[str, Table],
+    batch: Apply,
+    refused: dict[int, Refused],
+) -> bool:
+    """Write the items in order; False: a refusal ended the transaction, so start it again."""
+    for place, item in enumerate(batch.items):
+        if place in refused:
+            continue
+        connection.execute("SAVEPOINT item")
+        try:
+            _write_row(connection, tables, item)
+        except (sqlite3.Error, OverflowError, WireError) as error:
+            code = _code(error)
+            if code is None:
+                raise
+            refused[place] = Refused(
+                batch.hub_epoch, item.csn or NO_CSN, item.table, item.key, code, str(error)
+            )
+            if not connection.in_transaction:
+                return False
+            connection.execute("ROLLBACK TO item")
+        connection.execute("RELEASE item")
+    return True
+
+
+def _write_row(connection: sqlite3.Connection, tables: Mapping[str, Table], item: Item) -> None:
+    table = tables.get(item.table)
+    if table is None:
+        raise _UnknownTableError(f"table {item.table} is not configured here")
+    key = wire.image_values(item.key, table)
+    where = " AND ".join(f"{sql.name(name)} = ? COLLATE {BINARY}" for name in key)
+    keyed = _stored(key)
+    name = sql.name(table.name)
+    if item.op == Op.DELETE or item.after is None:
+        connection.execute(f"DELETE FROM {name} WHERE {where}", keyed)  # noqa: S608 quoted
+        return
+    image = wire.image_values(item.after, table)
+    rest = {column: value for column, value in image.items() if column not in key} or key
+    sets = ", ".join(f"{sql.name(column)} = ?" for column in rest)
+    update = f"UPDATE OR ABORT {name} SET {sets} WHERE {where}"  # noqa: S608 quoted
+    if connection.execute(update, _stored(rest) + keyed).rowcount:
+        return
+    row = key | image
+    columns, marks = ", ".join(map(sql.name, row)), ", ".join("?" for _ in row)
+    connection.execute(
+        f"INSERT OR ABORT INTO {name} ({columns}) VALUES ({marks})",  # noqa: S608 quoted
+        _stored(row),
+    )
+
+
+def _stored(values: Mapping[str, Value]) -> tuple[Stored, ...]:
+    return tuple(stored(value) for value in values.values())
+
+
+def _code(error: Exception) -> str | None:
+    """The code of a refusal; None: the database itself is in trouble, and nothing is refused."""
+    if isinstance(error, _UnknownTableError):
+        return "other"
+    if isinstance(error, WireError | OverflowError):
+        return "type"
+    name = getattr(error, "sqlite_errorname", "")
+    known = name in CODES or name.startswith("SQLITE_CONSTRAINT") or name == "SQLITE_ERROR"
+    return CODES.get(name, "other") if known or not name else None
+
+
+def _end(
+    connection: sqlite3.Connection,
+    batch: Apply,
+    refused: tuple[Refused, ...],
+    next_offset: int,
+    clock_ms: int,
+) -> Position:
+    """Store position, generator and epoch, and journal what was refused and applied."""
+    rid, time_s, sequence, offset_s, epoch = connection.execute(
+        "SELECT rid, time_s, sequence, remote_offset_s, epoch FROM _slackwater_origin"
+    ).fetchone()
+    generator = moved(Generator(rid, time_s, sequence, offset_s), batch.items, clock_ms // 1000)
+    position = replace(batch.position, epoch=epoch)
+    session = position.session or ""
+    for one in refused:
+        journal.write_refused(connection, clock_ms, epoch, session, one)
+    journal.write_applied(connection, session, position.applied(), batch.hub_epoch)
+    connection.execute(
+        "UPDATE _slackwater_origin SET applying = 0, epoch = epoch + 1,"
+        " time_s = ?, sequence = ?, remote_offset_s = ?",
+        (generator.time_s, generator.sequence, generator.remote_offset_s),
+    )
+    connection.execute(
+        "UPDATE _slackwater_position SET last = ?, covers = ?, epoch = ?, ruv = ?, generation = ?,"
+        " updates_offset = ?",
+        (
+            position.last,
+            position.covers,
+            position.epoch,
+            journal.ruv_text(position.ruv),
+            position.generation,
+            next_offset,
+        ),
+    )
+    return position
+
+
+def moved(generator: Generator, items: tuple[Item, ...], clock_s: int) -> Generator:
+    """The generator past the CSNs of these items.
+
+    One that is too far ahead is applied like any other but not followed: refusing the row would
+    stop the replica for another one's clock.
+    """
+    errors = list[CsnError]()
+    for csn in sorted({item.csn for item in items if item.csn is not None}, reverse=True):
+        try:
+            generator = generator.seen(csn, clock_s)
+            break
+        except CsnError as error:
+            errors.append(error)
+    if errors:
+        log.error("the row is applied, but the next CSN does not follow it: %s", errors[0])
+    return generator

@@ -1,0 +1,221 @@
+"""Triggers that journal what any SQLite client writes, in the transaction that writes it.
+
+A trigger tells of the row as it stands: another trigger may have written it meanwhile. REPLACE
+deletes rows for which no trigger fires (unless recursive_triggers is on), so a BEFORE trigger
+notes the rows that a write could replace, and the AFTER trigger tells of those that are gone.
+A value that is not of its column's type could not be replicated as it is; it is refused where it
+is written.
+"""
+# ruff: noqa: S608 every name is quoted, every expression is our own
+
+from collections.abc import Iterable
+
+from connectors.sqlite import sql
+from connectors.sqlite.catalog import BINARY, Catalog, Unique
+from connectors.sqlite.columns import STORED_AS, image_sql, valid_sql
+from connectors.sqlite.system import PREFIX
+from streaming.core.model.table import Table
+
+KEY_PREFIX = "key "
+"""What stands before the name of a key column in the table of noted rows."""
+
+
+def triggers(table: Table, catalog: Catalog) -> dict[str, str]:
+    """By name: the CREATE statement of everything that captures this table."""
+    return _Capture(table, catalog).statements()
+
+
+class _Capture:
+    """The SQL of one table."""
+
+    def __init__(self, table: Table, catalog: Catalog) -> None:
+        self.table = table
+        self.catalog = catalog
+        self.name = sql.name(table.name)
+        self.replaced_name = f"{PREFIX}replaced_{table.name}"
+        self.replaced = sql.name(self.replaced_name)
+
+    def statements(self) -> dict[str, str]:
+        changed = dict.fromkeys([*self.table.columns, *self._unique_columns()])
+        return {
+            self.replaced_name: self._replaced_table(),
+            **self._trigger("before", "insert", "INSERT", self._note_replaced()),
+            **self._trigger("after", "insert", "INSERT", self._inserted()),
+            **self._trigger(
+                "before", "update", _update_of(self._unique_columns()), self._note_replaced("OLD")
+            ),
+            **self._trigger("after", "update", _update_of(changed), self._updated()),
+            **self._trigger("after", "delete", "DELETE", self._deleted()),
+        }
+
+    def _trigger(self, when: str, verb: str, event: str, body: Iterable[str]) -> dict[str, str]:
+        name = f"{PREFIX}{when}_{verb}_{self.table.name}"
+        statements = "".join(f"\n  {statement};" for statement in body)
+        return {
+            name: f"CREATE TRIGGER {sql.name(name)} {when.upper()} {event} ON {self.name}"
+            f" WHEN (SELECT applying FROM _slackwater_origin) = 0\nBEGIN{statements}\nEND"
+        }
+
+    # -- rows that a write replaces ---------------------------------------------------------
+
+    def _replaced_table(self) -> str:
+        key = ", ".join(sql.name(KEY_PREFIX + name) for name in self.table.key)
+        return f"CREATE TABLE {self.replaced} ({key}, image TEXT NOT NULL, PRIMARY KEY ({key}))"
+
+    def _note_replaced(self, but_not: str | None = None) -> list[str]:
+        keys = ", ".join(f"x.{sql.name(name)}" for name in self.table.key)
+        image = image_sql(self.table, self.table.columns, "x")
+        but = f" AND NOT ({self._same('x', but_not)})" if but_not else ""
+        uniques = [" AND ".join(_collides(unique)) for unique in self.catalog.uniques]
+        if but_not is None and self.catalog.has_plain_rowid:
+            uniques.append("x.rowid = NEW.rowid")
+        noted = f"AND NOT EXISTS (SELECT 1 FROM {self.replaced} r WHERE {self._same_noted('x')})"
+        return [
+            f"DELETE FROM {self.replaced}",
+            *(
+                f"INSERT INTO {self.replaced} SELECT {keys}, {image} FROM {self.name} x"
+                f" WHERE {unique}{but} {noted}"
+                for unique in uniques
+            ),
+        ]
+
+    def _unique_columns(self) -> list[str]:
+        return list(dict.fromkeys(part.name for unique in self.catalog.uniques for part in unique))
+
+    def _gone(self) -> str:
+        """The noted rows that are not there any more, as a FROM clause."""
+        there = f"SELECT 1 FROM {self.name} x WHERE {self._same_noted('x')}"
+        return f"FROM {self.replaced} r WHERE NOT EXISTS ({there})"
+
+    def _tell_gone(self) -> str:
+        key = self._noted_key()
+        return self._write("delete", key, "r.image", "NULL", self._gone())
+
+    # -- what the triggers tell -------------------------------------------------------------
+
+    def _inserted(self) -> list[str]:
+        several = f"EXISTS (SELECT 1 {self._gone()})"
+        was_there = "CASE WHEN r.image IS NULL THEN 'insert' ELSE 'update' END"
+        return [
+            self._check(),
+            _open(several),
+            self._tell_gone(),
+            self._tell_row(was_there, "r.image"),
+            _close(several),
+            f"DELETE FROM {self.replaced}",
+        ]
+
+    def _updated(self) -> list[str]:
+        moved = f"NOT ({self._same('NEW', 'OLD')})"
+        several = f"{moved} OR EXISTS (SELECT 1 {self._gone()})"
+        old = image_sql(self.table, self.table.columns, "OLD")
+        return [
+            self._check(),
+            _open(several),
+            self._tell_gone(),
+            self._tell_deleted(moved),
+            self._tell_row(
+                f"CASE WHEN {moved} AND r.image IS NULL THEN 'insert' ELSE 'update' END",
+                f"CASE WHEN {moved} THEN r.image ELSE {old} END",
+            ),
+            _close(several),
+            f"DELETE FROM {self.replaced}",
+        ]
+
+    def _deleted(self) -> list[str]:
+        return [
+            f"DELETE FROM {self.replaced} WHERE {self._same_noted('OLD', self.replaced)}",
+            self._tell_deleted("1"),
+        ]
+
+    def _tell_deleted(self, condition: str) -> str:
+        """Tell that the old row is gone, unless a row of its key is there again."""
+        there = f"SELECT 1 FROM {self.name} x WHERE {self._same('x', 'OLD')}"
+        return self._write(
+            "delete",
+            image_sql(self.table, self.table.key, "OLD"),
+            image_sql(self.table, self.table.columns, "OLD"),
+            "NULL",
+            f"WHERE {condition} AND NOT EXISTS ({there})",
+        )
+
+    def _tell_row(self, op: str, before: str) -> str:
+        """Tell of the new row as it stands, if it does."""
+        return self._write(
+            op,
+            image_sql(self.table, self.table.key, "x"),
+            before,
+            image_sql(self.table, self.table.columns, "x"),
+            f"FROM {self.name} x LEFT JOIN {self.replaced} r ON {self._same_noted('x')}"
+            f" WHERE {self._same('x', 'NEW')}",
+        )
+
+    def _write(self, op: str, key: str, before: str, after: str, where: str) -> str:
+        what = op if op.startswith("CASE") else sql.string(op)
+        return (
+            f'INSERT INTO _slackwater_write (op, "table", key, before, after)'
+            f" SELECT {what}, {sql.string(self.table.name)}, {key}, {before}, {after} {where}"
+        )
+
+    # -- what is refused --------------------------------------------------------------------
+
+    def _check(self) -> str:
+        """A statement that refuses a write that could not be replicated as it is."""
+        cases = [
+            *(
+                self._refusal(name, "IS NULL", "is part of the key: give it a value")
+                for name in self.table.key
+            ),
+            *(
+                self._refusal(
+                    name,
+                    f"IS NOT NULL AND NOT ({valid_sql('NEW.' + sql.name(name), kind)})",
+                    f"takes {STORED_AS[kind]}",
+                )
+                for name, kind in self.table.columns.items()
+            ),
+        ]
+        return f"SELECT CASE {' '.join(cases)} END"
+
+    def _refusal(self, name: str, condition: str, reason: str) -> str:
+        text = f"slackwater: column {name} of table {self.table.name} {reason}"
+        return f"WHEN NEW.{sql.name(name)} {condition} THEN RAISE(ABORT, {sql.string(text)})"
+
+    # -- keys -------------------------------------------------------------------------------
+
+    def _same(self, one: str, other: str) -> str:
+        """A condition: two rows have one key."""
+        return " AND ".join(
+            f"{one}.{column} = {other}.{column} COLLATE {BINARY}"
+            for column in map(sql.name, self.table.key)
+        )
+
+    def _same_noted(self, row: str, noted: str = "r") -> str:
+        """A condition: this row has the key of the noted one."""
+        return " AND ".join(
+            f"{row}.{sql.name(name)} = {noted}.{sql.name(KEY_PREFIX + name)} COLLATE {BINARY}"
+            for name in self.table.key
+        )
+
+    def _noted_key(self) -> str:
+        """The captured key of the noted row r."""
+        return image_sql(self.table, self.table.key, "r", prefix=KEY_PREFIX)
+
+
+def _update_of(columns: Iterable[str]) -> str:
+    return f"UPDATE OF {', '.join(map(sql.name, columns))}"
+
+
+def _collides(unique: Unique) -> list[str]:
+    return [
+        f"x.{sql.name(part.name)} = NEW.{sql.name(part.name)} COLLATE {sql.name(part.collation)}"
+        for part in unique
+    ]
+
+
+def _open(condition: str) -> str:
+    return f"INSERT INTO _slackwater_write (op) SELECT 'begin' WHERE {condition}"
+
+
+def _close(condition: str) -> str:
+    return f"INSERT INTO _slackwater_write (op) SELECT 'commit' WHERE {condition}"

@@ -1,0 +1,176 @@
+"""The journal: what a replica has to say, in commit order; published rows stay, marked by an id."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+from connectors.sqlite import sql
+from connectors.sqlite.columns import canonical
+from streaming.core.model.change import Change, Op
+from streaming.core.model.record import Applied, Commit, Record, Refused
+from streaming.core.model.ruv import Ruv, parse_ruv
+
+COLUMNS = (
+    'id, kind, csn, prim_csn, epoch, "table", key, op, before, after, opno, session, covers,'
+    " generation, ruv, hub_epoch, code, text"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """A journal row; `session` is that in which an `applied` was made, else None."""
+
+    id: int
+    record: Record
+    session: str | None
+
+
+def unpublished(
+    connection: sqlite3.Connection, rid: int, rows_max: int, bytes_max: int
+) -> list[JournalEntry]:
+    """The next rows that are not yet known to be in the topic, in commit order.
+
+    At most so many, and so many bytes of images but for the last row.
+    """
+    entries, size = list[JournalEntry](), 0
+    rows = connection.execute(
+        f"SELECT {COLUMNS} FROM _slackwater_journal"  # noqa: S608 a constant
+        " WHERE id > (SELECT published FROM _slackwater_position) ORDER BY id LIMIT ?",
+        (rows_max,),
+    )
+    with closing(rows):
+        for row in rows:
+            entries.append(_entry(row, rid))
+            size += sum(len(text) for text in row[8:10] if text)
+            if size > bytes_max:
+                break
+    return entries
+
+
+def changes(connection: sqlite3.Connection, rid: int) -> Iterator[Change]:
+    """Every change that was ever captured here, in commit order."""
+    rows = connection.execute(
+        f"SELECT {COLUMNS} FROM _slackwater_journal"  # noqa: S608 a constant
+        " WHERE kind = 'change' ORDER BY id"
+    )
+    for row in rows:
+        record = _entry(row, rid).record
+        if isinstance(record, Change):
+            yield record
+
+
+def find(connection: sqlite3.Connection, record: Change | Commit) -> int | None:
+    """The id of the journal row that says the same, or None."""
+    if isinstance(record, Commit):
+        row = connection.execute(
+            "SELECT id FROM _slackwater_journal WHERE kind = 'commit' AND prim_csn = ?",
+            (record.prim_csn,),
+        ).fetchone()
+        return None if row is None else int(row[0])
+    row = connection.execute(
+        f"SELECT {COLUMNS} FROM _slackwater_journal WHERE kind = 'change' AND csn = ?",  # noqa: S608
+        (record.csn,),
+    ).fetchone()
+    found = None if row is None else _entry(row, record.rid)
+    return found.id if found is not None and found.record == record else None
+
+
+def mark_published(connection: sqlite3.Connection, id_: int) -> None:
+    """Remember that the journal is in the topic up to this row."""
+    connection.execute("UPDATE _slackwater_position SET published = max(published, ?)", (id_,))
+
+
+def forget_old_applied(connection: sqlite3.Connection) -> None:
+    """Remove the `applied` rows that no topic has yet: a hello says the same and more."""
+    connection.execute(
+        "DELETE FROM _slackwater_journal WHERE kind = 'applied'"
+        " AND id > (SELECT published FROM _slackwater_position)"
+    )
+
+
+def write_applied(
+    connection: sqlite3.Connection, session: str, applied: Applied, hub_epoch: int
+) -> None:
+    """Journal that a batch was applied, at the end of its transaction."""
+    connection.execute(
+        "INSERT INTO _slackwater_journal"  # noqa: S608 NOW_MS is a constant
+        " (at, kind, epoch, session, covers, generation, ruv, hub_epoch)"
+        f" VALUES ({sql.NOW_MS}, 'applied', ?, ?, ?, ?, ?, ?)",
+        (
+            applied.epoch,
+            session,
+            applied.covers,
+            applied.generation,
+            ruv_text(applied.ruv),
+            hub_epoch,
+        ),
+    )
+
+
+def write_refused(
+    connection: sqlite3.Connection, at_ms: int, epoch: int, session: str, refused: Refused
+) -> None:
+    """Journal that the database would not take an item."""
+    connection.execute(
+        "INSERT INTO _slackwater_journal"
+        ' (at, kind, epoch, session, hub_epoch, csn, "table", key, code, text)'
+        " VALUES (?, 'refused', ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            at_ms,
+            epoch,
+            session,
+            refused.hub_epoch,
+            refused.csn,
+            refused.table,
+            refused.key,
+            refused.code,
+            refused.text,
+        ),
+    )
+
+
+def ruv_text(ruv: Ruv) -> str:
+    """A RUV as it is stored: an element a line."""
+    return "\n".join(ruv.text())
+
+
+def ruv_of(text: str) -> Ruv:
+    """A RUV from its stored text."""
+    return parse_ruv(text.splitlines())
+
+
+def _entry(row: tuple[object, ...], rid: int) -> JournalEntry:
+    (id_, kind, csn, prim_csn, epoch, table, key, op, before, after, opno, session) = row[:12]
+    (covers, generation, ruv, hub_epoch, code, text) = row[12:]
+    record: Record
+    match kind:
+        case "change":
+            record = Change(
+                str(csn),
+                rid,
+                _int(epoch),
+                str(table),
+                canonical(str(key)),
+                Op(str(op)),
+                _image(after),
+                _image(before),
+                None if prim_csn is None else str(prim_csn),
+                _int(opno),
+            )
+        case "commit":
+            record = Commit(str(prim_csn))
+        case "applied":
+            record = Applied(_int(epoch), _int(covers), _int(generation), ruv_of(str(ruv)))
+        case _:
+            record = Refused(_int(hub_epoch), str(csn), str(table), str(key), str(code), str(text))
+    return JournalEntry(_int(id_), record, str(session) if kind == "applied" else None)
+
+
+def _int(value: object) -> int:
+    assert isinstance(value, int)  # noqa: S101 the column's type says so
+    return value
+
+
+def _image(captured: object) -> str | None:
+    return None if captured is None else canonical(str(captured))

@@ -1,0 +1,106 @@
+"""Brings a database past what its own topic holds, before it says hello (design: section 2)."""
+
+import logging
+import sqlite3
+
+from connectors.agent.own_topic import OwnTopic
+from streaming.core.model.csn import Generator, parse
+
+log = logging.getLogger(__name__)
+
+
+def reconcile(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
+    """Move generator, epoch and opno past the topic; returns hello's `own`, for a loss too.
+
+    What the topic holds counts as published. What it does not hold and could not hold any more,
+    because its CSN or opno was passed or taken (a restored database wrote before its agent
+    started), is given new ones: nobody has seen the old.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        own = _reconcile(connection, past)
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+    return own
+
+
+def _reconcile(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
+    connection.execute(
+        "UPDATE _slackwater_position SET published = max(published, ?)", (past.found,)
+    )
+    if past.csn:
+        top = parse(past.csn)
+        connection.execute(
+            "UPDATE _slackwater_origin SET time_s = ?1, sequence = ?2"
+            " WHERE (time_s, sequence) < (?1, ?2)",
+            (top.time_s, top.sequence),
+        )
+    connection.execute(
+        "UPDATE _slackwater_origin SET opno = max(opno, ?1),"
+        " epoch = CASE WHEN epoch < ?2 THEN ?2 + 1 ELSE epoch END",
+        (past.opno, past.epoch),
+    )
+    if _is_overtaken(connection, past):
+        _number_again(connection, past.opno)
+    return _own(connection, past)
+
+
+def _is_overtaken(connection: sqlite3.Connection, past: OwnTopic) -> bool:
+    """Claim that an unpublished change does not stand above everything in the topic."""
+    row = connection.execute(
+        "SELECT 1 FROM _slackwater_journal"
+        " WHERE kind = 'change' AND id > (SELECT published FROM _slackwater_position)"
+        " AND (csn <= ? OR opno <= ?) LIMIT 1",
+        (past.csn, past.opno),
+    ).fetchone()
+    return row is not None
+
+
+def _number_again(connection: sqlite3.Connection, topic_opno: int) -> None:
+    """Give all unpublished changes new CSNs and opnos, in their order and groups."""
+    rid, time_s, sequence, offset_s = connection.execute(
+        "SELECT rid, time_s, sequence, remote_offset_s FROM _slackwater_origin"
+    ).fetchone()
+    (opno,) = connection.execute(
+        "SELECT max(?, coalesce(max(opno), 0)) FROM _slackwater_journal"
+        " WHERE id <= (SELECT published FROM _slackwater_position)",
+        (topic_opno,),
+    ).fetchone()
+    generator = Generator(rid, time_s, sequence, offset_s)
+    rows = connection.execute(
+        "SELECT id, kind, csn, prim_csn FROM _slackwater_journal"
+        " WHERE id > (SELECT published FROM _slackwater_position) AND kind IN ('change', 'commit')"
+        " ORDER BY id"
+    ).fetchall()
+    primaries = dict[str, str]()
+    for id_, kind, csn, prim_csn in rows:
+        new_csn = None
+        if kind == "change":
+            new_csn, generator = generator.next(0)
+            opno += 1
+            if csn == prim_csn:
+                primaries[csn] = new_csn
+        connection.execute(
+            "UPDATE _slackwater_journal SET csn = ?, prim_csn = ?, opno = ? WHERE id = ?",
+            (new_csn, primaries.get(prim_csn, prim_csn), opno if new_csn else None, id_),
+        )
+    connection.execute(
+        "UPDATE _slackwater_origin SET time_s = ?, sequence = ?, opno = ?",
+        (generator.time_s, generator.sequence, opno),
+    )
+    log.warning("%d journal rows were numbered again, behind what the topic holds", len(rows))
+
+
+def _own(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
+    """The largest own CSN up to which the database has everything that the topic holds."""
+    if not past.missing:
+        return past.own
+    first = min(past.missing)
+    known, before = connection.execute(
+        "SELECT (SELECT max(csn) FROM _slackwater_journal WHERE kind = 'change' AND csn < ?1"
+        "  AND id <= published), CASE WHEN own < ?1 THEN own END FROM _slackwater_position",
+        (first,),
+    ).fetchone()
+    return max((csn for csn in (known, before) if csn is not None), default=None)

@@ -1,0 +1,182 @@
+"""A replica's database as its agent sees it: position, journal, and one batch applied at a time."""
+
+import logging
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from connectors.agent.own_topic import OwnTopic
+from connectors.sqlite import journal
+from connectors.sqlite.apply import AppliedBatch, apply_batch
+from connectors.sqlite.reconcile import reconcile
+from connectors.sqlite.schema import install
+from streaming.core.delivery.consumer import Apply, Position
+from streaming.core.model.change import Change
+from streaming.core.model.record import RECORD_BYTES, Commit, Hello
+from streaming.core.model.table import Table
+
+BUSY_MS = 5_000
+"""How long the agent waits for a writer before it tries again later."""
+
+log = logging.getLogger(__name__)
+
+
+def connect(database: Path, busy_ms: int = BUSY_MS) -> sqlite3.Connection:
+    """A connection in autocommit mode; text that is not UTF-8 is read with U+FFFD."""
+    connection = sqlite3.connect(database, timeout=busy_ms / 1000, isolation_level=None)
+    connection.text_factory = _text
+    connection.execute("PRAGMA synchronous = FULL")  # what was published must not be lost
+    connection.execute("PRAGMA foreign_keys = OFF")
+    return connection
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        text = value.decode(errors="replace")
+        log.error("text in the database is not UTF-8, others get %.200s", text)  # noqa: TRY400
+        return text
+
+
+@dataclass(slots=True)
+class SqliteStore:
+    """The open database of one replica; one agent has it at a time."""
+
+    connection: sqlite3.Connection
+    rid: int
+    tables: dict[str, Table]
+    position: Position = field(default_factory=Position)
+
+    @classmethod
+    def open(
+        cls,
+        database: Path,
+        rid: int,
+        tables: Iterable[Table],
+        *,
+        record_bytes: int = RECORD_BYTES,
+        rows_are_shared: bool = False,
+    ) -> "SqliteStore":
+        """Open the database and make it a replica; ConfigError or StateError if it cannot be."""
+        connection = connect(database)
+        known = {table.name: table for table in tables}
+        try:
+            install(
+                connection,
+                rid,
+                known.values(),
+                record_bytes=record_bytes,
+                rows_are_shared=rows_are_shared,
+            )
+            store = cls(connection, rid, known)
+            store.position = store._stored_position()
+        except BaseException:
+            connection.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Close the database; nothing is lost by not doing so."""
+        self.connection.close()
+
+    # -- saying -----------------------------------------------------------------------------
+
+    def unpublished(self, rows_max: int, bytes_max: int) -> list[journal.JournalEntry]:
+        """The next journal rows that are not yet known to be in the topic."""
+        return journal.unpublished(self.connection, self.rid, rows_max, bytes_max)
+
+    def mark_published(self, id_: int) -> None:
+        """Remember that the journal is in the topic up to this row."""
+        journal.mark_published(self.connection, id_)
+
+    def end_forgotten_group(self) -> None:
+        """Close a group that a client committed without ending it, or it would stay pending."""
+        (depth,) = self._row("SELECT depth FROM _slackwater_origin")
+        if not depth:
+            return
+        log.warning("a client committed a group of changes without ending it: it is ended now")
+        self.connection.execute("BEGIN IMMEDIATE")
+        self.connection.execute("UPDATE _slackwater_origin SET depth = min(depth, 1)")
+        self.connection.execute("INSERT INTO _slackwater_write (op) VALUES ('commit')")
+        self.connection.execute("COMMIT")
+
+    @property
+    def epoch(self) -> int:
+        """The replica's epoch."""
+        return int(self._row("SELECT epoch FROM _slackwater_origin")[0])
+
+    # -- sessions ---------------------------------------------------------------------------
+
+    def past(self) -> tuple[int, OwnTopic]:
+        """The offset from which the own topic must be read, and what was known there."""
+        offset, session, own = self._row(
+            "SELECT changes_offset, changes_session, own FROM _slackwater_position"
+        )
+        return offset, OwnTopic(session, own)
+
+    def find(self, record: Change | Commit) -> int | None:
+        """The id of the journal row that says the same as a record of the own topic."""
+        return journal.find(self.connection, record)
+
+    def reconcile(self, past: OwnTopic) -> str | None:
+        """Move past what the own topic holds; the `own` of the next hello."""
+        return reconcile(self.connection, past)
+
+    def greet(
+        self, session: str, own: str | None, *, lost: bool, position: Position | None = None
+    ) -> Hello:
+        """Start a session: its hello says what an unpublished `applied` would say, and more.
+
+        `position`: that of a SayHello, if one asks for it.
+        """
+        self.connection.execute("BEGIN IMMEDIATE")
+        journal.forget_old_applied(self.connection)
+        self.connection.execute(
+            "UPDATE _slackwater_position SET session = ?, last = covers", (session,)
+        )
+        self.connection.execute("COMMIT")
+        self.position = (position or self.position).greeting(session)
+        return self.position.hello(own, lost=lost)
+
+    def greeted(self, offset: int, past: OwnTopic) -> None:
+        """Remember that the own topic was compared up to here, and its losses reported."""
+        self.connection.execute(
+            "UPDATE _slackwater_position SET changes_offset = ?, changes_session = ?, own = ?",
+            (offset, past.session, past.own),
+        )
+
+    def published_own(self) -> str | None:
+        """The largest own CSN that is known to be in the topic."""
+        journaled, own = self._row(
+            "SELECT (SELECT max(csn) FROM _slackwater_journal WHERE kind = 'change'"
+            "  AND id <= published), own FROM _slackwater_position"
+        )
+        return max((csn for csn in (journaled, own) if csn is not None), default=None)
+
+    # -- applying ---------------------------------------------------------------------------
+
+    @property
+    def updates_offset(self) -> int:
+        """The offset in the updates topic behind the last batch that was applied."""
+        return int(self._row("SELECT updates_offset FROM _slackwater_position")[0])
+
+    def apply(self, batch: Apply, next_offset: int, clock_ms: int) -> AppliedBatch:
+        """Apply a batch as one local transaction, and store the offset behind it with it."""
+        done = apply_batch(self.connection, self.tables, batch, next_offset, clock_ms)
+        self.position = done.position
+        return done
+
+    def _stored_position(self) -> Position:
+        session, last, covers, epoch, ruv, generation = self._row(
+            "SELECT session, last, covers, epoch, ruv, generation FROM _slackwater_position"
+        )
+        return Position(session, last, covers, epoch, journal.ruv_of(ruv), generation)
+
+    def _row(self, query: str) -> tuple[Any, ...]:
+        with closing(self.connection.execute(query)) as cursor:
+            row: tuple[Any, ...] = cursor.fetchone()
+        return row

@@ -1,0 +1,141 @@
+"""The agent's own tables in the replica's database, and the rule of CSNs in pure SQL.
+
+Everything that a write needs is in the one row of `_slackwater_origin`, which the triggers read
+and raise in the writing transaction. Journal order is commit order, because SQLite has one writer
+at a time.
+"""
+# ruff: noqa: S608 every expression is our own
+
+from connectors.sqlite import sql
+from connectors.sqlite.columns import CREATE_SCALES
+from streaming.core.model.csn import MAX_SEQUENCE
+
+FORMAT = 1
+"""The format of these tables; an agent refuses a database of a larger one."""
+
+OVERHEAD_BYTES = 1_000
+"""What a record holds besides key and images, at most."""
+
+PREFIX = "_slackwater_"
+"""Every name of the agent's own begins so."""
+
+TABLES = {
+    "_slackwater_origin": """CREATE TABLE _slackwater_origin (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  format INTEGER NOT NULL,
+  rid INTEGER NOT NULL,
+  time_s INTEGER NOT NULL DEFAULT 0,  -- with sequence: the last CSN that was given or seen
+  sequence INTEGER NOT NULL DEFAULT -1,
+  remote_offset_s INTEGER NOT NULL DEFAULT 0,
+  epoch INTEGER NOT NULL DEFAULT 1,
+  opno INTEGER NOT NULL DEFAULT 0,  -- of the last change
+  applying INTEGER NOT NULL DEFAULT 0,  -- 1 within a transaction of the agent's own
+  depth INTEGER NOT NULL DEFAULT 0,  -- how many groups of changes are open
+  prim_csn TEXT,  -- of the open group
+  record_bytes INTEGER NOT NULL DEFAULT 1000000
+)""",
+    "_slackwater_position": """CREATE TABLE _slackwater_position (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  session TEXT,
+  last INTEGER NOT NULL DEFAULT 0,
+  covers INTEGER NOT NULL DEFAULT 0,
+  epoch INTEGER NOT NULL DEFAULT 0,  -- the epoch in which covers was stored
+  ruv TEXT NOT NULL DEFAULT '',  -- an element a line
+  generation INTEGER NOT NULL DEFAULT 0,
+  updates_offset INTEGER NOT NULL DEFAULT 0,  -- of the next record of the updates topic
+  published INTEGER NOT NULL DEFAULT 0,  -- the journal is in the topic up to this id
+  own TEXT,  -- the largest own CSN in the topic below changes_offset
+  changes_offset INTEGER NOT NULL DEFAULT 0,  -- the own topic was compared up to here
+  changes_session TEXT  -- the session in force there
+)""",
+    "_slackwater_journal": """CREATE TABLE _slackwater_journal (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,  -- commit order
+  at INTEGER NOT NULL,  -- milliseconds since 1970
+  kind TEXT NOT NULL,  -- change | commit | applied | refused
+  csn TEXT,
+  prim_csn TEXT,
+  epoch INTEGER,
+  "table" TEXT,
+  key TEXT,  -- of a change: as captured; so are the images
+  op TEXT,
+  before TEXT,
+  after TEXT,
+  opno INTEGER,
+  session TEXT,  -- from here on: of applied and refused
+  covers INTEGER,
+  generation INTEGER,
+  ruv TEXT,
+  hub_epoch INTEGER,
+  code TEXT,
+  text TEXT
+)""",
+    "_slackwater_scales": CREATE_SCALES,
+}
+
+INDEXES = {
+    "_slackwater_journal_csn": (
+        "CREATE INDEX _slackwater_journal_csn ON _slackwater_journal (csn) WHERE kind = 'change'"
+    ),
+    "_slackwater_journal_commit": (
+        "CREATE INDEX _slackwater_journal_commit ON _slackwater_journal (prim_csn)"
+        " WHERE kind = 'commit'"
+    ),
+}
+
+CSN_SQL = "printf('%08x%04x%04x%04x', time_s, sequence, rid, 0)"
+"""The CSN that the origin row gave last."""
+
+
+def next_csn_sql(clock_s: str) -> str:
+    """The statement by which the origin row gives its next CSN: core's Generator.next in SQL."""
+    now_s = f"{clock_s} + remote_offset_s"
+    return f"""UPDATE _slackwater_origin SET
+    time_s = CASE WHEN {now_s} > time_s THEN {now_s}
+      WHEN sequence >= {MAX_SEQUENCE} THEN time_s + 1 ELSE time_s END,
+    sequence = CASE WHEN {now_s} > time_s OR sequence >= {MAX_SEQUENCE} THEN 0
+      ELSE sequence + 1 END"""
+
+
+def _bytes(column: str) -> str:
+    return f"coalesce(length(CAST(NEW.{column} AS BLOB)), 0)"
+
+
+CAPTURE = {
+    "_slackwater_write": """CREATE VIEW _slackwater_write (op, "table", key, before, after)
+AS SELECT NULL, NULL, NULL, NULL, NULL WHERE 0""",
+    "_slackwater_write_begin": """CREATE TRIGGER _slackwater_write_begin
+INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op = 'begin'
+BEGIN
+  UPDATE _slackwater_origin SET depth = depth + 1;
+END""",
+    "_slackwater_write_change": f"""CREATE TRIGGER _slackwater_write_change
+INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op IN ('insert', 'update', 'delete')
+BEGIN
+  SELECT RAISE(ABORT, 'slackwater: the row is larger than a record may be')
+  FROM _slackwater_origin
+  WHERE {_bytes("key")} + {_bytes("after")} + {OVERHEAD_BYTES} > record_bytes;
+  {next_csn_sql(sql.NOW_S)};
+  UPDATE _slackwater_origin SET opno = opno + 1,
+    prim_csn = CASE WHEN depth > 0 THEN coalesce(prim_csn, {CSN_SQL}) END;
+  INSERT INTO _slackwater_journal
+    (at, kind, csn, prim_csn, epoch, "table", key, op, before, after, opno)
+  SELECT {sql.NOW_MS}, 'change', {CSN_SQL}, prim_csn, epoch, NEW."table", NEW.key, NEW.op,
+    CASE WHEN {_bytes("key")} + {_bytes("before")} + {_bytes("after")} + {OVERHEAD_BYTES}
+      <= record_bytes THEN NEW.before END,
+    NEW.after, opno
+  FROM _slackwater_origin;
+END""",
+    "_slackwater_write_commit": f"""CREATE TRIGGER _slackwater_write_commit
+INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op = 'commit'
+BEGIN
+  UPDATE _slackwater_origin SET depth = max(depth - 1, 0);
+  INSERT INTO _slackwater_journal (at, kind, prim_csn, epoch)
+  SELECT {sql.NOW_MS}, 'commit', prim_csn, epoch FROM _slackwater_origin
+  WHERE depth = 0 AND prim_csn IS NOT NULL;
+  UPDATE _slackwater_origin SET prim_csn = NULL WHERE depth = 0;
+END""",
+}
+"""The view that captures: a row of op begin or commit opens or closes a group of changes.
+
+A row that no record could hold is refused; a before-image that does not fit beside it is left out.
+"""

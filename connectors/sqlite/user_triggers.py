@@ -1,0 +1,42 @@
+"""Triggers of the user's that would change a replicated row again where it is applied.
+
+What such a trigger wrote at the origin was captured there and comes by itself. Fired again here,
+unseen by the capture, it would make the replicas differ (think of one that stamps a row with the
+time). Triggers that write other tables, a search index or an audit, are none of our business.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterable
+
+from streaming.core.model.errors import ConfigError
+from streaming.core.model.table import Table
+
+GUARD = "WHEN (SELECT applying FROM _slackwater_origin) = 0"
+"""With this condition a trigger stays quiet while the agent applies."""
+
+
+def check(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:
+    """ConfigError names the first trigger that would write a replicated table again."""
+    names = {table.name.lower() for table in tables}
+    triggers = connection.execute(
+        "SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger'"
+    ).fetchall()
+    for name, on, text in triggers:
+        if on.lower() not in names or "_slackwater_origin" in text:
+            continue
+        written = sorted(table for table in names if _writes(text, table))
+        if written:
+            raise ConfigError(
+                f"trigger {name} on table {on} writes the replicated table {written[0]} and would"
+                f" do so again for rows that the agent applies: give it {GUARD}"
+            )
+
+
+def _writes(trigger: str, table: str) -> bool:
+    """Claim that a statement of the trigger's body writes this table."""
+    body = re.split(r"\bbegin\b", trigger, maxsplit=1, flags=re.IGNORECASE)[-1]
+    name = re.escape(table)
+    named = rf"""(?:"{name}"|\[{name}\]|`{name}`|'{name}'|{name}(?![\w$]))"""
+    verb = r"\b(?:into|delete\s+from|update(?:\s+or\s+\w+)?)\s+"
+    return re.search(verb + named, body, re.IGNORECASE) is not None

@@ -1,0 +1,19 @@
+"""What Spark has put into a micro-batch, known before anything of it is read."""
+
+import json
+from pathlib import Path
+
+from streaming.core.model.errors import SourceError
+
+
+def end_offsets(checkpoint: Path, batch_id: int) -> dict[str, int]:
+    """Topic -> the offset behind the micro-batch, from the log that Spark writes before it.
+
+    SourceError when the log says nothing for Kafka.
+    """
+    path = checkpoint / "offsets" / str(batch_id)
+    text = path.read_text()
+    lines = [line for line in text.splitlines()[2:] if line.startswith("{")]
+    if len(lines) != 1:
+        raise SourceError(f"Spark's offset log {path} names no Kafka offsets: {text!r}")
+    return {topic: partitions["0"] for topic, partitions in json.loads(lines[0]).items()}

@@ -1,0 +1,73 @@
+"""Read: the changes topics of the known replicas, from the offsets that the hub says."""
+
+import json
+from collections.abc import Mapping
+from typing import TypeVar
+
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamReader
+
+COLUMNS = ("topic", "offset", "timestamp", "value")
+"""What later stages see of a Kafka record: string, bigint, timestamp (CreateTime), binary."""
+
+OFFSETS_PER_BATCH = 200_000
+MIN_PARTITIONS = 1
+RECORDS_PER_PARTITION = 25_000
+"""What the driver takes apart while the tasks behind it read on."""
+
+_Reader = TypeVar("_Reader", DataFrameReader, DataStreamReader)
+
+
+def stream(
+    spark: SparkSession,
+    options: Mapping[str, str],
+    topics: Mapping[str, int],
+    starting: Mapping[str, int],
+    *,
+    offsets_per_batch: int = OFFSETS_PER_BATCH,
+    min_partitions: int = MIN_PARTITIONS,
+) -> DataFrame:
+    """The records of `topics` from `starting` on, a bounded number in each micro-batch.
+
+    `options` are those of Spark's Kafka source (connectors/kafka/client.py: source_options),
+    `topics` are topic -> rid, `starting` is topic -> first offset; KeyError if a topic has none.
+    An offset that the topic no longer has fails the query: the hub never steps over lost input.
+    """
+    limits = {
+        "startingOffsets": _offsets(topics, starting),
+        "maxOffsetsPerTrigger": str(offsets_per_batch),
+    }
+    reader = _source(spark.readStream, options, topics, min_partitions)
+    return reader.options(**limits).load().select(*COLUMNS)
+
+
+def batch(
+    spark: SparkSession,
+    options: Mapping[str, str],
+    topics: Mapping[str, int],
+    from_: Mapping[str, int],
+    to: Mapping[str, int],
+    *,
+    min_partitions: int = MIN_PARTITIONS,
+) -> DataFrame:
+    """The records of a planned batch: offsets [`from_`, `to`) of each topic."""
+    limits = {"startingOffsets": _offsets(topics, from_), "endingOffsets": _offsets(topics, to)}
+    reader = _source(spark.read, options, topics, min_partitions)
+    return reader.options(**limits).load().select(*COLUMNS)
+
+
+def _source(
+    reader: _Reader, options: Mapping[str, str], topics: Mapping[str, int], min_partitions: int
+) -> _Reader:
+    """Spark's Kafka source on the one partition of each topic."""
+    fixed = {
+        "assign": json.dumps({topic: [0] for topic in topics}),
+        "failOnDataLoss": "true",
+        "minPartitions": str(min_partitions),
+        "maxRecordsPerPartition": str(RECORDS_PER_PARTITION),
+    }
+    return reader.format("kafka").options(**{**options, **fixed})
+
+
+def _offsets(topics: Mapping[str, int], offsets: Mapping[str, int]) -> str:
+    return json.dumps({topic: {"0": offsets[topic]} for topic in topics})

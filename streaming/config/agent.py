@@ -1,0 +1,29 @@
+"""What a replica's agent must know, from the hub's own configuration."""
+
+from pathlib import Path
+
+from connectors.agent.settings import AgentSettings
+from streaming.config.config import Config
+from streaming.core.model.errors import ConfigError
+
+
+def agent_settings(
+    config: Config, replica: str, database: Path, *, rows_are_shared: bool = False
+) -> AgentSettings:
+    """The settings of the agent beside this database; ConfigError: there is no such replica."""
+    known = {one.name: one for one in config.replicas}
+    if replica not in known:
+        raise ConfigError(f"there is no replica {replica!r}: use one of {', '.join(known)}")
+    topics = [config.updates_topic(a.name) for a in config.agreements if a.consumer == replica]
+    return AgentSettings(
+        database,
+        replica,
+        known[replica].rid,
+        config.kafka.bootstrap_servers,
+        config.changes_topic(replica),
+        topics[0] if topics else None,
+        tuple(config.table_map().values()),
+        config.kafka.options,
+        config.limits.record_bytes,
+        rows_are_shared,
+    )

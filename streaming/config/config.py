@@ -1,0 +1,228 @@
+"""The configuration: one TOML file, which the environment may override, checked before use."""
+
+import json
+import os
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from streaming.config.errors import explain
+from streaming.config.options import Options, flat, masked
+from streaming.config.sections import (
+    AgreementConfig,
+    HubConfig,
+    KafkaConfig,
+    LimitsConfig,
+    ReplicaConfig,
+    TableConfig,
+)
+from streaming.core.conflict.function import ConflictRule, parse_function
+from streaming.core.model.errors import ConfigError
+from streaming.core.model.table import Table
+
+ENV_PREFIX = "SLACKWATER_"
+ENV_DELIMITER = "__"
+
+
+class Config(BaseModel):
+    """The whole configuration of a hub."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    hub: HubConfig = Field(default_factory=HubConfig)
+    """The hub itself."""
+    kafka: KafkaConfig
+    """The brokers and how to reach them."""
+    replicas: tuple[ReplicaConfig, ...]
+    """The databases that take local writes."""
+    tables: tuple[TableConfig, ...]
+    """The replicated tables."""
+    agreements: tuple[AgreementConfig, ...] = ()
+    """Who is sent what: at most one agreement for each consumer."""
+    limits: LimitsConfig = Field(default_factory=LimitsConfig)
+    """Bounds on memory, records and batches."""
+    spark: Options = {}
+    """Settings for the Spark session, by their full names."""
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        if problems := list(_problems(self)):
+            raise PydanticCustomError("parts", "{text}", {"text": "\n".join(problems)})
+        return self
+
+    def table_map(self) -> dict[str, Table]:
+        """Table name -> table, as the hub's core knows it."""
+        rids = {replica.name: replica.rid for replica in self.replicas}
+        return {entry.name: entry.table(rids) for entry in self.tables}
+
+    def replica(self, name: str) -> ReplicaConfig:
+        """The replica of this name; KeyError when there is none."""
+        return {entry.name: entry for entry in self.replicas}[name]
+
+    def tables_of(self, agreement: AgreementConfig) -> frozenset[str]:
+        """The names of the tables whose changes this agreement sends."""
+        everything = frozenset(entry.name for entry in self.tables)
+        return everything if "*" in agreement.tables else frozenset(agreement.tables)
+
+    def dataset_of(self, agreement: AgreementConfig) -> str:
+        """The data set that this agreement serves."""
+        names = self.tables_of(agreement)
+        return next(entry.dataset for entry in self.tables if entry.name in names)
+
+    def changes_topic(self, replica_name: str) -> str:
+        """The topic in which this replica speaks to the hub."""
+        return f"{self.hub.topic_prefix}changes.{replica_name}"
+
+    def updates_topic(self, agreement_name: str) -> str:
+        """The topic in which the hub speaks to the consumer of this agreement."""
+        return f"{self.hub.topic_prefix}updates.{agreement_name}"
+
+    def document(self) -> str:
+        """The configuration as canonical JSON, fields in their order here, secrets replaced."""
+        data = self.model_dump(mode="json")
+        data["kafka"]["options"] = masked(self.kafka.options)
+        data["spark"] = masked(self.spark)
+        return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_document(cls, text: str) -> "Config":
+        """Read a stored document back; its secrets are gone, so it cannot reach a broker."""
+        return cls.model_validate_json(text)
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        for name in type(self).model_fields:
+            yield name, masked(self.spark) if name == "spark" else getattr(self, name)
+
+
+def _problems(config: Config) -> Iterator[str]:
+    """What is wrong between the parts, one sentence each."""
+    if not config.replicas:
+        yield "replicas: give at least one"
+    if not config.tables:
+        yield "tables: give at least one"
+    yield from _twice("replicas", "name", [entry.name for entry in config.replicas])
+    yield from _twice("replicas", "rid", [entry.rid for entry in config.replicas])
+    yield from _twice("tables", "name", [entry.name for entry in config.tables])
+    yield from _twice("agreements", "name", [entry.name for entry in config.agreements])
+    yield from _twice("agreements", "consumer", [entry.consumer for entry in config.agreements])
+    for index, replica in enumerate(config.replicas):
+        if replica.rid == config.hub.rid:
+            yield f"replicas[{index}].rid = {replica.rid}: this is hub.rid: give another"
+        if replica.name == config.hub.name:
+            yield f"replicas[{index}].name = {replica.name!r}: this is hub.name: give another"
+    replicas = [entry.name for entry in config.replicas]
+    tables = [entry.name for entry in config.tables]
+    for index, table in enumerate(config.tables):
+        function = parse_function(table.function)
+        if function.rule is ConflictRule.PRIMARY and function.argument not in replicas:
+            yield (
+                f"tables[{index}].function = {table.function!r}: there is no such replica:"
+                f" use one of {', '.join(replicas)}"
+            )
+    for index, agreement in enumerate(config.agreements):
+        if agreement.consumer not in replicas:
+            yield (
+                f"agreements[{index}].consumer = {agreement.consumer!r}: there is no such replica:"
+                f" use one of {', '.join(replicas)}"
+            )
+        for name in agreement.tables:
+            if name not in (*tables, "*"):
+                yield (
+                    f"agreements[{index}].tables: {name!r} is no table: use of {', '.join(tables)},"
+                    ' or ["*"] for all'
+                )
+        yield from _of_several_datasets(config, index, agreement)
+
+
+def _of_several_datasets(config: Config, index: int, agreement: AgreementConfig) -> Iterator[str]:
+    names = config.tables_of(agreement)
+    datasets: dict[str, list[str]] = {}
+    for entry in config.tables:
+        if entry.name in names:
+            datasets.setdefault(entry.dataset, []).append(entry.name)
+    if len(datasets) > 1:
+        found = "; ".join(f"{', '.join(t)} of {d!r}" for d, t in sorted(datasets.items()))
+        yield (
+            f"agreements[{index}].tables: an agreement serves one data set, and these tables are of"
+            f" several ({found}): name the tables of one"
+        )
+
+
+def _twice(section: str, field: str, values: list[Any]) -> Iterator[str]:
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            first = values.index(value)
+            yield f"{section}[{index}].{field} = {value!r}: {section}[{first}] has it too"
+
+
+def load(path: Path) -> Config:
+    """Read the file and the environment; ConfigError names each field that cannot be used.
+
+    `hub.state` becomes absolute: a relative one starts at the file's folder.
+    """
+    data = _read(path)
+    try:
+        config = _with_environment(data) if _our_variables() else Config(**data)
+    except ValidationError as error:
+        lines = explain(error, Config, ENV_PREFIX, os.environ)
+        raise ConfigError("\n".join(f"{path}: {line}" for line in lines)) from None
+    state = path.resolve().parent / config.hub.state.expanduser()
+    hub = config.hub.model_copy(update={"state": state})
+    return config.model_copy(update={"hub": hub})
+
+
+def _our_variables() -> list[str]:
+    """The variables that override a field; one of an unknown section is refused.
+
+    A misspelt variable would be ignored in silence; its owner thinks that it holds.
+    """
+    names = [name.upper() for name in os.environ if name.upper().startswith(ENV_PREFIX)]
+    sections = {f"{ENV_PREFIX}{name}".upper() for name in Config.model_fields}
+    ours = [n for n in names if n in sections or ENV_DELIMITER in n.removeprefix(ENV_PREFIX)]
+    for name in ours:
+        if ENV_PREFIX + name.removeprefix(ENV_PREFIX).split(ENV_DELIMITER)[0] not in sections:
+            raise ConfigError(
+                f"environment variable {name}: the configuration has no such section:"
+                f" use {ENV_PREFIX}<section>{ENV_DELIMITER}<field> with a section of"
+                f" {', '.join(Config.model_fields)}"
+            )
+    return ours
+
+
+def _with_environment(data: dict[str, Any]) -> Config:
+    """The configuration with the environment's values over the file's.
+
+    The library for it takes long to import, so only who overrides something pays for it.
+    """
+    from pydantic_settings import SettingsError  # noqa: PLC0415
+
+    from streaming.config.environment import FileAndEnvironment  # noqa: PLC0415
+
+    try:
+        merged = FileAndEnvironment(**data)
+    except SettingsError as error:
+        raise ConfigError(f"the environment ({ENV_PREFIX}...): {error}: give JSON") from None
+    return Config(**{name: getattr(merged, name) for name in Config.model_fields})
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(
+            f"there is no configuration at {path}: name one with --config or"
+            f" {ENV_PREFIX}CONFIG (deploy/hub.toml is a sample)"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from None
+    if isinstance(kafka := data.get("kafka"), dict) and "options" in kafka:
+        kafka["options"] = flat(kafka["options"])
+    if "spark" in data:
+        data["spark"] = flat(data["spark"])
+    return data

@@ -1,0 +1,88 @@
+"""What is wrong with a configuration, a line for each mistake: field, value, what to do."""
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from streaming.config.options import is_secret
+
+_PLAIN = {
+    "input should be": "should be",
+    "valid tuple": "list",
+    "a valid dictionary": "a table",
+    "string should match pattern": "should match",
+}
+
+
+def explain(
+    error: ValidationError, model: type[BaseModel], env_prefix: str, environment: Iterable[str]
+) -> list[str]:
+    """The mistakes as lines; a value that may hold a secret is not shown."""
+    variables = {name.upper() for name in environment}
+    return [
+        f"{line}{_source(details['loc'], env_prefix, variables)}"
+        for details in error.errors()
+        for line in _lines(details, model)
+    ]
+
+
+def section(model: type[BaseModel], field: str) -> type[BaseModel] | None:
+    """The fields of a section; of a list's section, those of one entry; None: a plain value."""
+    if field not in model.model_fields:
+        return None
+    annotation = model.model_fields[field].annotation
+    for kind in (annotation, *get_args(annotation)):
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            return kind
+    return None
+
+
+def _lines(details: ErrorDetails, model: type[BaseModel]) -> Iterator[str]:
+    location, message = details["loc"], _plain(details["msg"])
+    path = _path_text(location)
+    match details["type"]:
+        case "parts":
+            yield from details["msg"].splitlines()
+        case "missing":
+            yield f"{path} is missing: add it"
+        case "extra_forbidden":
+            yield f"{path} is not a field: {_hint(location, model)}"
+        case _ if _shown(path, details):
+            yield f"{path} = {details['input']!r:.80}: {message}"
+        case _:
+            yield f"{path}: {message}"
+
+
+def _plain(message: str) -> str:
+    text = message[:1].lower() + message[1:]
+    for theirs, ours in _PLAIN.items():
+        text = text.replace(theirs, ours)
+    return text.partition(" or instance of ")[0]
+
+
+def _shown(path: str, details: ErrorDetails) -> bool:
+    """Claim that the value helps and is no secret; whole sections may contain one."""
+    is_value = isinstance(details["input"], str | int | float)
+    return is_value and "." in path and path != "kafka.options" and not is_secret(path)
+
+
+def _path_text(location: tuple[int | str, ...]) -> str:
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return "".join(parts).removeprefix(".")
+
+
+def _source(location: tuple[int | str, ...], env_prefix: str, variables: set[str]) -> str:
+    name = env_prefix + "__".join(str(part) for part in location).upper()
+    return f" (from {name})" if name in variables else ""
+
+
+def _hint(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    for part in location[:-1]:
+        if isinstance(part, str):
+            model = section(model, part) or model
+    known = list(model.model_fields)
+    close = get_close_matches(str(location[-1]), known, n=1)
+    return f"did you mean {close[0]}?" if close else f"the fields are {', '.join(known)}"

@@ -1,0 +1,30 @@
+"""Users' conflict functions: found by the import path that the configuration names."""
+
+import importlib
+from collections.abc import Iterable
+from typing import cast
+
+from streaming.core.conflict.function import ConflictRule
+from streaming.core.conflict.winner import UserFunction
+from streaming.core.model.errors import FunctionError
+from streaming.core.model.table import Table
+
+
+def loaded(tables: Iterable[Table]) -> dict[str, UserFunction]:
+    """Import path -> function, for the tables that have one; FunctionError names what is wrong."""
+    paths = {str(t.function): t.name for t in tables if t.function.rule is ConflictRule.USER}
+    return {path: _loaded(path, table) for path, table in paths.items()}
+
+
+def _loaded(path: str, table: str) -> UserFunction:
+    module, name = path.split(":")
+    try:
+        function = getattr(importlib.import_module(module), name)
+    except Exception as error:  # the user's module may raise anything
+        raise FunctionError(
+            f"conflict function {path} of table {table} cannot be loaded:"
+            f" {type(error).__name__}: {error}; put its module on PYTHONPATH"
+        ) from error
+    if not callable(function):
+        raise FunctionError(f"conflict function {path} of table {table} cannot be called")
+    return cast("UserFunction", function)

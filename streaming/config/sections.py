@@ -1,0 +1,208 @@
+"""The sections of the configuration: each field with its type, its default and its meaning."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from streaming.config.options import Options, masked
+from streaming.core.conflict.function import ConflictRule, parse_function
+from streaming.core.model.change import HUB_RID
+from streaming.core.model.errors import FunctionError
+from streaming.core.model.table import DEFAULT_DATASET, ColumnType, Table
+
+_BROKER = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]]+):[0-9]{1,5}$")
+Name = Annotated[str, Field(pattern="^[a-z0-9_-]+$", max_length=100)]
+Identifier = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$")]
+Positive = Annotated[int, Field(gt=0)]
+
+
+class _Section(BaseModel):
+    """A part of the configuration; it cannot be changed once it is read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    later: ClassVar[tuple[str, ...]] = ()
+    """Fields that the design knows and this version cannot do yet."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_what_comes_later(cls, data: object) -> object:
+        for name in cls.later:
+            if isinstance(data, dict) and name in data:
+                raise PydanticCustomError(
+                    "later",
+                    "'{name}' is known, but this version cannot do it yet: remove it",
+                    {"name": name},
+                )
+        return data
+
+
+class HubConfig(_Section):
+    """The hub itself."""
+
+    name: Name = "hub"
+    """Its name, in the topic of the changes that an operator makes at the hub."""
+    rid: int = Field(default=HUB_RID, ge=1, le=HUB_RID)
+    """Its own replica id, for those changes."""
+    state: Path = Path("state")
+    """The folder of the Delta tables; relative to this file."""
+    topic_prefix: str = Field(default="slackwater.", pattern="^[a-zA-Z0-9._-]*$", max_length=40)
+    """What all its topics start with."""
+    trigger_ms: int = Field(default=100, ge=0)
+    """Milliseconds from the start of one batch to the start of the next; 0: at once."""
+    covers_interval_ms: Positive = 1_000
+    """How often at most an empty batch tells a consumer that it is complete."""
+
+
+class KafkaConfig(_Section):
+    """The brokers and how to reach them."""
+
+    bootstrap_servers: str
+    """Where to find the brokers: host:port, several separated by commas."""
+    options: Options = {}
+    """Options for every Kafka client, by their plain names: security.protocol, sasl.mechanism."""
+
+    @field_validator("bootstrap_servers")
+    @classmethod
+    def _host_and_port(cls, value: str) -> str:
+        servers = [server.strip() for server in value.split(",")]
+        if not all(_BROKER.match(server) for server in servers):
+            raise PydanticCustomError("broker", "give host:port, several separated by commas")
+        return ",".join(servers)
+
+    @field_validator("options")
+    @classmethod
+    def _no_second_address(cls, value: dict[str, str]) -> dict[str, str]:
+        if "bootstrap.servers" in value:
+            raise PydanticCustomError("twice", "give the brokers as kafka.bootstrap_servers")
+        return value
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        yield "bootstrap_servers", self.bootstrap_servers
+        yield "options", masked(self.options)
+
+
+class ReplicaConfig(_Section):
+    """A database that takes local writes."""
+
+    name: Name
+    """Its name: lower-case letters, digits, _ and -; its topic is <prefix>changes.<name>."""
+    rid: int = Field(ge=1, lt=HUB_RID)
+    """Its replica id, which is in each of its CSNs."""
+    oid: str | None = None
+    """Its id in the epoch number matrix."""
+    host: str | None = None
+    """Its host in the epoch number matrix."""
+
+
+class TableConfig(_Section):
+    """A replicated table: the types of its values on the wire, and who wins a conflict."""
+
+    later: ClassVar[tuple[str, ...]] = ("filters", "on_refused", "on_hidden", "always_scan")
+
+    name: Identifier
+    """Its name."""
+    key: tuple[Identifier, ...] = Field(min_length=1)
+    """Its key columns, in the order in which a key is written."""
+    columns: dict[Identifier, ColumnType] = Field(min_length=1)
+    """All its columns, key columns included, with their types, in the order of its rows."""
+    function: str = "EPOCH"
+    """Who wins when a change is concurrent with the row: EPOCH, MAX(column), module:function ..."""
+    dataset: Name = DEFAULT_DATASET
+    """Its data set; each has a RUV and pending lists of its own, and an agreement serves one."""
+
+    @field_validator("function")
+    @classmethod
+    def _known_function(cls, value: str) -> str:
+        try:
+            parse_function(value)
+        except FunctionError as error:
+            raise PydanticCustomError("function", "{text}", {"text": str(error)}) from None
+        return value
+
+    @model_validator(mode="after")
+    def _key_is_columns(self) -> Self:
+        if missing := [column for column in self.key if column not in self.columns]:
+            raise PydanticCustomError(
+                "key",
+                "key column {column} of table {table} is not in its columns: add it there",
+                {"column": repr(missing[0]), "table": repr(self.name)},
+            )
+        if len(set(self.key)) < len(self.key):
+            raise PydanticCustomError("key", "a key column stands twice in the key: remove one")
+        return self
+
+    @model_validator(mode="after")
+    def _compared_column_is_there(self) -> Self:
+        column = parse_function(self.function).column
+        if column is not None and column not in self.columns:
+            raise PydanticCustomError(
+                "column",
+                "function {function} of table {table} compares a column that the table lacks",
+                {"function": self.function, "table": repr(self.name)},
+            )
+        return self
+
+    def table(self, rids: Mapping[str, int]) -> Table:
+        """The table as the hub's core knows it; `rids`: replica name -> rid."""
+        function = parse_function(self.function)
+        if function.rule is ConflictRule.PRIMARY:
+            function = replace(function, replica=rids[function.argument or ""])
+        return Table(self.name, self.key, dict(self.columns), function, self.dataset)
+
+
+class AgreementConfig(_Section):
+    """What one consumer is sent."""
+
+    later: ClassVar[tuple[str, ...]] = ("filters", "filter", "where", "columns", "rows")
+
+    name: Name
+    """Its name; the consumer reads <prefix>updates.<name>."""
+    consumer: str
+    """The replica that is sent the changes."""
+    tables: tuple[str, ...] = Field(default=("*",), min_length=1)
+    """The tables whose changes it is sent, all of one data set; "*": all that there are."""
+
+
+class LimitsConfig(_Section):
+    """Bounds, so that memory and records stay finite whatever comes in."""
+
+    offsets_per_batch: Positive = 200_000
+    """The most input records of one batch; all of them are in memory at once, several times over,
+    so set it lower where records have tens of kilobytes."""
+    driver_batch_records: int = Field(default=500_000, ge=0)
+    """A batch of at most so many records is taken apart and carried by the driver, a larger one by
+    the executors: set it low on a cluster, where their Python (`spark.pyspark.python`, if not the
+    path of the hub's own) has the hub's packages."""
+    min_partitions: Positive = 1
+    """Into how many tasks at least the reading of a batch is cut. There are more anyway: a task
+    reads one topic, and 25,000 records at most."""
+    chunk_items: Positive = 5_000
+    """The most items of one record in an updates topic."""
+    chunk_bytes: Positive = 900_000
+    """From how many bytes on a record in an updates topic takes no further item."""
+    page_items: Positive = 50_000
+    """The most items that one agreement is sent by one batch."""
+    record_bytes: Positive = 1_000_000
+    """A change of more bytes is quarantined as `size`; the topics take records that large."""
+    skew_s: Positive = 86_400
+    """A CSN so many seconds ahead of its record's own time is quarantined as `skew`."""
+    pending_changes: Positive = 500_000
+    """From so many open changes of one replica on, nothing more is read from it until it has fewer:
+    they are held in memory, about 1 kB each besides their images. The status says `paused`; an
+    operator aborts a transaction, or starts the hub with a larger limit."""
+    window_rows: Positive = 1_000_000
+    """The most rows that are kept in memory for judging; older ones are looked up in `rows` and
+    the changelog behind it."""
+    kept_image_bytes: Positive = 64_000_000
+    """The most bytes of images of contended rows that are kept in memory; others are looked up in
+    the tables."""
+    materialize_every_epochs: Positive = 2_000
+    """After how many hub epochs `rows` is brought up to date, or earlier if the window is full.
+    That takes tens of seconds of a small machine; the batches go on, at half the speed."""
+    reflections: Positive = 64
+    """The most reflected epochs that are kept of one replica."""

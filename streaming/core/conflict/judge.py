@@ -1,0 +1,271 @@
+"""What becomes of one change on one row: the max-replicated-epoch and author rule."""
+
+import json
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from streaming.core.conflict.function import ConflictFunction, ConflictRule
+from streaming.core.conflict.winner import Failed, Merged, Resolution, Winner, winner
+from streaming.core.model.change import Change, Op
+from streaming.core.model.record import RECORD_BYTES, Reason
+from streaming.core.model.row import (
+    Arrived,
+    Floor,
+    Realign,
+    RowState,
+    blocking,
+    blocking_epoch,
+    deletes_twice,
+    follows,
+    realigned,
+)
+from streaming.core.model.table import Table
+from streaming.core.model.values import json_text
+
+
+class Verdict(StrEnum):
+    """What became of a change."""
+
+    ACCEPTED = "accepted"
+    """it is the row now"""
+    REJECTED = "rejected"
+    """the row stands as it was; the loser is in `conflicts`"""
+    QUARANTINED = "quarantined"
+    """its function failed, or the row became too large: the row stands; it is in quarantine"""
+
+
+class Cause(StrEnum):
+    """Why a change was in conflict."""
+
+    AUTHOR = "author"
+    """another replica wrote the row, and the change's replica had not seen that"""
+    REALIGN = "realign"
+    """a refresh of the row was on its way to the change's replica"""
+    FLOOR = "floor"
+    """the change's replica had lost state, and had not got it back"""
+    TRANSACTION = "transaction"
+    """another row of its transaction was in conflict"""
+
+
+class ConflictKind(StrEnum):
+    """Conflict kinds as EDB Postgres Distributed names them."""
+
+    INSERT_EXISTS = "insert_exists"
+    """an insert met a row"""
+    UPDATE_ORIGIN_CHANGE = "update_origin_change"
+    """an update met a row that another replica wrote"""
+    UPDATE_RECENTLY_DELETED = "update_recently_deleted"
+    """an insert or update met a tombstone"""
+    DELETE_RECENTLY_UPDATED = "delete_recently_updated"
+    """a delete met a row that another replica wrote"""
+    DELETE_RECENTLY_DELETED = "delete_recently_deleted"
+    """a delete met a tombstone"""
+    TRANSACTION = "transaction"
+    """the change was rejected with its whole transaction"""
+
+
+class Judged(NamedTuple):
+    """A change, its verdict, and the row before and after.
+
+    `cause`: why it was in conflict; None: it was not. `conflict`: how the loss is recorded; None:
+    nobody lost. `same_epoch_only`: it would be in no conflict if reflections of its own epoch
+    counted. `failure`: why it is in quarantine.
+    """
+
+    arrived: Arrived
+    verdict: Verdict
+    cause: Cause | None
+    realign_epoch: int
+    before: RowState
+    after: RowState
+    conflict: ConflictKind | None = None
+    same_epoch_only: bool = False
+    failure: Failed | None = None
+
+    @property
+    def concurrent(self) -> bool:
+        """Claim that the change itself was concurrent, whatever its transaction was."""
+        return self.cause not in (None, Cause.TRANSACTION)
+
+    @property
+    def row_lost(self) -> bool:
+        """Claim that the change won and what stood there is the loser."""
+        return self.conflict is not None and self.verdict is Verdict.ACCEPTED
+
+
+Resolve = Callable[[Arrived, RowState, Table], Resolution]
+"""Decides between a concurrent change and its row."""
+
+
+def by_function(arrived: Arrived, row: RowState, table: Table) -> Resolution:
+    """What the table's function decides, where it is none of the user's."""
+    return winner(arrived, row, table, None)
+
+
+def judge(
+    arrived: Arrived,
+    row: RowState,
+    hub_epoch: int,
+    table: Table,
+    floors: Sequence[Floor] = (),
+    resolve: Resolve = by_function,
+    record_bytes: int = RECORD_BYTES,
+) -> Judged:
+    """Judge one change on its row at this place in hub order (design: section 3, step 4).
+
+    Equality is not concurrent, equal content does not matter. Whoever wins, a concurrent change
+    realigns its replica, which gets the row back: without it replicas diverge. So does a change
+    that would make a row of more than `record_bytes`, which could never be sent.
+    """
+    blocked = max(blocking_epoch(arrived, row), floor_epoch(arrived, floors))
+    cause = cause_of(arrived, row, table.function, floors)
+    same = cause is not None and (
+        cause_of(arrived, row, table.function, floors, same_epoch=True) is None
+    )
+    resolution = Winner.CHANGE if cause is None else resolve(arrived, row, table)
+    after = _resolved(arrived.change, row, hub_epoch, table, resolution, record_bytes)
+    mark = Realign(arrived.change.rid, hub_epoch)
+    if isinstance(after, Failed):
+        kept = realigned(row, mark)
+        return Judged(arrived, Verdict.QUARANTINED, cause, blocked, row, kept, None, same, after)
+    if cause is None:
+        return Judged(arrived, Verdict.ACCEPTED, None, blocked, row, after)
+    after = realigned(after, mark)
+    kind = conflict_kind(arrived.change.op, exists=row.exists)
+    if resolution is Winner.ROW:
+        return Judged(arrived, Verdict.REJECTED, cause, blocked, row, after, kind, same)
+    lost = kind if _loses(row, arrived, table.function, floors) else None
+    return Judged(arrived, Verdict.ACCEPTED, cause, blocked, row, after, lost, same)
+
+
+def rejected_whole(
+    arrived: Arrived, row: RowState, hub_epoch: int, cause: Cause | None, *, same_epoch_only: bool
+) -> Judged:
+    """A change that goes with its transaction; `cause`: why it is in conflict itself, if it is."""
+    after = realigned(row, Realign(arrived.change.rid, hub_epoch, rejects_transaction=True))
+    return Judged(
+        arrived,
+        Verdict.REJECTED,
+        cause or Cause.TRANSACTION,
+        blocking_epoch(arrived, row),
+        row,
+        after,
+        ConflictKind.TRANSACTION,
+        same_epoch_only,
+    )
+
+
+def cause_of(
+    arrived: Arrived,
+    row: RowState,
+    function: ConflictFunction,
+    floors: Sequence[Floor] = (),
+    *,
+    same_epoch: bool = False,
+) -> Cause | None:
+    """Why the change is concurrent with the row; None: it is not.
+
+    `floors`: those of its replica. `same_epoch`: as if reflections of the change's own epoch
+    counted too.
+    """
+    mre = arrived.mre_same if same_epoch else arrived.mre
+    if row.author != arrived.change.rid and function.stored(row.epoch) > mre:
+        return Cause.AUTHOR
+    if blocking_epoch(arrived, row) > mre:
+        return Cause.REALIGN
+    return Cause.FLOOR if floor_epoch(arrived, floors) > mre else None
+
+
+def rejects_transaction(
+    arrived: Arrived, row: RowState, function: ConflictFunction, floors: Sequence[Floor] = ()
+) -> bool:
+    """Claim that this change takes its whole transaction along.
+
+    It is concurrent under EPOCH_TRANS, a delete of a deleted row apart; or it builds on a row
+    that went with its transaction, whatever the row's function.
+    """
+    if row.realign and any(
+        r.rejects_transaction and r.epoch > arrived.mre for r in blocking(arrived, row)
+    ):
+        return True
+    if function.rule is not ConflictRule.EPOCH_TRANS or deletes_twice(arrived.change, row):
+        return False
+    return cause_of(arrived, row, function, floors) is not None
+
+
+def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:
+    """The largest hub epoch that its replica must have reflected before it may write any row."""
+    return max((f.epoch for f in floors if f.offset < arrived.offset), default=0) if floors else 0
+
+
+def _loses(
+    row: RowState, arrived: Arrived, function: ConflictFunction, floors: Sequence[Floor]
+) -> bool:
+    """Claim that something is lost that the change's replica had not seen, when the change wins.
+
+    What follows its own last word loses nothing, unless it had lost that word. Two deletes lose
+    nothing. What a user's function let go may be a merge.
+    """
+    if function.rule is ConflictRule.USER:
+        return True
+    had_lost = any(f.offset < arrived.offset and f.gives_back(row.csn or "") for f in floors)
+    unseen = had_lost or not follows(arrived, row)
+    return unseen and not deletes_twice(arrived.change, row)
+
+
+def conflict_kind(op: Op, *, exists: bool) -> ConflictKind:
+    """What a concurrent change is called, by its operation and what it met."""
+    if op is Op.DELETE:
+        return (
+            ConflictKind.DELETE_RECENTLY_UPDATED if exists else ConflictKind.DELETE_RECENTLY_DELETED
+        )
+    if not exists:
+        return ConflictKind.UPDATE_RECENTLY_DELETED
+    return ConflictKind.INSERT_EXISTS if op is Op.INSERT else ConflictKind.UPDATE_ORIGIN_CHANGE
+
+
+def _resolved(
+    change: Change,
+    row: RowState,
+    hub_epoch: int,
+    table: Table,
+    resolution: Resolution,
+    record_bytes: int,
+) -> RowState | Failed:
+    """The row after the change as it was resolved, realigns as before."""
+    if isinstance(resolution, Failed):
+        return resolution
+    if resolution is Winner.ROW:
+        return row
+    if change.op is Op.DELETE:
+        return RowState(change.rid, hub_epoch, change.csn, realign=row.realign)
+    columns = tuple(table.columns)
+    if row.exists and row.image is None and _lacks_columns(change, columns):
+        return Failed(
+            "it lacks columns, and the image of its row at the hub cannot be read: write the whole"
+            " row again",
+            Reason.TABLE,
+        )
+    image, reason = merged(row.image, change.after, columns), Reason.SIZE
+    if isinstance(resolution, Merged):
+        image, reason = resolution.image, Reason.FUNCTION
+    if image != change.after and (size := len(f"{change.key}{image}".encode())) > record_bytes:
+        return Failed(f"the row would have {size} bytes, {record_bytes} are allowed", reason)
+    return RowState(change.rid, hub_epoch, change.csn, True, image, row.realign)  # noqa: FBT003
+
+
+def _lacks_columns(change: Change, columns: Sequence[str]) -> bool:
+    """Return whether the change's after-image leaves columns out."""
+    return change.after is not None and len(json.loads(change.after)) < len(columns)
+
+
+def merged(old: str | None, new: str | None, columns: Sequence[str]) -> str | None:
+    """The new image over the old one: what is absent from the new one stays as it was."""
+    if old is None or new is None:
+        return new
+    values = json.loads(new)
+    if len(values) == len(columns):
+        return new
+    both = {**json.loads(old), **values}
+    return json_text({name: both[name] for name in columns if name in both})

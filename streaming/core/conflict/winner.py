@@ -1,0 +1,223 @@
+"""Who wins: what each conflict function says of a change that is concurrent with its row."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from streaming.core.conflict.function import ConflictRule
+from streaming.core.model.change import Change, Op
+from streaming.core.model.errors import WireError
+from streaming.core.model.record import Reason
+from streaming.core.model.row import Arrived, RowState, deletes_twice, follows
+from streaming.core.model.table import Table
+from streaming.core.model.values import Value, from_json, json_text, to_json
+
+Image = Mapping[str, Value]
+"""Column -> value, as Python has it; absent columns are unknown."""
+
+
+class Winner(StrEnum):
+    """Which of the two holds."""
+
+    ROW = "row"
+    """the row as it stands at the hub"""
+    CHANGE = "change"
+    """the change"""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Neither: the row becomes this image, which has every column that either has."""
+
+    image: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The change cannot be judged: the row stands, the change goes to quarantine for `reason`."""
+
+    detail: str
+    reason: Reason = Reason.FUNCTION
+
+
+Resolution = Winner | Merged | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictFacts:
+    """What a user's function is told besides the two images.
+
+    `before`: the change's before-image, if it came with one. `mre`: the hub epoch up to which
+    `author` had seen everything; `row_epoch`: the one in which the row was written.
+    """
+
+    table: str
+    key: str
+    op: str
+    csn: str
+    author: int
+    mre: int
+    row_csn: str | None
+    row_author: int
+    row_epoch: int
+    before: Image | None
+
+
+UserFunction = Callable[[Image | None, Image | None, ConflictFacts], object]
+"""(row, change, facts) -> Winner or the merged image; row or change is None where it is deleted."""
+
+
+def winner(arrived: Arrived, row: RowState, table: Table, user: UserFunction | None) -> Resolution:
+    """What the table's function decides; `user`: the function of rule USER."""
+    if table.function.rule is ConflictRule.USER:
+        return _by_user(arrived, row, table, user)
+    return Winner.CHANGE if _wins(arrived, row, table) else Winner.ROW
+
+
+def _wins(arrived: Arrived, row: RowState, table: Table) -> bool:
+    change = arrived.change
+    match table.function.rule:
+        case ConflictRule.EPOCH | ConflictRule.EPOCH_TRANS | ConflictRule.USER:
+            return False
+        case ConflictRule.EPOCH2:
+            return _meets_delete(arrived, row)
+        case (
+            ConflictRule.OLD
+            | ConflictRule.MAX
+            | ConflictRule.MAX_DELETE_WIN
+            | ConflictRule.MAX_INS
+            | ConflictRule.MAX_DEL_WIN_INS
+        ):
+            return _by_column(change, row, table)
+        case ConflictRule.CSN:
+            return row.csn is None or change.csn > row.csn
+        case ConflictRule.PRIMARY:
+            return change.rid == table.function.replica
+        case ConflictRule.PASS:
+            return True
+
+
+def missing(change: Change, table: Table) -> tuple[Reason, str] | None:
+    """What the function could not do without, if it came to a conflict; None: it has all.
+
+    Asked of every change, concurrent or not, so that the cut of the input decides nothing.
+    """
+    column = table.function.column
+    if column is None or change.op is Op.TRUNCATE:
+        return None
+    if needs_before(table, change.op) and column not in json.loads(change.before or "{}"):
+        return Reason.BEFORE, f"{table.function} needs a before-image with column {column}"
+    if change.op is not Op.DELETE and column not in json.loads(change.after or "{}"):
+        return Reason.BEFORE, f"{table.function} needs column {column} in after"
+    return None
+
+
+def needs_before(table: Table, op: Op) -> bool:
+    """Claim that changes of this kind must have a before-image here."""
+    rule = table.function.rule
+    if op is Op.UPDATE:
+        return rule is ConflictRule.OLD
+    return op is Op.DELETE and rule in (ConflictRule.OLD, ConflictRule.MAX, ConflictRule.MAX_INS)
+
+
+def _meets_delete(arrived: Arrived, row: RowState) -> bool:
+    """EPOCH2: delete meets delete; and what its author writes on, he writes over his own word."""
+    return deletes_twice(arrived.change, row) or follows(arrived, row)
+
+
+def _by_column(change: Change, row: RowState, table: Table) -> bool:
+    """The column functions (NDB: ndb_conflict.cc, decision table)."""
+    rule = table.function.rule
+    if not row.exists:  # nothing to compare with: only an insert makes sense
+        return change.op is Op.INSERT
+    if change.op is Op.DELETE:
+        always = rule in (ConflictRule.MAX_DELETE_WIN, ConflictRule.MAX_DEL_WIN_INS)
+        return always or _value(change.before, table) == _value(row.image, table)
+    if change.op is Op.INSERT and rule not in (ConflictRule.MAX_INS, ConflictRule.MAX_DEL_WIN_INS):
+        return False
+    if rule is ConflictRule.OLD:
+        return _value(change.before, table) == _value(row.image, table)
+    return _value(change.after, table) > _value(row.image, table)
+
+
+_Ordered = tuple[int, object]
+
+
+def _value(image: str | None, table: Table) -> _Ordered:
+    """The compared column's value; null and unknown are smallest, NaN is largest."""
+    column = table.function.column or ""
+    value = from_json(json.loads(image or "{}").get(column), table.columns[column])
+    if value is None:
+        return 0, ""
+    if isinstance(value, float) and math.isnan(value):
+        return 2, ""
+    return 1, value
+
+
+def _by_user(
+    arrived: Arrived, row: RowState, table: Table, user: UserFunction | None
+) -> Resolution:
+    """Ask the user's function; whatever it does, the hub goes on."""
+    change = arrived.change
+    if user is None:
+        return Failed(f"conflict function {table.function} was not loaded")
+    facts = ConflictFacts(
+        change.table,
+        change.key,
+        change.op.value,
+        change.csn,
+        change.rid,
+        arrived.mre,
+        row.csn,
+        row.author,
+        row.epoch,
+        _image(change.before, table),
+    )
+    after = None if change.op is Op.DELETE else _image(change.after, table)
+    try:
+        return _answered(user(_image(row.image, table), after, facts), arrived, table)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is not our code
+        return Failed(f"{table.function} failed: {type(error).__name__}: {_told(error)}")
+
+
+def _answered(answer: object, arrived: Arrived, table: Table) -> Resolution:
+    """What a user's function returned; looking at it may run code of the user too."""
+    if isinstance(answer, Winner):
+        return answer
+    if not isinstance(answer, Mapping):
+        return Failed(f"{table.function} returned {answer!r}: neither a Winner nor an image")
+    return _merged(answer, arrived, table)
+
+
+def _told(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - it is not our code either
+        return "it cannot say what"
+
+
+def _merged(answer: Mapping[str, Value], arrived: Arrived, table: Table) -> Resolution:
+    """The image that a user's function made, if it is a row of this table under this key."""
+    if arrived.change.op is Op.DELETE:
+        return Failed(f"{table.function} returned an image for a delete: return a Winner")
+    unknown = [name for name in answer if name not in table.columns]
+    lacking = [name for name in table.columns if name not in answer]
+    if unknown or lacking:
+        names = ", ".join(map(str, [*unknown, *lacking]))
+        return Failed(f"{table.function} returned another set of columns: see {names}")
+    try:
+        image = {name: to_json(answer[name], kind) for name, kind in table.columns.items()}
+    except WireError as error:
+        return Failed(f"{table.function} returned what does not fit: {error}")
+    if json_text({name: image[name] for name in table.key}) != arrived.change.key:
+        return Failed(f"{table.function} returned another key than {arrived.change.key}")
+    return Merged(json_text(image))
+
+
+def _image(text: str | None, table: Table) -> Image | None:
+    if text is None:
+        return None
+    values = json.loads(text)
+    return {name: from_json(value, table.columns[name]) for name, value in values.items()}

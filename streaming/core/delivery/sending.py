@@ -1,0 +1,183 @@
+"""What an agreement is sent by a batch: live, page by page while catching up, or nothing."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from streaming.core.conflict.judge import Judged, Verdict
+from streaming.core.model.change import Op
+from streaming.core.model.record import Item, ItemType
+from streaming.core.model.row import ALL_OFFSETS, Floor, RowState
+from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
+from streaming.core.model.state import CATCHING_UP, IN_SYNC, AgreementState, is_stopped
+
+CONFLICT = "conflict"
+"""The cause of a refresh of a row whose change was in conflict."""
+WHOLE = "transaction"
+"""The cause of a refresh of a row that was rejected with its transaction."""
+
+
+class Refresh(NamedTuple):
+    """A row that the hub sends to one replica as it stands at this place in hub order.
+
+    `behind`: it realigns what stands behind this offset of the replica's topic.
+    """
+
+    to: int
+    table: str
+    key: str
+    row: RowState
+    cause: str
+    behind: int = ALL_OFFSETS
+
+
+LogEntry = Judged | Refresh
+
+
+@dataclass(frozen=True, slots=True)
+class EpochMark:
+    """A committed hub epoch: how many changelog rows it has, and the RUVs after it, by data set."""
+
+    hub_epoch: int
+    entries: int
+    ruvs: Mapping[str, Ruv]
+
+
+@dataclass(frozen=True, slots=True)
+class SendingView:
+    """What sending is decided from: the hub after the batch.
+
+    `marks(after)`: the hub epochs above `after` in order, this batch's included.
+    `nudged`: an operator waits for level, so a lagging covers is moved at once.
+    """
+
+    previous: int
+    hub_epoch: int
+    ruvs: Mapping[str, Ruv]
+    clock_ms: int
+    nudged: bool
+    marks: Callable[[int], Sequence[EpochMark]]
+
+
+def plan(
+    agreement: AgreementState,
+    view: SendingView,
+    dataset: str,
+    *,
+    has_items: bool,
+    page_items: int,
+    covers_interval_ms: int,
+) -> AgreementState:
+    """The agreement after this batch, with the range of hub epochs that it publishes.
+
+    dataset: the one that it serves. has_items: this batch's own hub epoch holds something for
+    the consumer.
+    """
+    idle = replace(agreement, send_after=0, send_to=0, send_prev=0, send_ruv=NOTHING_KNOWN)
+    if is_stopped(agreement.state) or agreement.session is None:
+        return idle
+    if agreement.scanned < view.previous:
+        return _page(idle, view, dataset, page_items)
+    now = view.ruvs.get(dataset, NOTHING_KNOWN)
+    if view.hub_epoch > agreement.scanned and has_items:
+        return _sent(idle, view.hub_epoch, now, view)
+    scanned = replace(idle, scanned=view.hub_epoch, state=IN_SYNC)
+    due = view.nudged or view.clock_ms - agreement.sent_ms >= covers_interval_ms
+    if agreement.sent_covers < view.hub_epoch and due:
+        return _sent(scanned, view.hub_epoch, now, view)
+    return scanned
+
+
+def wants_batch(
+    agreement: AgreementState,
+    hub_epoch: int,
+    clock_ms: int,
+    covers_interval_ms: int,
+    *,
+    nudged: bool,
+) -> bool:
+    """Claim that this agreement has something to be sent although no input came."""
+    if is_stopped(agreement.state) or agreement.session is None:
+        return False
+    if agreement.scanned < hub_epoch:
+        return True
+    due = nudged or clock_ms - agreement.sent_ms >= covers_interval_ms
+    return agreement.sent_covers < hub_epoch and due
+
+
+def _page(
+    agreement: AgreementState, view: SendingView, dataset: str, page_items: int
+) -> AgreementState:
+    """A page from the changelog: whole hub epochs, at least one, at most `page_items` rows."""
+    end, entries = None, 0
+    for mark in view.marks(agreement.scanned):
+        entries += mark.entries
+        if end is not None and entries > page_items:
+            break
+        end = mark
+    if end is None:
+        return agreement
+    return _sent(agreement, end.hub_epoch, end.ruvs.get(dataset, NOTHING_KNOWN), view)
+
+
+def _sent(agreement: AgreementState, hub_epoch: int, ruv: Ruv, view: SendingView) -> AgreementState:
+    return replace(
+        agreement,
+        state=IN_SYNC if hub_epoch == view.hub_epoch else CATCHING_UP,
+        sent_epoch=hub_epoch,
+        sent_covers=hub_epoch,
+        sent_ruv=ruv,
+        sent_ms=view.clock_ms,
+        scanned=hub_epoch,
+        send_after=agreement.scanned,
+        send_to=hub_epoch,
+        send_prev=agreement.sent_epoch,
+        send_ruv=agreement.sent_ruv,
+    )
+
+
+def is_for(
+    entry: LogEntry, consumer: int, tables: Iterable[str], ruv: Ruv, floors: Iterable[Floor] = ()
+) -> bool:
+    """Claim that a changelog entry is sent to this consumer.
+
+    Fresh changes are skipped by its RUV and never go back to their origin, unless it lost them
+    (`floors`); refreshes are skipped only by covers, for they carry the CSN of an old winner
+    (trap 1).
+    """
+    if isinstance(entry, Refresh):
+        return entry.to == consumer
+    change = entry.arrived.change
+    accepted = entry.verdict is Verdict.ACCEPTED and change.table in tables
+    if change.rid == consumer:
+        return accepted and any(floor.gives_back(change.csn) for floor in floors)
+    return accepted and not ruv.covers(change.csn)
+
+
+def item(entry: LogEntry) -> Item:
+    """The item by which a consumer is told of an entry."""
+    if isinstance(entry, Refresh):
+        op = Op.DELETE if entry.row.image is None else Op.UPDATE
+        row = entry.row
+        return Item(
+            ItemType.REFRESH,
+            entry.table,
+            entry.key,
+            op,
+            row.image,
+            row.csn,
+            row.author,
+            None,
+            entry.cause,
+        )
+    change = entry.arrived.change
+    return Item(
+        ItemType.CHANGE,
+        change.table,
+        change.key,
+        change.op,
+        entry.after.image,
+        change.csn,
+        change.rid,
+        change.prim_csn,
+    )

@@ -1,0 +1,1 @@
+"""From the bytes of records to eligible transactions: checks, sessions, pending lists."""

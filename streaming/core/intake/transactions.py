@@ -1,0 +1,470 @@
+"""From records in topic order to eligible transactions: sessions, duplicates, pending lists.
+
+Decided record by record, so nothing depends on how the input is cut into batches
+(design: section 3, steps 2 and 3).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+
+from streaming.core.conflict.winner import missing
+from streaming.core.intake.arrival import (
+    AbortTransaction,
+    ControlOutcome,
+    Quarantined,
+    Repair,
+    kept,
+    kept_arrived,
+)
+from streaming.core.intake.duplicates import KnownCsns
+from streaming.core.intake.pending import Context, ListKey
+from streaming.core.intake.reflection import mre, mre_same, reflect
+from streaming.core.intake.ruv_builder import RuvBuilder
+from streaming.core.intake.sessions import (
+    acknowledged,
+    floored,
+    greeted,
+    not_in_force,
+    started,
+    stops,
+)
+from streaming.core.model.change import Change, Op, RowKey
+from streaming.core.model.csn import is_csn_of, rid_of
+from streaming.core.model.record import (
+    Abort,
+    Applied,
+    Commit,
+    Heartbeat,
+    Hello,
+    Reason,
+    ReceivedRecord,
+    Refused,
+    Snapshot,
+)
+from streaming.core.model.row import ALL_OFFSETS, Arrived, Floor
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.state import (
+    UNSUPPORTED,
+    AgreementState,
+    EndedTransaction,
+    HubState,
+    OpenTransactions,
+    ReplicaState,
+    is_stopped,
+)
+from streaming.core.model.topology import Topology
+
+Transaction = tuple[Arrived, ...]
+"""The changes of one transaction in CSN order."""
+
+
+@dataclass(slots=True)
+class Intake:
+    """One batch's working copy of the state; `take` every record of a topic in its order.
+
+    `history`: see KnownCsns. A CSN is known, and an opno is taken, whatever the data set; it is
+    late within its own.
+    """
+
+    state: HubState
+    topology: Topology
+    history: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    eligible: list[Transaction] = field(default_factory=list)
+    quarantined: list[Quarantined] = field(default_factory=list)
+    repairs: list[Repair] = field(default_factory=list)
+    ended: list[tuple[Context, str, tuple[Arrived, ...]]] = field(default_factory=list)
+    events: list[tuple[ReceivedRecord, ControlOutcome]] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    hellos: int = 0
+
+    def __post_init__(self) -> None:
+        """Copy what this batch changes."""
+        self.replicas = dict(self.state.replicas)
+        self.agreements = dict(self.state.agreements)
+        self.open = self.state.open.copy()
+        self.spans = RuvBuilder(self.state)
+        self.known = KnownCsns(self.open, self.history, self.state.largest)
+
+    replicas: dict[int, ReplicaState] = field(init=False)
+    open: OpenTransactions = field(init=False)
+    agreements: dict[str, AgreementState] = field(init=False)
+    spans: RuvBuilder = field(init=False)
+    known: KnownCsns = field(init=False)
+
+    @property
+    def ruvs(self) -> dict[str, Ruv]:
+        """The hub's RUV of each data set after what became eligible so far."""
+        return self.spans.ruvs
+
+    def take(self, received: ReceivedRecord) -> None:
+        """Take one record; it must stand behind all that were taken from its topic."""
+        replica = self.replicas[received.rid]
+        if is_stopped(replica.state):
+            return
+        replica = replace(replica, seen_ms=max(replica.seen_ms, received.time_ms))
+        self.replicas[received.rid] = replica
+        if received.reason is not None:
+            self._refuse_invalid(received, received.reason)
+            return
+        match received.record:
+            case Hello() as hello:
+                self._hello(received, hello, replica)
+            case _ if replica.session is None or replica.session.id != received.session:
+                self._quarantine(received, Reason.SESSION, not_in_force(received, replica.session))
+            case Change() as change:
+                self._change(received, change, replica)
+            case Commit() as commit:
+                self._commit(received, (commit.prim_csn, received.rid))
+            case Abort() as abort:
+                self._abort(received, (abort.prim_csn, received.rid))
+            case Applied() as applied:
+                self._applied(received, applied, replica)
+            case Heartbeat() as heartbeat:
+                self.replicas[received.rid] = replace(replica, epoch=heartbeat.epoch)
+                self.events.append((received, ControlOutcome.TAKEN))
+            case Refused():
+                self._stop(received, UNSUPPORTED + "refused")
+            case Snapshot():
+                self._stop(received, UNSUPPORTED + "snapshot")
+            case None:
+                self._quarantine(received, Reason.KIND, "an empty record")
+
+    # -- sessions ---------------------------------------------------------------------------
+
+    def _hello(self, received: ReceivedRecord, hello: Hello, replica: ReplicaState) -> None:
+        session_id = received.session or ""
+        if session_id in replica.known_sessions:
+            self.events.append((received, ControlOutcome.DUPLICATE))
+            self.counts["duplicates"] += 1
+            return
+        dataset = self.topology.dataset_at(received.rid)
+        known = self.spans.largest_in(dataset)
+        stop = stops(self.state, known, received.rid, hello, losses=self.topology.losses)
+        if stop:
+            self._stop(received, stop)
+            return
+        for context in self.open.lists.open_of(received.rid):
+            self._end(context, HELLO)
+        self.replicas[received.rid] = started(replica, session_id, hello)
+        if hello.lost:
+            self._floor(received, hello)
+        name = self.topology.agreement_of(received.rid)
+        if name is not None:
+            self.agreements[name] = greeted(self.agreements[name], received, hello)
+        self.hellos += 1
+        self.events.append((received, ControlOutcome.TAKEN))
+
+    def _floor(self, received: ReceivedRecord, hello: Hello) -> None:
+        """What the replica writes from here on, it writes without what it lost."""
+        told = [csn for csn in self.open.changes if rid_of(csn) == received.rid]
+        upto = max([*told, self.known.largest.get(received.rid, "")])
+        floor = Floor(self.state.hub_epoch + 1, received.offset, hello.own or "", upto)
+        self.replicas[received.rid] = floored(self.replicas[received.rid], floor)
+
+    def _applied(self, received: ReceivedRecord, applied: Applied, replica: ReplicaState) -> None:
+        session = replica.session
+        name = self.topology.agreement_of(received.rid)
+        sent = self.agreements[name].sent_covers if name is not None else 0
+        if session is None or applied.generation != self.state.generation or applied.covers > sent:
+            detail = (
+                f"applied covers {applied.covers} of generation {applied.generation};"
+                f" this session was sent {sent} of generation {self.state.generation}"
+            )
+            self._quarantine(received, Reason.SESSION, detail)
+            return
+        new = reflect(session, applied.epoch, applied.covers, self.topology.reflections)
+        self.replicas[received.rid] = replace(
+            replica,
+            sessions=(*replica.sessions[:-1], new),
+            epoch=max(replica.epoch, applied.epoch + 1),
+        )
+        if name is not None:
+            self.agreements[name] = acknowledged(self.agreements[name], received, applied)
+        self.events.append((received, ControlOutcome.TAKEN))
+
+    def _stop(self, received: ReceivedRecord, state: str) -> None:
+        """Stop reading this replica before this record, and sending to it."""
+        self.replicas[received.rid] = replace(
+            self.replicas[received.rid], state=state, stop_offset=received.offset
+        )
+        name = self.topology.agreement_of(received.rid)
+        if name is not None:
+            self.agreements[name] = replace(self.agreements[name], state=state)
+        self.events.append((received, ControlOutcome.STOPPED))
+
+    # -- changes ----------------------------------------------------------------------------
+
+    def _change(self, received: ReceivedRecord, change: Change, replica: ReplicaState) -> None:
+        if change.op is Op.TRUNCATE:
+            self._stop(received, UNSUPPORTED + "truncate")
+            return
+        content = received.content or change.content
+        context = (change.prim_csn or change.csn, received.rid)
+        known = self.known.contents(change.csn)
+        if content in known:
+            self.counts["duplicates"] += 1
+            return
+        bad = self._bad(change, context, replica, reused=bool(known))
+        if bad is not None:
+            self._bad_change(received, change, content, context, *bad)
+            return
+        self._fill_opno(received.rid, change.opno)
+        hidden = not self.topology.sees(received.rid, change.table)
+        arrived = Arrived(
+            change,
+            content,
+            received.session or "",
+            received.offset,
+            received.time_ms,
+            0 if hidden else mre(replica.sessions, change.epoch),
+            0 if hidden else mre_same(replica.sessions, change.epoch),
+        )
+        key = self._list_of(change)
+        self.open.changes[change.csn] = arrived
+        self.open.lists.insert(change.csn, key, context)
+        if change.prim_csn is None:
+            self.open.lists.commit(context)
+        self._roll_up({key, *self._lists_behind(received.rid)})
+
+    def _list_of(self, change: Change) -> ListKey:
+        return self.topology.dataset_of(change.table), change.rid
+
+    def _bad(
+        self, change: Change, context: Context, replica: ReplicaState, *, reused: bool
+    ) -> tuple[Reason, str] | None:
+        key = self._list_of(change)
+        purged = self.state.purge_ruv_of(key[0]).max_of(change.rid)
+        largest = self.spans.largest(key)
+        if reused:
+            return Reason.REUSED, f"CSN {change.csn} was used before with other content"
+        if purged is not None and change.csn <= purged:
+            return Reason.PURGED, f"CSN {change.csn} is not above the purge RUV {purged}"
+        if change.opno is not None and replica.has_opno(change.opno):
+            return Reason.REUSED, f"opno {change.opno} was taken by another CSN"
+        lacking = missing(change, self.topology.tables[change.table])
+        if lacking is not None:
+            return lacking
+        ended = self.open.ended.get(context)
+        if ended is not None:
+            reason = Reason(ended.reason) if ended.reason in _REASONS else Reason.ENDED
+            return reason, f"transaction {context[0]} was ended: {ended.reason}"
+        if change.csn <= largest:
+            return Reason.LATE, f"CSN {change.csn} is below {largest}, which is eligible already"
+        is_open = context in self.open.lists.members
+        if change.prim_csn is None and is_open:
+            return Reason.REUSED, f"CSN {change.csn} names a transaction that is open"
+        passed = context[0] <= self.known.largest.get(rid_of(context[0]), "")
+        closed = context in self.open.lists.committed or (not is_open and passed)
+        if change.prim_csn is not None and closed:
+            return Reason.LATE, f"transaction {context[0]} was committed before this change came"
+        return None
+
+    def _bad_change(
+        self,
+        received: ReceivedRecord,
+        change: Change,
+        content: str,
+        context: Context,
+        reason: Reason,
+        detail: str,
+    ) -> None:
+        """Put a change into quarantine; its transaction goes with it, its rows are repaired."""
+        self._quarantine(received, reason, detail, content)
+        self._fill_opno(received.rid, change.opno)
+        self.known.quarantine(change.csn, content)
+        self._repair(received, change.row, reason)
+        ended = self.open.ended.get(context)
+        if ended is not None:
+            self._tell_ended(received, context, ended)
+        elif change.prim_csn is not None:
+            self._take_along(received, context, reason)
+        self._roll_up(self._lists_behind(received.rid))
+
+    def _take_along(self, received: ReceivedRecord, context: Context, reason: Reason) -> None:
+        """Quarantine what is open of a transaction, and remember that it ended."""
+        members = [self.open.changes[csn] for csn in self.open.lists.members.get(context, {})]
+        for arrived in members:
+            detail = f"its transaction {context[0]} went to quarantine: {reason}"
+            self.quarantined.append(kept_arrived(arrived, reason, detail))
+            self._repair(received, arrived.change.row, reason)
+        self._end(context, reason.value)
+
+    def _tell_ended(
+        self, received: ReceivedRecord, context: Context, ended: EndedTransaction
+    ) -> None:
+        """Repair the rows of a transaction that its origin holds and a hello ended, once.
+
+        Those of one that an operator ended were refreshed when he did; the realigns block what
+        is written over it.
+        """
+        if ended.reason not in _UNTOLD:
+            return
+        if ended.reason == HELLO:
+            for row in ended.rows:
+                self._repair(received, row, Reason.ENDED)
+        self.open.ended[context] = replace(ended, reason=Reason.ENDED.value)
+        self.ended.append((context, Reason.ENDED.value, ()))
+
+    def _commit(self, received: ReceivedRecord, context: Context) -> None:
+        ended = self.open.ended.get(context)
+        if ended is not None and ended.reason in _UNTOLD:
+            who = "the hello" if ended.reason == HELLO else "an operator"
+            detail = f"transaction {context[0]} was ended by {who} before its commit came"
+            self._quarantine(received, Reason.ENDED, detail)
+            self._tell_ended(received, context, ended)
+            return
+        if not self.open.lists.commit(context):
+            self.counts["unknown_commits"] += 1
+            self.events.append((received, ControlOutcome.UNKNOWN))
+            return
+        self.events.append((received, ControlOutcome.TAKEN))
+        self._roll_up(self.open.lists.lists_of(context))
+
+    def _abort(self, received: ReceivedRecord, context: Context) -> None:
+        if context not in self.open.lists.members or context in self.open.lists.committed:
+            self.counts["unknown_aborts"] += 1
+            self.events.append((received, ControlOutcome.UNKNOWN))
+            return
+        self.events.append((received, ControlOutcome.TAKEN))
+        self._end(context, "aborted")
+
+    def end_by_hand(self, abort: AbortTransaction) -> None:
+        """End the open transaction that an operator names; before any record of the batch.
+
+        Its rows are refreshed at its origin, behind what the hub read so far. What is committed
+        holds, so the word then has no effect.
+        """
+        contexts = self.open.lists.open_with(abort.csn)
+        for context in contexts:
+            rid, members = context[1], list(self.open.lists.members[context])
+            rows = dict.fromkeys(self.open.changes[csn].change.row for csn in members)
+            behind = abort.behind.get(rid, ALL_OFFSETS)
+            self.repairs += (Repair(rid, row, behind, Reason.ENDED) for row in rows)
+            self._end(context, OPERATOR)
+        self.counts["ended_by_hand" if contexts else "unknown_aborts"] += max(1, len(contexts))
+
+    def _end(self, context: Context, reason: str) -> None:
+        """Take a transaction out of the lists and keep the memory of its CSNs and rows."""
+        keys = self._lists_behind(context[1])
+        if context in self.open.lists.members:
+            keys |= self.open.lists.lists_of(context)
+        gone = [self.open.changes.pop(csn) for csn in self.open.lists.remove(context)]
+        rows = tuple(dict.fromkeys(a.change.row for a in gone))
+        self.open.ended[context] = EndedTransaction(reason, rows)
+        self.known.end(context, gone)
+        self.ended.append((context, reason, tuple(gone)))
+        self._roll_up(keys)
+
+    def _lists_behind(self, rid: int) -> set[ListKey]:
+        """The lists that a filled opno of this replica may free."""
+        return {key for key in self.open.lists.by_list if key[1] == rid}
+
+    def _roll_up(self, keys: AbstractSet[ListKey]) -> None:
+        """Move what nothing holds back any more from the lists to the eligible."""
+        lists = self.open.lists
+        while going := lists.eligible(keys, self._no_hole_below):
+            keys = set[ListKey]().union(*(lists.lists_of(context) for context in going))
+            for context in going:
+                members = lists.members[context]
+                transaction = tuple(self.open.changes.pop(csn) for csn in sorted(members))
+                for arrived in transaction:
+                    self._pass(arrived.change.csn, members[arrived.change.csn], arrived.content)
+                lists.remove(context)
+                self.eligible.append(transaction)
+
+    def _pass(self, csn: str, key: ListKey, content: str) -> None:
+        self.known.make_eligible(csn, key[1], content)
+        self.spans.extend(key, csn, csn)
+
+    def take_run(
+        self, key: ListKey, first_csn: str, last_csn: str, opno: int | None, time_ms: int
+    ) -> None:
+        """Take a run of whole transactions at once: `is_plain_from` held, and their CSNs rise.
+
+        They are of one replica and one data set. Whole is a change without prim_csn, or the
+        changes of a prim_csn, which is the first one's CSN, with their commit right behind. Each
+        record is valid and of the session in force, each change has the next opno or none, and its
+        CSN is known nowhere: each transaction would have become eligible with its last record.
+        """
+        rid = key[1]
+        self.spans.extend(key, first_csn, last_csn)
+        self.known.largest[rid] = last_csn
+        replica = self.replicas[rid]
+        self.replicas[rid] = replace(
+            replica,
+            seen_ms=max(replica.seen_ms, time_ms),
+            opno=replica.opno if opno is None else opno,
+        )
+
+    def take_own(self, arrived: Arrived) -> None:
+        """Take a change that the hub itself makes; its CSN is above all of the hub's."""
+        self.eligible.append((arrived,))
+        self._pass(arrived.change.csn, self._list_of(arrived.change), arrived.content)
+
+    def is_plain_from(
+        self, rid: int, csn: str, opno: int | None, last_csn: str | None = None
+    ) -> bool:
+        """Claim that a run of whole transactions may start with this change, whatever its data set.
+
+        last_csn: where the run ends, None: anywhere above; no CSN in between may be known already
+        as one that was ended or quarantined, for then its content decides.
+        """
+        replica = self.replicas[rid]
+        quiet = self.open.lists.is_quiet(rid) and not replica.opno_above
+        is_next = opno is None or opno == replica.opno + 1
+        return quiet and is_next and self.known.is_clear(rid, csn, last_csn)
+
+    def _no_hole_below(self, context: Context) -> bool:
+        return all(
+            change.opno is None or change.opno <= self.replicas[change.rid].opno
+            for change in (self.open.changes[c].change for c in self.open.lists.members[context])
+        )
+
+    def _fill_opno(self, rid: int, opno: int | None) -> None:
+        if opno is not None:
+            self.replicas[rid] = self.replicas[rid].with_opno(opno)
+
+    # -- quarantine -------------------------------------------------------------------------
+
+    def _refuse_invalid(self, received: ReceivedRecord, reason: Reason) -> None:
+        """Quarantine what validation found; a repeat of it is a duplicate, its opno is filled.
+
+        Where its CSN is none of its replica's, the record says nothing of that CSN.
+        """
+        change = received.record if isinstance(received.record, Change) else None
+        content = received.content if change and is_csn_of(change.csn, received.rid) else None
+        if change is not None and content is not None:
+            if content in self.known.contents(change.csn):
+                self.counts["duplicates"] += 1
+                return
+            self.known.quarantine(change.csn, content)
+        if change is not None:
+            self._fill_opno(received.rid, change.opno)
+        self._quarantine(received, reason, received.detail, content)
+        self._roll_up(self._lists_behind(received.rid))
+
+    def _quarantine(
+        self, received: ReceivedRecord, reason: Reason, detail: str, content: str | None = None
+    ) -> None:
+        self.quarantined.append(kept(received, reason, detail, content))
+
+    def _repair(self, received: ReceivedRecord, row: RowKey, cause: Reason) -> None:
+        self.repairs.append(Repair(received.rid, row, received.offset, cause))
+
+
+HELLO = "hello"
+OPERATOR = "operator"
+_UNTOLD = {HELLO, OPERATOR}
+"""Why a transaction ended of which its replica may still say more: that is kept once."""
+
+_REASONS = {
+    reason.value
+    for reason in (Reason.LATE, Reason.REUSED, Reason.PURGED, Reason.ENDED, Reason.BEFORE)
+}
+
+
+def in_order(transactions: Sequence[Transaction]) -> list[Transaction]:
+    """Transactions in judging order: by their largest CSN; each is in CSN order inside."""
+    return sorted(transactions, key=lambda t: t[-1].change.csn)

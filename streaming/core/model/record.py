@@ -1,0 +1,205 @@
+"""The records of the wire as values: what replicas say to the hub and what the hub says to them."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from streaming.core.model.change import Change
+from streaming.core.model.ruv import Ruv
+
+
+class RecordKind(StrEnum):
+    """The kinds of record in a replica's topic (design: section 2)."""
+
+    CHANGE = "change"
+    """one row operation"""
+    COMMIT = "commit"
+    """ends the transaction of this prim_csn: its changes hold"""
+    ABORT = "abort"
+    """ends the transaction of this prim_csn: its changes never were"""
+    APPLIED = "applied"
+    """in this epoch the replica had applied all that was sent up to covers"""
+    HELLO = "hello"
+    """a session starts; the replica's true position"""
+    HEARTBEAT = "heartbeat"
+    """the replica lives; its epoch"""
+    REFUSED = "refused"
+    """the database would not take an item"""
+    SNAPSHOT = "snapshot"
+    """initial load of a replica that has data"""
+
+
+RECORD_BYTES = 1_000_000
+"""What a change may have in bytes, unless the configuration says otherwise."""
+
+
+class Reason(StrEnum):
+    """Why a record is in quarantine (design: section 2)."""
+
+    JSON = "json"
+    """not a JSON object in UTF-8"""
+    VERSION = "version"
+    """written by a newer wire format"""
+    KIND = "kind"
+    """an unknown kind, or a field of the kind is missing or of the wrong form"""
+    CSN = "csn"
+    """the CSN is not 20 lower-case hex digits"""
+    RID = "rid"
+    """the CSN is of another replica than the topic"""
+    SESSION = "session"
+    """before the first hello, of another session than the last, or applied of what was not sent"""
+    TABLE = "table"
+    """an unknown table or column, or a value that does not fit its column"""
+    KEY = "key"
+    """the key is not an object of the key columns in schema order, or differs from the image"""
+    SIZE = "size"
+    """the record, or the row that it makes, is too large to be ever sent"""
+    BEFORE = "before"
+    """a function or filter needs a before-image that is missing"""
+    FUNCTION = "function"
+    """a user's conflict function failed"""
+    SKEW = "skew"
+    """the CSN is more than a day ahead of the record's own time"""
+    LATE = "late"
+    """below a CSN of the same replica that had become eligible"""
+    PURGED = "purged"
+    """not above the purge RUV: can no longer be told from a duplicate"""
+    REUSED = "reused"
+    """the CSN or the opno was taken by other content"""
+    ENDED = "ended"
+    """of a transaction that a hello or an operator aborted"""
+    HIDDEN = "hidden"
+    """a write on a row that the replica's filter hides"""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """All changes of this replica with this prim_csn hold."""
+
+    prim_csn: str
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """No change of this replica with this prim_csn ever was."""
+
+    prim_csn: str
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """In its `epoch` the replica had applied everything it was sent up to `covers`."""
+
+    epoch: int
+    covers: int
+    generation: int
+    ruv: Ruv
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """The start of a session: the replica's true position.
+
+    `epoch` is the one in which `covers` was stored. `own`: the largest own CSN up to which the
+    database has every own CSN that its topic holds. `lost`: the topic holds one that it lacks.
+    """
+
+    epoch: int
+    covers: int
+    generation: int
+    ruv: Ruv
+    own: str | None
+    lost: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """The replica lives, and this is its epoch."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The database would not take one item; stands before the `applied` of its batch."""
+
+    hub_epoch: int
+    csn: str
+    table: str
+    key: str
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A part of an initial load: begin, row or end."""
+
+    phase: str
+    id: str
+
+
+Record = Change | Commit | Abort | Applied | Hello | Heartbeat | Refused | Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedRecord:
+    """A record as it stood in a replica's topic; `reason` set: it was no good.
+
+    `content`: of a change, its content hash; None: not computed yet.
+    """
+
+    rid: int
+    offset: int
+    time_ms: int
+    session: str | None
+    record: Record | None
+    reason: Reason | None = None
+    detail: str = ""
+    content: str | None = None
+
+
+class ItemType(StrEnum):
+    """What an item of an updates batch asks of the consumer."""
+
+    CHANGE = "change"
+    """an accepted change of another replica"""
+    REFRESH = "refresh"
+    """the row as the hub has it, whatever the consumer has"""
+    RANGE = "range"
+    """the refreshes between `from` and `to` are all rows there are"""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One row operation for a consumer, in hub order; `cause` says why a refresh was made."""
+
+    type: ItemType
+    table: str
+    key: str
+    op: str
+    after: str | None
+    csn: str | None
+    author: int
+    prim_csn: str | None = None
+    cause: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One record of an updates topic: a chunk of one hub epoch's batch for one agreement."""
+
+    agreement: str
+    generation: int
+    session: str
+    hub_epoch: int
+    prev: int
+    covers: int
+    ruv: Ruv
+    chunk: int
+    chunks: int
+    items: tuple[Item, ...]
+
+    @property
+    def id(self) -> str:
+        """The deterministic id: the same batch sent again has the same."""
+        return f"{self.agreement}:{self.generation}:{self.session}:{self.hub_epoch}:{self.chunk}"

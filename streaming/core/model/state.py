@@ -1,0 +1,205 @@
+"""What the hub knows between two batches, rows apart."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from streaming.core.intake.pending import Context, PendingLists
+from streaming.core.intake.reflection import Session
+from streaming.core.model.change import RowKey
+from streaming.core.model.row import Arrived, Floor
+from streaming.core.model.ruv import NOTHING_KNOWN, Ruv, largest_of
+
+LIVE = "live"
+SILENT = "silent"
+"""A replica that never said hello."""
+
+WAITING_FOR_HELLO = "waiting_for_hello"
+IN_SYNC = "in_sync"
+CATCHING_UP = "catching_up"
+HUB_BEHIND = "hub_behind"
+"""The consumer is ahead of the hub: the hub was rolled back."""
+OTHER_GENERATION = "other_replicageneration"
+"""The consumer's data came from another initial load."""
+UNSUPPORTED = "unsupported: "
+
+
+def is_stopped(state: str) -> bool:
+    """Claim that nothing more is read from or sent to a replica in this state."""
+    return state in (HUB_BEHIND, OTHER_GENERATION) or state.startswith(UNSUPPORTED)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaState:
+    """A replica as its own topic shows it; the last of `sessions` is in force.
+
+    `opno`: every ordinal up to here was seen; `opno_above`: those seen beyond the first hole.
+    `stop_offset`: where reading stopped, for a replica that is stopped. `last_conflict_epoch`: the
+    hub epoch of its last conflict; `last_stable_epoch`: what it had reflected when none was open.
+    """
+
+    rid: int
+    state: str = SILENT
+    sessions: tuple[Session, ...] = ()
+    known_sessions: tuple[str, ...] = ()
+    epoch: int = 0
+    seen_ms: int = 0
+    opno: int = 0
+    opno_above: frozenset[int] = frozenset()
+    floors: tuple[Floor, ...] = ()
+    stop_offset: int | None = None
+    last_conflict_epoch: int = 0
+    last_stable_epoch: int = 0
+
+    @property
+    def session(self) -> Session | None:
+        """The session in force, or None before the first hello."""
+        return self.sessions[-1] if self.sessions else None
+
+    @property
+    def mre(self) -> int:
+        """The max replicated epoch: what it reflected in the session in force; 0 without one."""
+        return self.session.mre if self.session else 0
+
+    def has_opno(self, opno: int) -> bool:
+        """Claim that this ordinal was seen."""
+        return opno <= self.opno or opno in self.opno_above
+
+    def with_opno(self, opno: int) -> "ReplicaState":
+        """The replica when it has seen this ordinal too; it may fill the first hole."""
+        contiguous, above = self.opno, self.opno_above | {opno}
+        while contiguous + 1 in above:
+            contiguous += 1
+        above = frozenset(n for n in above if n > contiguous)
+        return replace(self, opno=contiguous, opno_above=above)
+
+    @property
+    def handles_conflict(self) -> bool:
+        """Claim that conflict handling is in progress: its last conflict is not reflected yet."""
+        return self.last_conflict_epoch > self.mre
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementState:
+    """An agreement's two positions and what this batch publishes to it.
+
+    sent: the estimate, raised at sending. acked: the consumer's own last word. `scanned`: the
+    hub has nothing for it in (sent_covers, scanned]. A batch publishes the hub epochs in
+    (send_after, send_to], minus what `send_ruv` covers, the first with `prev` = send_prev.
+    """
+
+    name: str
+    consumer: int
+    state: str = WAITING_FOR_HELLO
+    session: str | None = None
+    own: str | None = None
+    sent_epoch: int = 0
+    sent_covers: int = 0
+    sent_ruv: Ruv = NOTHING_KNOWN
+    scanned: int = 0
+    sent_ms: int = 0
+    acked_covers: int = 0
+    acked_ruv: Ruv = NOTHING_KNOWN
+    acked_ms: int = 0
+    send_after: int = 0
+    send_to: int = 0
+    send_prev: int = 0
+    send_ruv: Ruv = NOTHING_KNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTransaction:
+    """A transaction that never will be judged: why, and the rows that it was known to write.
+
+    reason: aborted (by its replica) · hello (its replica started anew; no commit seen since) ·
+    operator (by hand, its rows refreshed at the origin; nothing more of it seen since) ·
+    ended, late, reused (in quarantine, its rows refreshed at the origin).
+    """
+
+    reason: str
+    rows: tuple[RowKey, ...]
+
+
+@dataclass(slots=True)
+class OpenTransactions:
+    """Everything that is announced and not judged, and the memory of what never will be."""
+
+    lists: PendingLists = field(default_factory=PendingLists)
+    changes: dict[str, Arrived] = field(default_factory=dict)
+    ended: dict[Context, EndedTransaction] = field(default_factory=dict)
+    ended_csns: dict[str, str] = field(default_factory=dict)
+    quarantined: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def forget(self, ruvs: Iterable[Ruv]) -> None:
+        """Drop the memory of quarantined CSNs that a RUV covers: a repeat is looked up."""
+        if self.quarantined:
+            known = tuple(ruvs)
+            self.quarantined = {
+                csn: contents
+                for csn, contents in self.quarantined.items()
+                if not any(ruv.covers(csn) for ruv in known)
+            }
+
+    def copy(self) -> "OpenTransactions":
+        """An independent copy; the values themselves never change."""
+        return OpenTransactions(
+            self.lists.copy(),
+            dict(self.changes),
+            dict(self.ended),
+            dict(self.ended_csns),
+            dict(self.quarantined),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HubState:
+    """The hub after a committed batch; `open` is copied before a batch works on it.
+
+    `ruvs` and `purge_ruvs` are by data set. `tables` per agreement are configuration and stand
+    in `Rules`, not here.
+    """
+
+    generation: int
+    replicageneration: str
+    batch: int = 0
+    hub_epoch: int = 0
+    ruvs: Mapping[str, Ruv] = field(default_factory=dict)
+    purge_ruvs: Mapping[str, Ruv] = field(default_factory=dict)
+    purge_epoch: int = 0
+    replicas: dict[int, ReplicaState] = field(default_factory=dict)
+    agreements: dict[str, AgreementState] = field(default_factory=dict)
+    open: OpenTransactions = field(default_factory=OpenTransactions)
+
+    def ruv_of(self, dataset: str) -> Ruv:
+        """The RUV of a data set."""
+        return self.ruvs.get(dataset) or Ruv(self.replicageneration)
+
+    def purge_ruv_of(self, dataset: str) -> Ruv:
+        """The largest purged CSNs of a data set."""
+        return self.purge_ruvs.get(dataset) or Ruv(self.replicageneration)
+
+    @property
+    def largest(self) -> dict[int, str]:
+        """Rid -> its largest CSN in any data set; no CSN above it is in the changelog."""
+        return largest_of(self.ruvs.values())
+
+    @property
+    def smallest_mre(self) -> int:
+        """The smallest MRE of what may still come: of sessions in force and waiting changes."""
+        sessions = [
+            replica.mre
+            for replica in self.replicas.values()
+            if replica.sessions and not is_stopped(replica.state)
+        ]
+        waiting = [arrived.mre for arrived in self.open.changes.values()]
+        return min([*sessions, *waiting], default=self.hub_epoch)
+
+    def paused(self, pending_changes: int) -> dict[int, int]:
+        """Rid -> its open changes, of each replica that has at least so many of them.
+
+        Nothing more is read from it until it has fewer: what is open is held in memory.
+        """
+        opened = Counter[int]()
+        for (_, rid), entries in self.open.lists.by_list.items():
+            opened[rid] += len(entries)
+        return {rid: count for rid, count in opened.items() if count >= pending_changes}

@@ -1,0 +1,45 @@
+"""A replicated table: its key, its columns with their types, and its conflict function."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from streaming.core.conflict.function import EPOCH, ConflictFunction
+
+DEFAULT_DATASET = "default"
+"""The data set of a table whose configuration names none."""
+
+
+class ColumnType(StrEnum):
+    """How a column's values look on the wire (design: section 2)."""
+
+    BOOL = "bool"
+    """true or false"""
+    INT32 = "int32"
+    """a JSON number"""
+    INT64 = "int64"
+    """a string of decimal digits"""
+    FLOAT64 = "float64"
+    """a JSON number, or one of the strings NaN, Infinity, -Infinity"""
+    DECIMAL = "decimal"
+    """a string of decimal digits with an optional point"""
+    TEXT = "text"
+    """a string"""
+    BYTES = "bytes"
+    """a string of base64"""
+    TIMESTAMP = "timestamp"
+    """a string, RFC 3339 with microseconds in UTC: 2024-02-29T23:59:59.000001Z"""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """name, key columns in key order, all columns in schema order (key columns included).
+
+    `dataset`: the data set that it belongs to; each has a RUV and pending lists of its own.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    columns: Mapping[str, ColumnType]
+    function: ConflictFunction = EPOCH
+    dataset: str = DEFAULT_DATASET

@@ -1,0 +1,94 @@
+"""Where a batch's records come from: a micro-batch of Spark's, or the topics by their offsets."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from checkpoints.epochs import Plan
+from connectors.kafka.client import sink_options, source_options
+from streaming.carriers.carrier import Carrier, DriverCarrier
+from streaming.carriers.executors import ExecutorsCarrier, Sink
+from streaming.carriers.read import batch
+from streaming.carriers.settle import collected
+from streaming.config.config import Config
+from streaming.config.sections import LimitsConfig
+from streaming.core.model.errors import SourceError
+from streaming.hub.pipeline import BatchSettings
+from streaming.stages.checked import NO_CHECKED
+from streaming.stages.parse import parse
+from streaming.stages.plain import Limits
+from streaming.stages.validate import validate
+
+
+class Source:
+    """The changes topics, as Spark reads them.
+
+    Settings and limits come with each call: a plan is read under the configuration of its version.
+    """
+
+    def __init__(self, spark: SparkSession, config: Config) -> None:
+        kafka = config.kafka
+        self.spark = spark
+        self.options = source_options(kafka.bootstrap_servers, kafka.options)
+        self.sink = Sink(sink_options(kafka.bootstrap_servers, kafka.options), config.updates_topic)
+
+    def planned(self, plan: Plan, settings: BatchSettings, limits: LimitsConfig) -> Carrier:
+        """The records of a plan, read by its offsets."""
+        named = ranges(plan.offsets_from, plan.offsets_to)
+        if not named:
+            return DriverCarrier(NO_CHECKED)
+        records = batch(
+            self.spark,
+            self.options,
+            {topic: settings.topics[topic] for topic in named},
+            {topic: first for topic, (first, _) in named.items()},
+            {topic: end for topic, (_, end) in named.items()},
+            min_partitions=limits.min_partitions,
+        )
+        return self.carried(records, plan, settings, limits)
+
+    def carried(
+        self, records: DataFrame, plan: Plan, settings: BatchSettings, limits: LimitsConfig
+    ) -> Carrier:
+        """These records, which are those of a plan; SourceError when Spark delivered others."""
+        named = ranges(plan.offsets_from, plan.offsets_to)
+        count = sum(end - first for first, end in named.values())
+        topics, tables, allowed = settings.topics, settings.topology.tables, _allowed(limits)
+        carrier: Carrier
+        if count > limits.driver_batch_records:
+            carrier = ExecutorsCarrier(records, topics, tables, allowed, self.sink)
+        else:
+            carrier = DriverCarrier(collected(records, topics, tables, allowed))
+        _check_range(carrier.facts, plan, topics)
+        return carrier
+
+    def revalidated(
+        self, records: pa.Table, settings: BatchSettings, limits: LimitsConfig
+    ) -> pa.Table:
+        """The facts of records that were in quarantine, under these settings and limits."""
+        parsed = parse(self.spark.createDataFrame(records), settings.topics)
+        return validate(parsed, settings.topology.tables, _allowed(limits)).toArrow()
+
+
+def ranges(from_: Mapping[str, int], to: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """Topic -> [first, end) of the offsets that are new in `to`, where there are any."""
+    return {topic: (from_[topic], end) for topic, end in to.items() if end > from_[topic]}
+
+
+def _allowed(limits: LimitsConfig) -> Limits:
+    """What a record may be, under a configuration."""
+    return Limits(record_bytes=limits.record_bytes, skew_s=limits.skew_s)
+
+
+def _check_range(facts: pa.Table, plan: Plan, topics: Mapping[str, int]) -> None:
+    """SourceError when Spark delivered what the plan does not name."""
+    found = facts.group_by("rid").aggregate([("offset", "min"), ("offset", "max")]).to_pylist()
+    names = {rid: topic for topic, rid in topics.items()}
+    for row in found:
+        topic, first, last = names[row["rid"]], row["offset_min"], row["offset_max"]
+        if not plan.offsets_from[topic] <= first <= last < plan.offsets_to[topic]:
+            raise SourceError(
+                f"{topic}: Spark delivered offsets {first} to {last}, batch {plan.batch} is"
+                f" [{plan.offsets_from[topic]}, {plan.offsets_to[topic]}): run the hub again"
+            )

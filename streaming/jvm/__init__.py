@@ -1,0 +1,1 @@
+"""Java and Spark's session: found, started, and reached beyond PySpark's public interface."""

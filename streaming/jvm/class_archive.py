@@ -1,0 +1,119 @@
+"""The class data archive of Spark's JVM: written once by setup, mapped by every session after.
+
+Half of a hub's start is the loading and checking of some twenty thousand classes. What a small
+hub has loaded at its end is written to one file, and a JVM that maps it starts seconds earlier.
+The JVM itself looks whether the file fits its jars; if not, it starts as it would without.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from connectors.jars import setup_step, spark_jars
+from connectors.kafka.broker import Broker
+from connectors.kafka.client import ensure_topics
+from connectors.kafka.sink import UpdatesSink
+from connectors.wire import encode
+from streaming.core.model.change import Change, Op
+from streaming.core.model.csn import CsnParts, format_csn
+from streaming.core.model.errors import HubError
+from streaming.core.model.record import Hello
+from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.jvm.java import find_java
+
+_CONFIG = """\
+[hub]
+state = "{folder}/state"
+
+[kafka]
+bootstrap_servers = "{bootstrap}"
+
+[limits]
+materialize_every_epochs = 1
+
+[[tables]]
+name = "t"
+key = ["k"]
+columns = {{ k = "text" }}
+
+[[replicas]]
+name = "a"
+rid = 1
+
+[[agreements]]
+name = "a"
+consumer = "a"
+
+[spark]
+"spark.driver.extraJavaOptions" = "-XX:ArchiveClassesAtExit={archive}"
+"""
+
+_TOPIC = "changes.a"
+
+
+class ArchiveError(HubError):
+    """The archive could not be written."""
+
+
+def archive() -> Path:
+    """Where this environment's archive for its present Java is; the file need not be there."""
+    java = find_java().resolve()
+    versions = repr((java, java.stat().st_mtime_ns, spark_jars()))
+    mark = hashlib.sha256(versions.encode()).hexdigest()[:8]
+    return Path(sys.prefix) / "share" / "slackwater" / f"spark-classes-{mark}.jsa"
+
+
+def java_options(file: Path) -> str:
+    """What lets a JVM map the archive if it is there, and go on quietly if it does not fit."""
+    quiet = "-Xlog:cds=off -Xlog:cds+dynamic=off"
+    return f"-XX:SharedArchiveFile={file} -Xshare:auto {quiet}" if file.exists() else ""
+
+
+def write() -> None:
+    """Run a hub of one change to its end and keep what it loaded; ArchiveError if it fails."""
+    place = archive()
+    shutil.rmtree(place.parent, ignore_errors=True)  # those of another Java, or of other jars
+    place.parent.mkdir(parents=True)
+    with tempfile.TemporaryDirectory(dir=place.parent) as name:
+        folder = Path(name)
+        fresh, config = folder / place.name, folder / "hub.toml"
+        with Broker.start(folder / "broker") as broker:
+            bootstrap = broker.bootstrap_servers
+            config.write_text(_CONFIG.format(folder=folder, bootstrap=bootstrap, archive=fresh))
+            _tell(bootstrap)
+            command = [sys.executable, "-m", "streaming.cli.main", "run", "--available-now"]
+            done = subprocess.run(
+                [*command, "--config", config], capture_output=True, text=True, check=False
+            )
+        if done.returncode or not fresh.exists():
+            tail = (done.stdout + done.stderr).strip()[-2000:]
+            raise ArchiveError(f"the hub that loads the classes did not end well:\n{tail}")
+        fresh.rename(place)
+
+
+def _tell(bootstrap: str) -> None:
+    """Write the topic of the one replica: it greets, and changes a row."""
+    ensure_topics(bootstrap, {}, [_TOPIC], 1_000_000)
+    sink = UpdatesSink(bootstrap, {})
+    hello = Hello(1, 0, 0, NOTHING_KNOWN, None, lost=False)
+    row = '{"k":"1"}'
+    change = Change(format_csn(CsnParts(1, 0, 1, 0)), 1, 1, "t", row, Op.INSERT, row, opno=1)
+    for record in (hello, change):
+        sink.send(_TOPIC, b"", encode("1", record))
+    sink.flush()
+    sink.close()
+
+
+def write_once() -> None:
+    """Write the archive unless it is there; ArchiveError if it fails."""
+    if not archive().exists():
+        sys.stdout.write("setup: making Spark's start quick (once, half a minute)\n")
+        sys.stdout.flush()
+        write()
+
+
+if __name__ == "__main__":
+    sys.exit(setup_step(write_once))

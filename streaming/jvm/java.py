@@ -1,0 +1,52 @@
+"""Finds the Java that Spark and the embedded broker run on."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from streaming.core.model.errors import HubError
+
+JAVA_MAJOR_MIN = 17
+_ADVICE = (
+    f"install Java {JAVA_MAJOR_MIN} or newer (Debian: apt-get install openjdk-17-jre-headless) "
+    "or let JAVA_HOME point to one"
+)
+
+
+class JavaError(HubError):
+    """There is no Java that is new enough, or the one that ran is gone."""
+
+
+def find_java() -> Path:
+    """The `java` command: of JAVA_HOME if that is set, else of the PATH; JavaError without one."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home) / "bin") if home else None)
+    if found is None:
+        place = f"JAVA_HOME ({home})" if home else "the PATH"
+        raise JavaError(f"no Java found in {place}: {_ADVICE}")
+    return Path(found)
+
+
+def check_java() -> None:
+    """Raises JavaError, which names the package to install, unless Java is new enough."""
+    java = find_java()
+    try:
+        answer = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise JavaError(f"{java} does not run ({error}): {_ADVICE}") from error
+    text = answer.stderr + answer.stdout
+    major = java_major(text)
+    if answer.returncode or major is None:
+        raise JavaError(f"{java} does not tell its version ({text.strip()[:200]}): {_ADVICE}")
+    if major < JAVA_MAJOR_MIN:
+        raise JavaError(f"{java} is Java {major}, too old: {_ADVICE}")
+
+
+def java_major(text: str) -> int | None:
+    """The major number in the output of `java -version`; 8 for the old way of writing 1.8."""
+    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    return int(match[1]) if match else None

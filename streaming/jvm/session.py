@@ -1,0 +1,106 @@
+"""The SparkSession that the hub runs in, with the settings that its speed rests on."""
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark import SparkConf
+from pyspark.sql import SparkSession
+
+from connectors.jars import spark_jars
+from streaming.jvm.class_archive import archive, java_options
+from streaming.jvm.java import JavaError
+
+_BESIDE = Path(__file__).parent
+_LOGGING = f"-Dlog4j2.configurationFile={_BESIDE.joinpath('log4j2.properties').as_uri()}"
+
+_ALWAYS_ON = "-XX:ReservedCodeCacheSize=240m -XX:+ExitOnOutOfMemoryError"
+"""A JVM with one compiler has 48 MB for compiled code, which Spark's generated classes fill within
+minutes; without space or memory a thread of Spark's dies, and its query waits for ever.
+"""
+
+_DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "1",  # 50 by default: seconds for a tiny table
+    # 10,000 by default, a task each: VACUUM takes most of a minute for a table without files
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
+}
+
+_MICRO_BATCHES = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.scheduler.mode": "FAIR",  # a batch does not queue behind the maintenance
+    "spark.scheduler.allocation.file": _BESIDE.joinpath("fairscheduler.xml").as_uri(),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    # a fifth of a second a batch on a local disk, against the default's rename of each log file
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.session.timeZone": "UTC",
+    # what is kept of each job for Spark's pages: 1,000 jobs, and their plans at full length
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "200",
+}
+
+_LOCAL_FILES = "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem"
+
+_ONE_MACHINE = {
+    "spark.master": "local[2]",
+    "spark.driver.memory": "2g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "WARN",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def session(app: str, extra: Mapping[str, str] | None = None) -> SparkSession:
+    """A started session; `extra` has the last word on every setting.
+
+    Nothing is resolved at the start: the jars come from the cache (JarsError if it lacks them).
+    """
+    jars = {"spark.jars": ",".join(jar.as_uri() for jar in spark_jars())}
+    java = {"spark.driver.defaultJavaOptions": f"{_LOGGING} {_ALWAYS_ON} {java_options(archive())}"}
+    settings = {**_ONE_MACHINE, **_MICRO_BATCHES, **_DELTA, **jars, **java, **(extra or {})}
+    conf = SparkConf().setAppName(app).setAll(list(settings.items()))
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    spark.sparkContext.pythonExec = settings.get("spark.pyspark.python", sys.executable)
+    if re.match(r"local(\[|$)", settings["spark.master"]):
+        _write_files_without_chmod(spark)
+    return spark
+
+
+@contextmanager
+def started(app: str, extra: Mapping[str, str]) -> Iterator[SparkSession]:
+    """A session for as long as the block takes; JavaError when its JVM is gone meanwhile."""
+    spark = session(app, extra)
+    try:
+        yield spark
+    except (ConnectionError, Py4JNetworkError) as error:
+        raise JavaError(
+            f"Spark's Java process is gone ({error}): the lines above or the system's log say who "
+            "ended it (memory, an operator); start the hub again: nothing is lost, it goes on "
+            "where it was"
+        ) from error
+    finally:
+        with suppress(ConnectionError, Py4JError):
+            spark.stop()
+
+
+def _write_files_without_chmod(spark: SparkSession) -> None:
+    """Hadoop's local files start a chmod for each file written: 12 ms, twice a micro-batch.
+
+    Only now has the JVM the class that leaves that out; on a cluster every executor would need it.
+    """
+    context: Any = spark.sparkContext
+    context._jsc.hadoopConfiguration().set("fs.file.impl", _LOCAL_FILES)  # noqa: SLF001
+    context._jvm.org.apache.hadoop.fs.FileSystem.closeAll()  # noqa: SLF001 - opened anew when asked

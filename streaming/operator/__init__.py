@@ -1,0 +1,1 @@
+"""What an operator may order, and how the hub carries it out."""

@@ -1,0 +1,39 @@
+"""The hub's own changes, which an operator makes: released records, losers that win after all."""
+
+from streaming.core.intake.transactions import Intake
+from streaming.core.model.change import Change, Op
+from streaming.core.model.csn import Csn, Generator, parse
+from streaming.core.model.row import Arrived
+
+
+class HubChangeWriter:
+    """Gives the hub's changes their CSNs: above all that it ever gave, by the plan's clock."""
+
+    def __init__(self, intake: Intake, hub_rid: int, at_ms: int) -> None:
+        self._intake, self._rid, self._at_ms = intake, hub_rid, at_ms
+        self._generator = _generator(intake.known.largest.get(hub_rid), hub_rid)
+
+    def knows(self, table: str) -> bool:
+        """Claim that the table is configured, so that a change of it can be judged."""
+        return table in self._intake.topology.tables
+
+    def make(
+        self, table: str, key: str, op: Op, after: str | None, before: str | None, seen: int
+    ) -> Arrived:
+        """Take in a change; it is judged as made by one who had seen everything up to `seen`."""
+        csn = self._next()
+        change = Change(csn, self._rid, 0, table, key, op, after, before)
+        arrived = Arrived(change, change.content, "", 0, self._at_ms, seen, seen)
+        self._intake.take_own(arrived)
+        return arrived
+
+    def _next(self) -> Csn:
+        csn, self._generator = self._generator.next(self._at_ms // 1000)
+        return csn
+
+
+def _generator(last: str | None, rid: int) -> Generator:
+    if last is None:
+        return Generator(rid)
+    parts = parse(last)
+    return Generator(rid, parts.time_s, parts.sequence)

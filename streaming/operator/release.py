@@ -1,0 +1,101 @@
+"""An operator's word on quarantined records: released ones become changes of the hub, others go."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from checkpoints.epochs import Command
+from checkpoints.store import StateStore, among, rows_of
+from checkpoints.tables import TableName
+from streaming.core.model.change import Op
+from streaming.core.model.record import RecordKind
+from streaming.operator.hub_changes import HubChangeWriter
+
+RELEASE = "release"
+DROP = "drop"
+
+Revalidate = Callable[[pa.Table], pa.Table]
+"""Records as topic, offset, timestamp, value -> their facts under the present configuration."""
+
+RECORDS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("value", pa.binary()),
+    ]
+)
+
+
+def act(
+    store: StateStore,
+    commands: Sequence[Command],
+    author: HubChangeWriter,
+    revalidate: Revalidate,
+    batch: int,
+) -> pa.Table:
+    """Carry out `release` and `drop`; the rows for `quarantine`.
+
+    A released change gets a new CSN of the hub and is judged by the hub epoch that the operator
+    looked at; one that is still no good stays, with the new reason.
+    """
+    asked = {c.argument: c for c in commands if c.command in (RELEASE, DROP) and c.argument}
+    if not asked:
+        return rows_of(TableName.QUARANTINE, [])
+    kept = {row["id"]: row for row in _kept(store, list(asked), batch)}
+    dropped = [_action(row, "dropped", batch) for i, row in kept.items() if _is_drop(asked[i])]
+    facts = _facts([row for i, row in kept.items() if not _is_drop(asked[i])], revalidate)
+    answered = [
+        _action(kept[i], "released", batch)
+        if _release(facts[i], author, asked[i].seen)
+        else _refused(kept[i], facts[i]["reason"], facts[i]["detail"], batch)
+        for i in sorted(facts)
+    ]
+    return rows_of(TableName.QUARANTINE, [*dropped, *answered])
+
+
+def _is_drop(command: Command) -> bool:
+    return command.command == DROP
+
+
+def _release(fact: Mapping[str, Any], author: HubChangeWriter, seen: int) -> bool:
+    """Make the record's change one of the hub; False when it is no good change still."""
+    if fact["reason"] is not None or fact["kind"] != RecordKind.CHANGE or fact["op"] == Op.TRUNCATE:
+        return False
+    op = Op(fact["op"])
+    author.make(fact["table"], fact["key"], op, fact["after"], fact["before"], seen)
+    return True
+
+
+def _kept(store: StateStore, ids: Sequence[str], batch: int) -> Iterator[dict[str, Any]]:
+    """The records that are in quarantine still before this batch, as they were last kept."""
+    where = among("id", ids) & (ds.field("batch") < batch)
+    rows = store.read(TableName.QUARANTINE, where).sort_by("batch").to_pylist()
+    gone = {row["id"] for row in rows if row["action"] != "kept"}
+    latest = {row["id"]: row for row in rows if row["action"] == "kept"}
+    yield from (row for i, row in latest.items() if i not in gone)
+
+
+def _facts(rows: Sequence[Mapping[str, Any]], revalidate: Revalidate) -> dict[str, dict[str, Any]]:
+    if not rows:
+        return {}
+    records = [
+        {"topic": r["topic"], "offset": r["offset"], "timestamp": r["time"], "value": r["value"]}
+        for r in rows
+    ]
+    facts = revalidate(pa.Table.from_pylist(records, schema=RECORDS))
+    return {f"{fact['rid']}-{fact['offset']}": fact for fact in facts.to_pylist()}
+
+
+def _action(row: Mapping[str, Any], action: str, batch: int) -> dict[str, Any]:
+    return {**row, "action": action, "batch": batch, "value": None}
+
+
+def _refused(
+    row: Mapping[str, Any], reason: str | None, detail: str | None, batch: int
+) -> dict[str, Any]:
+    """Still in quarantine: the reason why its release was not possible."""
+    why = detail or "only a change that can be judged anew can be released"
+    return {**row, "batch": batch, "reason": reason or row["reason"], "detail": why}

@@ -1,0 +1,77 @@
+"""An operator's word on a conflict: accepted as it is, or overridden by a change of the hub."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from checkpoints.epochs import Command
+from checkpoints.store import StateStore, among, rows_of
+from checkpoints.tables import TableName
+from streaming.core.model.change import Op
+from streaming.operator.hub_changes import HubChangeWriter
+
+ACCEPT = "accept"
+OVERRIDE = "override"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The conflicts that an operator closed; `changes`: of an overridden one, its new CSN."""
+
+    conflicts: Sequence[Mapping[str, Any]]
+    changes: Mapping[str, str]
+
+    def rows(self, batch: int, rejected: Collection[str]) -> pa.Table:
+        """The rows for `conflicts`; one whose change was rejected itself stays open."""
+        return rows_of(TableName.CONFLICTS, list(self._rows(batch, rejected)))
+
+    def _rows(self, batch: int, rejected: Collection[str]) -> Iterator[dict[str, Any]]:
+        for row in self.conflicts:
+            csn = self.changes.get(row["id"])
+            if csn is None:
+                yield {**row, "batch": batch, "resolution": "accepted"}
+            elif csn not in rejected:
+                yield {**row, "batch": batch, "resolution": "overridden", "resolved_by": csn}
+
+
+def act(
+    store: StateStore, commands: Sequence[Command], author: HubChangeWriter, batch: int
+) -> Resolved:
+    """Carry out `accept` and `override`, each conflict once.
+
+    An override is a change of the hub with the loser's image; it is judged by the hub epoch that
+    the operator looked at, so it loses in its turn to whatever came since. A conflict of a table
+    that is configured no more cannot be overridden: it stays open.
+    """
+    asked = {c.argument: c for c in commands if c.command in (ACCEPT, OVERRIDE) and c.argument}
+    if not asked:
+        return Resolved((), {})
+    found = [
+        row
+        for row in _open(store, list(asked), batch)
+        if asked[row["id"]].command == ACCEPT or author.knows(row["table"])
+    ]
+    changes = {
+        row["id"]: _overridden(row, author, asked[row["id"]].seen)
+        for row in found
+        if asked[row["id"]].command == OVERRIDE
+    }
+    return Resolved(found, changes)
+
+
+def _open(store: StateStore, ids: Sequence[str], batch: int) -> Iterator[dict[str, Any]]:
+    """The conflicts of these ids that are open before this batch."""
+    where = among("id", ids) & (ds.field("batch") < batch)
+    rows = store.read(TableName.CONFLICTS, where).sort_by("batch").to_pylist()
+    newest = {row["id"]: row for row in rows}
+    yield from (row for row in newest.values() if row["resolution"] == "open")
+
+
+def _overridden(row: Mapping[str, Any], author: HubChangeWriter, seen: int) -> str:
+    """The CSN of the change by which the loser wins after all."""
+    op = Op.DELETE if row["after"] is None else Op.UPDATE
+    before = row["winner_image"]
+    return author.make(row["table"], row["key"], op, row["after"], before, seen).change.csn

@@ -1,0 +1,185 @@
+"""The compact facts of a batch on the driver: Arrow columns, and numpy arrays beside them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from streaming.core.conflict.winner import needs_before
+from streaming.core.model.change import Op
+from streaming.core.model.record import RecordKind
+from streaming.core.model.table import Table
+from streaming.core.model.values import json_text
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Texts = NDArray[np.bytes_]
+
+CHECKED = pa.schema(
+    [
+        ("rid", pa.int32()),
+        ("offset", pa.int64()),
+        ("time", pa.timestamp("us", tz="UTC")),
+        ("reason", pa.string()),
+        ("detail", pa.string()),
+        ("kind", pa.string()),
+        ("session", pa.string()),
+        ("csn", pa.string()),
+        ("prim_csn", pa.string()),
+        ("epoch", pa.int64()),
+        ("table", pa.string()),
+        ("key", pa.string()),
+        ("op", pa.string()),
+        ("before", pa.string()),
+        ("after", pa.string()),
+        ("opno", pa.int64()),
+        ("content", pa.string()),
+        ("partial", pa.bool_()),
+        ("value", pa.binary()),
+        ("size", pa.int64()),
+    ]
+)
+"""A validated record, in this order of columns; `stages/validate.py` tells what each holds.
+
+`size`: of a change whose images are left on the executors, what its item will have in bytes.
+"""
+
+NO_CHECKED = CHECKED.empty_table()
+
+CSN_BYTES = 20
+CSN_TYPE = f"S{CSN_BYTES}"
+_PADDING = bytes(CSN_BYTES)
+
+Fetch = Callable[[pa.Table], pa.Table]
+"""(rid, offset) of changes -> before and after of each, in the same order."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRecords:
+    """One row per record, ordered by (rid, offset); see `stages/validate.py` for the columns.
+
+    `plain[i]`: a valid change, its CSN once in the batch, that no rule but CSN, session, opno and
+    the rest of its transaction can keep from becoming eligible. `commit[i]`: a valid commit.
+    `csn`: of a valid change; `prim_csn`: of one, or of a commit; empty where there is none.
+    """
+
+    table: pa.Table
+    rid: Ints
+    opno: Ints
+    csn: Texts
+    prim_csn: Texts
+    plain: Bools
+    commit: Bools
+
+    def __len__(self) -> int:
+        return len(self.rid)
+
+    def with_images(self, lacking: Bools, fetch: Fetch) -> "CheckedRecords":
+        """The facts with the images of these changes."""
+        return replace(self, table=with_images(self.table, lacking, fetch))
+
+
+def checked_records(table: pa.Table, tables: Mapping[str, Table]) -> CheckedRecords:
+    """Order the validated records and lay out what bulk decisions look at."""
+    table = (
+        table.cast(CHECKED)
+        .combine_chunks()
+        .sort_by([("rid", "ascending"), ("offset", "ascending")])
+    )
+    valid = pc.is_null(table["reason"])
+    change = pc.and_(pc.equal(table["kind"], RecordKind.CHANGE.value), valid)
+    commit = pc.and_(pc.equal(table["kind"], RecordKind.COMMIT.value), valid)
+    plain = pc.and_(change, pc.not_equal(table["op"], Op.TRUNCATE.value))
+    rid, csn = ints(table["rid"]), texts(pc.if_else(change, table["csn"], ""))
+    return CheckedRecords(
+        table,
+        rid,
+        ints(table["opno"]),
+        csn,
+        texts(pc.if_else(pc.or_(change, commit), table["prim_csn"], "")),
+        bools(plain) & ~_repeated(rid, csn) & _has_compared(table, tables),
+        bools(commit),
+    )
+
+
+def _has_compared(records: pa.Table, tables: Mapping[str, Table]) -> Bools:
+    """Mark the changes that surely have what their table's function compares.
+
+    Core's `missing` has the last word. Text is canonical, so a quoted name before a colon is no
+    part of a value: there, quotes are escaped.
+    """
+    surely = np.ones(records.num_rows, dtype=np.bool_)
+    for name, table in tables.items():
+        column = table.function.column
+        if column is None:
+            continue
+        here = bools(pc.equal(records["table"], name))
+        delete = bools(pc.equal(records["op"], Op.DELETE.value))
+        named = json_text(column) + ":"
+        before = bools(pc.match_substring(records["before"], named))
+        for op in (Op.INSERT, Op.UPDATE, Op.DELETE):
+            if needs_before(table, op):
+                surely &= ~(here & bools(pc.equal(records["op"], op.value))) | before
+        surely &= ~here | delete | ~bools(records["partial"])
+    return surely
+
+
+def _repeated(rid: Ints, csn: Texts) -> Bools:
+    """Mark the changes whose CSN stands more than once in this batch: core compares contents."""
+    named = csn != b""
+    rises = (csn[1:] > csn[:-1]) | (rid[1:] != rid[:-1])
+    if bool(named.all() and rises.all()):
+        return np.zeros(len(csn), dtype=np.bool_)
+    _, where, counts = np.unique(csn, return_inverse=True, return_counts=True)
+    return np.asarray(named & (counts[where] > 1), dtype=np.bool_)
+
+
+def looked_at(tables: Mapping[str, Table]) -> list[str]:
+    """The tables whose function looks at images: they always come to the driver."""
+    return [table.name for table in tables.values() if table.function.column is not None]
+
+
+def is_away(rows: pa.Table) -> Bools:
+    """Mark the changes whose images are left on the executors."""
+    return bools(pc.is_valid(rows["size"]))
+
+
+def with_images(rows: pa.Table, lacking: Bools, fetch: Fetch) -> pa.Table:
+    """Changes with before and after, and so no longer away, where they are marked as lacking."""
+    if not lacking.any():
+        return rows
+    rows, mask = rows.combine_chunks(), pa.array(lacking)
+    found = fetch(rows.select(["rid", "offset"]).filter(mask))
+    found = found.append_column("size", pa.nulls(found.num_rows, pa.int64()))
+    for name in ("before", "after", "size"):
+        column, values = rows[name].combine_chunks(), found[name].combine_chunks()
+        column = pc.replace_with_mask(column, mask, values.cast(column.type))
+        rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), column)
+    return rows
+
+
+def ints(column: pa.ChunkedArray) -> Ints:
+    """A column as int64; null is 0."""
+    return np.asarray(pc.fill_null(column, 0).to_numpy(), dtype=np.int64)
+
+
+def bools(column: pa.ChunkedArray | pa.Array) -> Bools:
+    """A column as booleans; null is False."""
+    return np.asarray(pc.fill_null(column, False), dtype=np.bool_)  # noqa: FBT003
+
+
+def texts(column: pa.ChunkedArray | pa.Array) -> Texts:
+    """A column of CSNs as fixed-width bytes, which compare as the text does; null is empty."""
+    padded = pc.binary_join_element_wise(pc.fill_null(column.cast(pa.binary()), b""), _PADDING, b"")
+    fixed = pc.binary_slice(padded, 0, CSN_BYTES).cast(pa.binary(CSN_BYTES))
+    array = fixed.combine_chunks() if isinstance(fixed, pa.ChunkedArray) else fixed
+    start = array.offset * CSN_BYTES
+    return np.frombuffer(array.buffers()[1], CSN_TYPE, len(array), start)
+
+
+def strings(values: Sequence[bytes] | Texts) -> list[str]:
+    """Fixed-width bytes back as text."""
+    return [value.decode() for value in values]

@@ -1,0 +1,126 @@
+"""The embedded broker keeps its data and port, and leaves no process behind."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from connectors.kafka.broker import HOST, Broker, BrokerError
+from connectors.kafka.client import Topics
+from connectors.kafka.sink import UpdatesSink
+
+TOPIC = "slackwater.test"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A broker's folder, in which nothing runs any more when the test is over."""
+    yield tmp_path / "broker"
+    left = Broker.running(tmp_path / "broker")
+    if left:
+        left.kill()
+
+
+def put(broker: Broker, count: int) -> None:
+    """Records that are acknowledged when this returns."""
+    sink = UpdatesSink(broker.bootstrap_servers, {})
+    for number in range(count):
+        sink.send(TOPIC, b"%d" % number, b"value")
+    sink.flush()
+    sink.close()
+
+
+def state(broker: Broker) -> tuple[dict[str, str], dict[str, int]]:
+    """Id and end of the topic."""
+    with Topics(broker.bootstrap_servers, {}) as topics:
+        topics.ensure([TOPIC], 1000)
+        return topics.ids([TOPIC]), topics.end_offsets([TOPIC])
+
+
+def test_a_restart_keeps_topics_records_and_port(folder: Path) -> None:
+    """Clients that know the address go on, and find the same topics with the same ids."""
+    with Broker.start(folder) as broker:
+        first_address = broker.bootstrap_servers
+        ids, _ = state(broker)
+        put(broker, 10)
+
+    with Broker.start(folder) as broker:
+        assert broker.bootstrap_servers == first_address
+        assert state(broker) == (ids, {TOPIC: 10})
+
+
+def test_a_kill_loses_nothing_that_was_acknowledged(folder: Path) -> None:
+    """A crashed broker must not be the reason for a replica that differs."""
+    broker = Broker.start(folder)
+    ids, _ = state(broker)
+    put(broker, 10)
+
+    broker.kill()
+
+    with Broker.start(folder) as broker:
+        assert state(broker) == (ids, {TOPIC: 10})
+
+
+def test_a_stopped_broker_leaves_no_process(folder: Path) -> None:
+    """After the demo or the tests nothing may run on."""
+    broker = Broker.start(folder)
+    pid = broker.pid
+
+    broker.stop()
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert Broker.running(folder) is None
+    broker.stop()  # once more does no harm
+
+
+def test_a_running_broker_is_found_by_its_folder(folder: Path) -> None:
+    """`services down` ends what another command started, and `up` twice starts one."""
+    started = Broker.start(folder)
+
+    again = Broker.start(folder)
+    found = Broker.running(folder)
+
+    assert found is not None
+    assert started.pid == again.pid == found.pid
+    assert found.bootstrap_servers == started.bootstrap_servers
+    found.stop()
+    assert Broker.running(folder) is None
+
+
+def test_the_terminals_interrupt_does_not_reach_the_broker(broker: Broker) -> None:
+    """Ctrl-C ends the demo in its own order: replicas first, broker last."""
+    assert os.getsid(broker.pid) == broker.pid
+
+
+def test_a_broker_that_cannot_start_tells_what_its_log_says(folder: Path) -> None:
+    """A taken port is the usual reason, and only the log knows it."""
+    with socket.create_server((HOST, 0)) as taken:
+        port = taken.getsockname()[1]
+
+        with pytest.raises(BrokerError, match="Address already in use") as refused:
+            Broker.start(folder, port=port)
+
+    assert str(folder) in str(refused.value)
+    assert Broker.running(folder) is None
+
+
+def test_a_sink_outlives_a_restart_of_the_broker(folder: Path) -> None:
+    """Records handed over while the broker is away arrive once each when it is back."""
+    broker = Broker.start(folder)
+    state(broker)
+    sink = UpdatesSink(broker.bootstrap_servers, {})
+    sink.send(TOPIC, b"before", b"value")
+    sink.flush()
+
+    broker.kill()
+    sink.send(TOPIC, b"meanwhile", b"value")
+    with Broker.start(folder) as broker:
+        sink.flush()
+        sink.send(TOPIC, b"after", b"value")
+        sink.flush()
+        sink.close()
+
+        assert state(broker)[1] == {TOPIC: 3}

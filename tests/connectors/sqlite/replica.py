@@ -1,0 +1,76 @@
+"""A SQLite replica for the tests: its tables, a client of any kind, and what its journal holds."""
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from connectors.sqlite import journal
+from connectors.sqlite.schema import install
+from connectors.sqlite.store import SqliteStore
+from streaming.core.model.change import Change
+from streaming.core.model.record import Commit, Record
+from streaming.core.model.table import ColumnType, Table
+
+RID = 7
+ITEMS = Table(
+    "items",
+    ("id",),
+    {"id": ColumnType.INT64, "name": ColumnType.TEXT, "price": ColumnType.DECIMAL},
+)
+CREATE_ITEMS = "CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT UNIQUE, price TEXT)"
+PAIRS = Table(
+    'odd "pairs"\'s',
+    ("b", "a"),
+    {"a": ColumnType.TEXT, "x y": ColumnType.INT32, "b": ColumnType.TEXT},
+)
+CREATE_PAIRS = (
+    'CREATE TABLE "odd ""pairs""\'s" (a TEXT, "x y" INT, b TEXT, PRIMARY KEY (a, b)) WITHOUT ROWID'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A database that is captured, with a client that knows nothing of the agent."""
+
+    path: Path
+    client: sqlite3.Connection
+    tables: tuple[Table, ...]
+
+    def store(self) -> SqliteStore:
+        """The database as an agent opens it."""
+        return SqliteStore.open(self.path, RID, self.tables)
+
+    def said(self) -> list[Record]:
+        """Everything in the journal."""
+        return [entry.record for entry in journal.unpublished(self.client, RID, 10**6, 10**9)]
+
+    def changes(self) -> list[Change]:
+        """The changes in the journal."""
+        return list(journal.changes(self.client, RID))
+
+    def short(self) -> list[str]:
+        """The journal, readable: `op key before -> after`, or `commit`."""
+        return [
+            "commit" if isinstance(record, Commit) else _short(record)
+            for record in self.said()
+            if isinstance(record, Commit | Change)
+        ]
+
+    def rows(self, table: str = "items") -> list[tuple[object, ...]]:
+        """All rows of a table."""
+        quoted = table.replace('"', '""')
+        return self.client.execute(f'SELECT * FROM "{quoted}" ORDER BY 1').fetchall()
+
+
+def make(path: Path, tables: Mapping[str, Table]) -> Replica:
+    """A new replica with tables, each given by its CREATE statement."""
+    client = sqlite3.connect(path, isolation_level=None)
+    for statement in tables:
+        client.execute(statement)
+    install(client, RID, tables.values())
+    return Replica(path, client, tuple(tables.values()))
+
+
+def _short(change: Change) -> str:
+    return f"{change.op} {change.key} {change.before or '-'} -> {change.after or '-'}"

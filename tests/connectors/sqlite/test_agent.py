@@ -1,0 +1,430 @@
+"""The agent as a process, against a real broker: nothing is lost, nothing is applied twice."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+
+from connectors import wire
+from connectors.agent.settings import AgentSettings
+from connectors.kafka.broker import Broker
+from connectors.kafka.client import ensure_topics
+from connectors.kafka.sink import UpdatesSink
+from streaming.core.model.change import Change
+from streaming.core.model.record import (
+    Applied,
+    Heartbeat,
+    Hello,
+    Item,
+    ItemType,
+    Record,
+    Refused,
+    Update,
+)
+from streaming.core.model.ruv import Ruv
+from tests.connectors.sqlite.replica import RID, Replica
+
+T = TypeVar("T")
+TIMEOUT_S = 60
+RUV = Ruv("5f00").with_csn("65e0f1c0000500020000")
+
+
+def until(question: Callable[[], T]) -> T:
+    """The first answer that is true; what it waits for may take long on a busy machine."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not (answer := question()):
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+    return answer
+
+
+@dataclass(slots=True)
+class Hub:
+    """The other end of the two topics: reads everything, says what a test gives it."""
+
+    bootstrap: str
+    prefix: str
+    sink: UpdatesSink
+
+    def heard(self) -> list[Any]:
+        """Every record of the changes topic, as Kafka has it."""
+        partition = TopicPartition(f"{self.prefix}changes.r7", 0)
+        with KafkaConsumer(bootstrap_servers=self.bootstrap) as consumer:
+            consumer.assign([partition])
+            consumer.seek_to_beginning(partition)
+            end, found = consumer.end_offsets([partition])[partition], list[Any]()
+            while consumer.position(partition) < end:
+                found += consumer.poll(timeout_ms=1000).get(partition, [])
+        return found
+
+    def said(self, *kinds: type[Record]) -> list[tuple[str, Any]]:
+        """(session, record) of every record of these kinds."""
+        decoded = [wire.decode(record.value) for record in self.heard()]
+        return [(session, record) for session, record in decoded if isinstance(record, kinds)]
+
+    def session(self, number: int = 1) -> str:
+        """The session of the so manieth hello, once it is there."""
+        return until(lambda: self.said(Hello)[number - 1 : number])[0][0]
+
+    def send(self, *updates: Update) -> None:
+        """Write updates to the topic of the agreement."""
+        for update in updates:
+            self.sink.send(f"{self.prefix}updates.to-r7", b"to-r7", wire.encode_update(update))
+        self.sink.flush()
+
+    def changes(self) -> list[Change]:
+        """The changes in the topic."""
+        return [change for _, change in self.said(Change)]
+
+    def applied(self) -> list[tuple[str, int]]:
+        """(session, covers) of every `applied`."""
+        return [(session, record.covers) for session, record in self.said(Applied)]
+
+
+def update(session: str, hub_epoch: int, prev: int, *ids: int) -> Update:
+    """A batch of one chunk that writes rows of these ids."""
+    items = tuple(
+        Item(
+            ItemType.CHANGE,
+            "items",
+            f'{{"id":"{id_}"}}',
+            "insert",
+            f'{{"id":"{id_}","name":null,"price":"{hub_epoch}"}}',
+            "65e0f1c0000500020000",
+            2,
+        )
+        for id_ in ids
+    )
+    return Update("to-r7", 1, session, hub_epoch, prev, hub_epoch, RUV, 0, 1, items)
+
+
+@dataclass(slots=True)
+class Process:
+    """An agent's process and its log."""
+
+    process: "subprocess.Popen[bytes]"
+    log_path: Path
+
+    def kill(self) -> None:
+        """As a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> int:
+        """As an operator would; the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(TIMEOUT_S)
+
+    def log(self) -> str:
+        """What it has told so far."""
+        return self.log_path.read_text()
+
+
+@dataclass(slots=True)
+class Agents:
+    """Starts agents of one replica, and sees to it that none is left."""
+
+    settings: AgentSettings
+    folder: Path
+    started: list[Process]
+
+    def start(self) -> Process:
+        """One more."""
+        document = self.folder / "settings.json"
+        document.write_text(self.settings.text())
+        log_path = self.folder / f"agent{len(self.started)}.log"
+        with log_path.open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "connectors.agent", str(document)], stderr=log
+            )
+        self.started.append(Process(process, log_path))
+        return self.started[-1]
+
+
+def settings_of(replica: Replica, bootstrap: str, prefix: str) -> AgentSettings:
+    """The settings of the replica's agent."""
+    topics = f"{prefix}changes.r7", f"{prefix}updates.to-r7"
+    return AgentSettings(replica.path, "r7", RID, bootstrap, *topics, replica.tables)
+
+
+@contextmanager
+def hub_at(bootstrap: str, prefix: str) -> Iterator[Hub]:
+    """Both topics, and the other end of them."""
+    ensure_topics(bootstrap, {}, [f"{prefix}changes.r7", f"{prefix}updates.to-r7"], 1_000_000)
+    sink = UpdatesSink(bootstrap, {})
+    yield Hub(bootstrap, prefix, sink)
+    sink.close()
+
+
+@contextmanager
+def agents_of(settings: AgentSettings, folder: Path) -> Iterator[Agents]:
+    """The agents of a replica; none is left behind."""
+    agents = Agents(settings, folder, [])
+    yield agents
+    for one in agents.started:
+        one.kill()
+
+
+@pytest.fixture
+def hub(broker: Broker, topic_prefix: str) -> Iterator[Hub]:
+    """A hub on the common broker."""
+    with hub_at(broker.bootstrap_servers, topic_prefix) as made:
+        yield made
+
+
+@pytest.fixture
+def agents(replica: Replica, hub: Hub, tmp_path: Path) -> Iterator[Agents]:
+    """The replica's agents, on the same broker."""
+    with agents_of(settings_of(replica, hub.bootstrap, hub.prefix), tmp_path) as made:
+        yield made
+
+
+def write(replica: Replica, first: int, count: int) -> None:
+    """Commit so many changes."""
+    for id_ in range(first, first + count):
+        replica.client.execute("INSERT INTO items (id) VALUES (?)", (id_,))
+
+
+def test_what_is_written_is_published_in_commit_order(
+    replica: Replica, hub: Hub, agents: Agents
+) -> None:
+    """Hello first, one session, the replica's name as key, the record's own time."""
+    write(replica, 1, 3)
+    before_ms = time.time_ns() // 1_000_000
+    agent = agents.start()
+    hub.session()
+    write(replica, 4, 3)
+    until(lambda: len(hub.changes()) == 6)
+
+    assert agent.end() == 0
+    records = hub.heard()
+    assert hub.changes() == replica.changes()
+    assert json.loads(records[0].value)["kind"] == "hello"
+    assert len({json.loads(record.value)["session"] for record in records}) == 1
+    assert {record.key for record in records} == {b"r7"}
+    assert all(before_ms <= record.timestamp <= time.time_ns() // 1_000_000 for record in records)
+    assert all(record.timestamp_type == 0 for record in records)
+
+
+def test_a_batch_is_applied_and_answered(replica: Replica, hub: Hub, agents: Agents) -> None:
+    """`applied` carries the epoch before; the next heartbeat the one after."""
+    agents.start()
+    session = hub.session()
+
+    hub.send(update(session, 3, 0, 1, 2))
+
+    until(lambda: (session, Heartbeat(2)) in hub.said(Heartbeat))
+    assert hub.said(Applied) == [(session, Applied(1, 3, 1, RUV))]
+    assert replica.rows() == [(1, None, "3"), (2, None, "3")]
+    assert hub.changes() == []
+
+
+def test_a_batch_that_comes_again_is_applied_once(
+    replica: Replica, hub: Hub, agents: Agents
+) -> None:
+    """The hub publishes again after a crash; a local write in between must stay."""
+    agents.start()
+    session = hub.session()
+    hub.send(update(session, 1, 0, 1))
+    until(hub.applied)
+    replica.client.execute("UPDATE items SET name = 'mine'")
+
+    hub.send(update(session, 1, 0, 1), update(session, 2, 1, 2))
+
+    until(lambda: (session, 2) in hub.applied())
+    assert hub.applied() == [(session, 1), (session, 2)]
+    assert replica.rows() == [(1, "mine", "1"), (2, None, "2")]
+
+
+def test_a_missing_batch_leads_to_a_new_session(replica: Replica, hub: Hub, agents: Agents) -> None:
+    """Never over a gap; what still answers the old session is dropped."""
+    agents.start()
+    first = hub.session()
+    hub.send(update(first, 1, 0, 1), update(first, 3, 2, 3), update(first, 4, 3, 4))
+
+    second = hub.session(2)
+    hub.send(update(second, 3, 1, 2, 3))
+
+    until(lambda: (second, 3) in hub.applied())
+    hello = hub.said(Hello)[1][1]
+    assert (hello.epoch, hello.covers, hello.generation, hello.ruv) == (1, 1, 1, RUV)
+    assert [row[0] for row in replica.rows()] == [1, 2, 3]
+    assert len(hub.said(Hello)) == 2
+
+
+def test_a_batch_in_chunks_is_applied_whole_after_a_crash_in_the_middle(
+    replica: Replica, hub: Hub, agents: Agents
+) -> None:
+    """A chunk that was read is read again; the new session starts the batch afresh."""
+    agent = agents.start()
+    session = hub.session()
+    one = replace(update(session, 2, 0, 1), chunks=2)
+    two = replace(update(session, 2, 0, 2), chunk=1, chunks=2)
+    hub.send(update(session, 1, 0, 5), one)
+    until(lambda: (session, 1) in hub.applied())
+
+    agent.kill()
+    agents.start()
+    session = hub.session(2)
+    assert [row[0] for row in replica.rows()] == [5]
+    hub.send(*(replace(chunk, session=session, prev=1) for chunk in (one, two)))
+
+    until(lambda: (session, 2) in hub.applied())
+    assert [row[0] for row in replica.rows()] == [1, 2, 5]
+
+
+def test_a_hub_of_a_higher_generation_is_greeted_and_then_followed(
+    replica: Replica, hub: Hub, agents: Agents
+) -> None:
+    """A restored hub must learn the true position first; one of the old generation is ignored."""
+    agents.start()
+    first = hub.session()
+    hub.send(update(first, 1, 0, 1))
+    until(hub.applied)
+    hub.send(*(replace(update(first, epoch, 1, 2), generation=2) for epoch in (2, 3)))
+
+    second = hub.session(2)
+    hub.send(replace(update(second, 9, 1, 3), generation=2), update(second, 10, 9, 4))
+    hub.send(replace(update(second, 11, 9, 5), generation=2))
+
+    until(lambda: (second, 11) in hub.applied())
+    assert [row[0] for row in replica.rows()] == [1, 3, 5]
+    assert [record.generation for _, record in hub.said(Hello)] == [0, 1]
+    assert [record.generation for _, record in hub.said(Applied)] == [1, 2, 2]
+
+
+def test_an_item_that_is_refused_is_told_before_the_answer(
+    replica: Replica, hub: Hub, agents: Agents
+) -> None:
+    """And the agent goes on."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'taken', NULL)")
+    agents.start()
+    session = hub.session()
+    good = update(session, 1, 0, 2, 3)
+    bad = replace(good.items[0], after='{"id":"2","name":"taken","price":null}')
+
+    hub.send(replace(good, items=(bad, good.items[1])))
+
+    until(hub.applied)
+    (_, refused), _ = hub.said(Refused, Applied)
+    assert (refused.code, refused.key) == ("unique", '{"id":"2"}')
+    assert [row[0] for row in replica.rows()] == [1, 3]
+
+
+def test_a_restarted_agent_says_where_it_stands(replica: Replica, hub: Hub, agents: Agents) -> None:
+    """The position is stored with the rows; what it wrote meanwhile follows the hello."""
+    agent = agents.start()
+    write(replica, 1, 1)
+    hub.send(update(hub.session(), 4, 0, 2))
+    until(hub.applied)
+    agent.kill()
+    write(replica, 3, 1)
+    agents.start()
+
+    session = hub.session(2)
+    until(lambda: len(hub.changes()) == 2)
+    first, second = replica.changes()
+    assert hub.said(Hello)[1] == (session, Hello(1, 4, 1, RUV, first.csn, lost=False))
+    assert hub.said(Change)[1] == (session, second)
+    assert (first.epoch, second.epoch) == (1, 2)
+
+
+def test_an_agent_that_is_killed_again_and_again_loses_nothing(
+    replica: Replica, hub: Hub, agents: Agents
+) -> None:
+    """What comes twice has the same content; first appearances are in CSN order."""
+    for round_ in range(4):
+        agent = agents.start()
+        hub.session(round_ + 1)
+        write(replica, 1 + 100 * round_, 100)
+        agent.kill()
+    agents.start()
+
+    until(lambda: set(hub.changes()) == set(replica.changes()))
+    first_seen = list(dict.fromkeys(change.csn for change in hub.changes()))
+    assert first_seen == [change.csn for change in replica.changes()]
+    assert all(one < other for one, other in pairwise(first_seen))
+    assert not any(hello.lost for _, hello in hub.said(Hello))
+
+
+def test_an_agent_that_is_killed_while_it_applies_applies_everything_once(
+    replica: Replica, hub: Hub, agents: Agents
+) -> None:
+    """Rows, position, epoch and answer are one transaction: all or nothing of a batch."""
+    for round_ in range(3):
+        agent = agents.start()
+        session = hub.session(round_ + 1)
+        covers = hub.said(Hello)[-1][1].covers
+        batch = range(covers + 1, covers + 40)
+        hub.send(*(update(session, epoch, epoch - 1, epoch) for epoch in batch))
+        until(partial(_has_rows, replica, covers + 5))
+        agent.kill()
+
+    agents.start()
+    hub.session(4)
+    covers = hub.said(Hello)[-1][1].covers
+    assert replica.rows() == [(epoch, None, str(epoch)) for epoch in range(1, covers + 1)]
+    (epoch,) = replica.client.execute("SELECT epoch FROM _slackwater_origin").fetchone()
+    assert epoch == covers + 1
+
+
+def _has_rows(replica: Replica, count: int) -> bool:
+    return len(replica.rows()) >= count
+
+
+def test_a_second_agent_of_one_database_is_refused(hub: Hub, agents: Agents) -> None:
+    """Two would publish in two orders."""
+    first = agents.start()
+    hub.session()
+
+    second = agents.start()
+
+    assert second.process.wait(TIMEOUT_S) == 1
+    assert "another agent has" in second.log()
+    assert first.process.poll() is None
+
+
+def test_a_broker_that_goes_away_and_comes_back_costs_nothing(
+    replica: Replica, tmp_path: Path, topic_prefix: str
+) -> None:
+    """Neither when it is killed in mid-run, nor when it is not there at the start."""
+    own = Broker.start(tmp_path / "broker")
+    with (
+        hub_at(own.bootstrap_servers, topic_prefix) as hub,
+        agents_of(settings_of(replica, own.bootstrap_servers, topic_prefix), tmp_path) as agents,
+    ):
+        agent = agents.start()
+        hub.session()
+        own.kill()
+        write(replica, 1, 50)
+        until(lambda: "Kafka does not answer" in agent.log())
+        own = Broker.start(tmp_path / "broker")
+        until(lambda: len(set(hub.changes())) == 50)
+        hub.send(update(hub.session(), 1, 0, 1000))
+        until(hub.applied)
+
+        own.kill()
+        write(replica, 51, 50)
+        until(lambda: agent.log().count("Kafka does not answer") == 2)
+        assert agent.end() == 0
+        late = agents.start()
+        until(lambda: "Kafka does not answer" in late.log())
+        own = Broker.start(tmp_path / "broker")
+        until(lambda: len(set(hub.changes())) == 100)
+
+        assert late.end() == 0
+        assert list(dict.fromkeys(hub.changes())) == replica.changes()
+        assert agent.log().count("Kafka answers again") == 1
+        assert late.log().count("Kafka does not answer") == 1
+    own.stop()

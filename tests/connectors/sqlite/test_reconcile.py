@@ -1,0 +1,409 @@
+"""A database that its own topic knows more of, or less, says so and goes on without harm."""
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import count, pairwise
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from connectors import wire
+from connectors.agent.loop import Agent
+from connectors.agent.settings import AgentSettings
+from connectors.agent.topics import StopRequested
+from connectors.sqlite.transaction import transaction
+from streaming.core.model.change import Change, Op
+from streaming.core.model.csn import CsnParts, format_csn, parse
+from streaming.core.model.record import Commit, Heartbeat, Hello, Record
+from tests.connectors.sqlite.replica import CREATE_ITEMS, ITEMS, RID, Replica, make
+
+
+@dataclass(slots=True)
+class Topic:
+    """A topic in memory; the broker goes away after `room` more records."""
+
+    values: list[bytes] = field(default_factory=list)
+    room: int = 10**6
+
+    def read(self, offset: int) -> Iterator[tuple[int, bytes]]:
+        """What is there."""
+        yield from list(enumerate(self.values))[offset:]
+
+    def publish(self, values: list[bytes]) -> None:
+        """Write as many as there is room for."""
+        self.values += values[: self.room]
+        self.room -= len(values)
+        if self.room < 0:
+            raise StopRequested
+
+    def records(self) -> list[tuple[str, Record]]:
+        """What is there, as values."""
+        return [wire.decode(value) for value in self.values]
+
+    def hellos(self) -> list[Hello]:
+        """The hellos."""
+        return [record for _, record in self.records() if isinstance(record, Hello)]
+
+
+@dataclass(slots=True)
+class Life:
+    """A replica through crashes and restores, and its topic."""
+
+    replica: Replica
+    topic: Topic = field(default_factory=Topic)
+    ids: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def write(self, times: int = 1) -> None:
+        """Commit so many changes."""
+        for _ in range(times):
+            self.replica.client.execute("INSERT INTO items (id) VALUES (?)", (next(self.ids),))
+
+    def write_group(self, changes: int = 3) -> None:
+        """Commit changes in one transaction."""
+        with transaction(self.replica.client):
+            self.write(changes)
+
+    def run(self, room: int = 10**6) -> None:
+        """Run an agent until all is said, or until it is killed after `room` records."""
+        self.topic.room = room
+        settings_ = AgentSettings(self.replica.path, "r", RID, "", "", None, self.replica.tables)
+        with closing(self.replica.store()) as store:
+            agent = Agent(settings_, store, self.topic, None)
+            try:
+                agent.start()
+                while agent.publish():
+                    pass
+            except StopRequested:
+                pass
+
+    def backup(self, path: Path) -> None:
+        """Copy the database."""
+        path.unlink(missing_ok=True)
+        with closing(sqlite3.connect(path)) as copy:
+            self.replica.client.backup(copy)
+
+    def restore(self, path: Path) -> None:
+        """Put a copy back."""
+        self.replica.client.close()
+        for name in (f"{self.replica.path}-wal", f"{self.replica.path}-shm"):
+            Path(name).unlink(missing_ok=True)
+        shutil.copy(path, self.replica.path)
+        client = sqlite3.connect(self.replica.path, isolation_level=None)
+        self.replica = replace(self.replica, client=client)
+
+    def csns(self) -> list[str]:
+        """The CSNs of the changes in the topic, in its order, repeats left out."""
+        changes = [r.csn for _, r in self.topic.records() if isinstance(r, Change)]
+        return list(dict.fromkeys(changes))
+
+    def opnos(self) -> list[int | None]:
+        """The opnos of the changes in the topic, in its order, repeats left out."""
+        opnos = {r.csn: r.opno for _, r in self.topic.records() if isinstance(r, Change)}
+        return list(opnos.values())
+
+
+@pytest.fixture
+def life(tmp_path: Path) -> Iterator[Life]:
+    """A replica that has published nothing yet."""
+    lived = Life(make(tmp_path / "r.db", {CREATE_ITEMS: ITEMS}))
+    yield lived
+    lived.replica.client.close()
+
+
+def test_the_first_hello_stands_first(life: Life) -> None:
+    """The hub quarantines what stands before a hello."""
+    life.write(2)
+    life.run()
+
+    sessions = {session for session, _ in life.topic.records()}
+    assert len(sessions) == 1
+    assert isinstance(life.topic.records()[0][1], Hello)
+    assert life.topic.hellos()[0].own is None
+    assert [record for _, record in life.topic.records()[1:]] == life.replica.changes()
+
+
+def test_every_session_is_a_new_one(life: Life) -> None:
+    """A hello of a known session is a duplicate."""
+    life.run()
+    life.run()
+
+    assert len({session for session, _ in life.topic.records()}) == 2
+
+
+def test_a_restart_reports_what_it_has_and_publishes_the_rest(life: Life) -> None:
+    """A crash while Kafka was away loses nothing."""
+    life.write(3)
+    life.run()
+    life.write(2)
+    life.run()
+
+    second = life.topic.hellos()[1]
+    assert (second.own, second.lost) == (life.csns()[2], False)
+    assert life.csns() == [change.csn for change in life.replica.changes()]
+
+
+@pytest.mark.parametrize("room", range(9))
+def test_a_crash_between_acknowledgement_and_mark_repeats_nothing_and_loses_nothing(
+    life: Life, room: int
+) -> None:
+    """What the topic has of the journal counts as published."""
+    life.write(2)
+    life.write_group()
+    life.write()
+
+    life.run(room)
+    life.run()
+
+    changes = [r for _, r in life.topic.records() if isinstance(r, Change)]
+    assert changes == life.replica.changes()
+    assert not any(hello.lost for hello in life.topic.hellos())
+
+
+@pytest.mark.parametrize("room", range(2, 6))
+def test_a_transaction_that_was_cut_off_is_finished_before_the_hello(life: Life, room: int) -> None:
+    """A hello aborts what is pending, but this transaction is committed here."""
+    life.write_group(4)
+    life.run(room)
+    life.run()
+
+    records = life.topic.records()
+    last_hello = max(i for i, (_, r) in enumerate(records) if isinstance(r, Hello))
+    grouped = [(i, s) for i, (s, r) in enumerate(records) if isinstance(r, Change | Commit)]
+    assert len(grouped) == 5
+    assert all(i < last_hello and session == records[0][0] for i, session in grouped)
+
+
+def test_a_restored_database_reports_what_it_lost(life: Life, tmp_path: Path) -> None:
+    """`own`: up to there it has everything; generator, epoch and opno move past the topic."""
+    life.write(3)
+    life.run()
+    life.backup(tmp_path / "backup.db")
+    life.write(2)
+    life.run()
+    session = life.topic.records()[-1][0]
+    life.topic.values.append(wire.encode(session, Heartbeat(8)))
+
+    life.restore(tmp_path / "backup.db")
+    life.run()
+    life.write()
+    life.run()
+
+    hello = life.topic.hellos()[2]
+    assert (hello.own, hello.lost) == (life.csns()[2], True)
+    assert life.csns() == sorted(life.csns())
+    assert life.opnos() == [1, 2, 3, 4, 5, 6]
+    assert life.replica.changes()[-1].epoch == 9
+
+
+def test_a_loss_is_reported_once(life: Life, tmp_path: Path) -> None:
+    """The hub gives back what was lost; a second report would give it back again."""
+    life.run()
+    life.backup(tmp_path / "backup.db")
+    life.write(2)
+    life.run()
+
+    life.restore(tmp_path / "backup.db")
+    life.run()
+    life.run()
+
+    assert [hello.lost for hello in life.topic.hellos()] == [False, False, True, False]
+    assert [hello.own for hello in life.topic.hellos()] == [None, None, None, life.csns()[1]]
+
+
+def test_a_loss_that_was_reported_just_before_a_crash_is_not_reported_again(
+    life: Life, tmp_path: Path
+) -> None:
+    """The hello in the topic tells that it was."""
+    life.run()
+    life.backup(tmp_path / "backup.db")
+    life.write(2)
+    life.run()
+
+    life.restore(tmp_path / "backup.db")
+    life.run(room=0)
+    life.run()
+    life.restore(tmp_path / "backup.db")
+    life.run()
+
+    assert [hello.lost for hello in life.topic.hellos()] == [False, False, True, False]
+
+
+def test_what_was_written_before_the_agent_started_stands_above_what_was_lost(
+    life: Life, tmp_path: Path
+) -> None:
+    """Its CSNs and opnos are taken, so it gets new ones; nobody has seen the old."""
+    life.write(2)
+    life.run()
+    life.backup(tmp_path / "backup.db")
+    life.write(4)
+    life.run()
+
+    life.restore(tmp_path / "backup.db")
+    life.write()
+    life.write_group(2)
+    life.run()
+
+    hello = life.topic.hellos()[-1]
+    assert (hello.own, hello.lost) == (life.csns()[1], True)
+    assert life.csns() == sorted(life.csns())
+    assert life.opnos() == list(range(1, 10))
+    single, first, second = [r for _, r in life.topic.records() if isinstance(r, Change)][-3:]
+    assert single.prim_csn is None
+    assert first.prim_csn == second.prim_csn == first.csn
+    assert life.topic.records()[-1][1] == Commit(first.csn)
+
+
+def test_a_csn_that_was_given_twice_is_found_by_its_content(life: Life, tmp_path: Path) -> None:
+    """A restored generator may give the same CSN again."""
+    life.run()
+    life.backup(tmp_path / "backup.db")
+    life.write()
+    life.run()
+    given_twice = parse(life.csns()[0])
+
+    life.restore(tmp_path / "backup.db")
+    life.replica.client.execute(
+        "UPDATE _slackwater_origin SET time_s = ?, sequence = ?",
+        (given_twice.time_s + 10**6, given_twice.sequence - 1),
+    )
+    life.write()
+    life.replica.client.execute(
+        "UPDATE _slackwater_journal SET csn = ?", (format_csn(given_twice),)
+    )
+    life.run()
+
+    assert life.topic.hellos()[-1].lost
+    assert len(life.csns()) == 2
+    assert life.opnos() == [1, 2]
+
+
+def test_what_was_aborted_or_not_finished_is_not_lost(life: Life, tmp_path: Path) -> None:
+    """The hub never made it part of anything."""
+    life.run()
+    life.backup(tmp_path / "backup.db")
+    life.write_group(3)
+    life.run(room=3)
+
+    life.restore(tmp_path / "backup.db")
+    life.run()
+
+    hello = life.topic.hellos()[-1]
+    assert (hello.own, hello.lost) == (None, False)
+
+
+def test_what_another_session_said_is_not_lost(life: Life) -> None:
+    """The hub has put it into quarantine; its CSN is passed all the same."""
+    life.run()
+    stray = Change(
+        format_csn(CsnParts(2**31, 5, RID, 0)), RID, 3, "items", '{"id":"1"}', Op.INSERT, "{}"
+    )
+    life.topic.values.append(wire.encode("stray", stray))
+    life.topic.values.append(b"not a record")
+    life.run()
+    life.topic.values.remove(b"not a record")
+    life.write()
+
+    assert not life.topic.hellos()[-1].lost
+    assert life.replica.changes()[-1].csn > stray.csn
+
+
+def test_a_new_database_under_an_old_name_lost_everything(life: Life, tmp_path: Path) -> None:
+    """It starts at covers 0 and is given back what its forerunner wrote."""
+    life.write(3)
+    life.run()
+    again = replace(life, replica=make(tmp_path / "new.db", {CREATE_ITEMS: ITEMS}))
+
+    again.run()
+    again.write()
+    again.run()
+
+    hello = life.topic.hellos()[1]
+    assert (hello.own, hello.lost, hello.covers) == (None, True, 0)
+    assert again.opnos() == [1, 2, 3, 4]
+    again.replica.client.close()
+
+
+class Lives(RuleBasedStateMachine):
+    """Any sequence of writes, runs that are killed, backups and restores."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(mkdtemp())
+        self.life = Life(make(self.folder / "r.db", {CREATE_ITEMS: ITEMS}))
+        self.has_backup = False
+
+    def teardown(self) -> None:
+        """Remove the files."""
+        self.life.replica.client.close()
+        shutil.rmtree(self.folder)
+
+    @rule(times=st.integers(1, 3))
+    def write(self, times: int) -> None:
+        """Single changes."""
+        self.life.write(times)
+
+    @rule(changes=st.integers(1, 3))
+    def write_group(self, changes: int) -> None:
+        """One transaction."""
+        self.life.write_group(changes)
+
+    @rule(room=st.integers(0, 8))
+    def run_and_kill(self, room: int) -> None:
+        """An agent that is killed at any record."""
+        self.life.run(room)
+
+    @rule()
+    def run(self) -> None:
+        """An agent that says all there is."""
+        self.life.run()
+
+    @rule()
+    def backup(self) -> None:
+        """Keep a copy."""
+        self.life.backup(self.folder / "backup.db")
+        self.has_backup = True
+
+    @precondition(lambda self: self.has_backup)
+    @rule()
+    def restore(self) -> None:
+        """Put it back."""
+        self.life.restore(self.folder / "backup.db")
+
+    @invariant()
+    def the_topic_is_good(self) -> None:
+        """CSNs rise, opnos have no hole, a CSN or opno never means two changes."""
+        csns, opnos = self.life.csns(), self.life.opnos()
+        assert all(one < other for one, other in pairwise(csns))
+        assert opnos == list(range(1, len(opnos) + 1))
+        changes = {r for _, r in self.life.topic.records() if isinstance(r, Change)}
+        assert len(changes) == len(csns)
+
+    @invariant()
+    def no_transaction_is_torn(self) -> None:
+        """Between two hellos, a transaction that has a commit has all its changes."""
+        open_prims = dict[str, int]()
+        sizes = dict[str, int]()
+        for _, record in self.life.topic.records():
+            match record:
+                case Hello():
+                    open_prims.clear()
+                case Change(prim_csn=str(prim)):
+                    open_prims[prim] = open_prims.get(prim, 0) + 1
+                case Commit(prim):
+                    sizes[prim] = open_prims.pop(prim, 0)
+                case _:
+                    pass
+        for prim, size in sizes.items():
+            changes = [c for c in self.life.replica.changes() if c.prim_csn == prim]
+            assert not changes or size == len(changes)
+
+
+TestLives = Lives.TestCase
+TestLives.settings = settings(max_examples=25, stateful_step_count=15)

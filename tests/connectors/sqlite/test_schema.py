@@ -1,0 +1,208 @@
+"""A database becomes a replica once, stays one, and is refused where it could not be a good one."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from connectors.sqlite.schema import install
+from connectors.sqlite.store import SqliteStore
+from connectors.sqlite.user_triggers import GUARD
+from streaming.core.model.errors import ConfigError, StateError
+from streaming.core.model.table import ColumnType, Table
+from tests.connectors.sqlite.replica import ITEMS, RID, Replica
+
+T = ColumnType
+
+
+def install_on(create: str, table: Table) -> sqlite3.Connection:
+    """A database with one table, made a replica."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute(create)
+    install(connection, RID, [table])
+    return connection
+
+
+def objects(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Everything in the schema."""
+    return connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+
+
+def test_a_second_install_changes_nothing(replica: Replica) -> None:
+    """Every start of an agent installs."""
+    replica.client.execute("INSERT INTO items (id) VALUES (1)")
+    before = objects(replica.client), replica.client.execute("PRAGMA schema_version").fetchone()
+
+    install(replica.client, RID, replica.tables)
+
+    after = objects(replica.client), replica.client.execute("PRAGMA schema_version").fetchone()
+    assert after == before
+    assert len(replica.changes()) == 1
+
+
+def test_a_column_more_is_captured_from_then_on(replica: Replica) -> None:
+    """Journal rows from before keep the columns that they had."""
+    replica.client.execute("INSERT INTO items (id) VALUES (1)")
+    replica.client.execute("ALTER TABLE items ADD COLUMN note TEXT")
+    wider = Table("items", ITEMS.key, {**ITEMS.columns, "note": T.TEXT})
+
+    install(replica.client, RID, [wider])
+    replica.client.execute("UPDATE items SET note = 'x'")
+
+    first, second = replica.changes()
+    assert "note" not in (first.after or "")
+    assert second.after == '{"id":"1","name":null,"price":null,"note":"x"}'
+
+
+def test_a_table_that_is_not_configured_any_more_is_not_captured(replica: Replica) -> None:
+    """Its triggers go; what it said stays in the journal."""
+    replica.client.execute("INSERT INTO items (id) VALUES (1)")
+
+    install(replica.client, RID, replica.tables[1:])
+    replica.client.execute("INSERT INTO items (id) VALUES (2)")
+
+    assert len(replica.changes()) == 1
+
+
+def test_the_file_of_another_replica_is_refused(replica: Replica) -> None:
+    """Two replicas of one rid would use the same CSNs."""
+    with pytest.raises(StateError, match="that of replica 7, not of 8"):
+        SqliteStore.open(replica.path, 8, replica.tables)
+
+
+def test_a_newer_format_is_refused(replica: Replica) -> None:
+    """An old agent must not guess."""
+    replica.client.execute("UPDATE _slackwater_origin SET format = 2")
+
+    with pytest.raises(StateError, match="format 2, this agent knows 1"):
+        replica.store()
+
+
+def test_rows_from_before_are_refused_unless_every_replica_has_them(tmp_path: Path) -> None:
+    """They were never captured, so nobody would get them."""
+    with closing(sqlite3.connect(tmp_path / "r.db", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT, price TEXT)")
+        connection.execute("INSERT INTO items (id) VALUES (1)")
+
+        with pytest.raises(ConfigError, match="has rows already"):
+            install(connection, RID, [ITEMS])
+        assert [name for name, _ in objects(connection)] == ["items"]
+        install(connection, RID, [ITEMS], rows_are_shared=True)
+        install(connection, RID, [ITEMS])
+
+
+@pytest.mark.parametrize(
+    ("create", "complaint"),
+    [
+        ("CREATE TABLE t (id INT, n TEXT)", "neither primary key nor unique"),
+        ("CREATE TABLE t (id INT, n TEXT, UNIQUE (id, n))", "neither primary key nor unique"),
+        ("CREATE TABLE t (id INT COLLATE NOCASE PRIMARY KEY, n TEXT)", "compare by BINARY"),
+        ("CREATE TABLE t (id INT PRIMARY KEY)", "column n is not in the database"),
+        ("CREATE TABLE other (id INT PRIMARY KEY, n TEXT)", "is not in the database"),
+        ("CREATE VIEW t AS SELECT 1 AS id, 'n' AS n", "no ordinary table"),
+        (
+            "CREATE TABLE t (id INT PRIMARY KEY, n DECIMAL(9, 2))",
+            "declared as DECIMAL.9, 2., which does not keep every text",
+        ),
+        (
+            "CREATE TABLE t (id INT PRIMARY KEY, n TEXT, m TEXT NOT NULL)",
+            "column m is NOT NULL without a default, but not replicated",
+        ),
+        (
+            "CREATE TABLE t (id INT PRIMARY KEY, n TEXT AS (id || 'x'))",
+            "column n is generated",
+        ),
+    ],
+)
+def test_a_table_that_could_not_be_replicated_is_refused(create: str, complaint: str) -> None:
+    """At the start, with what to do; not row by row later."""
+    table = Table("t", ("id",), {"id": T.INT64, "n": T.TEXT})
+
+    with pytest.raises(ConfigError, match=complaint):
+        install_on(create, table)
+
+
+@pytest.mark.parametrize(
+    "create",
+    [
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, n TEXT)",
+        "CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, n)",
+        "CREATE TABLE t (id BIGINT UNIQUE, n VARCHAR)",
+        "CREATE TABLE t (id INT PRIMARY KEY, n TEXT) WITHOUT ROWID",
+        "CREATE TABLE t (id INT PRIMARY KEY, n TEXT) STRICT",
+        "CREATE TABLE t (x INTEGER PRIMARY KEY, id INT UNIQUE, n TEXT, m INT NOT NULL DEFAULT 1)",
+        "CREATE TABLE T (id INT PRIMARY KEY, n TEXT UNIQUE COLLATE NOCASE)",
+        "CREATE TABLE t (id INT PRIMARY KEY, n TEXT, low TEXT AS (lower(n)) UNIQUE)",
+    ],
+)
+def test_tables_of_many_shapes_are_captured(create: str) -> None:
+    """Also where REPLACE deletes by a key that is not replicated, or by a collation."""
+    table = Table("t", ("id",), {"id": T.INT64, "n": T.TEXT})
+
+    with closing(install_on(create, table)) as connection:
+        connection.execute("INSERT INTO t (id, n) VALUES (1, 'a')")
+        connection.execute("REPLACE INTO t (id, n) VALUES (2, 'A'), (2, 'b')")
+        rows = connection.execute("SELECT id FROM t ORDER BY id").fetchall()
+        told = connection.execute(
+            "SELECT key, op FROM _slackwater_journal WHERE kind = 'change' ORDER BY id"
+        ).fetchall()
+
+    held = {key for key, op in told if op != "delete"} - {key for key, op in told if op == "delete"}
+    assert held == {f'{{"id":"{id_}"}}' for (id_,) in rows}
+
+
+def test_a_unique_expression_is_refused() -> None:
+    """REPLACE could delete rows by it that no trigger sees."""
+    table = Table("t", ("id",), {"id": T.INT64, "n": T.TEXT})
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute("CREATE TABLE t (id INT PRIMARY KEY, n TEXT)")
+    connection.execute("CREATE UNIQUE INDEX low ON t (lower(n))")
+
+    with closing(connection), pytest.raises(ConfigError, match="index low is on an expression"):
+        install(connection, RID, [table])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "UPDATE items SET price = '1' WHERE id = NEW.id",
+        "UPDATE OR IGNORE [items] SET price = '1'",
+        'SELECT 1; INSERT INTO audit VALUES (1); DELETE FROM "Items"',
+        "REPLACE INTO items VALUES (1, 'x', NULL)",
+    ],
+)
+def test_a_trigger_that_would_change_applied_rows_is_refused_without_its_guard(
+    replica: Replica, body: str
+) -> None:
+    """What it wrote at the origin comes by itself; written again here, replicas would differ."""
+    replica.client.execute("CREATE TABLE audit (id)")
+    create = "CREATE TRIGGER mine AFTER UPDATE ON items {} BEGIN {}; END"
+
+    replica.client.execute(create.format("", body))
+    with pytest.raises(ConfigError, match=r"trigger mine on table items writes .* items"):
+        replica.store()
+
+    replica.client.execute("DROP TRIGGER mine")
+    replica.client.execute(create.format(GUARD, body))
+    replica.store().close()
+
+
+def test_a_trigger_that_writes_other_tables_is_the_users_own_business(replica: Replica) -> None:
+    """A search index or an audit follows applied rows too."""
+    replica.client.execute("CREATE TABLE items_audit (id)")
+    replica.client.execute(
+        "CREATE TRIGGER mine AFTER UPDATE OF name ON items BEGIN"
+        " INSERT INTO items_audit SELECT id FROM items; END"
+    )
+
+    replica.store().close()
+
+
+@pytest.mark.parametrize("name", ["_slackwater_mine", "sqlite_mine"])
+def test_names_that_are_not_the_users_are_refused(name: str) -> None:
+    """The agent's own tables are not replicated."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        with pytest.raises(ConfigError, match="names that begin so"):
+            install(connection, RID, [Table(name, ("id",), {"id": T.INT64})])
+        assert objects(connection) == []

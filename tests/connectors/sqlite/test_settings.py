@@ -1,0 +1,62 @@
+"""An agent's settings are one document; what is wrong with it is said before anything starts."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from connectors.agent.__main__ import main
+from connectors.agent.settings import AgentSettings, parse
+from streaming.core.model.errors import ConfigError
+from tests.connectors.sqlite.replica import ITEMS, PAIRS
+
+SETTINGS = AgentSettings(
+    Path("/data/r1.db"),
+    "r1",
+    1,
+    "localhost:9092",
+    "slackwater.changes.r1",
+    "slackwater.updates.to-r1",
+    (ITEMS, PAIRS),
+    {"sasl.jaas.config": 'username="u" password="hidden"'},
+    record_bytes=5_000,
+    rows_are_shared=True,
+)
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, replace(SETTINGS, updates_topic=None)])
+def test_settings_come_back(settings: AgentSettings) -> None:
+    """Who starts an agent writes the document, the agent reads it."""
+    assert parse(settings.text()) == settings
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('{"database"', '{"data"', "lack 'database'"),
+        ('"rid":1', '"rod":1', "rod"),
+        ('"int64"', '"int65"', "int65"),
+        ('"key":["id"]', '"key":["di"]', "its key must be some of its columns"),
+        ('{"database"', '"database"', "not JSON"),
+    ],
+)
+def test_a_bad_document_is_refused_without_showing_secrets(
+    old: str, new: str, complaint: str
+) -> None:
+    """The message says what is wrong."""
+    with pytest.raises(ConfigError, match=complaint) as refused:
+        parse(SETTINGS.text().replace(old, new, 1))
+
+    assert "hidden" not in str(refused.value)
+
+
+def test_a_program_that_cannot_start_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 1 with one line; 2 for a wrong call."""
+    bad = tmp_path / "settings.json"
+    bad.write_text("{}")
+
+    assert main([str(bad)]) == 1
+    assert "agent: the agent's settings lack 'tables'" in capsys.readouterr().err
+    assert main([]) == 2

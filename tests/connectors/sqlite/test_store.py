@@ -1,0 +1,289 @@
+"""One batch of the hub is one local transaction, and nothing that it does is captured."""
+
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from connectors.sqlite.store import SqliteStore
+from connectors.sqlite.transaction import BEGIN_GROUP, transaction
+from streaming.core.delivery.consumer import Apply, Position, receive
+from streaming.core.model.csn import MAX_SKEW_S, time_of
+from streaming.core.model.errors import StateError
+from streaming.core.model.record import Applied, Commit, Hello, Item, ItemType, Refused, Update
+from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
+from tests.connectors.sqlite.replica import CREATE_ITEMS, ITEMS, RID, Replica, make
+
+CLOCK_S = 1_800_000_000
+CSN = f"{CLOCK_S:08x}000500020000"
+RUV = Ruv("5f00").with_csn(CSN)
+ROW = '{"id":"1","name":"a","price":"1.50"}'
+
+
+def item(id_: int, after: str | None, csn: str | None = CSN, table: str = "items") -> Item:
+    """A change of replica 2, or its delete."""
+    op = "delete" if after is None else "update"
+    return Item(ItemType.CHANGE, table, f'{{"id":"{id_}"}}', op, after, csn, 2)
+
+
+def image(id_: int, name: str | None = None) -> str:
+    """A whole row."""
+    named = "null" if name is None else f'"{name}"'
+    return f'{{"id":"{id_}","name":{named},"price":null}}'
+
+
+def apply(store: SqliteStore, *items: Item, hub_epoch: int = 4) -> tuple[Refused, ...]:
+    """What an agent does with a batch that came as one record at offset 10."""
+    position = store.position
+    update = Update(
+        "a", 1, position.session or "", hub_epoch, position.last, hub_epoch, RUV, 0, 1, items
+    )
+    outcome = receive(position, update)
+    assert isinstance(outcome, Apply)
+    return store.apply(outcome, 11, CLOCK_S * 1000).refused
+
+
+@pytest.fixture
+def store(replica: Replica) -> SqliteStore:
+    """The replica's database within a session."""
+    opened = replica.store()
+    opened.greet("s1", None, lost=False)
+    return opened
+
+
+def test_a_batch_is_applied_with_position_epoch_and_answer(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """Rows, position, the epoch raised by one, `applied` with the epoch before, and the offset."""
+    apply(store, item(1, ROW), item(2, image(2)), item(2, None))
+
+    assert replica.rows() == [(1, "a", "1.50")]
+    assert replica.said() == [Applied(1, 4, 1, RUV)]
+    assert store.epoch == 2
+    again = replica.store()
+    assert again.updates_offset == 11
+    assert again.position == Position("s1", 4, 4, 1, RUV, 1)
+
+
+def test_what_the_agent_applies_is_not_captured(replica: Replica, store: SqliteStore) -> None:
+    """It would come back to the hub as a change of this replica."""
+    apply(store, item(1, ROW), item(1, None))
+
+    assert replica.changes() == []
+
+
+def test_an_empty_batch_moves_the_position(replica: Replica, store: SqliteStore) -> None:
+    """A lagging covers is moved so; it is answered like any other."""
+    apply(store)
+
+    assert replica.said() == [Applied(1, 4, 1, RUV)]
+    assert store.position.covers == 4
+
+
+def test_a_write_after_a_batch_carries_the_next_epoch_and_a_larger_csn(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """Who carries j+1 has seen what epoch j applied; the CSN stands above what it overwrote."""
+    apply(store, item(1, ROW))
+    replica.client.execute("UPDATE items SET price = '2'")
+
+    (change,) = replica.changes()
+    assert change.epoch == 2
+    assert change.csn > CSN
+
+
+def test_columns_that_are_absent_stay_as_they_are(replica: Replica, store: SqliteStore) -> None:
+    """Absent is unknown, not null; a row that is not there gets the columns' defaults."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'a', '1.50')")
+
+    apply(store, item(1, '{"id":"1","price":null}'), item(2, '{"id":"2"}'), item(1, '{"id":"1"}'))
+
+    assert replica.rows() == [(1, "a", None), (2, None, None)]
+
+
+def test_a_refresh_is_a_row_like_any_other(replica: Replica, store: SqliteStore) -> None:
+    """Also that of a row which nobody wrote, and a delete of one that is not there."""
+    refresh = replace(item(1, ROW, csn=None), type=ItemType.REFRESH, cause="conflict")
+
+    apply(store, refresh, replace(refresh, key='{"id":"5"}', op="delete", after=None))
+
+    assert replica.rows() == [(1, "a", "1.50")]
+
+
+def test_names_swap_between_rows_within_a_batch(replica: Replica, store: SqliteStore) -> None:
+    """Items are applied in hub order."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'a', NULL), (2, 'b', NULL)")
+
+    refused = apply(store, item(1, image(1)), item(2, image(2, "a")), item(1, image(1, "b")))
+
+    assert refused == ()
+    assert replica.rows() == [(1, "b", None), (2, "a", None)]
+
+
+@pytest.mark.parametrize(
+    ("bad", "code"),
+    [
+        (item(2, image(2, "a")), "unique"),
+        (item(2, '{"id":"2","name":"checked"}'), "check"),
+        (item(2, '{"id":"2","name":"raised"}'), "other"),
+        (item(2, '{"id":"2","name":5}'), "type"),
+        (item(2, '{"id":"2","name":"\\ud800"}'), "type"),
+        (item(2, '{"id":"2","other":5}'), "type"),
+        (item(2, '{"id":2}'), "type"),
+        (item(2, image(2), table="nowhere"), "other"),
+    ],
+)
+def test_an_item_that_the_database_refuses_holds_up_no_other(
+    tmp_path: Path, bad: Item, code: str
+) -> None:
+    """It is told before the `applied` of its batch; the rest is applied."""
+    create = (
+        "CREATE TABLE items (id INTEGER PRIMARY KEY, price TEXT,"
+        " name TEXT UNIQUE ON CONFLICT REPLACE CHECK (name <> 'checked'))"
+    )
+    replica = make(tmp_path / "r.db", {create: ITEMS})
+    replica.client.execute(
+        "CREATE TRIGGER raised BEFORE INSERT ON items WHEN NEW.name = 'raised'"
+        " BEGIN SELECT RAISE(ROLLBACK, 'never'); END"
+    )
+    store = replica.store()
+    store.greet("s1", None, lost=False)
+
+    refused = apply(store, item(1, ROW), bad, item(3, image(3, "c")), item(3, image(3, "d")))
+
+    (one,) = refused
+    assert (one.hub_epoch, one.csn, one.table, one.key, one.code) == (
+        4,
+        CSN,
+        bad.table,
+        '{"id":"2"}',
+        code,
+    )
+    assert [row[0] for row in replica.rows()] == [1, 3]
+    assert replica.said() == [one, Applied(1, 4, 1, RUV)]
+    store.close()
+    replica.client.close()
+
+
+def test_what_this_agent_does_not_know_stops_it(replica: Replica, store: SqliteStore) -> None:
+    """A range or a truncate must not be left out."""
+    for bad in (replace(item(1, None), type=ItemType.RANGE), replace(item(1, None), op="truncate")):
+        with pytest.raises(StateError, match="which this agent does not know"):
+            apply(store, item(2, image(2)), bad)
+
+    assert replica.rows() == []
+    assert not store.connection.in_transaction
+
+
+def test_a_batch_waits_for_a_local_transaction_and_leaves_nothing_if_it_cannot(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """It never applies over a row that a local operation has open."""
+    store.connection.execute("PRAGMA busy_timeout = 10")
+    replica.client.execute("BEGIN IMMEDIATE")
+    replica.client.execute("INSERT INTO items VALUES (1, 'mine', NULL)")
+
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        apply(store, item(1, ROW))
+    replica.client.execute("COMMIT")
+    apply(store, item(1, ROW))
+
+    assert replica.rows() == [(1, "a", "1.50")]
+
+
+def test_a_csn_too_far_ahead_is_applied_but_not_followed(
+    replica: Replica, store: SqliteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Refusing the row would stop this replica for another one's clock."""
+    near, far = CLOCK_S + 3, CLOCK_S + MAX_SKEW_S + 1
+    apply(
+        store,
+        item(1, ROW, csn=f"{near:08x}000000020000"),
+        item(2, image(2), csn=f"{far:08x}000000020000"),
+    )
+    replica.client.execute("INSERT INTO items (id) VALUES (3)")
+
+    assert [row[0] for row in replica.rows()] == [1, 2, 3]
+    assert near <= time_of(replica.changes()[0].csn) < far
+    assert "correct the clock" in caplog.text
+
+
+def test_a_hello_tells_the_position_and_stands_for_unpublished_answers(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """Those of the session before would be quarantined; the hello says the same and more."""
+    first = store.position.hello(None, lost=False)
+    apply(store, item(1, ROW))
+    replica.client.execute("INSERT INTO items (id) VALUES (2)")
+    store.mark_published(1)
+    apply(store, hub_epoch=6)
+    store.position = replace(store.position, last=9)
+
+    second = store.greet("s2", "own", lost=True)
+
+    assert first == Hello(0, 0, 0, NOTHING_KNOWN, None, lost=False)
+    assert second == Hello(2, 6, 1, RUV, "own", lost=True)
+    assert store.position.last == 6
+    assert replica.said() == replica.changes()
+    assert replica.store().position == Position("s2", 6, 6, 2, RUV, 1)
+
+
+def test_an_answer_keeps_the_session_in_which_it_was_made(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """Changes and commits are stamped when they are published."""
+    with transaction(replica.client):
+        replica.client.execute("INSERT INTO items (id) VALUES (1)")
+    apply(store)
+
+    entries = store.unpublished(100, 10**6)
+    assert [entry.session for entry in entries] == [None, None, "s1"]
+
+
+def test_a_group_that_a_client_forgot_to_end_is_ended(replica: Replica, store: SqliteStore) -> None:
+    """Its changes are committed here; without an end they would be pending for ever."""
+    replica.client.execute("BEGIN")
+    replica.client.execute(BEGIN_GROUP)
+    replica.client.execute("INSERT INTO items (id) VALUES (1)")
+    store.end_forgotten_group()
+    replica.client.execute("COMMIT")
+    store.end_forgotten_group()
+    replica.client.execute("INSERT INTO items (id) VALUES (2)")
+
+    first, second = replica.changes()
+    assert replica.said() == [first, Commit(first.csn), second]
+    assert second.prim_csn is None
+
+
+def test_a_round_is_bounded_in_rows_and_bytes(replica: Replica, store: SqliteStore) -> None:
+    """The journal may be larger than the memory."""
+    for id_ in range(10):
+        replica.client.execute("INSERT INTO items (id, name) VALUES (?, ?)", (id_, f"{id_}" * 1000))
+
+    assert len(store.unpublished(3, 10**6)) == 3
+    assert len(store.unpublished(100, 2500)) == 3
+    assert len(store.unpublished(100, 1)) == 1
+
+
+def test_text_that_is_not_utf8_does_not_stop_the_agent(
+    replica: Replica, store: SqliteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """SQLite stores any bytes as text; others get a mark in their place, and the log says so."""
+    replica.client.execute("INSERT INTO items (id, name) VALUES (1, CAST(x'61ff' AS TEXT))")
+
+    (entry,) = store.unpublished(10, 10**6)
+
+    assert getattr(entry.record, "after", "") == '{"id":"1","name":"a\ufffd","price":null}'
+    assert "not UTF-8" in caplog.text
+
+
+def test_one_store_is_of_one_replica(tmp_path: Path) -> None:
+    """A database that could not be opened is left closed and unchanged."""
+    replica = make(tmp_path / "r.db", {CREATE_ITEMS: ITEMS})
+
+    with pytest.raises(StateError):
+        SqliteStore.open(replica.path, RID + 1, replica.tables)
+
+    replica.client.execute("INSERT INTO items (id) VALUES (1)")
+    replica.client.close()

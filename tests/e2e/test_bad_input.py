@@ -1,0 +1,276 @@
+"""Bad input never stops the hub: it is kept with its reason and bytes, released or dropped."""
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from checkpoints.tables import TableName
+from connectors import wire
+from connectors.kafka.broker import Broker
+from streaming.core.model.change import Change
+from streaming.core.model.record import Applied, Commit, Reason
+from streaming.core.model.ruv import Ruv
+from tests.harness import verdict
+from tests.harness.scripted import ScriptedReplica
+from tests.harness.site import RECORD_BYTES, Site, site
+from tests.model.replica import image
+
+LATER = {Reason.BEFORE, Reason.FUNCTION, Reason.PURGED, Reason.HIDDEN}
+"""What no record can be here: EPOCH needs nothing (tests/e2e/test_conflict_functions.py has tables
+that do), no filter hides yet, and nothing is purged yet."""
+
+Kept = dict[Reason, list[tuple[int, bytes]]]
+"""Reason -> (offset, bytes) of what is expected in quarantine."""
+
+
+@pytest.fixture
+def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+    """A hub with two replicas."""
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
+        yield made
+
+
+def altered(replica: ScriptedReplica, alter: Callable[[dict[str, Any]], object]) -> bytes:
+    """A fresh change as its record, in which something was altered."""
+    record = json.loads(wire.encode(replica.session, replica.change("k", "v")))
+    alter(record)
+    return json.dumps(record).encode()
+
+
+def say_everything_bad(a: ScriptedReplica) -> Kept:
+    """Say a record of each reason; where the topic has it, and its bytes."""
+    kept: Kept = {reason: [] for reason in Reason if reason not in LATER}
+
+    def bad(reason: Reason, value: bytes, time_ms: int | None = None) -> None:
+        kept[reason].append((a.say_bytes(value, time_ms), value))
+
+    bad(Reason.SESSION, wire.encode("never-greeted", a.change("k", "early")))
+    a.hello()
+    bad(Reason.JSON, b'\xff\xfe{"v":1')
+    bad(Reason.JSON, b"[1]")
+    bad(Reason.VERSION, altered(a, lambda r: r.update(v=2)))
+    bad(Reason.KIND, altered(a, lambda r: r.update(kind="chance")))
+    bad(Reason.KIND, altered(a, lambda r: r.pop("op")))
+    bad(Reason.CSN, altered(a, lambda r: r.update(csn=r["csn"].upper().replace("0", "G"))))
+    bad(Reason.RID, altered(a, lambda r: r.update(csn=r["csn"][:12] + "00090000")))
+    bad(Reason.SESSION, wire.encode("another", a.change("k", "v")))
+    bad(Reason.SESSION, wire.encode(a.session, Applied(1, 999, 1, Ruv())))
+    bad(Reason.TABLE, altered(a, lambda r: r.update(table="u")))
+    bad(Reason.TABLE, altered(a, lambda r: r["after"].update(w="no such column")))
+    bad(Reason.TABLE, altered(a, lambda r: r["after"].update(v=1)))
+    bad(Reason.KEY, altered(a, lambda r: r.update(key={"k": "not the image's"})))
+    bad(Reason.SIZE, altered(a, lambda r: r["after"].update(v="x" * RECORD_BYTES)))
+    long_ago_ms = (a.clock_s - 100_000) * 1000
+    bad(Reason.SKEW, wire.encode(a.session, a.change("k", "v")), long_ago_ms)
+    late = a.change("late", "v")
+    used = a.write("used", "first")
+    bad(Reason.LATE, wire.encode(a.session, late))
+    again = used._replace(after=image("used", "second"))
+    bad(Reason.REUSED, wire.encode(a.session, again))
+    ended = a.write("ended", "v", inside="cut short")
+    del a.rows[ended.row]
+    a.published.remove(ended)
+    a.hello()
+    bad(Reason.ENDED, wire.encode(a.session, Commit(ended.csn)))
+    return kept
+
+
+@pytest.mark.parametrize("driver_batch_records", [0, 500_000])
+def test_every_reason_is_kept_with_its_bytes(
+    pair: Site, spark: SparkSession, driver_batch_records: int
+) -> None:
+    """What an operator is to judge he must see as it came; what stands behind it is not held up."""
+    limit = f"[limits]\ndriver_batch_records = {driver_batch_records}\n"
+    pair.file.write_text(pair.file.read_text().replace("[limits]\n", limit))
+    a, b = pair.replicas["a"], pair.replicas["b"]
+    b.hello()
+    expected = say_everything_bad(a)
+    good = a.write("good", "behind all of it")
+
+    pair.run_available(spark)
+
+    assert all(expected.values()), "a reason without a record: say one"
+    listed = pair.slackwater("quarantine", "list")
+    found = {(Reason(r["reason"]), r["id"], base64.b64decode(r["value_base64"])) for r in listed}
+    assert found == {
+        (reason, f"1-{offset}", value) for reason, one in expected.items() for offset, value in one
+    }
+    assert len(listed) == len(found)
+    a.catch_up()
+    b.catch_up()
+    assert b.rows[good.row] == good.after
+    assert a.rows == b.rows == verdict.rows_of_changelog(pair)
+
+
+def test_reasons_that_cannot_be_here() -> None:
+    """A reason that the hub learns to give needs its record above."""
+    taken = {reason for reason in Reason if reason not in LATER}
+
+    assert taken | LATER == set(Reason)
+
+
+def test_release_and_drop(pair: Site, spark: SparkSession) -> None:
+    """A record whose fault is mended becomes a change of the hub, sent to all; others go."""
+    a, b = pair.replicas["a"], pair.replicas["b"]
+    a.hello()
+    b.hello()
+    unknown = a.say_bytes(altered(a, lambda r: r.update(table="u")))
+    broken = a.say_bytes(b"{")
+    stays = a.say_bytes(altered(a, lambda r: r.update(table="nobody's")))
+    pair.run_available(spark)
+    pair.learn_second_table()
+
+    pair.slackwater("quarantine", "release", f"1-{unknown}", f"1-{stays}")
+    pair.slackwater("quarantine", "drop", f"1-{broken}")
+    pair.run_available(spark)
+
+    assert [row["id"] for row in pair.slackwater("quarantine", "list")] == [f"1-{stays}"]
+    actions = {r["id"]: r["action"] for r in pair.slackwater("quarantine", "list", "--all")}
+    assert actions == {
+        f"1-{unknown}": "released",
+        f"1-{broken}": "dropped",
+        f"1-{stays}": "kept",
+    }
+    for replica in (a, b):
+        replica.catch_up()
+        assert replica.rows == {("u", '{"k":"k"}'): image("k", "v")}
+    (change,) = verdict.rows_of(pair.state, TableName.CHANGELOG)
+    assert change["rid"] == pair.config().hub.rid
+
+
+def test_release_is_judged_once_though_the_hub_dies(pair: Site, spark: SparkSession) -> None:
+    """A command is part of its batch's plan: the next hub carries out the same one, not another."""
+    a, b = pair.replicas["a"], pair.replicas["b"]
+    a.hello()
+    b.hello()
+    unknown = a.say_bytes(altered(a, lambda r: r.update(table="u")))
+    pair.run_available(spark)
+    pair.learn_second_table()
+    pair.slackwater("quarantine", "release", f"1-{unknown}")
+
+    with pair.hub("--available-now", fault="after_quarantine") as hub:
+        hub.ends_with(-9)
+    pair.run_available(spark)
+
+    assert pair.slackwater("quarantine", "list") == []
+    assert len(verdict.rows_of(pair.state, TableName.CHANGELOG)) == 1
+    for replica in (a, b):
+        replica.catch_up()
+        assert replica.rows == {("u", '{"k":"k"}'): image("k", "v")}
+    verdict.check_commits(pair)
+    verdict.check_records(pair)
+
+
+def test_stolen_csn_is_no_memory_of_it(pair: Site, spark: SparkSession) -> None:
+    """What stands in the wrong topic must not make the true change a duplicate, restarts or not."""
+    a, b = pair.replicas["a"], pair.replicas["b"]
+    a.hello()
+    b.hello()
+    stolen = b.change("k", "v")
+    offset = a.say(stolen)
+    pair.run_available(spark)
+
+    b.publish(stolen)
+    pair.run_available(spark)
+
+    (kept,) = pair.slackwater("quarantine", "list")
+    assert (kept["id"], kept["reason"]) == (f"1-{offset}", Reason.RID)
+    a.catch_up()
+    assert a.rows == {stolen.row: stolen.after}
+
+
+def test_a_row_that_would_be_too_large_to_send(pair: Site, spark: SparkSession) -> None:
+    """Either part could be sent; a hub that took both could never send that row, nor go on."""
+    pair.file.write_text(pair.file.read_text().replace('v = "text" }', 'v = "text", w = "text" }'))
+    a, b = pair.replicas.values()
+    part = "x" * (RECORD_BYTES * 2 // 3)
+    with pair.running(spark) as hub:
+        a.hello()
+        b.hello()
+        a.write("k", part)
+        second = a.change("k", "")._replace(before=None, after=f'{{"k":"k","w":"{part}"}}')
+        offset = a.make(second)
+        b.write("other", "v")
+        hub.takes(a, b)
+        hub.brings(a, b)
+        a.write("k", "smaller")
+        hub.takes(a)
+
+    (kept,) = verdict.rows_of(pair.state, TableName.QUARANTINE)
+    assert (kept["rid"], kept["offset"], kept["csn"]) == (a.rid, offset, second.csn)
+    assert kept["reason"] == Reason.SIZE
+    assert f"{RECORD_BYTES} are allowed" in kept["detail"]
+    for replica in (a, b):
+        replica.catch_up()
+    verdict.check(pair)
+
+
+def broken(change: Change) -> bytes:
+    """A change as its record, of which the after-image ends in a bracket."""
+    value = wire.encode("a-1", change)
+    assert value.endswith(b'"}}')
+    return value[:-2] + b"]}"
+
+
+def test_an_image_without_its_last_brace_is_not_json(pair: Site, spark: SparkSession) -> None:
+    """Accepted, it would be broken JSON in every update to every consumer, for good."""
+    a, b = pair.replicas.values()
+    a.hello()
+    b.hello()
+    offset = a.say_bytes(broken(a.change("k", "v")._replace(after='{"k":"k"}')))
+    a.write("good", "v")
+
+    pair.run_available(spark)
+
+    (kept,) = pair.slackwater("quarantine", "list")
+    assert (kept["id"], kept["reason"]) == (f"1-{offset}", Reason.JSON)
+    b.catch_up()
+    assert b.rows == a.rows
+
+
+def break_images(site: Site) -> None:
+    """Let all images of the state end as the first hubs let them end."""
+    for name in (TableName.CHANGELOG, TableName.ROWS):
+        table = DeltaTable(str(site.state / name))
+        table.update({"image": "concat(substr(image, 1, length(image) - 1), ']')"})
+
+
+@pytest.mark.parametrize("every_epochs", [1, 10_000])
+def test_a_state_with_an_unreadable_image_does_not_end_the_hub(
+    pair: Site, spark: SparkSession, every_epochs: int
+) -> None:
+    """A change that needs the image is kept, its row taken back; the next whole row is good.
+
+    The image is looked up in `rows` or in the changelog, and sent again from the changelog.
+    """
+    limit = f"[limits]\nmaterialize_every_epochs = {every_epochs}\n"
+    pair.file.write_text(pair.file.read_text().replace("[limits]\n", limit))
+    a, b = pair.replicas.values()
+    a.hello()
+    b.hello()
+    a.write("k", "v")
+    pair.run_available(spark)
+    a.catch_up()
+    break_images(pair)
+    part = a.change("k", "")._replace(before=None, after='{"k":"k"}')
+    offset = a.publish(part)
+    b.hello()
+
+    pair.run_available(spark)
+    a.catch_up()
+
+    (kept,) = pair.slackwater("quarantine", "list")
+    assert (kept["id"], kept["reason"]) == (f"1-{offset}", Reason.TABLE)
+    assert a.rows == {}
+    a.write("k", "whole")
+    pair.run_available(spark)
+    for _ in range(2):
+        b.catch_up()
+        pair.run_available(spark)
+    assert b.rows == a.rows == {("t", '{"k":"k"}'): image("k", "whole")}

@@ -1,0 +1,348 @@
+"""The stages' bulk decisions are core's rule, one change at a time."""
+
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from checkpoints.commit import found, open_ledger
+from checkpoints.epochs import Checkpoint, Plan, time_of
+from checkpoints.store import StateStore
+from checkpoints.tables import TableName
+from connectors import wire
+from streaming.carriers.carrier import Carrier, DriverCarrier
+from streaming.core.conflict.batch import decide
+from streaming.core.conflict.function import parse_function
+from streaming.core.conflict.judge import Judged
+from streaming.core.conflict.window import Window, last_touched
+from streaming.core.conflict.winner import ConflictFacts, Image, Winner
+from streaming.core.delivery.sending import EpochMark, Refresh, SendingView
+from streaming.core.intake.arrival import ControlOutcome
+from streaming.core.intake.transactions import Intake
+from streaming.core.model.change import Change, Op, RowKey
+from streaming.core.model.record import Commit, Hello, ReceivedRecord
+from streaming.core.model.row import RowState
+from streaming.core.model.state import HubState
+from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.topology import Subscription, Topology
+from streaming.hub.pipeline import BatchSettings, Effects, Hub, resume
+from streaming.hub.service import adopted
+from streaming.stages.checked import checked_records
+from streaming.stages.intake import take
+from streaming.stages.publish import Chunks
+from tests.harness.carried import facts_from
+from tests.harness.histories import NUMBERED, STEPS, Author, Steps, batches
+from tests.harness.other_values import Elsewhere
+
+COLUMNS = {"id": ColumnType.INT64, "v": ColumnType.TEXT, "w": ColumnType.TEXT}
+USER = "tests.e2e.test_bulk:longer"
+FUNCTIONS = (
+    *("EPOCH", "EPOCH(2)", "EPOCH_TRANS", "EPOCH2", "OLD(w)", "MAX(v)", "MAX_DELETE_WIN(v)"),
+    *("MAX_INS(v)", "MAX_DEL_WIN_INS(v)", "CSN", "PRIMARY(r1)", "PASS", USER),
+)
+GENERATION = "00000001000000000000"
+
+
+def longer(row: Image | None, change: Image | None, facts: ConflictFacts) -> Image | Winner:
+    """A user's function: deletes win, one replica's changes are merged, another's make it fail."""
+    if row is None or change is None:
+        return Winner.CHANGE
+    if facts.author == 3:
+        raise ValueError("not this one")
+    return {**row, **change} if facts.author == 2 else Winner.ROW
+
+
+def topology_of(functions: tuple[str, str]) -> Topology:
+    """Two tables with these functions, and three replicas that get both."""
+    tables = {
+        name: Table(name, ("id",), COLUMNS, replace(parse_function(text), replica=1))
+        for name, text in zip("tu", functions, strict=True)
+    }
+    subscriptions = {f"a{r}": Subscription(f"a{r}", r, frozenset(tables)) for r in (1, 2, 3)}
+    return Topology(tables, subscriptions, {USER: longer})
+
+
+def two_datasets(topology: Topology) -> Topology:
+    """The same with u in a data set of its own, and each replica served one of the two."""
+    tables = {**topology.tables, "u": replace(topology.tables["u"], dataset="other")}
+    served = {1: "t", 2: "u", 3: "t"}
+    subscriptions = {f"a{r}": Subscription(f"a{r}", r, frozenset(t)) for r, t in served.items()}
+    return replace(topology, tables=tables, subscriptions=subscriptions)
+
+
+BOTH = st.tuples(st.sampled_from(FUNCTIONS), st.sampled_from(FUNCTIONS))
+
+
+@dataclass
+class Model:
+    """Core's hub with everything it needs around it, in memory."""
+
+    state: HubState
+    topology: Topology
+    rows: dict[RowKey, RowState] = field(default_factory=dict)
+    known: dict[str, set[str]] = field(default_factory=dict)
+    marks: list[EpochMark] = field(default_factory=list)
+    intake: Intake = field(init=False)
+
+    def batch(self, received: list[ReceivedRecord], clock_ms: int) -> list[Judged | Refresh]:
+        """One batch by the exact rule."""
+        history = {csn: frozenset(contents) for csn, contents in self.known.items()}
+        view = SendingView(
+            0,
+            0,
+            {},
+            clock_ms,
+            nudged=False,
+            marks=lambda a: [m for m in self.marks if m.hub_epoch > a],
+        )
+        decision = decide(self.state, received, self.rows, self.topology, view, history)
+        self.rows |= decision.rows
+        for entry in decision.entries:
+            if isinstance(entry, Judged):
+                self.known.setdefault(entry.arrived.change.csn, set()).add(entry.arrived.content)
+        for one in decision.intake.quarantined:
+            if one.change is not None and one.content is not None:
+                self.known.setdefault(one.change.csn, set()).add(one.content)
+        if decision.hub_epoch > self.state.hub_epoch:
+            self.marks.append(
+                EpochMark(decision.hub_epoch, len(decision.entries), decision.state.ruvs)
+            )
+        self.state = decision.state
+        self.intake = decision.intake
+        return list(decision.entries)
+
+
+def real_hub(root: Path, topology: Topology, window_rows: int = 1_000) -> Hub:
+    """The pipeline's hub on real Delta tables, publishing into nothing."""
+    store = StateStore(root)
+    state = adopted(HubState(1, GENERATION), topology, [1, 2, 3])
+    found(store, Checkpoint(state, {"1": 0, "2": 0, "3": 0}, {}, 0), "test")
+    outlets = Effects(
+        send=lambda _a, _i, _v: None,
+        flush=lambda: None,
+        originals=lambda places: dict.fromkeys(places, b""),
+        revalidate=lambda records: records,
+        maintenance=NeverDone(),
+    )
+    chosen = BatchSettings(
+        topology,
+        {"1": 1, "2": 2, "3": 3},
+        65_534,
+        Chunks(3, 1_000),
+        offsets_per_batch=1_000_000,
+        pending_changes=1_000_000,
+        window_rows=window_rows,
+        kept_image_bytes=200,  # those of few rows
+        materialize_every_epochs=1_000_000,
+    )
+    return resume(open_ledger(store, "test"), chosen, outlets)
+
+
+class NeverDone:
+    """Maintenance that takes longer than any test."""
+
+    def materialize(self, after: int, to: int) -> "Future[None]":
+        """Bring `rows` up to date, some day."""
+        del after, to
+        return Future()
+
+    def tidy(self) -> "Future[None]":
+        """Keep files and logs few, some day."""
+        return Future()
+
+    vacuum = tidy
+
+
+FULL = 1
+"""The size of a window that forgets all but a row."""
+
+RANDOM_HISTORIES = settings(
+    phases=[Phase.explicit, Phase.generate],
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+"""The same ones in every run, none of them made smaller: each takes a hub on real tables."""
+
+
+@settings(RANDOM_HISTORIES, max_examples=45)
+@given(STEPS, BOTH)
+def test_bulk_decides_as_core_does(steps: Steps, functions: tuple[str, str]) -> None:
+    """A verdict that depended on how it was computed would make replays lie."""
+    check(steps, topology_of(functions))
+
+
+@settings(RANDOM_HISTORIES, max_examples=30)
+@given(STEPS, BOTH)
+def test_bulk_decides_as_core_does_in_two_data_sets(
+    steps: Steps, functions: tuple[str, str]
+) -> None:
+    """A run that went on from one data set into the other would move the wrong RUV."""
+    check(steps, two_datasets(topology_of(functions)))
+
+
+@settings(RANDOM_HISTORIES, max_examples=25)
+@given(STEPS, BOTH)
+def test_bulk_decides_as_core_does_without_the_images(
+    steps: Steps, functions: tuple[str, str]
+) -> None:
+    """The executors keep them, and only what is contended or waits brings them to the driver."""
+    check(steps, topology_of(functions), apart=True)
+
+
+@settings(RANDOM_HISTORIES, max_examples=25)
+@given(STEPS, BOTH)
+def test_bulk_decides_as_core_does_with_a_full_window(
+    steps: Steps, functions: tuple[str, str]
+) -> None:
+    """What it forgot before `rows` had it is looked up in the changelog, after a restart too."""
+    check(steps, topology_of(functions), window_rows=FULL)
+
+
+def check(
+    steps: Steps, topology: Topology, *, apart: bool = False, window_rows: int = 1_000
+) -> None:
+    """Run the steps through both, batch by batch; `apart`: the images are elsewhere."""
+    with TemporaryDirectory() as folder:
+        hub = real_hub(Path(folder), topology, window_rows)
+        model = Model(hub.state, topology)
+
+        for number, received in enumerate(batches(steps), start=1):
+            expected = model.batch(received, number * 10_000)
+            plan = hub.next_plan({"1": number}, number * 10_000, ())
+            facts = facts_from(received, topology.tables)
+            carrier = Elsewhere(facts, topology.tables) if apart else DriverCarrier(facts)
+            hub.process(plan, partial(read, carrier))
+
+            assert comparable(hub.state) == comparable(model.state)
+            assert logged(hub, number) == [summary(entry) for entry in expected]
+            quarantined, counts = model.intake.quarantined, model.intake.counts
+            assert kept(hub, number) == sorted((q.rid, q.offset, q.reason) for q in quarantined)
+            assert told(hub, number) == [event(*one) for one in model.intake.events]
+            assert counts.items() <= hub.ledger.last.counts.items()
+            if window_rows == FULL and number % 3 == 2:
+                hub = restarted(hub)
+        again = restarted(hub)
+        assert comparable(again.state) == comparable(hub.state)
+        edge = max(hub.window.edge, again.window.edge)
+        assert len(again.window) <= window_rows
+        assert above(edge, again.window) == above(edge, hub.window)
+
+
+def restarted(hub: Hub) -> Hub:
+    """The hub that the next process would be."""
+    return resume(open_ledger(hub.ledger.store, "again"), hub.settings, hub.outlets)
+
+
+def above(edge: int, window: Window) -> dict[str, object]:
+    """What a window says of hub epochs above this one."""
+    return {
+        name: (*row[:4], {realign for realign in row[4] if realign.epoch > edge})
+        for name, row in window.rows.items()
+        if last_touched(row) > edge
+    }
+
+
+@pytest.mark.parametrize("rid", [1, NUMBERED])
+def test_whole_transactions_go_in_bulk(rid: int) -> None:
+    """Record by record, every change of a transaction would cost as much as twenty plain ones."""
+    topology = topology_of(("EPOCH", "EPOCH"))
+    author = Author(rid)
+    author.hello(0)
+    for key in (0, 3, 1):
+        author.say(Commit(author.members(key, Op.INSERT, one_table=False)))
+        author.change(key, Op.DELETE, back=0, prim=None, part=False)
+    intake = Intake(adopted(HubState(1, GENERATION), topology, [1, 2, 3]), topology)
+    facts = checked_records(facts_from(author.received, topology.tables), topology.tables)
+
+    taken = take(intake, facts, wire.decode)
+
+    assert (taken.eligible.num_rows, taken.commits.num_rows) == (10, 3)
+    assert intake.eligible == []
+    assert [type(received.record) for received, _ in intake.events] == [Hello]
+
+
+def read(carrier: Carrier, _plan: Plan) -> Carrier:
+    """What reading a plan gives."""
+    return carrier
+
+
+def comparable(state: HubState) -> dict[str, object]:
+    """What must agree between two states; the order of memory does not count.
+
+    What went to quarantine with its transaction is known by `ended_csns`; a hub that starts reads
+    it back from both.
+    """
+    opened = state.open
+    quarantined = {c: set(v) - {opened.ended_csns.get(c)} for c, v in opened.quarantined.items()}
+    return {
+        "hub_epoch": state.hub_epoch,
+        "ruvs": {name: ruv.text() for name, ruv in state.ruvs.items()},
+        "replicas": {rid: replace(r, known_sessions=()) for rid, r in state.replicas.items()},
+        "agreements": state.agreements,
+        "changes": opened.changes,
+        "committed": opened.lists.committed,
+        "lists": opened.lists.by_list,
+        "ended": opened.ended,
+        "ended_csns": opened.ended_csns,
+        "quarantined": {c: kept for c, kept in quarantined.items() if kept},
+    }
+
+
+def summary(entry: Judged | Refresh) -> tuple[object, ...]:
+    """An entry as the changelog shows it."""
+    if isinstance(entry, Refresh):
+        return "refresh", entry.to, entry.key, entry.row.csn, entry.row.image, str(entry.cause)
+    change, after = entry.arrived.change, entry.after
+    image = after.image if entry.verdict == "accepted" else None
+    facts = (entry.before.author, entry.before.epoch, entry.before.csn, entry.realign_epoch)
+    cause = entry.cause.value if entry.cause else None
+    verdict = (entry.verdict.value, cause)
+    return "change", change.csn, change.key, verdict, image, entry.arrived.mre, *facts
+
+
+def logged(hub: Hub, batch: int) -> list[tuple[object, ...]]:
+    """The changelog of a batch in hub order."""
+    rows = hub.ledger.store.read(TableName.CHANGELOG).sort_by("place").to_pylist()
+    found_: list[tuple[object, ...]] = []
+    for row in (r for r in rows if r["batch"] == batch):
+        if row["kind"] == "refresh":
+            found_.append(
+                ("refresh", row["to"], row["key"], row["csn"], row["image"], row["cause"])
+            )
+        else:
+            facts = (row["row_author"], row["row_epoch"], row["row_csn"], row["realign_epoch"])
+            verdict = (row["verdict"], row["cause"])
+            found_.append(
+                ("change", row["csn"], row["key"], verdict, row["image"], row["mre"], *facts)
+            )
+    return found_
+
+
+def kept(hub: Hub, batch: int) -> list[tuple[int, int, str]]:
+    """What a batch put into quarantine."""
+    rows = hub.ledger.store.read(TableName.QUARANTINE).to_pylist()
+    return sorted((r["rid"], r["offset"], r["reason"]) for r in rows if r["batch"] == batch)
+
+
+def event(received: ReceivedRecord, outcome: ControlOutcome) -> tuple[object, ...]:
+    """A control record, or the change that stops a replica, and its outcome as events show them."""
+    assert received.record is not None
+    is_change = isinstance(received.record, Change)
+    value = "" if is_change else wire.encode(received.session or "", received.record).decode()
+    at = received.rid, received.offset, time_of(received.time_ms), received.session
+    return f"{received.rid}", *at, wire.kind_of(received.record).value, outcome.value, value
+
+
+def told(hub: Hub, batch: int) -> list[tuple[object, ...]]:
+    """The events of a batch, in their order."""
+    names = ("topic", "rid", "offset", "time", "session", "kind", "outcome", "value")
+    rows = hub.ledger.store.read(TableName.EVENTS).to_pylist()
+    here = [row for row in rows if row["batch"] == batch]
+    assert {row["hub_epoch"] for row in here} <= {hub.state.hub_epoch}
+    return [tuple(row[name] for name in names) for row in here]

@@ -1,0 +1,135 @@
+"""A consumer that comes back is sent what it lacks, page by page, and then lives on."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from checkpoints.epochs import Plan
+from connectors.wire import decode_update
+from streaming.carriers.carrier import DriverCarrier
+from streaming.core.delivery.consumer import Apply, Buffer, Position, receive
+from streaming.core.model.change import Op
+from streaming.core.model.record import Applied, Hello, Item, ReceivedRecord
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.state import IN_SYNC
+from streaming.core.model.table import DEFAULT_DATASET
+from streaming.hub.pipeline import Hub
+from tests.e2e.test_bulk import real_hub, topology_of
+from tests.harness.carried import facts_from
+from tests.harness.histories import Author
+
+PAGE_ITEMS = 3
+
+
+@dataclass
+class Site:
+    """A hub whose records are kept, and the topics of its replicas."""
+
+    hub: Hub
+    sent: list[tuple[str, bytes]]
+    authors: dict[int, Author] = field(default_factory=lambda: {r: Author(r) for r in (1, 2, 3)})
+    clock_ms: int = 10_000
+
+    def batch(self) -> None:
+        """One micro-batch of what was said since the last."""
+        self.clock_ms += 2_000
+        received = [one for author in self.authors.values() for one in author.received]
+        for author in self.authors.values():
+            author.received.clear()
+        offsets = {str(r): a.offset for r, a in self.authors.items()}
+        self.hub.process(
+            self.plan(offsets),
+            lambda _: DriverCarrier(facts_from(received, self.hub.settings.topology.tables)),
+        )
+
+    def plan(self, offsets: dict[str, int] | None = None) -> Plan:
+        """The next plan at this time."""
+        return self.hub.next_plan(offsets or {}, self.clock_ms, ())
+
+    def settle(self) -> int:
+        """Batches without input, as long as one is due; how many."""
+        count = 0
+        while self.hub.is_due(self.plan()):
+            self.batch()
+            count += 1
+        return count
+
+
+def a_site(folder: Path) -> Site:
+    """A hub with small pages."""
+    sent: list[tuple[str, bytes]] = []
+    hub = real_hub(folder, replace(topology_of(("EPOCH", "EPOCH")), page_items=PAGE_ITEMS))
+    hub.outlets = replace(hub.outlets, send=lambda name, _id, value: sent.append((name, value)))
+    return Site(hub, sent)
+
+
+def received(site: Site, name: str, position: Position) -> tuple[Position, list[Item], list[int]]:
+    """What a consumer makes of its topic: its position, the items, the hub epochs it applied."""
+    items: list[Item] = []
+    epochs: list[int] = []
+    for value in (v for n, v in site.sent if n == name):
+        match receive(position, decode_update(value)):
+            case Apply(after, hub_epoch, applied):
+                position = after
+                items += applied
+                epochs.append(hub_epoch)
+            case Buffer(after):
+                position = after
+            case _:
+                pass
+    return position, items, epochs
+
+
+def test_a_consumer_that_starts_again_gets_every_page_once(tmp_path: Path) -> None:
+    """A page that ran over its end would send the next ones twice, or with a gap between."""
+    site = a_site(tmp_path)
+    for author in site.authors.values():
+        author.hello(0)
+    site.batch()
+    for number in range(8):
+        site.authors[1].change(number % 4, Op.UPDATE, back=0, prim=None, part=False)
+        site.authors[2].change(4 + number % 3, Op.UPDATE, back=0, prim=None, part=False)
+        site.batch()
+    site.sent.clear()
+
+    site.authors[3].hello(0)
+    site.batch()
+    pages = 1 + site.settle()
+    site.authors[1].change(9, Op.INSERT, back=0, prim=None, part=False)
+    site.batch()
+
+    start = Position().greeting(site.authors[3].session)
+    position, items, epochs = received(site, "a3", start)
+    assert pages >= 16 // PAGE_ITEMS
+    assert len(items) == len({item.csn for item in items}) == 17
+    assert epochs == sorted(set(epochs))
+    assert position.covers == site.hub.state.hub_epoch
+    assert position.ruv.same_position(site.hub.state.ruv_of(DEFAULT_DATASET))
+    assert site.hub.state.agreements["a3"].state == IN_SYNC
+
+
+def test_an_answer_makes_no_hub_epoch(tmp_path: Path) -> None:
+    """An applied that raised the hub epoch would be answered, and applied, for ever."""
+    site = a_site(tmp_path)
+    for author in site.authors.values():
+        author.hello(0)
+    site.batch()
+    before = site.hub.state
+
+    for rid, author in site.authors.items():
+        covers = before.agreements[f"a{rid}"].sent_covers
+        author.say(Applied(1, covers, 1, before.ruv_of(DEFAULT_DATASET)))
+    site.batch()
+
+    assert site.hub.state.hub_epoch == before.hub_epoch
+    assert site.settle() == 0
+
+
+def test_a_hello_beyond_the_hub_stops_that_agreement(tmp_path: Path) -> None:
+    """A consumer that has seen more than the hub knows of a history that the hub lost."""
+    site = a_site(tmp_path)
+    ahead = Hello(1, 99, 1, Ruv(), None, lost=False)
+    site.authors[1].received.append(ReceivedRecord(1, 0, 1_000, "one", ahead))
+    site.batch()
+
+    assert site.hub.state.agreements["a1"].state == "hub_behind"
+    assert site.hub.state.replicas[1].stop_offset == 0

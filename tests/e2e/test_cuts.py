@@ -1,0 +1,239 @@
+"""One input log, cut into micro-batches in different ways: only who wins a conflict may differ."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+
+from streaming.core.conflict.judge import Judged
+from streaming.core.delivery.sending import Refresh
+from streaming.core.model.change import RowKey
+from streaming.core.model.record import Applied, Hello, Reason, ReceivedRecord
+from streaming.core.model.row import Arrived
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.table import DEFAULT_DATASET
+from tests.model.hub import Plan, PureHub
+from tests.model.storyteller import REORDERS, REUSES, Plot, Step, Storyteller, plots
+from tests.model.world import topology
+
+COMPARED = {7: (300, 50), 1_000: (30, 3), 1_000_000: (30, 3)}
+"""Size of a cut -> of how many changes at least the fixed log can say that their verdict must be
+the same, and of how many rejected ones; a replica's words mean less, the larger the cut is."""
+
+EVERYTHING = {**REORDERS, **REUSES}
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What reached the topics, in order of arrival, and the hub that the replicas spoke with."""
+
+    told: Storyteller
+    arrivals: Sequence[ReceivedRecord]
+    hub: PureHub
+
+
+def log_of(plot: Plot) -> Log:
+    """The log of a story, told to its end."""
+    told = Storyteller()
+    for _ in told.tell(plot):
+        pass
+    assert isinstance(told.world.hub, PureHub)
+    return Log(told, told.world.hub.arrivals, told.world.hub)
+
+
+def judged_up_to(hub: PureHub, epoch: int) -> frozenset[str]:
+    """The hub state that an epoch means: everything that was judged by then."""
+    return frozenset(
+        entry.arrived.change.csn
+        for h, entry in hub.by_epoch()
+        if h <= epoch and isinstance(entry, Judged)
+    )
+
+
+@dataclass(slots=True)
+class Rerun:
+    """The log decided again by a hub that takes `size` records at a time, `copies` of each.
+
+    The replicas speak of hub epochs of the first run; each is read as the last one of this run
+    that means no more than it did.
+    """
+
+    log: Log
+    size: int
+    copies: int = 1
+    hub: PureHub = field(init=False)
+    meant: dict[int, frozenset[str]] = field(default_factory=dict)
+    means: dict[int, frozenset[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Take the whole log."""
+        world, first = self.log.told.world, self.log.hub
+        self.hub = PureHub(topology(list(world.replicas.values()), page_items=1_000_000))
+        self.meant = {h: judged_up_to(first, h) for h in range(first.hub_epoch() + 1)}
+        for start in range(0, len(self.log.arrivals), self.size):
+            self._take(self.log.arrivals[start : start + self.size])
+
+    def _take(self, received: Sequence[ReceivedRecord]) -> None:
+        """One micro-batch."""
+        sent = {a.consumer: a.sent_covers for a in self.hub.state.agreements.values()}
+        for record in received:
+            one, topic = self._translated(record, sent), self.hub.topics[record.rid]
+            for _ in range(self.copies):
+                topic.append(replace(one, offset=len(topic)))
+        ends = {rid: len(topic) for rid, topic in self.hub.topics.items()}
+        self.hub.run(Plan(ends, received[-1].time_ms))
+        epoch = self.hub.hub_epoch()
+        self.means[epoch] = judged_up_to(self.hub, epoch)
+
+    def _translated(self, received: ReceivedRecord, sent: dict[int, int]) -> ReceivedRecord:
+        """The record with the hub epoch of this run that means what it speaks of."""
+        match received.record:
+            case Hello(covers=covers) as hello:
+                sent[received.rid] = self._epoch(covers, self.hub.hub_epoch())
+                ruv = self._ruv(sent[received.rid])
+                return replace(received, record=replace(hello, covers=sent[received.rid], ruv=ruv))
+            case Applied(covers=covers) as applied:
+                epoch = self._epoch(covers, sent[received.rid])
+                return replace(
+                    received, record=replace(applied, covers=epoch, ruv=self._ruv(epoch))
+                )
+            case _:
+                return received
+
+    def _epoch(self, covers: int, limit: int) -> int:
+        known = (e for e, means in self.means.items() if e <= limit and means <= self.meant[covers])
+        return max(known, default=0)
+
+    def _ruv(self, epoch: int) -> Ruv:
+        marks = (mark for mark in self.hub.marks if mark.hub_epoch == epoch)
+        return next((mark.ruvs[DEFAULT_DATASET] for mark in marks), Ruv())
+
+
+def facts(hub: PureHub) -> dict[str, object]:
+    """What no cut may change."""
+    return {
+        "eligible": sorted((one.csn, one.content) for one in hub.changelog()),
+        "ruv": hub.ruv().text(),
+        "quarantine": Counter(hub.quarantine()),
+        "ended": hub.ended(),
+        "repeats": hub.repeats,
+    }
+
+
+def histories(hub: PureHub) -> dict[RowKey, list[tuple[str, object, str]]]:
+    """Of each row its changes in hub order: the CSN, what its replica knew, the verdict."""
+    rows: dict[RowKey, list[tuple[int, Judged]]] = {}
+    for epoch, entry in hub.by_epoch():
+        if isinstance(entry, Judged):
+            rows.setdefault(entry.arrived.change.row, []).append((epoch, entry))
+    return {
+        row: [
+            (one.arrived.change.csn, _knew(hub, one.arrived, changes), one.verdict)
+            for _, one in changes
+        ]
+        for row, changes in rows.items()
+    }
+
+
+def _knew(hub: PureHub, arrived: Arrived, changes: Sequence[tuple[int, Judged]]) -> object:
+    """Which changes of the row its replica had seen, and whether a repair was still on its way."""
+    seen = {one.arrived.change.csn for epoch, one in changes if epoch <= arrived.mre}
+    blocked = any(
+        epoch > arrived.mre
+        for epoch, entry in hub.by_epoch()
+        if isinstance(entry, Refresh)
+        and entry.cause != "conflict"
+        and (entry.to, entry.table, entry.key) == (arrived.change.rid, *arrived.change.row)
+        and entry.behind < arrived.offset
+    )
+    return seen, blocked
+
+
+def same_verdicts(one: PureHub, other: PureHub) -> Counter[str]:
+    """Claim that verdicts agree as long as replicas knew the same; how many of each there were."""
+    compared, others = Counter[str](), histories(other)
+    for row, changes in histories(one).items():
+        pairs = zip(changes, others[row], strict=True)
+        for (csn, _, verdict), (_, _, verdict2) in takewhile(lambda p: p[0][:2] == p[1][:2], pairs):
+            assert verdict == verdict2, f"{csn} is {verdict} or {verdict2}, with the same knowledge"
+            compared[verdict] += 1
+    return compared
+
+
+@settings(max_examples=100, derandomize=True, deadline=None)
+@given(plots(EVERYTHING))
+def test_a_cut_changes_no_fact(plot: Plot) -> None:
+    """Else a hub that was slow, or started again, would keep other things than a fast one."""
+    log = log_of(plot)
+    whole = Rerun(log, 1).hub
+
+    for size in (2, 7, 1_000):
+        again = Rerun(log, size).hub
+        assert facts(again) == facts(whole)
+        same_verdicts(whole, again)
+
+
+@settings(max_examples=100, derandomize=True, deadline=None)
+@given(plots(EVERYTHING))
+def test_a_record_that_comes_twice_changes_nothing(plot: Plot) -> None:
+    """Whatever it is, and whatever became of it the first time (traps 3, 11, 29)."""
+    log = log_of(plot)
+
+    once, twice = Rerun(log, 3).hub, Rerun(log, 3, copies=2).hub
+
+    assert twice.changelog() == once.changelog()
+    assert twice.rows() == once.rows()
+    assert twice.ruv() == once.ruv()
+    assert twice.ended() == once.ended()
+    assert aside(twice) == aside(once)
+
+
+def aside(hub: PureHub) -> list[tuple[int, str, str | None]]:
+    """What is in quarantine but for its session, in order."""
+    kept = [kept for kept in hub.kept if kept.reason is not Reason.SESSION]
+    return [(one.rid, one.reason, one.content) for one in kept]
+
+
+def fixed_log() -> Log:
+    """A long story of everything that can happen, on many rows, always the same."""
+    random = Random(20)
+    actions, weights = list(EVERYTHING), list(EVERYTHING.values())
+    replicas = ["r1", "r1", "r2", "r2", "r3"]
+    steps: list[Step] = [
+        (
+            random.choices(actions, weights)[0],
+            random.choice(replicas),
+            f"k{random.randint(1, 40)}",
+            random.randint(1, 4),
+        )
+        for _ in range(2_500)
+    ]
+    return log_of(Plot(steps))
+
+
+@pytest.fixture(scope="module")
+def log() -> Log:
+    """The fixed log."""
+    return fixed_log()
+
+
+def test_the_fixed_log_has_something_of_everything(log: Log) -> None:
+    """A tame log would prove nothing."""
+    assert len(log.arrivals) > 1_000
+    assert {kept.reason for kept in log.hub.quarantine()} >= {"late", "reused", "ended", "session"}
+    assert len(log.hub.conflicts()) > 50
+
+
+@pytest.mark.parametrize("size", COMPARED)
+def test_the_fixed_log_means_the_same_however_it_is_cut(log: Log, size: int) -> None:
+    """Micro-batches of 1, of 7, of 1,000, or one of all; enough of it can be held together."""
+    single, cut = Rerun(log, 1).hub, Rerun(log, size).hub
+
+    assert facts(cut) == facts(single)
+    compared, (least, least_rejected) = same_verdicts(single, cut), COMPARED[size]
+    assert compared.total() >= least
+    assert compared["rejected"] >= least_rejected

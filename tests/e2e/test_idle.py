@@ -1,0 +1,47 @@
+"""A hub that has nothing to do does nothing."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from connectors.kafka.broker import Broker
+from tests.harness.hub_process import wait_until
+from tests.harness.site import Site, site
+
+REST_S = 3.0
+"""Thirty times the interval at which a hub looks for work."""
+
+
+@pytest.fixture
+def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+    """A hub with two replicas."""
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "ab") as made:
+        yield made
+
+
+def stays(seen: Callable[[], object]) -> bool:
+    """Whether it is the same after a while."""
+    before = seen()
+    time.sleep(REST_S)
+    return seen() == before
+
+
+def test_a_hub_at_rest_writes_and_sends_nothing(pair: Site, spark: SparkSession) -> None:
+    """The word of a consumer that has everything is no reason for a commit that it must answer."""
+    a, b = pair.replicas["a"], pair.replicas["b"]
+
+    def written() -> object:
+        files = {p for p in pair.state.rglob("*") if p.is_file()}
+        return files, pair.updates("a"), pair.updates("b")
+
+    with pair.running(spark) as hub:
+        a.hello()
+        b.hello()
+        a.write("k", "by a")
+        hub.takes(a, b)
+        hub.brings(a, b)
+
+        wait_until(lambda: stays(written), lambda: "a hub with nothing to do rests")

@@ -1,0 +1,74 @@
+"""What this version cannot do it refuses aloud: that replica stops, the others go on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from checkpoints.tables import TableName
+from connectors.kafka.broker import Broker
+from streaming.core.model.change import Change, Op
+from streaming.core.model.record import Refused, Snapshot
+from tests.harness import verdict
+from tests.harness.scripted import ScriptedReplica
+from tests.harness.site import Site, site
+
+
+@pytest.fixture
+def five(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+    """A hub with five replicas."""
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abcde") as made:
+        yield made
+
+
+def say_what_stops(at: Site) -> dict[str, int]:
+    """Let four replicas say what this version cannot do; replica -> offset of that record."""
+    a, b, c, d = (at.replicas[name] for name in "abcd")
+    truncate = Change(c.change("x", None).csn, c.rid, c.epoch, "t", "{}", Op.TRUNCATE)
+    return {
+        "a": a.say(Snapshot("begin", "load-1")),
+        "b": b.say(Refused(1, "0" * 20, "t", '{"k":"x"}', "check", "no")),
+        "c": c.say(truncate),
+        "d": d.hello(lost=True),
+    }
+
+
+STATES = {
+    "a": "unsupported: snapshot",
+    "b": "unsupported: refused",
+    "c": "unsupported: truncate",
+    "d": "unsupported: hello with lost",
+    "e": "live",
+}
+
+
+def written(replica: ScriptedReplica, key: str) -> str:
+    """The CSN of a fresh change in the replica's topic."""
+    return replica.write(key, replica.name).csn
+
+
+def test_a_replica_stops_where_it_asks_too_much(five: Site, spark: SparkSession) -> None:
+    """Going on would mean a guess; what stands behind is there for a version that can do more."""
+    everybody = five.replicas.values()
+    for replica in everybody:
+        replica.hello()
+    before = {written(replica, f"before-{replica.name}") for replica in everybody}
+    stopped_at = say_what_stops(five)
+    behind = {replica.name: written(replica, f"behind-{replica.name}") for replica in everybody}
+    five.run_available(spark)
+    sent = {name: len(five.updates(name)) for name in stopped_at}
+    assert five.replica_states() == STATES
+
+    later = {replica.name: written(replica, f"later-{replica.name}") for replica in everybody}
+    five.run_available(spark)
+
+    assert five.replica_states() == STATES
+    judged = {row["csn"] for row in verdict.rows_of(five.state, TableName.CHANGELOG)}
+    assert judged == {*before, behind["e"], later["e"]}
+    commit = verdict.last_commit(five)
+    offsets = {name: commit["offsets"][five.replicas[name].changes] for name in stopped_at}
+    assert offsets == stopped_at
+    assert sent == {name: len(five.updates(name)) for name in stopped_at}
+    five.replicas["e"].catch_up()
+    assert five.replicas["e"].rows == verdict.rows_of_changelog(five)

@@ -1,0 +1,104 @@
+"""What a scenario needs of a hub, pure or real: topics in, topics out, and what is committed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from checkpoints.faults import Point
+from streaming.core.model.change import RowKey
+from streaming.core.model.record import Record, Update
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A row of the changelog: a change, its verdict, and the version of the row that it met."""
+
+    csn: str
+    content: str
+    prim_csn: str | None
+    verdict: str
+    concurrent: bool
+    met: str | None
+    hub_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A row of the quarantine."""
+
+    rid: int
+    offset: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A row of the conflicts: who lost to whom."""
+
+    loser: str | None
+    winner: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An agreement: its state, and the covers and RUV of the consumer's own last word."""
+
+    state: str
+    covers: int
+    ruv: Ruv
+
+
+class Backend(Protocol):
+    """A hub as replicas and operators see it: topics in, topics out, and its committed tables."""
+
+    topology: Topology
+
+    def say(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
+        """Append a record to a replica's topic."""
+
+    def updates(self, rid: int) -> Sequence[Update]:
+        """Every record of the updates topic of this consumer's agreement, from the first."""
+
+    def take(self, counts: Mapping[int, int] | None, now_ms: int, kill: Point | None) -> None:
+        """Process one micro-batch of at most so many records per rid (None: all there are).
+
+        kill: the hub dies when it reaches this point, and is down until `restart`.
+        """
+
+    def abort(self, csn: str) -> None:
+        """Let an operator ask for the end of the open transaction that this CSN names."""
+
+    def restart(self, now_ms: int) -> None:
+        """Start it again on the same state, without the engine's own checkpoint."""
+
+    def is_up(self) -> bool:
+        """Claim that it was not killed since it started."""
+
+    def offset(self, rid: int) -> int:
+        """How many records of this replica's topic the committed batches have taken."""
+
+    def hub_epoch(self) -> int:
+        """The last committed hub epoch."""
+
+    def ruv(self) -> Ruv:
+        """The hub's RUV."""
+
+    def rows(self) -> Mapping[RowKey, str]:
+        """The image of every row that exists."""
+
+    def changelog(self) -> Sequence[Judgement]:
+        """Every judged change in hub order."""
+
+    def conflicts(self) -> Sequence[Conflict]:
+        """Every recorded loser."""
+
+    def quarantine(self) -> Sequence[Kept]:
+        """Everything in quarantine."""
+
+    def ended(self) -> frozenset[str]:
+        """The CSNs of the transactions that a hello, an abort or the quarantine ended."""
+
+    def standing(self, rid: int) -> Standing:
+        """The agreement with this consumer, as `status` shows it."""

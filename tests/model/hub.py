@@ -1,0 +1,325 @@
+"""The hub in memory: topics as lists, tables as dictionaries, `decide` over micro-batches."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from checkpoints.faults import Point
+from streaming.core.conflict.batch import BatchDecision, decide
+from streaming.core.conflict.judge import Judged
+from streaming.core.delivery.sending import (
+    EpochMark,
+    LogEntry,
+    SendingView,
+    is_for,
+    item,
+    wants_batch,
+)
+from streaming.core.intake.arrival import AbortTransaction, Quarantined
+from streaming.core.model.change import Change, RowKey
+from streaming.core.model.csn import rid_of
+from streaming.core.model.record import Item, Reason, ReceivedRecord, Record, Update
+from streaming.core.model.row import RowState
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.table import DEFAULT_DATASET
+from streaming.core.model.topology import Topology
+from tests.model.backend import Conflict, Judgement, Kept, Standing
+
+CHUNK_ITEMS = 2
+"""Small, so that batches of several chunks are the rule."""
+
+BEFORE_THE_COMMIT = (
+    Point.AFTER_CHANGELOG,
+    Point.AFTER_CONFLICTS,
+    Point.AFTER_QUARANTINE,
+    Point.AFTER_PENDING,
+    Point.AFTER_EVENTS,
+    Point.BEFORE_COMMIT,
+)
+"""Where tables are written and nothing counts; of the tables only the changelog is modelled."""
+
+
+class HubKilledError(Exception):
+    """The hub dies here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a batch will do, durable before it does any of it: how far to read, and its clock.
+
+    `aborts`: the CSNs by which an operator names the transactions that it ends.
+    """
+
+    ends: Mapping[int, int]
+    clock_ms: int
+    aborts: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class PureHub:
+    """The commit protocol of section 4 around the pure core; every attribute is durable.
+
+    `log`: per batch its entries, which count once the batch is committed. `repeats`: duplicates.
+    `asked`: an operator's aborts that no batch has taken.
+    """
+
+    topology: Topology
+    state: HubState = field(init=False)
+    topics: dict[int, list[ReceivedRecord]] = field(default_factory=lambda: defaultdict(list))
+    arrivals: list[ReceivedRecord] = field(default_factory=list)
+    sent: dict[int, list[Update]] = field(default_factory=lambda: defaultdict(list))
+    plan: Plan | None = None
+    taken: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    log: dict[int, tuple[LogEntry, ...]] = field(default_factory=dict)
+    epochs: dict[int, int] = field(default_factory=dict)
+    marks: list[EpochMark] = field(default_factory=list)
+    table: dict[RowKey, RowState] = field(default_factory=dict)
+    kept: list[Quarantined] = field(default_factory=list)
+    repeats: int = 0
+    asked: list[str] = field(default_factory=list)
+    kill: Point | None = None
+    up: bool = True
+
+    def __post_init__(self) -> None:
+        """Start with no batch at all, and every agreement waiting for its consumer's hello."""
+        subscriptions = self.topology.subscriptions.values()
+        self.state = HubState(
+            1,
+            "model",
+            ruvs={dataset: Ruv("model") for dataset in self.topology.datasets},
+            replicas={s.consumer: ReplicaState(s.consumer) for s in subscriptions},
+            agreements={s.name: AgreementState(s.name, s.consumer) for s in subscriptions},
+        )
+
+    # -- topics -----------------------------------------------------------------------------
+
+    def say(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
+        """Append a record to a replica's topic."""
+        received = ReceivedRecord(rid, len(self.topics[rid]), time_ms, session, record)
+        self.topics[rid].append(received)
+        self.arrivals.append(received)
+
+    def updates(self, rid: int) -> Sequence[Update]:
+        """Every record of the updates topic of this consumer's agreement, from the first."""
+        return self.sent[rid]
+
+    # -- batches ----------------------------------------------------------------------------
+
+    def take(self, counts: Mapping[int, int] | None, now_ms: int, kill: Point | None) -> None:
+        """Process one micro-batch; without input and without anything to send it is none."""
+        self.kill = kill
+        ends = {rid: len(topic) for rid, topic in self.topics.items()}
+        if counts is not None:
+            ends = {r: min(end, self.taken[r] + counts.get(r, 0)) for r, end in ends.items()}
+        has_input = any(end > self.taken[rid] for rid, end in ends.items())
+        if has_input or self.asked or self.wants_batch(now_ms):
+            aborts, self.asked = tuple(self.asked), []
+            self.run(Plan(ends, now_ms, aborts))
+
+    def abort(self, csn: str) -> None:
+        """Let an operator ask for the end of a transaction."""
+        self.asked.append(csn)
+
+    def wants_batch(self, now_ms: int) -> bool:
+        """Claim that there is something to send although no input came."""
+        interval_ms, hub_epoch = self.topology.covers_interval_ms, self.state.hub_epoch
+        return any(
+            wants_batch(agreement, hub_epoch, now_ms, interval_ms, nudged=False)
+            for agreement in self.state.agreements.values()
+        )
+
+    def restart(self, now_ms: int) -> None:
+        """Finish the plan that was left; without one, publish the last batch again."""
+        del now_ms
+        self.kill, self.up = None, True
+        if self.plan is not None:
+            self.run(self.plan)
+        else:
+            self._publish()
+
+    def is_up(self) -> bool:
+        """Claim that it was not killed since it started."""
+        return self.up
+
+    def run(self, plan: Plan) -> None:
+        """Run a batch, to its end or to the point where the hub is killed."""
+        try:
+            self._batch(plan)
+        except HubKilledError:
+            self.up = False
+
+    def _at(self, point: Point) -> None:
+        if point is self.kill:
+            raise HubKilledError
+
+    def _batch(self, plan: Plan) -> None:
+        """One batch: 0 plan · 1 read and decide · 2 tables · 3 commit · 4 publish."""
+        self.plan = plan
+        self._at(Point.AFTER_PLAN)
+        received = [
+            record
+            for rid, end in sorted(plan.ends.items())
+            for record in self.topics[rid][self.taken[rid] : end]
+        ]
+        decision = self._decide(received, plan)
+        self._at(Point.AFTER_READ)
+        number = decision.state.batch
+        if self.log.setdefault(number, decision.entries) != decision.entries:
+            raise AssertionError(f"batch {number} was decided in two ways from one plan")
+        for point in BEFORE_THE_COMMIT:
+            self._at(point)
+        self._commit(decision, plan)
+        self._at(Point.AFTER_COMMIT)
+        self._publish()
+        self._at(Point.AFTER_PUBLISH)
+
+    def _decide(self, received: Sequence[ReceivedRecord], plan: Plan) -> BatchDecision:
+        behind = {rid: taken - 1 for rid, taken in self.taken.items()}
+        view = SendingView(
+            0,
+            0,
+            {},
+            plan.clock_ms,
+            nudged=False,
+            marks=lambda h: [m for m in self.marks if m.hub_epoch > h],
+        )
+        aborts = [AbortTransaction(csn, behind) for csn in plan.aborts]
+        return decide(
+            self.state, received, self.table, self.topology, view, self.history(received), aborts
+        )
+
+    def history(self, received: Sequence[ReceivedRecord]) -> dict[str, frozenset[str]]:
+        """What stands under the CSNs of this input that the RUV covers already."""
+        known = defaultdict(set)
+        for entry in self.entries():
+            if isinstance(entry, Judged):
+                known[entry.arrived.change.csn].add(entry.arrived.content)
+        for kept in self.kept:
+            if kept.change and kept.content and kept.reason not in (Reason.SESSION, Reason.RID):
+                known[kept.change.csn].add(kept.content)
+        changes = (record.record for record in received)
+        largest = self.state.largest
+        csns = {
+            c.csn
+            for c in changes
+            if isinstance(c, Change) and c.csn <= largest.get(rid_of(c.csn), "")
+        }
+        return {csn: frozenset(known[csn]) for csn in csns}
+
+    def _commit(self, decision: BatchDecision, plan: Plan) -> None:
+        if decision.hub_epoch > self.state.hub_epoch:
+            self.marks.append(
+                EpochMark(decision.hub_epoch, len(decision.entries), decision.state.ruvs)
+            )
+        self.state = decision.state
+        self.table.update(decision.rows)
+        self.kept += decision.intake.quarantined
+        self.repeats += decision.intake.counts["duplicates"]
+        self.epochs[self.state.batch] = decision.hub_epoch
+        self.taken.update(plan.ends)
+        self.plan = None
+
+    def _publish(self) -> None:
+        """Send what the last committed batch decided; sent again it has the same ids."""
+        for agreement in self.state.agreements.values():
+            if agreement.send_to:
+                for update in self.batch_of(agreement):
+                    self.sent[agreement.consumer].append(update)
+                    self._at(Point.BETWEEN_CHUNKS)
+                self._at(Point.BETWEEN_AGREEMENTS)
+
+    def batch_of(self, agreement: AgreementState) -> list[Update]:
+        """The chunks of what this agreement is sent by the last committed batch."""
+        tables = self.topology.subscriptions[agreement.name].tables
+        floors = self.state.replicas[agreement.consumer].floors
+        items = [
+            item(entry)
+            for epoch, entry in self.by_epoch()
+            if agreement.send_after < epoch <= agreement.send_to
+            and is_for(entry, agreement.consumer, tables, agreement.send_ruv, floors)
+        ]
+        parts = [items[n : n + CHUNK_ITEMS] for n in range(0, len(items), CHUNK_ITEMS)] or [[]]
+        return [self._chunk(agreement, n, len(parts), tuple(p)) for n, p in enumerate(parts)]
+
+    def _chunk(
+        self, agreement: AgreementState, chunk: int, chunks: int, items: tuple[Item, ...]
+    ) -> Update:
+        return Update(
+            agreement.name,
+            self.state.generation,
+            agreement.session or "",
+            agreement.send_to,
+            agreement.send_prev,
+            agreement.sent_covers,
+            agreement.sent_ruv,
+            chunk,
+            chunks,
+            items,
+        )
+
+    # -- tables -----------------------------------------------------------------------------
+
+    def by_epoch(self) -> list[tuple[int, LogEntry]]:
+        """Every committed entry in hub order, with its hub epoch."""
+        return [(self.epochs[n], entry) for n in sorted(self.epochs) for entry in self.log[n]]
+
+    def entries(self) -> list[LogEntry]:
+        """Every committed entry in hub order."""
+        return [entry for _, entry in self.by_epoch()]
+
+    def offset(self, rid: int) -> int:
+        """How many records of this replica's topic the committed batches have taken."""
+        return self.taken[rid]
+
+    def hub_epoch(self) -> int:
+        """The last committed hub epoch."""
+        return self.state.hub_epoch
+
+    def ruv(self) -> Ruv:
+        """The hub's RUV."""
+        return self.state.ruv_of(DEFAULT_DATASET)
+
+    def rows(self) -> Mapping[RowKey, str]:
+        """The image of every row that exists."""
+        return {key: row.image for key, row in self.table.items() if row.exists and row.image}
+
+    def changelog(self) -> Sequence[Judgement]:
+        """Every judged change in hub order."""
+        return [_judgement(h, e) for h, e in self.by_epoch() if isinstance(e, Judged)]
+
+    def conflicts(self) -> Sequence[Conflict]:
+        """Every recorded loser."""
+        judged = (entry for entry in self.entries() if isinstance(entry, Judged))
+        return [_conflict(one) for one in judged if one.conflict]
+
+    def quarantine(self) -> Sequence[Kept]:
+        """Everything in quarantine."""
+        return [Kept(kept.rid, kept.offset, kept.reason) for kept in self.kept]
+
+    def ended(self) -> frozenset[str]:
+        """The CSNs of the transactions that a hello, an abort or the quarantine ended."""
+        return frozenset(self.state.open.ended_csns)
+
+    def standing(self, rid: int) -> Standing:
+        """The agreement with this consumer, as `status` shows it."""
+        agreement = next(a for a in self.state.agreements.values() if a.consumer == rid)
+        return Standing(agreement.state, agreement.acked_covers, agreement.acked_ruv)
+
+
+def _conflict(judged: Judged) -> Conflict:
+    change, row = judged.arrived.change.csn, judged.before.csn
+    return Conflict(row, change) if judged.row_lost else Conflict(change, row)
+
+
+def _judgement(hub_epoch: int, judged: Judged) -> Judgement:
+    change = judged.arrived.change
+    return Judgement(
+        change.csn,
+        judged.arrived.content,
+        change.prim_csn,
+        judged.verdict,
+        judged.concurrent,
+        judged.before.csn,
+        hub_epoch,
+    )

@@ -1,0 +1,394 @@
+"""A small language for histories: one sentence a line, readable aloud, run on any backend.
+
+`#` starts a comment; the first lines tell the story. A change is named by the value it writes.
+Every replica says hello before the first sentence behind `given`, and all are level then.
+"""
+
+import json
+import re
+
+from checkpoints.faults import Point
+from streaming.core.model.record import Refused
+from tests.model.replica import Replica
+from tests.model.sentences import STEPS, Make, Story, StoryError, claim, sentence
+from tests.model.world import World, topology
+
+HUB = "the hub"
+
+
+def run(story: Story, line: str) -> None:
+    """Run one sentence; the one that reads it most closely takes it."""
+    found = [(match, step) for pattern, step in STEPS if (match := pattern.fullmatch(line))]
+    if not found:
+        raise StoryError(f"no step reads {line!r}; see tests/model/language.py")
+    match, step = min(found, key=lambda one: sum(len(word) for word in one[0].groups()))
+    step(story, **match.groupdict())
+
+
+def play(text: str, make: Make) -> World:
+    """Run a story from its first line to its last; the world as it is then."""
+    story = Story(make)
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.partition("#")[0].strip()
+        if words:
+            try:
+                run(story, words)
+            except (AssertionError, LookupError) as error:
+                raise StoryError(f"line {number}: {words}\n  {error!r}") from error
+    return story.world
+
+
+# -- the beginning --------------------------------------------------------------------------
+
+
+@sentence("given {names*}")
+def given(story: Story, names: str) -> None:
+    """`given r1 r2 r3`: replicas that know each other; `r1(numbered)` gives its changes opnos.
+
+    Behind them may stand the tables: `; t is EPOCH_TRANS; u is MAX(v), hidden from r3`. A row `k`
+    is of table t, a row `u.k` of table u.
+    """
+    who, *tables = names.split("; ")
+    words = [re.fullmatch(r"(\w+?)(\(numbered\))?", word) for word in who.split()]
+    replicas = {
+        word[1]: Replica(word[1], rid, numbered=bool(word[2]))
+        for rid, word in enumerate(words, start=1)
+        if word
+    }
+    functions: dict[str, str] = {}
+    hidden: list[tuple[str, str]] = []
+    for table in tables:
+        name, _, rest = table.partition(" is ")
+        functions[name], *others = rest.split(", hidden from ")
+        hidden += ((name, replica) for replica in others)
+    made = topology(list(replicas.values()), functions or None, hidden)
+    story.world = World(replicas, story.make(made))
+    story.world.settle()
+
+
+# -- local transactions ---------------------------------------------------------------------
+
+
+@sentence("{replica} writes {key} = {name}")
+def writes(story: Story, replica: str, key: str, name: str) -> None:
+    """A transaction of one change, committed at once."""
+    story.world.write(replica, key, name)
+
+
+@sentence("{replica} deletes {key} as {name}")
+def deletes(story: Story, replica: str, key: str, name: str) -> None:
+    """A transaction of one delete, committed at once."""
+    story.world.write(replica, key, name, delete=True)
+
+
+@sentence("{replica} writes {key} = {name} in {label}")
+def writes_in(story: Story, replica: str, key: str, name: str, label: str) -> None:
+    """A change of a transaction, which its first write opens."""
+    story.world.write(replica, key, name, transaction=label)
+    story.primaries[label] = story.replica(replica).open[label].primary or ""
+
+
+@sentence("{replica} deletes {key} as {name} in {label}")
+def deletes_in(story: Story, replica: str, key: str, name: str, label: str) -> None:
+    """A delete in a transaction, which its first write opens."""
+    story.world.write(replica, key, name, delete=True, transaction=label)
+    story.primaries[label] = story.replica(replica).open[label].primary or ""
+
+
+@sentence("{replica} writes {key} = {name} with the CSN of {other}")
+def writes_again(story: Story, replica: str, key: str, name: str, other: str) -> None:
+    """A generator that went back gives a CSN for the second time."""
+    story.world.write(replica, key, name, reuse=other)
+
+
+@sentence("{replica} commits {label}")
+def commits(story: Story, replica: str, label: str) -> None:
+    """The transaction's rows can be seen at its replica."""
+    story.replica(replica).commit(label)
+
+
+@sentence("{replica} aborts {label}")
+def aborts(story: Story, replica: str, label: str) -> None:
+    """The transaction never was."""
+    story.replica(replica).abort(label)
+
+
+# -- agents ---------------------------------------------------------------------------------
+
+
+@sentence("{replica} publishes")
+def publishes(story: Story, replica: str) -> None:
+    """Everything that is not known to be in its topic, in journal order."""
+    story.world.publish_all(replica)
+
+
+@sentence("{replica} publishes the first {count}")
+def publishes_first(story: Story, replica: str, count: str) -> None:
+    """The first so many lines that are not known to be in its topic."""
+    story.world.publish_all(replica, int(count))
+
+
+@sentence("{replica} publishes {things*}")
+def publishes_these(story: Story, replica: str, things: str) -> None:
+    """These, in this order: `w1, w2, the commit of T`; also those that it published before."""
+    story.world.publish(replica, story.lines(replica, things))
+
+
+@sentence("{replica} numbers {things*}")
+def numbers(story: Story, replica: str, things: str) -> None:
+    """These changes get their opnos in this order, before they are published in another."""
+    for line in story.lines(replica, things):
+        story.replica(replica).number(line)
+
+
+@sentence("{replica} publishes {things*} under its old session")
+def publishes_late(story: Story, replica: str, things: str) -> None:
+    """An old agent that still runs says this; the journal does not learn of it."""
+    one = story.replica(replica)
+    for line in story.lines(replica, things):
+        story.world.say(replica, f"{one.name}-{one.sessions - 1}", line.record)
+
+
+@sentence("the topic of {replica} repeats {thing*}")
+def repeats(story: Story, replica: str, thing: str) -> None:
+    """The broker delivers a record once more, exactly as it was."""
+    received = [record for _, record in story.world.received[replica]]
+    story.world.repeat(replica, received.index(story.record(replica, thing)))
+
+
+@sentence("{replica} applies")
+def applies(story: Story, replica: str) -> None:
+    """It takes everything that was sent to it."""
+    story.world.apply(replica)
+
+
+@sentence("{replica} applies the first {count}")
+def applies_first(story: Story, replica: str, count: str) -> None:
+    """It takes so many records of its updates topic."""
+    story.world.apply(replica, int(count))
+
+
+@sentence("the next record to {replica} is lost")
+def is_lost(story: Story, replica: str) -> None:
+    """What it would take next never comes, however often its agent reads from the beginning."""
+    if not story.world.lose(replica):
+        raise StoryError(f"there is no record to {replica} that it has not taken")
+
+
+@sentence("{replica} refuses {name}")
+def refuses(story: Story, replica: str, name: str) -> None:
+    """Its database would not take a change that was sent to it."""
+    change = story.world.names[name].change
+    record = Refused(
+        story.world.hub.hub_epoch(), change.csn, change.table, change.key, "check", "no"
+    )
+    story.world.say(replica, story.replica(replica).position.session, record)
+
+
+@sentence("{replica} crashes")
+def crashes(story: Story, replica: str) -> None:
+    """Its agent dies; the database and its open transactions live on."""
+    story.replica(replica).crash(database=False)
+
+
+@sentence("{replica} crashes with its database")
+def crashes_whole(story: Story, replica: str) -> None:
+    """Its agent dies, and what is not committed is rolled back."""
+    story.replica(replica).crash(database=True)
+
+
+@sentence("{replica} crashes and forgets the last {count} it published")
+def crashes_forgetful(story: Story, replica: str, count: str) -> None:
+    """Its agent dies before it marked so many lines as published."""
+    story.replica(replica).crash(database=False, forgotten=int(count))
+
+
+@sentence("{replica} is backed up")
+def is_backed_up(story: Story, replica: str) -> None:
+    """Its database as it is now can be restored later; the newest backup counts."""
+    story.replica(replica).back_up()
+
+
+@sentence("{replica} is restored")
+def is_restored(story: Story, replica: str) -> None:
+    """Its database is what it was at the backup; its agent is not started yet."""
+    story.replica(replica).restore()
+
+
+@sentence("{replica} says hello")
+def says_hello(story: Story, replica: str) -> None:
+    """An agent starts a session, without publishing anything before."""
+    story.world.hello(replica)
+
+
+# -- the hub --------------------------------------------------------------------------------
+
+
+@sentence("the operator aborts {label}")
+def operator_aborts(story: Story, label: str) -> None:
+    """`slackwater abort` of a transaction; the hub takes the word with its next batch."""
+    story.world.hub.abort(story.primaries[label])
+
+
+@sentence("the operator aborts the transaction of {name}")
+def operator_aborts_of(story: Story, name: str) -> None:
+    """`slackwater abort` of the transaction that this change is part of."""
+    story.world.hub.abort(story.world.names[name].change.csn)
+
+
+@sentence("the hub takes {what*}")
+def takes(story: Story, what: str) -> None:
+    """`all`, `nothing`, or so many records of each topic: `1 of r1, 2 of r2`."""
+    _take(story, what, None)
+
+
+@sentence("the hub takes {what*} and is killed {point*}")
+def takes_and_dies(story: Story, what: str, point: str) -> None:
+    """It dies at a point of `checkpoints/faults.py`: `after the plan` is AFTER_PLAN."""
+    _take(story, what, Point(point.replace(" the ", "_").replace(" ", "_")))
+
+
+@sentence("the hub restarts")
+def restarts(story: Story) -> None:
+    """It starts again on its state, without the engine's own checkpoint."""
+    story.world.hub.restart(story.world.now_s * 1000)
+
+
+def _take(story: Story, what: str, point: Point | None) -> None:
+    counts = None
+    if what != "all":
+        parts = [] if what == "nothing" else [part.split(" of ") for part in what.split(", ")]
+        counts = {replica: int(count) for count, replica in parts}
+    before = story.world.hub.hub_epoch()
+    story.world.take(counts, point)
+    story.risen = story.world.hub.hub_epoch() - before
+
+
+@sentence("everything settles")
+def settles(story: Story) -> None:
+    """Everybody does all there is to do, until nothing is left."""
+    story.world.settle()
+
+
+# -- what is seen ---------------------------------------------------------------------------
+
+
+@sentence("{key} is {value} at {place*}")
+def row_is(story: Story, key: str, value: str, place: str) -> None:
+    """`gone`: there is no such row. The place is a replica, or `the hub`."""
+    claim(story, _values(story, place).get(key, "gone"), value)
+
+
+@sentence("{key} is {value} everywhere")
+def row_is_everywhere(story: Story, key: str, value: str) -> None:
+    """At the hub and at every replica."""
+    places = (HUB, *story.world.replicas)
+    seen = {place: _values(story, place).get(key, "gone") for place in places}
+    claim(story, seen, dict.fromkeys(places, value))
+
+
+@sentence("all hold the same rows")
+def same_rows(story: Story) -> None:
+    """Every replica holds what the hub holds."""
+    replicas = story.world.replicas
+    expected = dict.fromkeys(replicas, _values(story, HUB))
+    claim(story, {name: _values(story, name) for name in replicas}, expected)
+
+
+@sentence("{name} is accepted")
+def is_accepted(story: Story, name: str) -> None:
+    """It was the row when it was judged."""
+    claim(story, _fate(story, name), "accepted")
+
+
+@sentence("{name} is rejected")
+def is_rejected(story: Story, name: str) -> None:
+    """It lost, and is recorded in the conflicts."""
+    claim(story, _fate(story, name), "rejected")
+
+
+@sentence("{name} is overwritten unseen")
+def is_overwritten(story: Story, name: str) -> None:
+    """It was the row, and lost against a change that was concurrent with it."""
+    csn = story.world.names[name].change.csn
+    losers = [conflict.loser for conflict in story.world.hub.conflicts()]
+    claim(story, (_fate(story, name), losers.count(csn)), ("accepted", 1))
+
+
+@sentence("{name} is not judged")
+def is_not_judged(story: Story, name: str) -> None:
+    """It is not in the changelog."""
+    claim(story, _fate(story, name), "not judged")
+
+
+@sentence("{name} is quarantined as {reason}")
+def is_quarantined(story: Story, name: str, reason: str) -> None:
+    """It is in quarantine once, and not in the changelog."""
+    replica = next(r for r in story.world.replicas.values() if _wrote(story, r, name))
+    reasons = story.world.reasons(replica.name, story.world.names[name].change)
+    claim(story, (reasons, _fate(story, name)), ([reason], "not judged"))
+
+
+@sentence("nobody has seen {name}")
+def is_unseen(story: Story, name: str) -> None:
+    """Neither the changelog nor an updates topic has it, whatever else they have."""
+    csn, hub = story.world.names[name].change.csn, story.world.hub
+    logged = [one.csn for one in hub.changelog() if one.csn == csn]
+    topics = {r.name: hub.updates(r.rid) for r in story.world.replicas.values()}
+    sent = [to for to, told in topics.items() for one in told for i in one.items if i.csn == csn]
+    claim(story, (logged, sent), ([], []))
+
+
+@sentence("the quarantine holds {what*}")
+def quarantine_holds(story: Story, what: str) -> None:
+    """`nothing`, or the reasons in order of arrival at the hub: `late, late, ended`."""
+    expected = [] if what == "nothing" else sorted(what.split(", "))
+    claim(story, sorted(kept.reason for kept in story.world.hub.quarantine()), expected)
+
+
+@sentence("there are {count} conflicts")
+def conflicts(story: Story, count: str) -> None:
+    """So many losers are recorded."""
+    claim(story, len(story.world.hub.conflicts()), int(count))
+
+
+@sentence("the hub epoch {verb}")
+def hub_epoch(story: Story, verb: str) -> None:
+    """`rises` or `stays`: what the last micro-batch did to it."""
+    claim(story, "rises" if story.risen else "stays", verb)
+
+
+@sentence("all are level")
+def all_are_level(story: Story) -> None:
+    """Every consumer's own last word is the hub's covers and RUV."""
+    replicas = story.world.replicas
+    claim(story, [r for r in replicas if not story.world.is_level(r)], [])
+
+
+@sentence("{replica} has the state {state*}")
+def has_state(story: Story, replica: str, state: str) -> None:
+    """The agreement's state, as `status` shows it."""
+    claim(story, story.world.hub.standing(story.replica(replica).rid).state, state)
+
+
+def _values(story: Story, place: str) -> dict[str, str]:
+    rows = story.world.rows_of_hub() if place == HUB else story.world.rows_of(place)
+    return {key: _value(text) for key, text in rows.items()}
+
+
+def _value(text: str) -> str:
+    return str(json.loads(text)["v"])
+
+
+def _wrote(story: Story, replica: Replica, name: str) -> bool:
+    return any(write is story.world.names[name] for write in replica.writes)
+
+
+def _fate(story: Story, name: str) -> str:
+    judged = story.world.judgement(name)
+    if judged is None:
+        return "not judged"
+    losers = [conflict.loser for conflict in story.world.hub.conflicts()]
+    if judged.verdict == "rejected" and losers.count(judged.csn) != 1:
+        raise StoryError(f"{name} is rejected, but {losers} are in the conflicts")
+    return judged.verdict

@@ -1,0 +1,222 @@
+"""What must hold of every history: the promises of the hub, checked against what was written."""
+
+from collections import Counter
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from streaming.core.conflict.function import ConflictRule
+from streaming.core.model.change import Change, Op
+from streaming.core.model.csn import rid_of
+from streaming.core.model.record import Commit, Reason
+from tests.model.backend import Judgement
+from tests.model.replica import ABSENT, Replica, Version, Write
+from tests.model.world import World
+
+Known = tuple[str, str]
+"""(csn, content): names one change, also where a CSN was given twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """A judged change, and the write of the version that it met; None: nobody wrote that.
+
+    A CSN alone does not tell: of two writes under one it is the accepted one that a row holds.
+    """
+
+    judged: Judgement
+    write: Write
+    met: Write | None
+
+    @property
+    def is_seen(self) -> bool:
+        """Claim that its database ever held what it met."""
+        met, seen = self.met.version if self.met else ABSENT, self.write.seen
+        return met in seen or any(one.is_sent and one.csn == met.csn for one in seen)
+
+    @property
+    def deletes_twice(self) -> bool:
+        """Claim that a delete met a delete, or what nobody wrote: nothing was lost."""
+        met = Op.DELETE if self.met is None else self.met.change.op
+        return self.write.change.op is Op.DELETE and met is Op.DELETE
+
+
+def check_level(world: World) -> None:
+    """When all is quiet: the same rows at all replicas and the hub, and the hub knows it."""
+    expected = world.rows_of_hub()
+    for name in world.replicas:
+        mine, theirs = (
+            {key: image for key, image in rows.items() if world.sees(name, key)}
+            for rows in (world.rows_of(name), expected)
+        )
+        assert mine == theirs, f"{name} and the hub hold different rows"
+        assert world.is_level(name), f"{name} is not level with the hub"
+
+
+def check_nothing_lost(world: World) -> None:
+    """Every committed write that reached its topic is judged once, or kept where it is listed."""
+    judged = Counter((one.csn, one.content) for one in world.hub.changelog())
+    kept = _quarantined(world, {*Reason} - {Reason.SESSION})
+    ended = world.hub.ended()
+    for replica in world.replicas.values():
+        for write in _committed(replica):
+            change = write.change
+            known = change.csn, change.content
+            assert judged[known] <= 1, f"{known} is judged {judged[known]} times"
+            lists = (known in judged) + (known in kept or change.csn in ended)
+            assert lists == 1, f"{change} is in {lists} of changelog and quarantine"
+
+
+def check_losers_are_recorded(world: World) -> None:
+    """Every rejected change is in the conflicts, once; so is every version overwritten unseen."""
+    recorded = [(one.loser, one.winner) for one in world.hub.conflicts()]
+    judged = [(one, (one.csn, one.met), (one.met, one.csn)) for one in world.hub.changelog()]
+    expected = [
+        lost if one.verdict == "rejected" else won
+        for one, lost, won in judged
+        if one.verdict == "rejected" or won in recorded
+    ]
+    assert recorded == expected
+    for meeting, (one, _, won) in zip(_meetings(world), judged, strict=True):
+        unseen = one.verdict == "accepted" and not meeting.is_seen
+        if unseen and not meeting.deletes_twice:
+            change = meeting.write.change
+            assert won in recorded, f"{change} overwrote {one.met}, never seen there"
+
+
+def check_accepted_saw_what_they_overwrote(world: World) -> None:
+    """Where the row wins every conflict, an accepted change knew the version it overwrites."""
+    for meeting in _meetings(world):
+        one, change = meeting.judged, meeting.write.change
+        function = world.hub.topology.tables[change.table].function
+        if one.verdict == "accepted" and function.rule in (
+            ConflictRule.EPOCH,
+            ConflictRule.EPOCH_TRANS,
+        ):
+            assert meeting.is_seen, f"{change} overwrote {one.met}, never seen there"
+
+
+def check_transactions_go_whole(world: World) -> None:
+    """Under EPOCH_TRANS a loser takes its transaction along, and all that built on its rows.
+
+    A delete of a deleted row is no such loser.
+    """
+    gone = set[Version]()
+    together: dict[tuple[int, str], list[Meeting]] = {}
+    for meeting in _meetings(world):
+        one = meeting.judged
+        together.setdefault((rid_of(one.csn), one.prim_csn or one.csn), []).append(meeting)
+    for (_, primary), meetings in together.items():
+        if any(one.write.over in gone or _takes_along(world, one) for one in meetings):
+            assert {one.judged.verdict for one in meetings} == {"rejected"}, (
+                f"half of {primary} was rejected"
+            )
+            gone |= {one.write.version for one in meetings}
+
+
+def _takes_along(world: World, meeting: Meeting) -> bool:
+    function = world.hub.topology.tables[meeting.write.change.table].function
+    lost = meeting.judged.verdict == "rejected" and not meeting.deletes_twice
+    return lost and function.rule is ConflictRule.EPOCH_TRANS
+
+
+def _meetings(world: World) -> list[Meeting]:
+    """Every judged change in hub order."""
+    writes = {
+        (write.change.csn, write.change.content): write
+        for replica in world.replicas.values()
+        for write in replica.writes
+    }
+    found, rows = list[Meeting](), dict[str, Write]()
+    for one in world.hub.changelog():
+        write = writes[one.csn, one.content]
+        found.append(Meeting(one, write, rows[one.met] if one.met else None))
+        if one.verdict == "accepted":
+            rows[one.csn] = write
+    return found
+
+
+def check_ruv_follows_changelog(world: World) -> None:
+    """The RUV knows nothing that the changelog lacks, and lacks nothing that it has."""
+    largest: dict[int, str] = {}
+    for one in world.hub.changelog():
+        rid = rid_of(one.csn)
+        largest[rid] = max(one.csn, largest.get(rid, ""))
+    assert world.hub.ruv().max_csns() == largest
+    told = {(one.csn, one.content) for one in world.hub.changelog()} | _quarantined(world)
+    ended = world.hub.ended()
+    for change in _taken(world):
+        if world.hub.ruv().covers(change.csn) and change.csn not in ended:
+            assert (change.csn, change.content) in told, f"the RUV covers {change}, not judged"
+
+
+def check_uncommitted_is_invisible(world: World) -> None:
+    """A change of a transaction is judged or sent only after its commit was in the topic."""
+    commits = {
+        (world.replicas[name].rid, record.prim_csn)
+        for name, received in world.received.items()
+        for _, record in received
+        if isinstance(record, Commit)
+    }
+    seen: list[tuple[str | None, str | None]] = [
+        (one.csn, one.prim_csn) for one in world.hub.changelog()
+    ]
+    for replica in world.replicas.values():
+        for update in world.hub.updates(replica.rid):
+            seen += [(item.csn, item.prim_csn) for item in update.items]
+    for csn, prim_csn in seen:
+        if csn and prim_csn:
+            assert (rid_of(csn), prim_csn) in commits, f"{csn} of {prim_csn} is not committed"
+
+
+def check_transactions_are_whole(world: World) -> None:
+    """Of agents that follow the contract: all of a transaction is judged in one hub epoch, or none.
+
+    Nothing of theirs is in quarantine but what a hello cut off.
+    """
+    assert {kept.reason for kept in world.hub.quarantine()} <= {Reason.ENDED, Reason.SESSION}
+    epochs = {(one.csn, one.content): one.hub_epoch for one in world.hub.changelog()}
+    for replica in world.replicas.values():
+        together: dict[str, set[int | None]] = {}
+        for write in _committed(replica):
+            change = write.change
+            epoch = epochs.get((change.csn, change.content))
+            together.setdefault(change.prim_csn or change.csn, set()).add(epoch)
+        halves = {prim: seen for prim, seen in together.items() if len(seen) > 1}
+        assert not halves, f"transactions of {replica.name} in parts: {halves}"
+
+
+ALWAYS = (check_losers_are_recorded, check_uncommitted_is_invisible, check_ruv_follows_changelog)
+AT_REST = (
+    check_level,
+    check_nothing_lost,
+    check_accepted_saw_what_they_overwrote,
+    check_transactions_go_whole,
+    *ALWAYS,
+)
+
+
+def _committed(replica: Replica) -> Iterator[Write]:
+    """The writes that hold at their replica and were published."""
+    for write in replica.writes:
+        if write.line.reached and write.change.prim_csn in {None, *replica.done}:
+            yield write
+
+
+def _quarantined(world: World, reasons: AbstractSet[str] = frozenset(Reason)) -> set[Known]:
+    """The changes in quarantine for one of these reasons."""
+    names = {replica.rid: name for name, replica in world.replicas.items()}
+    records = (
+        world.received[names[kept.rid]][kept.offset][1]
+        for kept in world.hub.quarantine()
+        if kept.reason in reasons
+    )
+    return {(change.csn, change.content) for change in records if isinstance(change, Change)}
+
+
+def _taken(world: World) -> Iterator[Change]:
+    """The changes that the hub has taken from the topics."""
+    for name, received in world.received.items():
+        for _, record in received[: world.hub.offset(world.replicas[name].rid)]:
+            if isinstance(record, Change):
+                yield record

@@ -1,0 +1,234 @@
+"""The hub of a story on the real pipeline: topics in Kafka, stages in Spark, state in Delta."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from checkpoints.config import commands
+from checkpoints.faults import Point
+from checkpoints.reader import open_state
+from checkpoints.store import StateStore
+from checkpoints.tables import TableName
+from connectors import wire
+from connectors.kafka.client import ensure_topics
+from streaming.cli.command import ask_hub
+from streaming.config.config import Config, load
+from streaming.core.model.change import RowKey
+from streaming.core.model.record import Record, Update
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.table import DEFAULT_DATASET, Table
+from streaming.core.model.topology import Topology
+from streaming.hub.service import Service
+from tests.harness.topics import TopicEnds
+from tests.model.backend import Conflict, Judgement, Kept, Standing
+from tests.model.hub import CHUNK_ITEMS, HubKilledError
+
+RECORD_BYTES = 20_000
+
+
+@dataclass(slots=True)
+class RealHub:
+    """One service at a time on one state; what a test may see it reads from Kafka and Delta."""
+
+    topology: Topology
+    spark: SparkSession
+    ends: TopicEnds
+    folder: Path
+    prefix: str
+    config: Config = field(init=False)
+    tables: StateStore = field(init=False)
+    service: Service | None = None
+    kill: Point | None = None
+    seen: dict[int, list[Update]] = field(default_factory=dict)
+    unread: set[int] = field(default_factory=set)
+    ended_at: dict[str, int] = field(default_factory=dict)
+    read: dict[TableName, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Configure it, make its topics, start it."""
+        path = self.folder / "hub.toml"
+        path.write_text(self._text(), encoding="utf-8")
+        self.config = load(path)
+        self.tables = StateStore(self.config.hub.state)
+        names = [s.name for s in self.topology.subscriptions.values()]
+        topics = [self.config.changes_topic(n) for n in names]
+        topics += [self.config.updates_topic(n) for n in names]
+        ensure_topics(self.ends.bootstrap, {}, topics, RECORD_BYTES)
+        self.restart(0)
+
+    def _text(self) -> str:
+        subscriptions = self.topology.subscriptions.values()
+        return "\n".join(
+            [
+                f'[hub]\ntopic_prefix = "{self.prefix}"\ncovers_interval_ms = 1',
+                f'[kafka]\nbootstrap_servers = "{self.ends.bootstrap}"',
+                f"[limits]\nrecord_bytes = {RECORD_BYTES}\nmin_partitions = 1",
+                f"chunk_items = {CHUNK_ITEMS}\npage_items = {self.topology.page_items}",
+                *map(_table_text, self.topology.tables.values()),
+                *(f'[[replicas]]\nname = "{s.name}"\nrid = {s.consumer}' for s in subscriptions),
+                *(
+                    f'[[agreements]]\nname = "{s.name}"\nconsumer = "{s.name}"\n'
+                    f"tables = {sorted(s.tables)}"
+                    for s in subscriptions
+                ),
+            ]
+        )
+
+    # -- topics -----------------------------------------------------------------------------
+
+    def say(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
+        """Append a record to a replica's topic."""
+        topic = self._changes(rid)
+        offset = self.ends.send(topic, str(rid), wire.encode(session or "", record), time_ms)
+        self.ended_at[topic] = offset + 1
+
+    def updates(self, rid: int) -> Sequence[Update]:
+        """Every record of the updates topic of this consumer's agreement, from the first."""
+        seen = self.seen.setdefault(rid, [])
+        if rid in self.unread:
+            new = self.ends.read(self.config.updates_topic(self._name(rid)), len(seen))
+            seen += [wire.decode_update(value) for _, value in new]
+            self.unread.remove(rid)
+        return seen
+
+    # -- batches ----------------------------------------------------------------------------
+
+    def take(self, counts: Mapping[int, int] | None, now_ms: int, kill: Point | None) -> None:
+        """One batch as a micro-batch of the query would make it, planned up to these offsets."""
+        del now_ms
+        hub, self.kill = self._service().hub, kill
+        self._sends()
+        to = {}
+        for subscription in self.topology.subscriptions.values():
+            topic = self._changes(subscription.consumer)
+            first, end = hub.ledger.last.offsets[topic], self.ended_at.get(topic, 0)
+            limit = end if counts is None else first + counts.get(subscription.consumer, 0)
+            to[topic] = min(end, limit)
+        asked = commands(hub.ledger.store, hub.ledger.last.command_number)
+        plan = hub.next_plan(to, time.time_ns() // 1_000_000, asked)
+        if hub.is_due(plan):
+            try:
+                hub.process(plan, self._service().planned)
+            except HubKilledError:
+                self._service().sink.close()
+                self.service = None
+
+    def abort(self, csn: str) -> None:
+        """Let an operator ask for the end of a transaction, as `slackwater abort` does."""
+        ask_hub(open_state(self.config.hub.state), "abort", csn, datetime.now(UTC))
+
+    def restart(self, now_ms: int) -> None:
+        """Open the state anew: an unfinished plan is finished, the last batch published again."""
+        del now_ms
+        self.kill = None
+        self._sends()
+        self.service = Service(self.config, self.spark, self._at)
+
+    def _sends(self) -> None:
+        """From here on there may be more in every updates topic and every table."""
+        self.read.clear()
+        self.unread.update(s.consumer for s in self.topology.subscriptions.values())
+
+    def is_up(self) -> bool:
+        """Claim that it was not killed since it started."""
+        return self.service is not None
+
+    def _at(self, point: Point) -> None:
+        if point is self.kill:
+            raise HubKilledError
+
+    def _service(self) -> Service:
+        if self.service is None:
+            raise AssertionError("the hub is down: the story must restart it")
+        return self.service
+
+    # -- tables -----------------------------------------------------------------------------
+
+    def offset(self, rid: int) -> int:
+        """How many records of this replica's topic the committed batches have taken."""
+        return self._service().hub.ledger.last.offsets[self._changes(rid)]
+
+    def hub_epoch(self) -> int:
+        """The last committed hub epoch."""
+        return int(max(self._committed("hub_epoch"), default=0))
+
+    def ruv(self) -> Ruv:
+        """The hub's RUV."""
+        return self._service().hub.state.ruv_of(DEFAULT_DATASET)
+
+    def rows(self) -> Mapping[RowKey, str]:
+        """The image of every row that exists, by the last accepted change of each."""
+        last = {
+            (r["table"], r["key"]): r["image"] for r in self._log() if r["verdict"] == "accepted"
+        }
+        return {key: image for key, image in last.items() if image is not None}
+
+    def changelog(self) -> Sequence[Judgement]:
+        """Every judged change in hub order."""
+        return [
+            Judgement(
+                row["csn"],
+                row["content"],
+                row["prim_csn"],
+                row["verdict"],
+                row["concurrent"],
+                row["row_csn"],
+                row["hub_epoch"],
+            )
+            for row in self._log()
+            if row["kind"] == "change"
+        ]
+
+    def conflicts(self) -> Sequence[Conflict]:
+        """Every recorded loser."""
+        rows = self._rows(TableName.CONFLICTS)
+        return [Conflict(row["loser_csn"], row["winner_csn"]) for row in rows]
+
+    def quarantine(self) -> Sequence[Kept]:
+        """Everything in quarantine."""
+        rows = self._rows(TableName.QUARANTINE)
+        return [Kept(row["rid"], row["offset"], row["reason"]) for row in rows]
+
+    def ended(self) -> frozenset[str]:
+        """The CSNs of the transactions that a hello, an abort or the quarantine ended."""
+        return frozenset(self._service().hub.state.open.ended_csns)
+
+    def standing(self, rid: int) -> Standing:
+        """The agreement with this consumer, as `status` shows it."""
+        one = self._service().hub.ledger.last.state.agreements[self._name(rid)]
+        return Standing(one.state, one.acked_covers, one.acked_ruv)
+
+    def _log(self) -> list[dict[str, Any]]:
+        rows = self._rows(TableName.CHANGELOG)
+        return sorted(rows, key=lambda row: (row["hub_epoch"], row["place"]))
+
+    def _rows(self, name: TableName) -> list[dict[str, Any]]:
+        """The committed rows of a table, as another process would read them."""
+        committed = max(self._committed("batch"), default=0)
+        return [row for row in self._all(name) if row["batch"] <= committed]
+
+    def _committed(self, column: str) -> list[int]:
+        return [row[column] for row in self._all(TableName.EPOCHS) if row["kind"] == "commit"]
+
+    def _all(self, name: TableName) -> list[dict[str, Any]]:
+        if name not in self.read:
+            self.tables.refreshed(name)
+            self.read[name] = self.tables.read(name).to_pylist()
+        return self.read[name]
+
+    def _name(self, rid: int) -> str:
+        return next(s.name for s in self.topology.subscriptions.values() if s.consumer == rid)
+
+    def _changes(self, rid: int) -> str:
+        return self.config.changes_topic(self._name(rid))
+
+
+def _table_text(table: Table) -> str:
+    columns = ", ".join(f'{name} = "{kind}"' for name, kind in table.columns.items())
+    named = f'[[tables]]\nname = "{table.name}"\nfunction = "{table.function}"'
+    return f'{named}\nkey = ["k"]\ncolumns = {{ {columns} }}'

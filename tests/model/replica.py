@@ -1,0 +1,325 @@
+"""A replica in memory: a database with its journal, and the agent that speaks for it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from streaming.core.delivery.consumer import Apply, Buffer, Position, SayHello, receive
+from streaming.core.model.change import Change, Op, RowKey
+from streaming.core.model.csn import Generator
+from streaming.core.model.record import Abort, Commit, Hello, Record, Update
+from streaming.core.model.table import ColumnType, Table
+
+TABLE = Table("t", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.TEXT})
+"""The tables of the model: a key and a value; the value names the write that made it."""
+
+
+def row_of(name: str) -> RowKey:
+    """The row that a story calls `k1`, of table t, or `u.k1`, of table u."""
+    table, _, key = name.rpartition(".")
+    return table or TABLE.name, json.dumps({"k": key}, separators=(",", ":"))
+
+
+def name_of(table: str, key: str) -> str:
+    """What a story calls a row."""
+    prefix = "" if table == TABLE.name else f"{table}."
+    return prefix + str(json.loads(key)["k"])
+
+
+def image(name: str, value: str) -> str:
+    """The canonical text of a row with this value."""
+    key = name.rpartition(".")[2]
+    return json.dumps({"k": key, "v": value}, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A row as one database holds it: the CSN that it came with, and its image or None.
+
+    Of two that were written under one CSN the image tells which; `is_sent`: it came from the hub,
+    where a CSN means one change, whatever the image was merged with.
+    """
+
+    csn: str | None = None
+    image: str | None = None
+    is_sent: bool = False
+
+
+ABSENT = Version()
+
+
+@dataclass(slots=True)
+class Line:
+    """A line of the journal; `session`: in which it was made, None: stamped when published."""
+
+    record: Record
+    session: str | None = None
+    reached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What the user of the database knows of a write: the truth that the hub is held against.
+
+    `over`: the version that it overwrote there. `seen`: all that this database ever held of it.
+    """
+
+    line: Line
+    over: Version
+    seen: frozenset[Version]
+
+    @property
+    def change(self) -> Change:
+        """The change as it stands in the journal."""
+        assert isinstance(self.line.record, Change)
+        return self.line.record
+
+    @property
+    def version(self) -> Version:
+        """The row as this write left it."""
+        return Version(self.change.csn, self.change.after)
+
+
+@dataclass(slots=True)
+class Transaction:
+    """A local transaction that is not committed: its rows are locked and nobody sees them."""
+
+    primary: str | None = None
+    rows: dict[str, Version] = field(default_factory=dict)
+    written: list[tuple[str, Version]] = field(default_factory=list)  # every version, in order
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A database as it stood once; its journal's lines are the same ones still."""
+
+    rows: Mapping[str, Version]
+    seen: Mapping[str, frozenset[Version]]
+    epoch: int
+    position: Position
+    journal: Sequence[Line]
+    generator: Generator
+    opno: int
+    forgiven: frozenset[str]
+
+
+@dataclass(slots=True)
+class Replica:
+    """A database whose agent follows the contract, unless a test makes it break it.
+
+    Everything is durable but `inbox` (how much of the updates topic this agent has read) and
+    the chunks of a batch that is not whole. `missing`: the places in the updates topic of what got
+    lost on the way. `numbered`: its changes carry opnos. `forgiven`: the own CSNs that it reported
+    as lost. `done`: the transactions that were ever committed here.
+    """
+
+    name: str
+    rid: int
+    skew_s: int = 0
+    numbered: bool = False
+    rows: dict[str, Version] = field(default_factory=dict)
+    seen: dict[str, frozenset[Version]] = field(default_factory=dict)
+    epoch: int = 1
+    position: Position = field(default_factory=Position)
+    journal: list[Line] = field(default_factory=list)
+    open: dict[str, Transaction] = field(default_factory=dict)
+    writes: list[Write] = field(default_factory=list)
+    done: set[str] = field(default_factory=set)
+    forgiven: frozenset[str] = frozenset()
+    backup: Backup | None = None
+    sessions: int = 0
+    opno: int = 0
+    inbox: int = 0
+    missing: set[int] = field(default_factory=set)
+    is_up: bool = False
+    generator: Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Give it a source of CSNs of its own."""
+        self.generator = Generator(self.rid)
+
+    # -- the database -----------------------------------------------------------------------
+
+    def is_locked(self, key: str) -> bool:
+        """Claim that an open transaction has written this row."""
+        return any(key in transaction.rows for transaction in self.open.values())
+
+    def write(
+        self,
+        key: str,
+        value: str | None,
+        clock_s: int,
+        transaction: str | None = None,
+        reuse: str | None = None,
+    ) -> Write:
+        """Write a row, or delete it where `value` is None; captured at once, in commit order.
+
+        `transaction`: a label; the first write of a label opens it. `reuse`: a CSN that an agent
+        which forgot its generator gives a second time.
+        """
+        fresh, self.generator = self.generator.next(clock_s + self.skew_s)
+        csn, inside = reuse or fresh, None
+        if transaction is not None:
+            inside = self.open.setdefault(transaction, Transaction())
+            inside.primary = inside.primary or csn
+        old = (inside.rows if inside else {}).get(key, self.rows.get(key, ABSENT))
+        op = Op.DELETE if value is None else Op.UPDATE if old.image is not None else Op.INSERT
+        new = Version(csn, None if value is None else image(key, value))
+        change = Change(csn, self.rid, self.epoch, *row_of(key), op, new.image)
+        change = change._replace(before=old.image, prim_csn=inside.primary if inside else None)
+        write = Write(Line(change), old, self._held(key, old))
+        self.writes.append(write)
+        self.journal.append(write.line)
+        if inside:
+            inside.rows[key] = new
+            inside.written.append((key, new))
+        else:
+            self._hold(key, new)
+        return write
+
+    def commit(self, transaction: str) -> None:
+        """Make an open transaction's rows visible."""
+        done = self.open.pop(transaction)
+        for key, version in done.written:
+            self.seen[key] = self._held(key, version)
+        for key, version in done.rows.items():
+            self._hold(key, version)
+        self.done.add(done.primary or "")
+        self.journal.append(Line(Commit(done.primary or "")))
+
+    def abort(self, transaction: str) -> None:
+        """Forget an open transaction's rows; what was captured of it is told to be void."""
+        gone = self.open.pop(transaction)
+        self.journal.append(Line(Abort(gone.primary or "")))
+
+    def _held(self, key: str, version: Version) -> frozenset[Version]:
+        return self.seen.get(key, frozenset([ABSENT])) | {version}
+
+    def _hold(self, key: str, version: Version) -> None:
+        self.rows[key] = version
+        self.seen[key] = self._held(key, version)
+
+    # -- the agent --------------------------------------------------------------------------
+
+    def crash(self, *, database: bool, forgotten: int = 0) -> None:
+        """Lose the agent; with its database all that is not committed is rolled back.
+
+        forgotten: so many of the last lines reached the topic without being marked as such.
+        """
+        self.is_up, self.inbox = False, 0
+        reached = [line for line in self.journal if line.reached]
+        for line in reached[len(reached) - forgotten :]:
+            line.reached = False
+        if database:
+            void = {transaction.primary for transaction in self.open.values()}
+            self.open.clear()
+            self.journal = [line for line in self.journal if line.reached or not _is_of(line, void)]
+
+    def back_up(self) -> None:
+        """Keep the database as it is, for `restore`; nothing may be open in it."""
+        self.backup = Backup(
+            dict(self.rows),
+            dict(self.seen),
+            self.epoch,
+            self.position,
+            tuple(self.journal),
+            self.generator,
+            self.opno,
+            self.forgiven,
+        )
+
+    def restore(self) -> None:
+        """Lose everything since the backup; the agent is dead until it says hello."""
+        old = self.backup
+        assert old is not None
+        self.rows, self.seen, self.journal = dict(old.rows), dict(old.seen), list(old.journal)
+        self.epoch, self.generator, self.opno = old.epoch, old.generator, old.opno
+        self.position, self.forgiven = old.position, old.forgiven
+        self.open.clear()
+        self.is_up, self.inbox = False, 0
+
+    def hello(self, topic: Sequence[Record], clock_s: int) -> tuple[str, Hello]:
+        """Start a session, having read its own topic to the end."""
+        self.is_up, self.sessions = True, self.sessions + 1
+        session = f"{self.name}-{self.sessions}"
+        self.position = self.position.greeting(session)
+        changes = [record for record in topic if isinstance(record, Change)]
+        self._move_past(changes, clock_s)
+        done = {record.prim_csn for record in topic if isinstance(record, Commit)}
+        counted = {c.csn for c in changes if c.prim_csn is None or c.prim_csn in done}
+        lost = counted - self._own_csns() - self.forgiven
+        known = (csn for csn in counted if not lost or csn < min(lost))
+        self.forgiven |= lost
+        return session, self.position.hello(max(known, default=None), lost=bool(lost))
+
+    def _own_csns(self) -> set[str]:
+        """The CSNs of its own changes that the database has."""
+        changes = (line.record for line in self.journal)
+        return {change.csn for change in changes if isinstance(change, Change)}
+
+    def _move_past(self, changes: Sequence[Change], clock_s: int) -> None:
+        """Give no CSN, epoch or opno that stands in the topic."""
+        for change in changes:
+            self.generator = self.generator.seen(change.csn, clock_s + self.skew_s)
+            self.opno = max(self.opno, change.opno or 0)
+            if change.csn not in self._own_csns():
+                self.epoch = max(self.epoch, change.epoch + 1)
+
+    def unpublished(self) -> list[Line]:
+        """The lines that are not known to be in the topic, in journal order."""
+        return [line for line in self.journal if not line.reached]
+
+    def publish(self, line: Line) -> tuple[str, Record]:
+        """The record that goes to the topic now, with its session; numbered in that order."""
+        self.number(line)
+        line.reached = True
+        return line.session or self.position.session or "", line.record
+
+    def number(self, line: Line) -> None:
+        """Give a change of a replica that numbers them the next opno, unless it has one."""
+        if self.numbered and isinstance(line.record, Change) and line.record.opno is None:
+            self.opno += 1
+            line.record = line.record._replace(opno=self.opno)
+
+    def receive(self, topic: Sequence[Update], clock_s: int) -> bool:
+        """Take the next record of the updates topic; False: there is none, or a row is locked."""
+        if not self.has_next(topic):
+            return False
+        match receive(self.position, topic[self.inbox]):
+            case Apply() as batch:
+                if any(self.is_locked(name_of(item.table, item.key)) for item in batch.items):
+                    return False
+                self._apply(batch, clock_s)
+            case Buffer(position):
+                self.position = position
+            case SayHello(position, _):
+                self.position, self.is_up = position, False
+                return True
+            case _:
+                pass
+        self.inbox += 1
+        return True
+
+    def has_next(self, topic: Sequence[Update]) -> bool:
+        """Claim that there is a record of the updates topic that it can take."""
+        while self.inbox in self.missing:
+            self.inbox += 1
+        return self.is_up and self.inbox < len(topic)
+
+    def _apply(self, batch: Apply, clock_s: int) -> None:
+        """Rows, position, epoch and `applied`: one local transaction."""
+        for item in batch.items:
+            self._hold(name_of(item.table, item.key), Version(item.csn, item.after, is_sent=True))
+            if item.csn is not None:
+                self.generator = self.generator.seen(item.csn, clock_s + self.skew_s)
+        self.position = replace(batch.position, epoch=self.epoch)
+        self.epoch += 1
+        self.journal.append(Line(self.position.applied(), self.position.session))
+
+
+def _is_of(line: Line, primaries: set[str | None]) -> bool:
+    """Claim that the line is a change of one of these transactions."""
+    change = line.record
+    return (
+        isinstance(change, Change) and change.prim_csn is not None and change.prim_csn in primaries
+    )

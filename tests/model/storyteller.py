@@ -1,0 +1,401 @@
+"""Tells random stories in the language of the scenarios, one step of one replica at a time.
+
+So a history that breaks a law is a scenario already. A step that makes no sense where the story
+stands is left out.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from hypothesis import strategies as st
+
+from checkpoints.faults import Point
+from streaming.core.model.change import Change
+from streaming.core.model.csn import rid_of
+from streaming.core.model.record import Abort, Applied, Commit, Hello, Record
+from tests.model.hub import PureHub
+from tests.model.language import run
+from tests.model.replica import Replica
+from tests.model.sentences import Story
+from tests.model.world import MERGE, World
+
+REPLICAS = ("r1", "r2", "r3")
+POINTS = tuple(Point)
+OPEN_TRANSACTIONS = 3
+
+GOOD = {
+    "write": 6,
+    "delete": 2,
+    "write_in_transaction": 3,
+    "write_beside": 2,
+    "commit": 3,
+    "abort": 1,
+    "publish": 6,
+    "publish_some": 2,
+    "repeat": 1,
+    "apply": 5,
+    "apply_some": 2,
+    "lose_next": 4,
+    "crash": 2,
+    "crash_before_publishing": 2,
+    "take": 7,
+    "take_some": 3,
+    "take_and_die": 1,
+}
+"""What happens to replicas whose agents follow the contract, and how often.
+
+Of what is sent to them a record may get lost: then the one behind it says that it is missing.
+"""
+
+REORDERS = {**GOOD, "publish_out_of_order": 3, "publish_under_old_session": 1}
+"""The same with agents that publish out of order, or outlive their successors."""
+
+REUSES = {**GOOD, "reuse": 2, "publish_under_old_session": 1}
+"""The same with agents that give a CSN twice, or outlive their successors."""
+
+BY_HAND = {**GOOD, "end_by_hand": 3, "end_anything_by_hand": 1}
+"""The same with an operator who ends transactions, of which the agent may have more to say."""
+
+LOSES = {**BY_HAND, "back_up": 3, "restore": 3}
+"""The same with databases that are restored from a backup, perhaps written before they speak."""
+
+EVERYTHING = {**LOSES, **REORDERS, **REUSES}
+"""All at once."""
+
+FUNCTIONS = (
+    *(
+        "EPOCH",
+        "EPOCH(3)",
+        "EPOCH_TRANS",
+        "EPOCH_TRANS",
+        "EPOCH_TRANS",
+        "EPOCH2",
+        "OLD(v)",
+        "MAX(v)",
+        "MAX_DELETE_WIN(v)",
+    ),
+    *("MAX_INS(v)", "MAX_DEL_WIN_INS(v)", "CSN", "PRIMARY(r1)", "PASS", MERGE),
+)
+
+Step = tuple[str, str, str, int]
+"""(what happens, to which replica, on which key, a number that some steps look at)."""
+
+LENGTH = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A story that is not told yet: its steps, and what the replicas and tables are like."""
+
+    steps: Sequence[Step]
+    skews: Sequence[int] = (0, 5, -5)
+    numbered: bool = True
+    tables: str = ""
+
+
+def random_steps(
+    random: Random, weights: Mapping[str, int], length: int, all_keys: Sequence[Sequence[str]]
+) -> Iterator[Step]:
+    """Steps that collide: most stories leave out some of what can happen, and have few rows."""
+    left = {name: weight for name, weight in weights.items() if random.random() < 0.9}
+    actions, often = list(left or weights), list((left or weights).values())
+    replicas = random.choice([["r1", "r2"], ["r1", "r1", "r2", "r3"], REPLICAS])
+    keys = random.choice(all_keys)
+    for _ in range(length):
+        action = random.choices(actions, often)[0]
+        yield action, random.choice(replicas), random.choice(keys), random.randint(1, 4)
+
+
+KEYS = (["k1"], ["k1", "k1", "k2"], ["k1", "k2", "k3"])
+KEYS_OF_TWO = (["k1", "u.k1"], ["k1", "k1", "u.k1"], ["k1", "k2", "u.k1", "u.k2"])
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> str:
+    """Two tables, any function for each, and perhaps a replica that does not see one."""
+    first, second = draw(st.tuples(st.sampled_from(FUNCTIONS), st.sampled_from(FUNCTIONS)))
+    hidden = draw(st.sampled_from(["", "", ", hidden from r3"]))
+    return f"; t is {first}; u is {second}{hidden}"
+
+
+@st.composite
+def plots(draw: st.DrawFn, weights: Mapping[str, int], *, several: bool = False) -> Plot:
+    """Random stories that shrink: a seed makes the steps, Hypothesis says which are told.
+
+    Steps that it draws one by one resemble each other: a hub without realignment survives hundreds
+    of such stories, and a few dozen of these. `several`: two tables with functions of their own.
+    """
+    seed = draw(st.integers(0, 2**32 - 1))
+    told = draw(st.lists(st.booleans(), min_size=LENGTH, max_size=LENGTH))
+    keys = KEYS_OF_TWO if several else KEYS
+    steps = zip(random_steps(Random(seed), weights, LENGTH, keys), told, strict=True)
+    return Plot(
+        [step for step, is_told in steps if is_told],
+        draw(st.permutations([0, 5, -5])),
+        draw(st.booleans()),
+        draw(tables()) if several else "",
+    )
+
+
+@dataclass(slots=True)
+class Storyteller:
+    """Goes on with a story; `lines` is what was told so far."""
+
+    lines: list[str] = field(default_factory=list)
+    story: Story = field(default_factory=lambda: Story(PureHub))
+    written: int = 0
+
+    def tell(self, plot: Plot) -> Iterator[World]:
+        """Tell a story to its end; the world after every step."""
+        self.say(f"given r1 r2{'(numbered)' * plot.numbered} r3{plot.tables}")
+        for name, skew_s in zip(REPLICAS, plot.skews, strict=True):
+            self.replica(name).skew_s = skew_s
+        for step in plot.steps:
+            self.go_on(step)
+            yield self.world
+        self.end()
+
+    @property
+    def world(self) -> World:
+        """The world as it is now."""
+        return self.story.world
+
+    def replica(self, name: str) -> Replica:
+        """The replica of this name."""
+        return self.world.replicas[name]
+
+    def say(self, line: str) -> None:
+        """Add a sentence to the story."""
+        self.lines.append(line)
+        run(self.story, line)
+
+    def go_on(self, step: Step) -> None:
+        """Tell the next step."""
+        action, replica, key, number = step
+        if not self.world.hub.is_up():
+            self.say("the hub restarts")
+        getattr(self, action)(replica, key, number)
+
+    def end(self) -> None:
+        """Nobody writes any more: every transaction is committed, and all comes to rest.
+
+        Only what follows a lost record tells of it, so there is a last write, over nothing.
+        """
+        for name in REPLICAS:
+            for label in list(self.replica(name).open):
+                self.say(f"{name} commits {label}")
+        if any(self.replica(name).missing for name in REPLICAS):
+            self.say(f"r1 writes last = {self._name()}")
+        self.say("everything settles")
+
+    # -- local transactions -----------------------------------------------------------------
+
+    def write(self, replica: str, key: str, _: int) -> None:
+        """A replica writes a row."""
+        if not self.replica(replica).is_locked(key):
+            self.say(f"{replica} writes {key} = {self._name()}")
+
+    def delete(self, replica: str, key: str, _: int) -> None:
+        """A replica deletes a row."""
+        if not self.replica(replica).is_locked(key) and key in self.world.rows_of(replica):
+            self.say(f"{replica} deletes {key} as {self._name()}")
+
+    def write_in_transaction(self, replica: str, key: str, number: int) -> None:
+        """A replica goes on with its oldest transaction, or opens one."""
+        one = self.replica(replica)
+        label = next(iter(one.open), None)
+        if label is None:
+            self.write_beside(replica, key, number)
+        elif key in one.open[label].rows or not one.is_locked(key):
+            self.say(f"{replica} writes {key} = {self._name()} in {label}")
+
+    def write_beside(self, replica: str, key: str, _: int) -> None:
+        """A replica opens a transaction, perhaps beside others."""
+        one = self.replica(replica)
+        if len(one.open) < OPEN_TRANSACTIONS and not one.is_locked(key):
+            name = self._name()
+            self.say(f"{replica} writes {key} = {name} in T{name}")
+
+    def commit(self, replica: str, _: str, number: int) -> None:
+        """A replica commits one of its transactions."""
+        self._end_transaction(replica, "commits", number)
+
+    def abort(self, replica: str, _: str, number: int) -> None:
+        """A replica aborts one of its transactions."""
+        self._end_transaction(replica, "aborts", number)
+
+    def _end_transaction(self, replica: str, verb: str, number: int) -> None:
+        labels = list(self.replica(replica).open)
+        if labels:
+            self.say(f"{replica} {verb} {labels[number % len(labels)]}")
+
+    def _name(self) -> str:
+        self.written += 1
+        return f"w{self.written}"
+
+    # -- topics -----------------------------------------------------------------------------
+
+    def publish(self, replica: str, _: str, __: int) -> None:
+        """An agent publishes all it has."""
+        self.say(f"{replica} publishes")
+
+    def publish_some(self, replica: str, _: str, number: int) -> None:
+        """An agent publishes a part of what it has."""
+        self.say(f"{replica} publishes the first {number}")
+
+    def repeat(self, replica: str, _: str, number: int) -> None:
+        """The broker delivers one of the last records once more."""
+        received = self.world.received[replica]
+        place = len(received) - number
+        if place < 0:
+            return
+        thing = self._thing(replica, received[place][1])
+        if thing and received.index(received[place]) == place:
+            self.say(f"the topic of {replica} repeats {thing}")
+        else:
+            self.lines.append(f"# the topic of {replica} repeats {received[place]}")
+            self.world.repeat(replica, place)
+
+    def apply(self, replica: str, _: str, __: int) -> None:
+        """A replica takes all that was sent to it."""
+        self.say(f"{replica} applies")
+        self._greet_again(replica)
+
+    def apply_some(self, replica: str, _: str, number: int) -> None:
+        """A replica takes a part of what was sent to it."""
+        self.say(f"{replica} applies the first {number}")
+        self._greet_again(replica)
+
+    def lose_next(self, replica: str, key: str, number: int) -> None:
+        """A record with rows gets lost; mostly its replica goes on with what stands behind it."""
+        one = self.replica(replica)
+        topic = self.world.hub.updates(one.rid)
+        if one.has_next(topic) and topic[one.inbox].items:
+            self.say(f"the next record to {replica} is lost")
+            if number > 1:
+                self.apply(replica, key, number)
+
+    def _greet_again(self, replica: str) -> None:
+        """An agent that found something missing says hello."""
+        if not self.replica(replica).is_up:
+            self.say(f"{replica} says hello")
+
+    # -- crashes ----------------------------------------------------------------------------
+
+    def crash(self, replica: str, key: str, number: int) -> None:
+        """An agent dies, and its successor publishes what is left before it says hello."""
+        self._crash(replica, number)
+        self.publish(replica, key, number)
+        self.say(f"{replica} says hello")
+
+    def crash_before_publishing(self, replica: str, _: str, number: int) -> None:
+        """An agent dies, and its successor says hello at once."""
+        self._crash(replica, number)
+        self.say(f"{replica} says hello")
+
+    def _crash(self, replica: str, number: int) -> None:
+        """With its database, without having marked all that it published, or just so."""
+        how = {1: " with its database", 2: " and forgets the last 2 it published"}
+        self.say(f"{replica} crashes{how.get(number, '')}")
+
+    def back_up(self, replica: str, _: str, __: int) -> None:
+        """A database is backed up when nothing is open in it."""
+        if not self.replica(replica).open:
+            self.say(f"{replica} is backed up")
+
+    def restore(self, replica: str, key: str, number: int) -> None:
+        """A database is restored; perhaps somebody writes to it before its agent says hello."""
+        if self.replica(replica).backup is None:
+            return
+        self.say(f"{replica} is restored")
+        if number > 2:
+            self.write(replica, key, number)
+        self.say(f"{replica} says hello")
+
+    # -- the hub ----------------------------------------------------------------------------
+
+    def take(self, _: str, __: str, ___: int) -> None:
+        """The hub processes all there is."""
+        self.say("the hub takes all")
+
+    def take_some(self, replica: str, _: str, number: int) -> None:
+        """The hub processes a few records of one replica, and one of each other."""
+        counts = {name: number if name == replica else 1 for name in REPLICAS}
+        self.say(f"the hub takes {', '.join(f'{n} of {name}' for name, n in counts.items())}")
+
+    def take_and_die(self, _: str, __: str, number: int) -> None:
+        """The hub is killed in a micro-batch, at any of its points."""
+        point = POINTS[(len(self.lines) + number) % len(POINTS)].replace("_", " ")
+        self.say(f"the hub takes all and is killed {point}")
+
+    def end_by_hand(self, replica: str, _: str, number: int) -> None:
+        """An operator ends a transaction that the hub knows to be open.
+
+        Perhaps its replica commits it all the same, and writes over it.
+        """
+        one = self.replica(replica)
+        labels = list(one.open)
+        if not labels:
+            return
+        label = labels[number % len(labels)]
+        key = next(iter(one.open[label].rows))
+        self.say(f"{replica} publishes")
+        self.say("the hub takes all")
+        self.say(f"the operator aborts {label}")
+        if number > 2:
+            self.say("the hub takes all")
+            self.say(f"{replica} commits {label}")
+            self.write(replica, key, number)
+            self.say(f"{replica} publishes")
+            self.say("the hub takes all")
+
+    def end_anything_by_hand(self, replica: str, _: str, number: int) -> None:
+        """An operator names one of a replica's last transactions, whatever became of it."""
+        rid = self.replica(replica).rid
+        primaries = self.story.primaries.items()
+        labels = [label for label, primary in primaries if rid_of(primary) == rid]
+        if number <= len(labels):
+            self.say(f"the operator aborts {labels[-number]}")
+
+    # -- agents that break the contract -----------------------------------------------------
+
+    def publish_out_of_order(self, replica: str, _: str, number: int) -> None:
+        """An agent publishes a line before the ones that stand before it in its journal."""
+        lines = self.replica(replica).unpublished()[1:]
+        line = lines[number % len(lines)] if lines else None
+        if line and isinstance(line.record, Change):
+            self.say(f"{replica} publishes {self._thing(replica, line.record)}")
+        elif line and isinstance(line.record, Applied):
+            self.lines.append(f"# {replica} publishes {line.record} alone")
+            self.world.publish(replica, [line])
+
+    def reuse(self, replica: str, key: str, number: int) -> None:
+        """A generator gives a CSN that is in the topic for the second time."""
+        one = self.replica(replica)
+        told = [write for write in one.writes if write.line.reached]
+        mine = [name for name, write in self.world.names.items() if write in told]
+        if number <= len(mine) and not one.is_locked(key):
+            again = mine[-number]
+            self.say(f"{replica} writes {key} = {self._name()} with the CSN of {again}")
+
+    def publish_under_old_session(self, replica: str, _: str, __: int) -> None:
+        """An old agent still runs, and publishes what the new one will publish again."""
+        lines = self.replica(replica).unpublished()
+        if lines and isinstance(lines[0].record, Change | Commit | Abort):
+            thing = self._thing(replica, lines[0].record)
+            self.say(f"{replica} publishes {thing} under its old session")
+
+    def _thing(self, replica: str, record: Record) -> str | None:
+        """What a record is called in a story; None: it has no name."""
+        match record:
+            case Change():
+                named = self.world.names.items()
+                return next((name for name, write in named if write.change == record), None)
+            case Commit(prim_csn=primary) | Abort(prim_csn=primary):
+                labels = [label for label, p in self.story.primaries.items() if p == primary]
+                return f"the {type(record).__name__.lower()} of {labels[0]}"
+            case Hello() if record == self.story.record(replica, "its hello"):
+                return "its hello"
+            case _:
+                return None

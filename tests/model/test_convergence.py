@@ -1,0 +1,97 @@
+"""Whatever happens, in whatever order: all replicas come to the same rows, and nothing is lost."""
+
+import os
+from collections.abc import Callable, Sequence
+
+from hypothesis import given, note, settings
+
+from tests.model.laws import ALWAYS, AT_REST, check_transactions_are_whole
+from tests.model.storyteller import (
+    BY_HAND,
+    EVERYTHING,
+    GOOD,
+    LOSES,
+    REORDERS,
+    REUSES,
+    Plot,
+    Storyteller,
+    plots,
+)
+from tests.model.world import World
+
+EXAMPLES = int(os.environ.get("SLACKWATER_EXAMPLES", "300"))
+"""How many stories of each kind are told; with the default they are the same in every run."""
+
+FIXED = settings(max_examples=EXAMPLES, derandomize=EXAMPLES == 300, deadline=None)
+
+
+@FIXED
+@given(plots(GOOD))
+def test_replicas_converge(plot: Plot) -> None:
+    """Agents follow the contract; they, the hub and the topics stop, die and repeat anywhere."""
+    hold(plot, (*AT_REST, check_transactions_are_whole))
+
+
+@FIXED
+@given(plots(REORDERS))
+def test_replicas_converge_though_agents_publish_out_of_order(plot: Plot) -> None:
+    """What comes late is kept aside, and its row is taken back where it was written."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(REUSES))
+def test_replicas_converge_though_agents_give_a_csn_twice(plot: Plot) -> None:
+    """The second change is kept aside, and its row is taken back where it was written."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(BY_HAND))
+def test_replicas_converge_though_an_operator_ends_transactions(plot: Plot) -> None:
+    """Whether the replica commits, aborts or forgets them: what the hub ended holds nowhere."""
+    hold(plot, (*AT_REST, check_transactions_are_whole))
+
+
+@FIXED
+@given(plots({**BY_HAND, **REORDERS, **REUSES}))
+def test_replicas_converge_whatever_an_operator_and_agents_do(plot: Plot) -> None:
+    """All at once: what is late or reused may be part of what was ended by hand."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(BY_HAND, several=True))
+def test_replicas_converge_under_any_functions(plot: Plot) -> None:
+    """Several functions at once, transactions over their tables, a replica that sees one only."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(LOSES, several=True))
+def test_replicas_converge_though_databases_are_restored(plot: Plot) -> None:
+    """What was lost comes back, and nobody overwrites it unseen meanwhile."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(EVERYTHING, several=True))
+def test_replicas_converge_whatever_happens(plot: Plot) -> None:
+    """Everything above in one story: a rule that is right alone may be wrong beside another."""
+    hold(plot, AT_REST)
+
+
+def hold(plot: Plot, at_rest: Sequence[Callable[[World], None]]) -> None:
+    """Tell a story; what always holds must hold behind every step, the rest at its end.
+
+    The story is noted in the language of the scenarios: when a law breaks, it is one more.
+    """
+    teller = Storyteller()
+    try:
+        for world in teller.tell(plot):
+            for always in ALWAYS:
+                always(world)
+        for law in at_rest:
+            law(teller.world)
+    finally:
+        note("\n".join(teller.lines))

@@ -1,0 +1,41 @@
+"""Stories of what breaks an almost right hub, on the pure model and on the real pipeline."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from connectors.kafka.broker import Broker
+from tests.harness.topics import TopicEnds
+from tests.model.hub import PureHub
+from tests.model.language import play
+from tests.model.real_hub import RealHub
+
+STORIES = sorted((Path(__file__).parents[1] / "scenarios").glob("*.txt"))
+LATER = sorted((Path(__file__).parents[1] / "scenarios" / "model").glob("*.txt"))
+"""Stories of replicas that lost state, which the hub refuses still."""
+
+
+@pytest.fixture(scope="module")
+def ends(broker: Broker) -> Iterator[TopicEnds]:
+    """Connections to the broker for all stories."""
+    with TopicEnds(broker.bootstrap_servers) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("story", [*STORIES, *LATER], ids=lambda story: story.stem)
+def test_the_story_holds_on_the_model(story: Path) -> None:
+    """Each is a history that made a hub diverge, lose an update, or wait for ever."""
+    play(story.read_text(encoding="utf-8"), PureHub)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
+def test_the_story_has_the_same_end_on_the_real_pipeline(
+    story: Path, spark: SparkSession, ends: TopicEnds, tmp_path: Path, topic_prefix: str
+) -> None:
+    """What the model promises is worth nothing if Kafka, Spark and Delta do otherwise."""
+    make = partial(RealHub, spark=spark, ends=ends, folder=tmp_path, prefix=topic_prefix)
+
+    play(story.read_text(encoding="utf-8"), make)

@@ -1,0 +1,225 @@
+"""The world in memory: replicas, a hub, and nothing between them but topics.
+
+A write is named by the value that it writes, so a story can speak of it; whose backend is the
+pure hub is the specification in code, and another backend must come to the same end.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from checkpoints.faults import Point
+from streaming.core.conflict.function import ConflictFunction, parse_function
+from streaming.core.conflict.winner import ConflictFacts, Image, Winner
+from streaming.core.model.record import Record
+from streaming.core.model.topology import Subscription, Topology
+from tests.model.backend import Backend, Judgement
+from tests.model.replica import TABLE, Line, Replica, Write, name_of, row_of
+
+ROUNDS = 30
+"""So many rounds of everybody doing all that can be done must be enough to become quiet."""
+
+ROUND_S = 10
+
+
+class RestlessError(AssertionError):
+    """The world never becomes quiet."""
+
+
+MERGE = "tests.model.world:merge"
+"""The user's conflict function of the model, by its import path."""
+
+
+def merge(row: Image | None, change: Image | None, _facts: ConflictFacts) -> Image | Winner:
+    """Both values, whoever wrote them; a delete wins."""
+    if row is None or change is None:
+        return Winner.CHANGE
+    values = {*str(row["v"]).split("+"), *str(change["v"]).split("+")}
+    return {**change, "v": "+".join(sorted(values))}
+
+
+def topology(
+    replicas: Sequence[Replica],
+    functions: Mapping[str, str] | None = None,
+    hidden: Collection[tuple[str, str]] = (),
+    *,
+    covers_interval_ms: int = 0,
+    page_items: int = 3,
+) -> Topology:
+    """One agreement per replica, named after it; pages small enough to need several.
+
+    `functions`: table -> its conflict function. `hidden`: (table, replica) that do not meet.
+    """
+    rids = {r.name: r.rid for r in replicas}
+    tables = {
+        name: replace(TABLE, name=name, function=_function(text, rids))
+        for name, text in (functions or {TABLE.name: "EPOCH"}).items()
+    }
+    subscriptions = {
+        r.name: Subscription(
+            r.name, r.rid, frozenset(name for name in tables if (name, r.name) not in hidden)
+        )
+        for r in replicas
+    }
+    return Topology(
+        tables,
+        subscriptions,
+        {MERGE: merge},
+        covers_interval_ms=covers_interval_ms,
+        page_items=page_items,
+        losses=True,
+    )
+
+
+def _function(text: str, rids: Mapping[str, int]) -> ConflictFunction:
+    function = parse_function(text)
+    return replace(function, replica=rids.get(function.argument or ""))
+
+
+@dataclass(slots=True)
+class World:
+    """Replicas and a hub; `said` is what went to each replica's topic, in order."""
+
+    replicas: Mapping[str, Replica]
+    hub: Backend
+    now_s: int = 1_700_000_000
+    names: dict[str, Write] = field(default_factory=dict)
+    received: dict[str, list[tuple[str | None, Record]]] = field(default_factory=dict)
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def write(
+        self,
+        replica: str,
+        key: str,
+        name: str,
+        *,
+        delete: bool = False,
+        transaction: str | None = None,
+        reuse: str | None = None,
+    ) -> None:
+        """Write the value `name` to a row, or delete the row by a change of that name."""
+        self.now_s += 1
+        value = None if delete else name
+        csn = self.names[reuse].change.csn if reuse else None
+        one = self.replicas[replica]
+        self.names[name] = one.write(key, value, self.now_s, transaction, csn)
+
+    # -- topics -----------------------------------------------------------------------------
+
+    def say(self, replica: str, session: str | None, record: Record) -> None:
+        """Append a record to a replica's topic."""
+        self.received.setdefault(replica, []).append((session, record))
+        self.hub.say(self.replicas[replica].rid, session, record, self.now_s * 1000)
+
+    def publish(self, replica: str, lines: Sequence[Line]) -> None:
+        """Publish lines of the journal, in this order."""
+        for line in lines:
+            self.say(replica, *self.replicas[replica].publish(line))
+
+    def publish_all(self, replica: str, at_most: int | None = None) -> None:
+        """Publish what is not known to be in the topic yet, in journal order."""
+        self.publish(replica, self.replicas[replica].unpublished()[:at_most])
+
+    def repeat(self, replica: str, place: int) -> None:
+        """The broker delivers a record once more, exactly as it was."""
+        self.say(replica, *self.received[replica][place])
+
+    # -- agents and the hub -----------------------------------------------------------------
+
+    def hello(self, replica: str) -> None:
+        """Start a session of this replica's agent."""
+        topic = [record for _, record in self.received.get(replica, [])]
+        session, hello = self.replicas[replica].hello(topic, self.now_s)
+        self.say(replica, session, hello)
+
+    def apply(self, replica: str, at_most: int | None = None) -> bool:
+        """Let a replica take records of its updates topic; claim that it took one."""
+        one = self.replicas[replica]
+        taken = 0
+        while at_most is None or taken < at_most:
+            if not one.receive(self.hub.updates(one.rid), self.now_s):
+                break
+            taken += 1
+        return taken > 0
+
+    def lose(self, replica: str) -> bool:
+        """Let the next record to a replica never come; False: none is on its way."""
+        one = self.replicas[replica]
+        is_under_way = one.has_next(self.hub.updates(one.rid))
+        if is_under_way:
+            one.missing.add(one.inbox)
+        return is_under_way
+
+    def take(self, counts: Mapping[str, int] | None = None, kill: Point | None = None) -> None:
+        """The hub processes a micro-batch of so many records per replica (None: all)."""
+        by_rid = None
+        if counts is not None:
+            by_rid = {self.replicas[name].rid: n for name, n in counts.items()}
+        self.hub.take(by_rid, self.now_s * 1000, kill)
+
+    def settle(self) -> None:
+        """Do all that can be done until nothing is left to do; RestlessError when it never ends."""
+        for _ in range(ROUNDS):
+            before = self._progress()
+            self.turn()
+            if self._progress() == before:
+                return
+        raise RestlessError(f"not quiet after {ROUNDS} rounds: {self._progress()}")
+
+    def turn(self) -> None:
+        """Everybody does what can be done, once."""
+        self.now_s += ROUND_S
+        if not self.hub.is_up():
+            self.hub.restart(self.now_s * 1000)
+        for name, one in self.replicas.items():
+            self.publish_all(name)
+            if not one.is_up:
+                self.hello(name)
+        self.take()
+        for name in self.replicas:
+            self.apply(name)
+
+    def _progress(self) -> list[tuple[int, int, int]]:
+        return [
+            (len(self.received.get(name, ())), len(self.hub.updates(one.rid)), one.inbox)
+            for name, one in self.replicas.items()
+        ]
+
+    # -- what can be seen -------------------------------------------------------------------
+
+    def rows_of(self, replica: str) -> dict[str, str]:
+        """Key -> image of the rows that exist at a replica."""
+        rows = self.replicas[replica].rows.items()
+        return {key: version.image for key, version in rows if version.image is not None}
+
+    def rows_of_hub(self) -> dict[str, str]:
+        """Key -> image of the rows that exist at the hub."""
+        return {name_of(*row): text for row, text in self.hub.rows().items()}
+
+    def sees(self, replica: str, key: str) -> bool:
+        """Claim that a replica is sent this row."""
+        return self.hub.topology.sees(self.replicas[replica].rid, row_of(key)[0])
+
+    def is_level(self, replica: str) -> bool:
+        """Claim that the replica's own last word is the hub's covers and RUV."""
+        standing = self.hub.standing(self.replicas[replica].rid)
+        level = standing.covers == self.hub.hub_epoch()
+        return level and standing.ruv.same_position(self.hub.ruv())
+
+    def judgement(self, name: str) -> Judgement | None:
+        """The changelog row of a change; None: it was not judged."""
+        change = self.names[name].change
+        found = [
+            judged
+            for judged in self.hub.changelog()
+            if (judged.csn, judged.content) == (change.csn, change.content)
+        ]
+        if len(found) > 1:
+            raise AssertionError(f"{name} stands {len(found)} times in the changelog")
+        return found[0] if found else None
+
+    def reasons(self, replica: str, record: Record) -> list[str]:
+        """The reasons for which this record of a replica is in quarantine."""
+        rid, received = self.replicas[replica].rid, self.received.get(replica, [])
+        kept = [kept for kept in self.hub.quarantine() if kept.rid == rid]
+        return [kept.reason for kept in kept if received[kept.offset][1] == record]

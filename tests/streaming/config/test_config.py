@@ -1,0 +1,362 @@
+"""Claims about the configuration: what is accepted, what is refused and how, what is shown."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from streaming.config.config import Config, load
+from streaming.config.errors import section
+from streaming.core.model.errors import ConfigError
+from streaming.core.model.table import ColumnType, Table
+
+SAMPLE = Path(__file__).parents[3] / "deploy" / "hub.toml"
+
+GOOD = """
+[kafka]
+bootstrap_servers = "localhost:9092"
+[kafka.options]
+"sasl.password" = "tell-nobody"
+sasl.mechanism = "PLAIN"
+[[replicas]]
+name = "a"
+rid = 1
+[[replicas]]
+name = "b"
+rid = 2
+[[tables]]
+name = "t"
+key = ["id"]
+columns = { z = "text", id = "int64" }
+[[tables]]
+name = "u"
+key = ["id"]
+columns = { id = "int64" }
+[[agreements]]
+name = "to-a"
+consumer = "a"
+[[agreements]]
+name = "to-b"
+consumer = "b"
+tables = ["u"]
+[spark]
+spark.ui.enabled = false
+"spark.hadoop.fs.s3a.secret.key" = "tell-nobody"
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A good configuration."""
+    path = tmp_path / "hub.toml"
+    path.write_text(GOOD, encoding="utf-8")
+    return path
+
+
+def complaint(path: Path, text: str) -> str:
+    """What `load` says of a configuration that it refuses."""
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as refused:
+        load(path)
+    return str(refused.value)
+
+
+def uncommented() -> dict[str, Any]:
+    """The sample with every field that it mentions."""
+    text = SAMPLE.read_text(encoding="utf-8")
+    return tomllib.loads(re.sub(r'^#("?[\w.]+"? = )', r"\1", text, flags=re.MULTILINE))
+
+
+def test_the_sample_can_be_loaded() -> None:
+    """A user starts by copying it."""
+    config = load(SAMPLE)
+
+    assert [replica.name for replica in config.replicas] == ["berlin", "lisbon", "oslo"]
+    assert config.table_map()["notes"].key == ("account_id", "number")
+
+
+def test_the_sample_mentions_every_field_with_its_default() -> None:
+    """A field that the sample does not show is not found by those who need it."""
+    sample = uncommented()
+
+    assert set(sample) == set(Config.model_fields)
+    for name in Config.model_fields:
+        inner = section(Config, name)
+        if inner is None:
+            continue
+        entries = sample[name] if isinstance(sample[name], list) else [sample[name]]
+        assert {key for entry in entries for key in entry} == set(inner.model_fields), name
+
+
+def test_commented_fields_of_the_sample_show_their_defaults() -> None:
+    """A commented field documents what holds without it."""
+    sample = uncommented()
+
+    config = load(SAMPLE).model_dump(mode="json")
+
+    assert sample["hub"] | {"state": config["hub"]["state"]} == config["hub"]
+    assert sample["limits"] == config["limits"]
+    assert sample["agreements"][0] == config["agreements"][0]
+    assert sample["tables"][0]["function"] == config["tables"][0]["function"]
+
+
+def test_tables_become_values_of_the_core(file: Path) -> None:
+    """Everybody below the configuration knows tables only so; columns keep their order."""
+    columns = {"z": ColumnType.TEXT, "id": ColumnType.INT64}
+
+    tables = load(file).table_map()
+
+    assert tables["t"] == Table("t", ("id",), columns)
+    assert list(tables["t"].columns) == ["z", "id"]
+
+
+def test_an_agreement_sends_all_tables_unless_it_names_some(file: Path) -> None:
+    """A new table should not be forgotten in an agreement."""
+    config = load(file)
+
+    sent = [config.tables_of(agreement) for agreement in config.agreements]
+
+    assert sent == [{"t", "u"}, {"u"}]
+
+
+def test_a_table_is_of_the_default_data_set_unless_it_names_one(file: Path) -> None:
+    """One data set is what most have."""
+    file.write_text(in_two_datasets(GOOD), encoding="utf-8")
+
+    config = load(file)
+
+    assert {name: table.dataset for name, table in config.table_map().items()} == {
+        "t": "default",
+        "u": "other",
+    }
+    assert [config.dataset_of(one) for one in config.agreements] == ["default", "other"]
+
+
+def in_two_datasets(text: str) -> str:
+    """The text with table u in a data set of its own, and to-a served the other one."""
+    other = text.replace('name = "u"', 'name = "u"\ndataset = "other"')
+    return other.replace('consumer = "a"', 'consumer = "a"\ntables = ["t"]')
+
+
+@pytest.mark.parametrize("tables", ['["*"]', '["t", "u"]'])
+def test_an_agreement_of_several_data_sets_is_refused(file: Path, tables: str) -> None:
+    """Its consumer has one RUV: it could not say of which data set it speaks."""
+    text = in_two_datasets(GOOD).replace('tables = ["t"]', f"tables = {tables}")
+
+    assert (
+        "agreements[0].tables: an agreement serves one data set, and these tables are of several"
+        " (t of 'default'; u of 'other'): name the tables of one"
+    ) in complaint(file, text)
+
+
+def test_topics_are_named_by_replica_and_agreement(file: Path) -> None:
+    """Agents and the hub meet in these names."""
+    config = load(file)
+
+    assert config.changes_topic("a") == "slackwater.changes.a"
+    assert config.updates_topic("to-a") == "slackwater.updates.to-a"
+
+
+def test_the_state_folder_is_relative_to_the_file(file: Path) -> None:
+    """The same hub is found from any working directory."""
+    assert load(file).hub.state == file.parent / "state"
+
+
+def test_bare_dotted_names_are_options_too(file: Path) -> None:
+    """TOML reads `sasl.mechanism = ...` as a table in a table; people mean an option."""
+    config = load(file)
+
+    assert config.kafka.options == {"sasl.password": "tell-nobody", "sasl.mechanism": "PLAIN"}
+    assert config.spark["spark.ui.enabled"] == "false"
+
+
+def test_the_environment_overrides_the_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container sets a few fields and takes the rest from a file."""
+    monkeypatch.setenv("SLACKWATER_HUB__TRIGGER_MS", "250")
+    monkeypatch.setenv("SLACKWATER_HUB__STATE", "/elsewhere")
+    monkeypatch.setenv("SLACKWATER_KAFKA__OPTIONS__SASL__PASSWORD", "other")
+    monkeypatch.setenv("SLACKWATER_SPARK", '{"spark.x": "1"}')
+
+    config = load(file)
+
+    assert (config.hub.trigger_ms, config.hub.state) == (250, Path("/elsewhere"))
+    assert config.kafka.options == {"sasl.password": "other", "sasl.mechanism": "PLAIN"}
+    assert config.spark["spark.x"] == "1"
+    assert config.spark["spark.ui.enabled"] == "false"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "received"),
+    [
+        ("SLACKWATER_HUB__RID", "70000", "hub.rid = '70000'.*from SLACKWATER_HUB__RID"),
+        ("SLACKWATER_HUB__RIT", "1", "hub.rit is not a field: did you mean rid"),
+        ("SLACKWATER_HUBB__RID", "1", "SLACKWATER_HUBB__RID: the configuration has no such"),
+        ("SLACKWATER_KAFKA__OPTIONS", '{"password": "tell-', "give JSON"),
+    ],
+)
+def test_a_bad_variable_is_named(
+    file: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, received: str
+) -> None:
+    """A misspelt override that is ignored is worse than one that fails."""
+    monkeypatch.setenv(variable, value)
+
+    with pytest.raises(ConfigError, match=received) as refused:
+        load(file)
+
+    assert "tell-" not in str(refused.value)
+
+
+REPLICA_A, TABLE_T = '[[replicas]]\nname = "a"', '[[tables]]\nname = "t"'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "received"),
+    [
+        ("[kafka]", "[kafka", "is not TOML"),
+        ("[kafka]", "[kafcka]", "kafcka is not a field: did you mean kafka?"),
+        ('bootstrap_servers = "localhost:9092"', "", "kafka.bootstrap_servers is missing"),
+        ("localhost:9092", "localhost", "kafka.bootstrap_servers = 'localhost': give host:port"),
+        ("sasl.mechanism", '"bootstrap.servers"', "give the brokers as kafka.bootstrap_servers"),
+        ('"PLAIN"', "[1]", "kafka.options.sasl.mechanism"),
+        ('name = "a"', 'name = "A b"', "replicas[0].name = 'A b': should match"),
+        ('name = "b"', 'name = "a"', "replicas[1].name = 'a': replicas[0] has it too"),
+        ('name = "b"', 'name = "hub"', "replicas[1].name = 'hub': this is hub.name"),
+        ("rid = 2", "rid = 1", "replicas[1].rid = 1: replicas[0] has it too"),
+        ("rid = 2", "rid = 65534", "replicas[1].rid = 65534: should be less than 65534"),
+        ("rid = 2", "rid = 0", "replicas[1].rid = 0: should be greater than or equal to 1"),
+        ("rid = 2", "rid = 2\nrdi = 3", "replicas[1].rdi is not a field: did you mean rid"),
+        ('name = "u"', 'name = "t"', "tables[1].name = 't': tables[0] has it too"),
+        ('key = ["id"]', 'key = ["no"]', "tables[0]: key column 'no' of table 't' is not"),
+        ('key = ["id"]', 'key = ["id", "id"]', "tables[0]: a key column stands twice"),
+        ('key = ["id"]', "key = []", "tables[0].key"),
+        ('z = "text"', 'z = "varchar"', "tables[0].columns.z = 'varchar': should be 'bool'"),
+        ('consumer = "b"', 'consumer = "c"', "agreements[1].consumer = 'c': there is no such"),
+        ('consumer = "b"', 'consumer = "a"', "agreements[1].consumer = 'a': agreements[0]"),
+        ('name = "to-b"', 'name = "to-a"', "agreements[1].name = 'to-a': agreements[0] has it"),
+        ('tables = ["u"]', 'tables = ["v"]', "agreements[1].tables: 'v' is no table: use of t, u"),
+        ("[spark]", "[limits]\nskew_s = 0\n[spark]", "limits.skew_s = 0: should be greater than 0"),
+    ],
+)
+def test_a_mistake_is_told_with_field_value_and_advice(
+    file: Path, old: str, new: str, received: str
+) -> None:
+    """Each line stands for one mistake; nobody should have to read this code to mend it."""
+    assert old in GOOD
+
+    text = complaint(file, GOOD.replace(old, new, 1))
+
+    assert received in text
+    assert all(line.startswith(str(file)) for line in text.splitlines())
+
+
+def test_all_mistakes_are_told_at_once(file: Path) -> None:
+    """Mending one after the other costs a start each."""
+    text = complaint(file, GOOD.replace("rid = 2", "rid = 0").replace('z = "text"', 'z = "x"'))
+
+    assert len(text.splitlines()) == 2
+
+
+def test_a_hub_without_replicas_is_refused(file: Path) -> None:
+    """It would run and do nothing."""
+    text = complaint(file, 'replicas = []\ntables = []\n[kafka]\nbootstrap_servers = "h:1"')
+
+    assert "replicas: give at least one" in text
+    assert "tables: give at least one" in text
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["EPOCH_TRANS", "EPOCH2", "EPOCH(4)", "MAX(z)", "OLD(z)", "PRIMARY(a)", "CSN", "PASS", "m:f"],
+)
+def test_every_function_can_be_configured(file: Path, name: str) -> None:
+    """As the table's own word says it."""
+    file.write_text(GOOD.replace(TABLE_T, f'{TABLE_T}\nfunction = "{name}"'))
+
+    function = load(file).table_map()["t"].function
+
+    assert str(function) == name
+    assert function.replica == (1 if name == "PRIMARY(a)" else None)
+
+
+BAD_FUNCTIONS = {
+    "NEWEST": "tables[0].function = 'NEWEST': there is no such conflict function: use one of EPOCH",
+    "MAX": "it lacks its column: write MAX(column)",
+    "PRIMARY": "it lacks its replica: write PRIMARY(replica)",
+    "CSN(z)": "write CSN: it takes no argument",
+    "EPOCH(32)": "bits are 0 to 31",
+    "EPOCH(x)": "bits are 0 to 31",
+    "MAX(q)": "function MAX(q) of table 't' compares a column that the table lacks",
+    "PRIMARY(q)": "tables[0].function = 'PRIMARY(q)': there is no such replica: use one of a, b",
+}
+
+
+@pytest.mark.parametrize("name", BAD_FUNCTIONS)
+def test_a_function_that_cannot_be_is_refused(file: Path, name: str) -> None:
+    """It must not be taken for EPOCH; the answer says how it is written."""
+    text = complaint(file, GOOD.replace(TABLE_T, f'{TABLE_T}\nfunction = "{name}"'))
+
+    assert BAD_FUNCTIONS[name] in text
+
+
+def test_filters_are_refused_as_such(file: Path) -> None:
+    """A filter that is ignored would send rows to somebody who must not have them."""
+    text = complaint(file, GOOD.replace('consumer = "a"', 'consumer = "a"\nfilters = ["z = 1"]'))
+
+    assert "agreements[0]: 'filters' is known, but this version cannot do it yet" in text
+
+
+def test_a_missing_file_says_where_to_name_one(tmp_path: Path) -> None:
+    """It is the first thing that happens to a new user."""
+    with pytest.raises(ConfigError, match="SLACKWATER_CONFIG"):
+        load(tmp_path / "hub.toml")
+
+
+def test_secrets_are_shown_nowhere(file: Path) -> None:
+    """Configuration goes into logs, into the state, and into bug reports."""
+    config = load(file)
+
+    assert config.kafka.options["sasl.password"] == "tell-nobody"
+    for text in (repr(config), str(config), config.document(), repr(config.kafka)):
+        assert "tell-nobody" not in text
+        assert "***" in text
+
+
+@pytest.mark.parametrize("value", ['["tell-nobody"]', '{ a = ["tell-nobody"] }'])
+def test_a_mistake_in_a_secret_does_not_tell_it(file: Path, value: str) -> None:
+    """An error message goes where the secret may not."""
+    text = complaint(file, GOOD.replace('"tell-nobody"', value, 1))
+
+    assert "kafka.options.sasl.password" in text
+    assert "tell-nobody" not in text
+
+
+def test_a_stored_document_can_be_read_back(file: Path) -> None:
+    """A batch is judged again by the configuration of its time."""
+    config = load(file)
+
+    stored = Config.from_document(config.document())
+
+    assert stored.document() == config.document()
+    assert stored.table_map() == config.table_map()
+    assert list(stored.table_map()["t"].columns) == ["z", "id"]
+
+
+def test_the_order_of_options_makes_no_new_version(file: Path) -> None:
+    """The document is compared to see whether the configuration changed."""
+    before = load(file).document()
+    one, two = '"sasl.password" = "tell-nobody"\n', 'sasl.mechanism = "PLAIN"\n'
+
+    file.write_text(GOOD.replace(one + two, two + one), encoding="utf-8")
+
+    assert load(file).document() == before
+
+
+def test_a_configuration_cannot_be_changed(file: Path) -> None:
+    """What a batch was planned with is what it is judged by."""
+    config: Any = load(file)
+
+    with pytest.raises(ValidationError):
+        config.hub.rid = 7

@@ -1,0 +1,270 @@
+"""One batch of the hub: hub epochs, hub order, refreshes, and what it leaves alone."""
+
+import json
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+
+import pytest
+
+from streaming.core.conflict.batch import BatchDecision, BatchJudge, decide, judge_all
+from streaming.core.conflict.judge import Judged, Verdict
+from streaming.core.delivery.sending import EpochMark, LogEntry, Refresh, SendingView
+from streaming.core.intake.arrival import Repair
+from streaming.core.model.change import RowKey
+from streaming.core.model.record import Abort, Commit, Heartbeat, Reason, ReceivedRecord, Record
+from streaming.core.model.row import Arrived, Floor, Realign, RowState
+from streaming.core.model.state import HubState, ReplicaState
+from streaming.core.model.table import DEFAULT_DATASET
+from tests.streaming.core.delivery.logs import csn
+from tests.streaming.core.intake.speaker import RULES, Speaker, change, fresh_state
+
+K: RowKey = ("t", '{"k":"k"}')
+THEIRS = RowState(2, 5, csn(1, 2), exists=True, image='{"k":"k","v":"theirs"}')
+"""A row that replica 2 wrote in hub epoch 5."""
+REPLICAS = {rid: ReplicaState(rid) for rid in (1, 2)}
+
+
+def decided(
+    received: Sequence[ReceivedRecord],
+    state: HubState | None = None,
+    rows: Mapping[RowKey, RowState] | None = None,
+) -> BatchDecision:
+    """A batch of these records."""
+
+    def marks(_: int) -> Sequence[EpochMark]:
+        return []
+
+    view = SendingView(0, 0, {}, 10_000, nudged=False, marks=marks)
+    return decide(state or fresh_state(), received, rows or {}, RULES, view)
+
+
+def arrived(
+    number: int, *, rid: int = 1, offset: int = 1, mre: int = 0, value: str = "v"
+) -> Arrived:
+    """A change of row K with its facts."""
+    return Arrived(change(number, value=value, rid=rid), str(number), "s", offset, 0, mre, mre)
+
+
+def judged(
+    changes: Sequence[Arrived],
+    repairs: Sequence[Repair] = (),
+    row: RowState = THEIRS,
+    epoch: int = 9,
+) -> tuple[Sequence[LogEntry], RowState]:
+    """The entries in hub order, and row K behind them."""
+    alone = [(change,) for change in changes]
+    entries, rows = judge_all(alone, repairs, {K: row}, epoch, RULES, REPLICAS)
+    return entries, rows[K]
+
+
+def told(entries: Sequence[LogEntry]) -> list[str]:
+    """Entries in short: `+10` accepted, `-10` rejected, `1<theirs` replica 1 is sent that row."""
+    return [_told(entry) for entry in entries]
+
+
+def _told(entry: LogEntry) -> str:
+    if isinstance(entry, Judged):
+        sign = "+" if entry.verdict is Verdict.ACCEPTED else "-"
+        return f"{sign}{entry.arrived.content}"
+    return f"{entry.to}<{json.loads(entry.row.image)['v'] if entry.row.image else 'gone'}"
+
+
+# -- hub epochs ------------------------------------------------------------------------------
+
+RISES: dict[str, tuple[list[Record], bool]] = {
+    "a change that is judged": ([change(10)], True),
+    "a change that is repaired": ([change(11), change(10)], True),
+    "a pending one": ([change(10, tx=10)], False),
+    "an abort": ([change(10, tx=10), Abort(csn(10, 1))], False),
+    "a commit": ([change(10, tx=10), Commit(csn(10, 1))], True),
+    "a commit of nothing": ([Commit(csn(10, 1))], False),
+    "a heartbeat": ([Heartbeat(4)], False),
+    "nothing": ([], False),
+}
+
+
+@pytest.mark.parametrize("case", RISES.values(), ids=RISES.keys())
+def test_a_batch_that_has_something_to_say_gets_a_hub_epoch(
+    case: tuple[list[Record], bool],
+) -> None:
+    """Judged, greeted or refreshed; every other one keeps the last."""
+    records, rises = case
+    speaker = Speaker()
+    greeted = decided(speaker.hello()).state
+
+    after = decided(speaker.say(*records), greeted).state
+
+    assert greeted.hub_epoch == 1
+    assert after.hub_epoch == (2 if rises else 1)
+    assert after.batch == 2
+
+
+def test_an_applied_alone_makes_no_hub_epoch_and_is_not_answered() -> None:
+    """Else the hub would never be quiet (trap 18)."""
+    speaker = Speaker()
+    greeted = decided(speaker.hello()).state
+
+    after = decided(speaker.applied(epoch=1, covers=1), greeted).state
+
+    assert after.hub_epoch == 1
+    assert after.agreements["a1"].send_to == 0
+    assert after.agreements["a1"].acked_covers == 1
+
+
+def test_a_repair_alone_makes_a_hub_epoch() -> None:
+    """A refresh has to be sent in one."""
+    speaker = Speaker()
+    first = decided([*speaker.hello(), *speaker.say(change(11))])
+
+    after = decided(speaker.say(change(10)), first.state, first.rows)
+
+    assert after.state.hub_epoch == 2
+    assert told(after.entries) == ["1<v"]
+    assert after.state.agreements["a1"].send_to == 2
+
+
+# -- hub order -------------------------------------------------------------------------------
+
+
+def test_a_loser_is_sent_the_row_as_it_stood_then() -> None:
+    """The refresh stands behind it in hub order, before what is judged next."""
+    entries, row = judged([arrived(10), arrived(11, rid=2, value="newer")])
+
+    assert told(entries) == ["-10", "1<theirs", "+11"]
+    assert row.csn == csn(11, 2)
+
+
+def test_the_same_version_is_sent_once_a_batch() -> None:
+    """Many losers of one row need it once; another version is another refresh."""
+    more = [arrived(10), arrived(11), arrived(12, rid=2, value="newer"), arrived(13)]
+
+    entries, _ = judged(more)
+
+    assert told(entries) == ["-10", "1<theirs", "-11", "+12", "-13", "1<newer"]
+
+
+def test_a_repair_is_sent_behind_everything_that_was_judged() -> None:
+    """Else an older row would lie over a later one (trap 27)."""
+    repair = Repair(2, K, 3, Reason.LATE)
+
+    entries, row = judged([arrived(10, rid=2, offset=2, value="newer")], [repair])
+
+    assert told(entries) == ["+10", "2<newer"]
+    assert row.realign == (Realign(2, 9, 3),)
+
+
+def test_a_repair_blocks_what_stands_behind_its_record() -> None:
+    """And nothing before it, nor of anybody else."""
+    changes = [
+        arrived(10, rid=2, offset=2, value="before"),
+        arrived(11, rid=2, offset=4),
+        arrived(12, rid=1, offset=4, mre=9, value="theirs"),
+    ]
+
+    entries, _ = judged(changes, [Repair(2, K, 3, Reason.LATE)])
+
+    assert told(entries) == ["+10", "-11", "2<before", "+12", "2<theirs"]
+
+
+def test_rows_are_repaired_once_a_replica_behind_the_first_record() -> None:
+    """Several late changes of one row need one refresh."""
+    repairs = [Repair(2, K, 7, Reason.REUSED), Repair(2, K, 3, Reason.LATE)]
+
+    entries, _ = judged([], repairs)
+
+    assert [(e.cause, e.behind) for e in entries if isinstance(e, Refresh)] == [("late", 3)]
+
+
+@pytest.mark.parametrize("offset", [2, 4])
+def test_a_change_that_a_repair_overtook_is_sent_back_to_its_author(offset: int) -> None:
+    """Its author was sent what the row was before; what stands behind the repair is blocked."""
+    mine = THEIRS._replace(author=2, realign=(Realign(2, 8, 3),))
+    waited = arrived(10, rid=2, offset=offset, mre=7, value="newer")
+
+    entries, row = judged([waited], row=mine)
+
+    if offset < 3:
+        assert told(entries) == ["+10", "2<newer"]
+        assert row.realign == (Realign(2, 9, 3),)
+    else:
+        assert told(entries) == ["-10", "2<theirs"]
+
+
+def test_a_repair_of_this_batch_overtakes_nothing() -> None:
+    """Its refresh stands behind the change already."""
+    waited = [arrived(10, rid=2, offset=2), arrived(11, rid=2, offset=3, value="newer")]
+
+    entries, _ = judged(waited, [Repair(2, K, 4, Reason.LATE)])
+
+    assert told(entries) == ["+10", "+11", "2<newer"]
+
+
+def test_a_floor_blocks_what_stands_behind_its_hello() -> None:
+    """Each floor keeps its own place (trap 28)."""
+    floors = (Floor(8, offset=3), Floor(6, offset=1))
+    bench = BatchJudge({}, 9, RULES, {1: ReplicaState(1, floors=floors)})
+
+    for number, offset in [(10, 1), (11, 2), (12, 4)]:
+        one = arrived(number, offset=offset, mre=7)
+        bench.judge([one._replace(change=change(number, str(number)))])
+
+    verdicts = [entry.verdict for entry in bench.entries if isinstance(entry, Judged)]
+    assert verdicts == ["accepted", "accepted", "rejected"]
+
+
+def test_a_transaction_is_judged_whole_in_order_of_its_largest_csn() -> None:
+    """By its smallest, a change that it overwrote at home would come behind it."""
+    speaker = Speaker()
+    records: list[Record] = [
+        change(10, "a", tx=10),
+        change(11, "b"),
+        change(12, "b", tx=10),
+        Commit(csn(10, 1)),
+    ]
+
+    decision = decided([*speaker.hello(), *speaker.say(*records)])
+
+    assert [e.arrived.change.csn for e in decision.entries if isinstance(e, Judged)] == [
+        csn(11, 1),
+        csn(10, 1),
+        csn(12, 1),
+    ]
+
+
+# -- what a batch leaves ---------------------------------------------------------------------
+
+
+def test_a_decision_leaves_its_input_alone() -> None:
+    """A batch that is not committed never was, and is decided again the same."""
+    speaker = Speaker()
+    received = [*speaker.hello(), *speaker.say(change(10, tx=10), change(9), change(8), change(11))]
+    state, rows = fresh_state(), {K: THEIRS}
+    before = deepcopy((state.replicas, state.agreements, state.open, rows))
+
+    first, second = decided(received, state, rows), decided(received, state, rows)
+
+    assert (state.replicas, state.agreements, state.open, rows) == before
+    assert first.entries == second.entries
+    assert first.state == second.state
+    assert first.rows == second.rows
+
+
+def test_what_the_ruv_covers_is_not_remembered() -> None:
+    """A repeat of it is looked up; memory stays bounded."""
+    speaker = Speaker()
+
+    state = decided([*speaker.hello(), *speaker.say(change(10), change(9))]).state
+
+    assert state.open.quarantined == {}
+    assert state.ruv_of(DEFAULT_DATASET).max_csns() == {1: csn(10, 1)}
+
+
+def test_a_hello_is_answered_with_what_its_replica_lacks_and_not_with_its_own() -> None:
+    """Changes behind the hello in the same batch are its own (trap 4)."""
+    first, second = Speaker(1), Speaker(2)
+    received = [*first.hello(), *first.say(change(10)), *second.hello()]
+
+    state = decided(received).state
+
+    assert (state.agreements["a1"].send_to, state.agreements["a2"].send_to) == (1, 1)
+    assert state.agreements["a2"].sent_ruv.max_csns() == {1: csn(10, 1)}

@@ -1,0 +1,211 @@
+"""Who wins: the author and epoch rule, realignment, and what becomes of the row."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.core.conflict.judge import (
+    ConflictKind,
+    Judged,
+    Verdict,
+    conflict_kind,
+    judge,
+    merged,
+)
+from streaming.core.model.change import NOBODY, Change, Op
+from streaming.core.model.row import (
+    ALL_OFFSETS,
+    Arrived,
+    Floor,
+    Realign,
+    RowState,
+    blocking_epoch,
+    realigned,
+)
+from tests.streaming.core.delivery.logs import csn
+from tests.streaming.core.intake.speaker import COLUMNS, T, change
+
+ME, OTHER = 1, 2
+NOW = 9
+OFFSET = 5
+
+
+def arrived(one: Change | None = None, mre: int = 3, mre_same: int | None = None) -> Arrived:
+    """A change of mine at OFFSET, by a replica that had seen hub epochs up to `mre`."""
+    same = mre if mre_same is None else mre_same
+    return Arrived(one or change(10), "content", "1-1", OFFSET, 0, mre, same)
+
+
+def row(author: int = OTHER, epoch: int = 1, *realign: Realign, exists: bool = True) -> RowState:
+    """A row as it stands at the hub."""
+    image = '{"k":"k","v":"old"}' if exists else None
+    return RowState(author, epoch, csn(1, author), exists, image, realign)
+
+
+CASES = {
+    "seen": (row(epoch=2), False),
+    "just seen: equality is not concurrent": (row(epoch=3), False),
+    "not seen": (row(epoch=4), True),
+    "my own, whatever I reflected": (row(author=ME, epoch=4), False),
+    "nobody's": (RowState(NOBODY, 0), False),
+    "a tombstone that I saw": (row(epoch=3, exists=False), False),
+    "a tombstone that I did not see": (row(epoch=4, exists=False), True),
+    "seen, but a refresh is on its way to me": (row(ME, 1, Realign(ME, 4)), True),
+    "the refresh came": (row(ME, 1, Realign(ME, 3)), False),
+    "a refresh is on its way to another": (row(ME, 1, Realign(OTHER, 8)), False),
+    "a repair's, behind me in the topic": (row(ME, 1, Realign(ME, 8, OFFSET)), False),
+    "a repair's, before me in the topic": (row(ME, 1, Realign(ME, 8, OFFSET - 1)), True),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_a_change_is_concurrent_with_what_its_replica_had_not_seen(
+    case: tuple[RowState, bool],
+) -> None:
+    """The rule of section 3, step 4, clause by clause."""
+    before, concurrent = case
+
+    judged = judge(arrived(), before, NOW, T)
+
+    assert judged.concurrent is concurrent
+    assert judged.verdict is (Verdict.REJECTED if concurrent else Verdict.ACCEPTED)
+    assert (judged.conflict is not None) is concurrent
+
+
+@pytest.mark.parametrize(("floor", "concurrent"), [(3, False), (4, True)])
+def test_a_floor_realigns_every_row(*, floor: int, concurrent: bool) -> None:
+    """Whatever is known of the row."""
+    assert judge(arrived(), RowState(), NOW, T, [Floor(floor, 0)]).concurrent is concurrent
+
+
+def test_an_accepted_change_is_the_row() -> None:
+    """With its author, this hub epoch and its CSN; the realigns of others stay."""
+    before = row(OTHER, 2, Realign(OTHER, 2))
+
+    after = judge(arrived(), before, NOW, T).after
+
+    image = '{"k":"k","v":"v"}'
+    assert after == RowState(
+        ME, NOW, csn(10, ME), exists=True, image=image, realign=(Realign(OTHER, 2),)
+    )
+
+
+def test_an_accepted_delete_leaves_a_tombstone() -> None:
+    """It keeps author and epoch: else a concurrent insert would be accepted."""
+    after = judge(arrived(change(10, value=None)), row(), NOW, T).after
+
+    assert after == RowState(ME, NOW, csn(10, ME))
+
+
+def test_a_loser_leaves_the_row_and_realigns_its_replica() -> None:
+    """The row wins as it stands; nobody else is blocked."""
+    before = row(epoch=4)
+
+    after = judge(arrived(), before, NOW, T).after
+
+    assert after == before._replace(realign=(Realign(ME, NOW),))
+
+
+def test_equal_content_does_not_matter() -> None:
+    """Who wrote the same by chance has seen nothing."""
+    same = change(10, value="old")
+
+    assert judge(arrived(same), row(epoch=4), NOW, T).concurrent
+
+
+KINDS = [
+    (Op.INSERT, True, ConflictKind.INSERT_EXISTS),
+    (Op.UPDATE, True, ConflictKind.UPDATE_ORIGIN_CHANGE),
+    (Op.DELETE, True, ConflictKind.DELETE_RECENTLY_UPDATED),
+    (Op.INSERT, False, ConflictKind.UPDATE_RECENTLY_DELETED),
+    (Op.UPDATE, False, ConflictKind.UPDATE_RECENTLY_DELETED),
+    (Op.DELETE, False, ConflictKind.DELETE_RECENTLY_DELETED),
+]
+
+
+@pytest.mark.parametrize(("op", "exists", "kind"), KINDS)
+def test_a_conflict_is_called_by_what_met(*, op: Op, exists: bool, kind: ConflictKind) -> None:
+    """As EDB Postgres Distributed calls it."""
+    assert conflict_kind(op, exists=exists) is kind
+
+
+@pytest.mark.parametrize(
+    ("mre", "mre_same", "realign", "expected"),
+    [
+        pytest.param(3, 4, (), True, id="its own epoch's reflection would have done"),
+        pytest.param(3, 3, (), False, id="it would not"),
+        pytest.param(4, 4, (), False, id="not concurrent at all"),
+        pytest.param(3, 4, (Realign(ME, 8),), False, id="a refresh was on its way as well"),
+        pytest.param(3, 4, (Realign(ME, 8, OFFSET),), True, id="a repair behind it counts not"),
+    ],
+)
+def test_what_only_the_same_epoch_rule_made_a_conflict_is_known(
+    *, mre: int, mre_same: int, realign: tuple[Realign, ...], expected: bool
+) -> None:
+    """Such conflicts are counted apart."""
+    judged = judge(arrived(mre=mre, mre_same=mre_same), row(OTHER, 4, *realign), NOW, T)
+
+    assert judged.same_epoch_only is expected
+
+
+def test_what_only_a_floor_made_a_conflict_is_not_of_the_same_epoch() -> None:
+    """No reflection of its own epoch would have lifted the floor."""
+    judged = judge(arrived(mre=3, mre_same=4), row(OTHER, 2), NOW, T, [Floor(8, 0)])
+
+    assert judged.concurrent
+    assert not judged.same_epoch_only
+
+
+realigns = st.builds(Realign, st.integers(1, 2), st.integers(1, 6), st.integers(-1, 6))
+
+
+@given(st.lists(realigns, max_size=12), st.integers(0, 8), st.integers(1, 2))
+def test_a_realign_that_was_left_out_blocked_nothing_more(
+    added: list[Realign], offset: int, rid: int
+) -> None:
+    """The row blocks what all of them together would block."""
+    before = RowState()
+    for one in added:
+        before = realigned(before, one)
+
+    blocked = blocking_epoch(arrived()._replace(change=change(1, rid=rid), offset=offset), before)
+
+    assert blocked == max((r.epoch for r in added if r.rid == rid and r.offset < offset), default=0)
+    assert len(before.realign) <= 2 * len({r.epoch for r in added})
+
+
+def test_a_realign_for_all_offsets_leaves_no_other_of_its_replica() -> None:
+    """A row that is fought over for ever does not grow."""
+    before = row(OTHER, 4, Realign(ME, 5, 3), Realign(OTHER, 5, 3), Realign(ME, 4))
+
+    assert realigned(before, Realign(ME, 9, ALL_OFFSETS)).realign == (
+        Realign(OTHER, 5, 3),
+        Realign(ME, 9),
+    )
+
+
+MERGES = [
+    ('{"k":"a","v":"1"}', '{"k":"a","v":"2"}', '{"k":"a","v":"2"}'),
+    ('{"k":"a","v":"1"}', '{"k":"a"}', '{"k":"a","v":"1"}'),
+    ('{"k":"a","v":null}', '{"k":"a"}', '{"k":"a","v":null}'),
+    ('{"v":"ü"}', '{"k":"a"}', '{"k":"a","v":"ü"}'),
+    (None, '{"k":"a"}', '{"k":"a"}'),
+    ('{"k":"a","v":"1"}', None, None),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "expected"), MERGES)
+def test_an_absent_column_stays_as_it_was(
+    old: str | None, new: str | None, expected: str | None
+) -> None:
+    """Absent is unknown, not null; the columns keep the order of the schema."""
+    assert merged(old, new, COLUMNS) == expected
+
+
+def test_a_verdict_tells_the_row_before_and_after() -> None:
+    """The changelog keeps what it was judged by."""
+    judged = judge(arrived(), row(epoch=4), NOW, T)
+
+    assert isinstance(judged, Judged)
+    assert judged.before == row(epoch=4)
+    assert judged.realign_epoch == 0

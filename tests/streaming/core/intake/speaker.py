@@ -1,0 +1,110 @@
+"""A replica's topic in a few words, and the hub state before the first batch."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from streaming.core.intake.transactions import Intake, in_order
+from streaming.core.model.change import Change, Op
+from streaming.core.model.record import Applied, Hello, Reason, ReceivedRecord, Record
+from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
+from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.table import DEFAULT_DATASET, ColumnType, Table
+from streaming.core.model.topology import Subscription, Topology
+from tests.streaming.core.delivery.logs import csn
+
+T = Table("t", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.TEXT})
+COLUMNS = tuple(T.columns)
+RULES = Topology({"t": T}, {f"a{r}": Subscription(f"a{r}", r, frozenset("t")) for r in (1, 2)})
+
+
+def fresh_state(
+    hub_epoch: int = 0, ruv: Ruv = NOTHING_KNOWN, purge_ruv: Ruv = NOTHING_KNOWN
+) -> HubState:
+    """A hub that knows of replicas 1 and 2 and has heard of neither."""
+    return HubState(
+        1,
+        "g",
+        hub_epoch=hub_epoch,
+        ruvs={DEFAULT_DATASET: ruv},
+        purge_ruvs={DEFAULT_DATASET: purge_ruv},
+        replicas={rid: ReplicaState(rid) for rid in (1, 2)},
+        agreements={f"a{rid}": AgreementState(f"a{rid}", rid) for rid in (1, 2)},
+    )
+
+
+def change(
+    number: int,
+    key: str = "k",
+    value: str | None = "v",
+    *,
+    rid: int = 1,
+    epoch: int = 1,
+    tx: int | None = None,
+    opno: int | None = None,
+) -> Change:
+    """A change with the replica's CSN of this number; `tx`: the number of its prim_csn."""
+    op = Op.DELETE if value is None else Op.UPDATE
+    after = None if value is None else f'{{"k":"{key}","v":"{value}"}}'
+    prim = None if tx is None else csn(tx, rid)
+    text = f'{{"k":"{key}"}}'
+    return Change(csn(number, rid), rid, epoch, "t", text, op, after, prim_csn=prim, opno=opno)
+
+
+@dataclass(slots=True)
+class Speaker:
+    """Says records in the order of one replica's topic."""
+
+    rid: int = 1
+    session: str = ""
+    sessions: int = 0
+    received: list[ReceivedRecord] = field(default_factory=list)
+
+    def say(self, *records: Record) -> list[ReceivedRecord]:
+        """These records, said one after the other in the session in force."""
+        new = [self.quote(record, place) for place, record in enumerate(records)]
+        self.received += new
+        return new
+
+    def quote(
+        self, record: Record | None, ahead: int = 0, session: str | None = None
+    ) -> ReceivedRecord:
+        """What a record looks like at the end of the topic; it is not said."""
+        offset = len(self.received) + ahead
+        return ReceivedRecord(self.rid, offset, 1_000 + offset, session or self.session, record)
+
+    def hello(
+        self, epoch: int = 0, covers: int = 0, ruv: Ruv = NOTHING_KNOWN, *, lost: bool = False
+    ) -> list[ReceivedRecord]:
+        """The start of the next session."""
+        self.sessions += 1
+        self.session = f"{self.rid}-{self.sessions}"
+        return self.say(Hello(epoch, covers, 1, ruv, None, lost=lost))
+
+    def applied(self, epoch: int, covers: int) -> list[ReceivedRecord]:
+        """A reflection."""
+        return self.say(Applied(epoch, covers, 1, NOTHING_KNOWN))
+
+
+def intake_of(received: Iterable[ReceivedRecord], state: HubState | None = None) -> Intake:
+    """The intake of a batch that takes these."""
+    intake = Intake(state or fresh_state(), RULES)
+    for record in received:
+        intake.take(record)
+    return intake
+
+
+def told(*records: Record) -> Intake:
+    """The intake of a hello and these records behind it."""
+    speaker = Speaker()
+    return intake_of([*speaker.hello(), *speaker.say(*records)])
+
+
+def numbers(intake: Intake) -> list[int]:
+    """The eligible changes in judging order, by the numbers of their CSNs."""
+    known = {str(csn(n, rid)): n for n in range(100) for rid in (1, 2)}
+    return [known[arrived.change.csn] for one in in_order(intake.eligible) for arrived in one]
+
+
+def reasons(intake: Intake) -> list[Reason]:
+    """Why things are in quarantine, in order."""
+    return [kept.reason for kept in intake.quarantined]

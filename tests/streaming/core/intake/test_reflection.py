@@ -1,0 +1,98 @@
+"""What a replica had seen when it wrote: sessions, reflections, and the MRE."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.core.intake.reflection import Session, mre, mre_same, opened, reflect
+
+MANY = 1_000
+
+reflections = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 30)), max_size=30)
+
+
+def session_of(received: list[tuple[int, int]], limit: int = MANY) -> Session:
+    """The session of a hello in epoch 0 and of these (epoch, covers) behind it."""
+    session = opened("s", 0, 0)
+    for epoch, covers in received:
+        session = reflect(session, epoch, covers, limit)
+    return session
+
+
+@pytest.mark.parametrize(("epoch", "expected"), [(4, 0), (5, 0), (6, 7), (100, 7)])
+def test_an_applied_counts_from_the_epoch_behind_it(epoch: int, expected: int) -> None:
+    """Who wrote in the epoch in which the batch was applied may not have seen it (trap 16)."""
+    assert mre((session_of([(5, 7)]),), epoch) == expected
+
+
+def test_the_own_epochs_reflection_is_kept_apart() -> None:
+    """It tells conflicts that only this rule made from the others."""
+    assert mre_same((session_of([(5, 7)]),), 5) == 7
+    assert mre_same((session_of([(5, 7)]),), 4) == 0
+
+
+@given(reflections, st.integers(0, 31))
+def test_the_mre_is_the_largest_covers_of_lower_epochs(
+    received: list[tuple[int, int]], epoch: int
+) -> None:
+    """Whatever order they come in, and however often: the definition, word for word."""
+    session = session_of(received)
+
+    assert mre((session,), epoch) == max((c for e, c in received if e < epoch), default=0)
+    assert session.reflected(epoch, same=True) == max(
+        (c for e, c in received if e <= epoch), default=0
+    )
+
+
+@given(reflections, st.integers(4, 8))
+def test_thinning_never_raises_the_mre(received: list[tuple[int, int]], limit: int) -> None:
+    """A forgotten step may cost a refresh, never an update; the last word is never forgotten."""
+    thin, whole = session_of(received, limit), session_of(received)
+
+    assert all(thin.reflected(e) <= whole.reflected(e) for e in range(32))
+    assert thin.mre == whole.mre
+    assert thin.reflected(31) == whole.reflected(31)
+
+
+@given(reflections, st.integers(4, 8))
+def test_a_session_is_bounded(received: list[tuple[int, int]], limit: int) -> None:
+    """However long a session lasts, what is kept of it fits the commit row."""
+    session = session_of(received, limit)
+
+    assert len(session.epochs) == len(session.covers) <= limit
+    assert list(session.epochs) == sorted(set(session.epochs))
+    assert list(session.covers) == sorted(set(session.covers))
+
+
+OLD = reflect(opened("old", 0, 0), 3, 4, MANY)
+NEW = reflect(opened("new", 5, 6), 8, 9, MANY)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "expected"),
+    [
+        pytest.param(9, 9, id="behind the last applied"),
+        pytest.param(8, 6, id="behind the hello"),
+        pytest.param(6, 6, id="first epoch behind the hello"),
+        pytest.param(5, 4, id="the hello's own epoch: a journal's tail, judged by the old session"),
+        pytest.param(4, 4, id="behind the old session's applied"),
+        pytest.param(3, 0, id="before it"),
+        pytest.param(0, 0, id="before any hello"),
+    ],
+)
+def test_a_journals_tail_is_judged_by_the_session_before(epoch: int, expected: int) -> None:
+    """A hello's covers speaks of what was written after it was stored (trap 20)."""
+    assert mre((OLD, NEW), epoch) == expected
+
+
+def test_without_a_session_nothing_was_seen() -> None:
+    """A replica that never said hello knows nothing."""
+    assert mre((), 5) == 0
+    assert mre_same((), 5) == 0
+
+
+def test_a_repeated_applied_changes_nothing() -> None:
+    """The broker may deliver it twice, also behind later ones."""
+    session = session_of([(5, 7), (6, 8)])
+
+    assert reflect(session, 5, 7, MANY) is session

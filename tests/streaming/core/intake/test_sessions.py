@@ -1,0 +1,122 @@
+"""Sessions: what a hello starts and ends, and what stops a replica."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from streaming.core.intake.sessions import KEPT_SESSION_IDS, KEPT_SESSIONS
+from streaming.core.model.change import Op
+from streaming.core.model.record import Heartbeat, ReceivedRecord, Record, Refused, Snapshot
+from streaming.core.model.ruv import Element, Ruv
+from streaming.core.model.state import CATCHING_UP, HUB_BEHIND, LIVE, OTHER_GENERATION, SILENT
+from tests.streaming.core.delivery.logs import csn
+from tests.streaming.core.intake.speaker import (
+    Speaker,
+    change,
+    fresh_state,
+    intake_of,
+    numbers,
+    told,
+)
+
+C10 = csn(10, 1)
+
+
+def test_a_hello_sets_the_position_from_which_sending_goes_on() -> None:
+    """It is believed, below the estimate too."""
+    ruv = Ruv("g", {2: Element(csn(5, 2), csn(5, 2))})
+    state = fresh_state(hub_epoch=9, ruv=Ruv("g", {2: Element(csn(5, 2), csn(8, 2))}))
+
+    agreement = intake_of(Speaker().hello(epoch=3, covers=4, ruv=ruv), state).agreements["a1"]
+
+    assert agreement.state == CATCHING_UP
+    assert agreement.session == "1-1"
+    assert (agreement.sent_epoch, agreement.sent_covers, agreement.scanned) == (4, 4, 4)
+    assert (agreement.sent_ruv, agreement.acked_ruv, agreement.acked_covers) == (ruv, ruv, 4)
+
+
+def test_an_applied_is_the_consumers_last_word() -> None:
+    """One that comes late does not take it back."""
+    speaker = Speaker()
+    state = fresh_state(hub_epoch=9)
+    intake = intake_of(speaker.hello(), state)
+    intake.agreements["a1"] = replace(intake.agreements["a1"], sent_covers=9)
+
+    for received in [*speaker.applied(epoch=2, covers=7), *speaker.applied(epoch=1, covers=5)]:
+        intake.take(received)
+
+    assert intake.agreements["a1"].acked_covers == 7
+    assert intake.replicas[1].epoch == 3
+
+
+def test_sessions_are_bounded() -> None:
+    """A replica that crashes all the time does not fill the commit row."""
+    speaker = Speaker()
+
+    intake = intake_of([received for _ in range(300) for received in speaker.hello()])
+
+    assert len(intake.replicas[1].sessions) == KEPT_SESSIONS
+    assert len(intake.replicas[1].known_sessions) == KEPT_SESSION_IDS
+    assert intake.hellos == 300
+
+
+UNSUPPORTED: dict[str, tuple[Record, str]] = {
+    "refused": (Refused(1, C10, "t", "{}", "check", ""), "unsupported: refused"),
+    "snapshot": (Snapshot("begin", "s"), "unsupported: snapshot"),
+    "truncate": (change(10)._replace(op=Op.TRUNCATE), "unsupported: truncate"),
+}
+
+
+@pytest.mark.parametrize("case", UNSUPPORTED.values(), ids=UNSUPPORTED.keys())
+def test_what_this_version_cannot_do_stops_the_replica(case: tuple[Record, str]) -> None:
+    """Loudly, before the record: what stands behind it is not guessed at."""
+    record, state = case
+
+    intake = told(change(9), record, change(11))
+
+    assert numbers(intake) == [9]
+    assert intake.replicas[1].state == state
+    assert intake.replicas[1].stop_offset == 2
+    assert intake.agreements["a1"].state == state
+
+
+STOPPING: dict[str, tuple[Callable[[Speaker], list[ReceivedRecord]], str]] = {
+    "it lost what it said": (lambda s: s.hello(lost=True), "unsupported: hello with lost"),
+    "it covers what was never committed": (lambda s: s.hello(covers=1), HUB_BEHIND),
+    "it knows a change that is not here": (
+        lambda s: s.hello(ruv=Ruv("g", {2: Element(csn(5, 2), csn(6, 2))})),
+        HUB_BEHIND,
+    ),
+    "it is of another initial load": (lambda s: s.hello(ruv=Ruv("other")), OTHER_GENERATION),
+}
+
+
+@pytest.mark.parametrize("case", STOPPING.values(), ids=STOPPING.keys())
+def test_a_hello_that_cannot_be_answered_stops_the_replica(
+    case: tuple[Callable[[Speaker], list[ReceivedRecord]], str],
+) -> None:
+    """Nothing is sent over a gap."""
+    hello, state = case
+    before = fresh_state(ruv=Ruv("g", {2: Element(csn(5, 2), csn(5, 2))}))
+
+    intake = intake_of(hello(Speaker()), before)
+
+    assert intake.replicas[1].state == state
+    assert intake.hellos == 0
+
+
+def test_what_a_replica_knows_of_strangers_does_not_stop_it() -> None:
+    """A rid that only the consumer knows is ignored."""
+    intake = intake_of(Speaker().hello(ruv=Ruv("g", {9: Element(csn(5, 9), csn(6, 9))})))
+
+    assert intake.replicas[1].state == LIVE
+    assert intake.replicas[2].state == SILENT
+
+
+def test_a_heartbeat_tells_the_epoch() -> None:
+    """And nothing else."""
+    intake = told(Heartbeat(7))
+
+    assert intake.replicas[1].epoch == 7
+    assert intake.eligible == []

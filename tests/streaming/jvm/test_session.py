@@ -1,0 +1,109 @@
+"""The session reads and writes what the hub needs, quietly, and leaves nothing behind."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import SparkSession
+
+from connectors.kafka.broker import Broker
+from connectors.kafka.client import ensure_topics, source_options
+from connectors.kafka.sink import UpdatesSink
+
+ALONE = """
+from streaming.jvm.session import session
+own = {"spark.sql.shuffle.partitions": "3", "spark.driver.memory": "700m",
+       "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+spark = session("alone", own)
+spark.range(3).groupBy("id").count().write.format("delta").save("table")
+print(spark.conf.get("spark.sql.shuffle.partitions"))
+print(spark.conf.get("spark.sql.session.timeZone"))
+print(spark._jvm.java.lang.Runtime.getRuntime().maxMemory() // 2**20 < 800)
+"""
+
+LONG_LIVED = """
+import sys
+from streaming.jvm.java import JavaError
+from streaming.jvm.session import started
+own = {"spark.driver.memory": "700m", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+try:
+    with started("long-lived", own) as spark:
+        pools = spark._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+        print(sum(p.getUsage().getMax() >> 20 for p in pools if p.getName().startswith("Code")))
+        sys.stdout.flush()
+        spark._jvm.java.nio.ByteBuffer.allocate(1_000_000_000)
+except JavaError:
+    print("ended")
+"""
+
+
+def test_spark_reads_a_kafka_topic_with_times(
+    spark: SparkSession, broker: Broker, topic_prefix: str
+) -> None:
+    """Source and client library come from the cache; both must fit this Spark and this broker."""
+    topic = f"{topic_prefix}a"
+    ensure_topics(broker.bootstrap_servers, {}, [topic], 1000)
+    sink = UpdatesSink(broker.bootstrap_servers, {})
+    for number in range(3):
+        sink.send(topic, b"key", b"value %d" % number)
+    sink.flush()
+    sink.close()
+
+    options = source_options(broker.bootstrap_servers, {"client.id": "test"})
+    read = spark.read.format("kafka").options(**options).option("subscribe", topic).load()
+
+    rows = read.orderBy("offset").collect()
+    assert [bytes(row.value) for row in rows] == [b"value 0", b"value 1", b"value 2"]
+    assert [row.timestampType for row in rows] == [0, 0, 0]
+
+
+def test_spark_and_deltalake_write_one_table(spark: SparkSession, tmp_path: Path) -> None:
+    """The hot path appends without Spark, the materializer merges with it."""
+    table = str(tmp_path / "table")
+    write_deltalake(table, pa.table({"id": [1]}))
+
+    spark.sql("SELECT 2L AS id").write.format("delta").mode("append").save(table)
+    write_deltalake(table, pa.table({"id": [3]}), mode="append")
+
+    assert sorted(DeltaTable(table).to_pyarrow_table()["id"].to_pylist()) == [1, 2, 3]
+    assert spark.read.format("delta").load(table).count() == 3
+
+
+def test_a_local_file_is_written_without_a_process(spark: SparkSession, tmp_path: Path) -> None:
+    """Each micro-batch writes two; what Hadoop brings starts a chmod for each."""
+    context: Any = spark.sparkContext
+    path = context._jvm.org.apache.hadoop.fs.Path((tmp_path / "file").as_uri())  # noqa: SLF001
+    files = path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+
+    stream = files.create(path, False)  # noqa: FBT003 - Java
+    stream.write(b"written")
+    stream.close()
+
+    assert "Naked" in files.getClass().getName()
+    assert (tmp_path / "file").read_bytes() == b"written"
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_session_is_quiet_leaves_nothing_and_takes_the_users_settings(tmp_path: Path) -> None:
+    """A hub's own log is unreadable below Spark's greetings; folders of its own are a surprise."""
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.splitlines() == ["3", "UTC", "True"]
+    assert [path.name for path in tmp_path.iterdir()] == ["table"]
+    assert [line for line in done.stderr.splitlines() if "incubator" not in line] == []
+
+
+def test_java_has_room_for_code_and_ends_when_it_has_no_memory(tmp_path: Path) -> None:
+    """Without either a thread of Spark's dies, and the hub waits for it and says that it runs."""
+    done = subprocess.run(
+        [sys.executable, "-c", LONG_LIVED], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    code_mib, end = done.stdout.splitlines()[0], done.stdout.splitlines()[-1]
+    assert int(code_mib) > 200
+    assert end == "ended"
