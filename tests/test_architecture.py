@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md names files, functions and tests that exist."""
+"""The pages name files, functions and tests that exist; the tables of rules are complete."""
 
 import ast
 import re
@@ -8,12 +8,18 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parent.parent
-TEXT = (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-RULES = [
-    [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-    for line in TEXT.partition("## The rules of the documents")[2].splitlines()
-    if re.match(r"\| .*`", line)
-]
+INDEX = CHECKOUT / "docs" / "rules" / "README.md"
+RULES = {
+    page: [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if re.match(r"\| .*`", line)
+    ]
+    for page in sorted(INDEX.parent.glob("*.md"))
+    if page != INDEX
+}
+"""Page -> its rules, each as (rule, functions, tests)."""
+PAGES = ["CONTRIBUTING.md", "README.md", *CHECKOUT.glob("docs/**/*.md")]
 
 
 def quoted(cell: str) -> list[str]:
@@ -42,7 +48,9 @@ def _names(body: list[ast.stmt], prefix: str) -> Iterator[str]:
                 pass
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule[0][:60])
+@pytest.mark.parametrize(
+    "rule", [rule for rules in RULES.values() for rule in rules], ids=lambda rule: rule[0][:60]
+)
 def test_a_rule_names_its_function_and_its_test(rule: list[str]) -> None:
     """A table that names what is gone tells the reader that a rule is held, and it is not."""
     _, functions, tests = rule
@@ -64,18 +72,23 @@ def test_a_rule_names_its_function_and_its_test(rule: list[str]) -> None:
         assert not function or function in names(CHECKOUT / path), name
 
 
-def test_every_document_has_its_rules() -> None:
-    """Three documents, none of them with a handful of lines only."""
-    parts = TEXT.partition("## The rules of the documents")[2].split("### ")[1:]
+def test_every_page_of_rules_is_in_the_index() -> None:
+    """Three documents, none of them with a handful of rules only."""
+    listed = set(re.findall(r"\]\((\w+\.md)\)", INDEX.read_text(encoding="utf-8")))
 
-    assert len(parts) == 3
-    assert all(part.count("\n| ") > 20 for part in parts)
+    assert listed == {page.name for page in RULES}
+    assert len(RULES) == 3
+    assert all(len(rules) > 20 for rules in RULES.values())
 
 
-def test_files_that_the_text_names_exist() -> None:
-    """Who follows one change through the hub must find every station."""
-    told = {q for q in quoted(TEXT) if re.fullmatch(r"[\w/]+\.(py|txt|toml)", q)}
-    places = ("", "streaming/", "streaming/stages/")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: Path(page).name)
+def test_a_file_that_a_page_names_exists(page: str | Path) -> None:
+    """Who follows a page into the code must find what it names, and a test by its name."""
+    text = (CHECKOUT / page).read_text(encoding="utf-8")
+    named = re.findall(r"`([\w.-]+/[\w./-]+\.(?:py|txt|toml|md))(?:::(\w+))?`", text)
 
-    assert told
-    assert not {q for q in told if not any((CHECKOUT / p / q).exists() for p in places)}
+    gone = {path for path, _ in named if not (CHECKOUT / path).exists()}
+    tests = {(path, name) for path, name in named if name and path not in gone}
+
+    assert gone == set()
+    assert {(path, name) for path, name in tests if name not in names(CHECKOUT / path)} == set()
