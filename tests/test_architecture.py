@@ -19,7 +19,7 @@ RULES = {
     if page != INDEX
 }
 """Page -> its rules, each as (rule, functions, tests)."""
-PAGES = ["CONTRIBUTING.md", "README.md", *CHECKOUT.glob("docs/**/*.md")]
+PAGES = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", *CHECKOUT.glob("docs/**/*.md")]
 
 
 def quoted(cell: str) -> list[str]:
