@@ -133,7 +133,7 @@ def run(
     decide: Callable[[Plan], Decided],
     publish: Callable[[Decided], None],
 ) -> Decided:
-    """Run one batch to its end, in this order (design: section 4).
+    """Run one batch to its end, in this order (docs/protocol.md, The order of a batch).
 
     0. plan: claimed by compare-and-set, unless it is the unfinished one of a hub that died.
     1. decide: everything that is read is pinned to the plan; time is the plan's clock. It goes on

@@ -23,7 +23,8 @@ def contents(store: StateStore, csns: Collection[str], batch: int) -> dict[str, 
     """Csn -> the contents under which changelog and quarantine know it before this batch.
 
     One pruned read each. What is in quarantine for its session is no base for a duplicate
-    (trap 23); what a hub that died has written of this very batch is none either.
+    (docs/traps.md, A duplicate of a record of an old session); what a hub that died has written
+    of this very batch is none either.
     """
     if not csns:
         return {}
@@ -40,7 +41,7 @@ def contents(store: StateStore, csns: Collection[str], batch: int) -> dict[str, 
 def settled(store: StateStore, batch: int, tables: Collection[str]) -> dict[str, Resolution]:
     """Csn -> what was decided when a hub that died judged this batch, in these tables.
 
-    So a user's function need not repeat itself (design: section 4, step 1).
+    So a user's function need not repeat itself (docs/protocol.md, Conflict functions).
     """
     if not tables:
         return {}

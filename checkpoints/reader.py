@@ -184,7 +184,8 @@ class Reader:
     ) -> tuple[dict[int, int], int]:
         """How many fresh changes a consumer lacks, by the rid that made them; how many refreshes.
 
-        Fresh ones are skipped by its RUV, refreshes only by covers (design: section 5).
+        Fresh ones are skipped by its RUV, refreshes only by covers (docs/protocol.md, Fresh changes
+        and refreshes).
         """
         known = [f"rid = {rid} AND csn <= '{csn}'" for rid, csn in ruv.max_csns().items()]
         fresh = " AND ".join(

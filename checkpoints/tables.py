@@ -11,7 +11,7 @@ _TIME = pa.timestamp("us", tz="UTC")
 
 
 class TableName(StrEnum):
-    """The tables under the state root (design: section 4)."""
+    """The tables under the state root (docs/protocol.md, Commit and recovery)."""
 
     CHANGELOG = "changelog"
     """every judged change with its verdict, every refresh, in hub order"""

@@ -1,6 +1,6 @@
 """The wire: records, updates and column values as JSON; the rule for all that reads or writes it.
 
-Every record is a JSON object in UTF-8 with `v`, `kind` and `session` (design: section 2). Keys and
+Every record is a JSON object in UTF-8 with `v`, `kind` and `session` (docs/wire.md). Keys and
 images are objects on the wire and canonical text inside: no spaces, columns in schema order,
 nothing escaped that need not be.
 """

@@ -1,4 +1,4 @@
-"""What a replica's own topic says of its past, folded record by record (design: section 2, hello).
+"""What a replica's own topic says of its past, folded record by record (docs/protocol.md, Hello).
 
 The topic may know more than the database (it was restored from a backup) or less (the journal's
 tail was not published yet).

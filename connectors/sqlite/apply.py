@@ -1,4 +1,4 @@
-"""Applies one batch of the hub as one local transaction (design: section 2).
+"""Applies one batch of the hub as one local transaction (docs/wire.md, Apply).
 
 Rows, position, epoch raised by one and the journal's `applied` commit together or not at all.
 Foreign keys are not checked: they were where the row was written, and a parent may come later.

@@ -1,4 +1,4 @@
-"""Brings a database past what its own topic holds, before it says hello (design: section 2)."""
+"""Brings a database past what its own topic holds, before it says hello (docs/wire.md, Start)."""
 
 import logging
 import sqlite3

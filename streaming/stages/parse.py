@@ -32,7 +32,7 @@ FIELDS = {
     "end": "string",
     **OBJECTS,
 }
-"""Every field of every kind of record (design: section 2); objects and arrays are text."""
+"""Every field of every kind of record (docs/wire.md, Records); objects and arrays are text."""
 
 STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 """A string in text that is known to be JSON; possessive, so that none is too long to match."""

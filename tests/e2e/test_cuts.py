@@ -180,7 +180,7 @@ def test_a_cut_changes_no_fact(plot: Plot) -> None:
 @settings(max_examples=100, derandomize=True, deadline=None)
 @given(plots(EVERYTHING))
 def test_a_record_that_comes_twice_changes_nothing(plot: Plot) -> None:
-    """Whatever it is, and whatever became of it the first time (traps 3, 11, 29)."""
+    """Whatever became of it the first time (docs/traps.md, Duplicates and late changes)."""
     log = log_of(plot)
 
     once, twice = Rerun(log, 3).hub, Rerun(log, 3, copies=2).hub

@@ -58,7 +58,7 @@ class Plan:
 
 @dataclass(slots=True)
 class PureHub:
-    """The commit protocol of section 4 around the pure core; every attribute is durable.
+    """The order of a batch (docs/protocol.md) around the pure core; every attribute is durable.
 
     `log`: per batch its entries, which count once the batch is committed. `repeats`: duplicates.
     `asked`: an operator's aborts that no batch has taken.

@@ -60,7 +60,7 @@ def decide(
     history: Mapping[str, frozenset[str]] | None = None,
     aborts: Sequence[AbortTransaction] = (),
 ) -> BatchDecision:
-    """Decide one batch (design: section 3, steps 2 to 5).
+    """Decide one batch (docs/protocol.md, One batch).
 
     `said`: per topic in its order; topics may follow one another. `rows`: the state of every
     row, with images. `view`: the clock and the marks of committed hub epochs; the rest of it is
@@ -95,7 +95,10 @@ def judge_all(
     topology: Topology,
     replicas: Mapping[int, ReplicaState],
 ) -> tuple[tuple[LogEntry, ...], dict[RowKey, RowState]]:
-    """Judge changes in hub order; repairs realign first and refresh last (trap 27)."""
+    """Judge changes in hub order; repairs realign first and refresh last.
+
+    See docs/traps.md, A repair among good changes.
+    """
     bench = BatchJudge(rows, hub_epoch, topology, replicas)
     bench.realign(repairs)
     for transaction in transactions:

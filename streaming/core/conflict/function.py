@@ -15,7 +15,7 @@ _USER = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 class ConflictRule(StrEnum):
-    """Who wins a conflict (design: section 3; NDB: ndb_conflict.cc)."""
+    """Who wins a conflict (docs/protocol.md, Conflict functions; NDB: ndb_conflict.cc)."""
 
     EPOCH = "EPOCH"
     """The row as it stands at the hub wins; EPOCH(bits) compares coarser row epochs."""

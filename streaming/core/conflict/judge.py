@@ -112,7 +112,7 @@ def judge(
     resolve: Resolve = by_function,
     record_bytes: int = RECORD_BYTES,
 ) -> Judged:
-    """Judge one change on its row at this place in hub order (design: section 3, step 4).
+    """Judge one change on its row at this place in hub order (docs/protocol.md, Judging).
 
     Equality is not concurrent, equal content does not matter. Whoever wins, a concurrent change
     realigns its replica, which gets the row back: without it replicas diverge. So does a change

@@ -1,4 +1,4 @@
-"""The consumer's rules: what becomes of one record of its updates topic (design: section 2)."""
+"""What becomes of one record of its updates topic (docs/protocol.md, The consumer's rules)."""
 
 from dataclasses import dataclass, replace
 

@@ -1,8 +1,8 @@
 """What does a consumer lack? Where sending starts, what is sent, and when it must not be tried.
 
-The hub's RUV is held against the consumer's (design: section 5, "What does a consumer lack?";
-389: cl5_clcache.c, first load). Only fresh changes are asked for here: a refresh carries the CSN
-of an old winner, which a RUV covers, so refreshes are skipped by covers alone.
+The hub's RUV is compared with the consumer's (docs/protocol.md, The comparison; 389:
+cl5_clcache.c, first load). Only fresh changes count here: a refresh carries the CSN of an old
+winner, which a RUV covers, so refreshes are skipped by covers alone.
 """
 
 from collections.abc import Callable, Mapping

@@ -143,7 +143,7 @@ def is_for(
 
     Fresh changes are skipped by its RUV and never go back to their origin, unless it lost them
     (`floors`); refreshes are skipped only by covers, for they carry the CSN of an old winner
-    (trap 1).
+    (docs/traps.md, A refresh carries an old CSN).
     """
     if isinstance(entry, Refresh):
         return entry.to == consumer

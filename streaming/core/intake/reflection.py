@@ -57,7 +57,7 @@ def judging(sessions: tuple[Session, ...], epoch: int) -> Session | None:
     """The session by which a change of this epoch is judged, the newest being in force.
 
     A change behind the hello with an epoch of before it (the tail of a journal) is judged by
-    the session before (design: section 1, MRE; trap 20).
+    the session before (docs/traps.md, A hello counts for changes written before it).
     """
     for session in reversed(sessions):
         if epoch > session.hello_epoch:

@@ -1,7 +1,7 @@
 """From records in topic order to eligible transactions: sessions, duplicates, pending lists.
 
 Decided record by record, so nothing depends on how the input is cut into batches
-(design: section 3, steps 2 and 3).
+(docs/protocol.md, Duplicates; docs/protocol.md, Pending lists).
 """
 
 from collections import Counter

@@ -8,7 +8,7 @@ from streaming.core.model.ruv import Ruv
 
 
 class RecordKind(StrEnum):
-    """The kinds of record in a replica's topic (design: section 2)."""
+    """The kinds of record in a replica's topic (docs/wire.md, Kinds of a changes topic)."""
 
     CHANGE = "change"
     """one row operation"""
@@ -33,7 +33,7 @@ RECORD_BYTES = 1_000_000
 
 
 class Reason(StrEnum):
-    """Why a record is in quarantine (design: section 2)."""
+    """Why a record is in quarantine (docs/protocol.md, Reasons)."""
 
     JSON = "json"
     """not a JSON object in UTF-8"""

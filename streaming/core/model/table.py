@@ -11,7 +11,7 @@ DEFAULT_DATASET = "default"
 
 
 class ColumnType(StrEnum):
-    """How a column's values look on the wire (design: section 2)."""
+    """How a column's values look on the wire (docs/wire.md, Values)."""
 
     BOOL = "bool"
     """true or false"""

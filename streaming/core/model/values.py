@@ -1,4 +1,4 @@
-"""A column's value and how it looks in JSON, for every type of column (design: section 2)."""
+"""A column's value and how it looks in JSON, for every type of column (docs/wire.md, Values)."""
 
 import base64
 import binascii

@@ -100,7 +100,7 @@ def test_a_batch_that_has_something_to_say_gets_a_hub_epoch(
 
 
 def test_an_applied_alone_makes_no_hub_epoch_and_is_not_answered() -> None:
-    """Else the hub would never be quiet (trap 18)."""
+    """The hub would never be idle (docs/traps.md, Every acknowledgement is answered)."""
     speaker = Speaker()
     greeted = decided(speaker.hello()).state
 
@@ -144,7 +144,7 @@ def test_the_same_version_is_sent_once_a_batch() -> None:
 
 
 def test_a_repair_is_sent_behind_everything_that_was_judged() -> None:
-    """Else an older row would lie over a later one (trap 27)."""
+    """An older row must not cover a later one (docs/traps.md, A repair among good changes)."""
     repair = Repair(2, K, 3, Reason.LATE)
 
     entries, row = judged([arrived(10, rid=2, offset=2, value="newer")], [repair])
@@ -200,7 +200,7 @@ def test_a_repair_of_this_batch_overtakes_nothing() -> None:
 
 
 def test_a_floor_blocks_what_stands_behind_its_hello() -> None:
-    """Each floor keeps its own place (trap 28)."""
+    """Each has its place (docs/traps.md, A floor that holds for what stands before it)."""
     floors = (Floor(8, offset=3), Floor(6, offset=1))
     bench = BatchJudge({}, 9, RULES, {1: ReplicaState(1, floors=floors)})
 
@@ -260,7 +260,7 @@ def test_what_the_ruv_covers_is_not_remembered() -> None:
 
 
 def test_a_hello_is_answered_with_what_its_replica_lacks_and_not_with_its_own() -> None:
-    """Changes behind the hello in the same batch are its own (trap 4)."""
+    """Its later changes in the batch are its own (docs/traps.md, Own changes behind a hello)."""
     first, second = Speaker(1), Speaker(2)
     received = [*first.hello(), *first.say(change(10)), *second.hello()]
 

@@ -62,7 +62,7 @@ CASES = {
 def test_a_change_is_concurrent_with_what_its_replica_had_not_seen(
     case: tuple[RowState, bool],
 ) -> None:
-    """The rule of section 3, step 4, clause by clause."""
+    """The rule (docs/protocol.md, Judging), clause by clause."""
     before, concurrent = case
 
     judged = judge(arrived(), before, NOW, T)

@@ -109,7 +109,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_a_function_picks_the_winner(case: tuple[str, Arrived, RowState, bool]) -> None:
-    """Each line of the decision tables (NDB: ndb_conflict.cc; design: section 3)."""
+    """Each line of the decision tables (NDB: ndb_conflict.cc)."""
     function, one, before, wins = case
 
     expected = Winner.CHANGE if wins else Winner.ROW
@@ -193,7 +193,7 @@ def test_who_writes_on_behind_his_own_winner_overwrites_nobody() -> None:
 
 
 def test_who_lost_state_and_wins_overwrites_what_he_had_lost() -> None:
-    """The row is his own, but he does not have it any more (trap 5)."""
+    """It wrote the row and lost it (docs/traps.md, A lost write is overwritten unseen)."""
     mine = RowState(ME, 5, csn(8, ME), exists=True, image=image("4"))
 
     floor = Floor(7, 0, after=csn(7, ME), upto=csn(8, ME))

@@ -225,7 +225,7 @@ def test_a_consumer_that_stands_at_the_purge_edge_lacks_nothing_that_is_gone() -
 
 
 def test_a_min_above_what_was_purged_is_no_start() -> None:
-    """The min is in the log, so looking for the anchor alone would send over the gap (trap 8)."""
+    """The min is in the log, and the gap is below it (docs/traps.md, A start above a hole)."""
     log = [csn(n, A) for n in (5, 6)]
 
     outcome = refusal(known(a=(5, 6)), Ruv(), log=log, purged=known(a=(1, 4)))

@@ -192,7 +192,7 @@ def test_a_batch_forgets_what_the_last_one_sent() -> None:
 def test_a_batch_without_input_is_made_only_where_there_is_something_to_say(
     *, agreement: AgreementState, clock_ms: int, nudged: bool, expected: bool
 ) -> None:
-    """An idle hub writes nothing (trap 18)."""
+    """An idle hub writes nothing (docs/traps.md, Every acknowledgement is answered)."""
     assert wants_batch(agreement, 5, clock_ms, INTERVAL_MS, nudged=nudged) is expected
 
 
@@ -219,7 +219,7 @@ MEANT = {
 
 @pytest.mark.parametrize("case", MEANT.values(), ids=MEANT.keys())
 def test_who_is_sent_what(case: tuple[Judged | Refresh, Ruv, bool]) -> None:
-    """Fresh changes are skipped by RUV, refreshes never (trap 1)."""
+    """A RUV skips no refresh (docs/traps.md, A refresh carries an old CSN)."""
     entry, ruv, expected = case
 
     assert is_for(entry, 2, {"t"}, ruv) is expected

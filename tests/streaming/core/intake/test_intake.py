@@ -97,7 +97,7 @@ def test_bad_input_is_kept_aside(case: tuple[list[Record], list[Reason], list[in
 
 
 def test_what_is_not_above_the_purge_ruv_is_purged() -> None:
-    """It can no longer be told from a duplicate (trap 30)."""
+    """It may be a duplicate or not (docs/traps.md, A CSN below the purge RUV)."""
     state = fresh_state(purge_ruv=Ruv(elements={1: Element(C10, C10)}))
     speaker = Speaker()
 
@@ -116,7 +116,7 @@ def test_a_record_before_the_first_hello_is_of_no_session() -> None:
 
 
 def test_a_record_of_an_old_session_is_no_base_for_a_duplicate() -> None:
-    """The same change under the session in force is the true one (trap 23)."""
+    """The later one is true (docs/traps.md, A duplicate of a record of an old session)."""
     speaker = Speaker()
     received = [*speaker.hello(), *speaker.hello(), speaker.quote(change(10), session="1-1")]
 
@@ -258,7 +258,7 @@ def test_a_change_of_an_earlier_batch_is_known_by_its_history() -> None:
 
 
 def test_a_repeated_hello_is_a_duplicate() -> None:
-    """It would end what was opened behind the first (trap 11)."""
+    """It would end what was opened behind it (docs/traps.md, A hello that comes twice)."""
     speaker = Speaker()
     received = speaker.hello()
 
@@ -282,7 +282,7 @@ def test_the_ruv_moves_over_eligible_changes_only() -> None:
 
 
 def test_a_waiting_change_keeps_the_mre_of_its_arrival() -> None:
-    """What its replica reflects while it waits, it had not seen (trap 15)."""
+    """See docs/traps.md, A waiting change is judged by a later MRE."""
     state = fresh_state(hub_epoch=5)
     speaker = Speaker()
     received = [*speaker.hello(covers=2), *speaker.say(change(9, tx=9), change(10, epoch=3))]
@@ -300,7 +300,7 @@ def test_a_waiting_change_keeps_the_mre_of_its_arrival() -> None:
 
 
 def test_a_row_that_is_hidden_from_its_writer_was_never_seen() -> None:
-    """Covers says nothing of rows that were never sent (trap 12)."""
+    """See docs/traps.md, Covers counts for rows that were never sent."""
     speaker = Speaker()
     topology = replace(RULES, subscriptions={})
     intake = Intake(fresh_state(hub_epoch=5), topology)

@@ -31,7 +31,7 @@ def test_a_commit_of_one_transaction_frees_what_waits_behind_it() -> None:
 
 
 def test_a_hello_ends_what_is_open_and_frees_what_waits() -> None:
-    """Nobody else would (trap 2); what is committed waits on."""
+    """Nobody else would (docs/traps.md, An open transaction outlives its session)."""
     speaker = Speaker()
     received = [*speaker.hello(), *speaker.say(change(10, tx=10), change(11), change(12, tx=12))]
     received += [*speaker.say(Commit(csn(12, 1))), *speaker.hello()]

@@ -21,7 +21,7 @@ def session_of(received: list[tuple[int, int]], limit: int = MANY) -> Session:
 
 @pytest.mark.parametrize(("epoch", "expected"), [(4, 0), (5, 0), (6, 7), (100, 7)])
 def test_an_applied_counts_from_the_epoch_behind_it(epoch: int, expected: int) -> None:
-    """Who wrote in the epoch in which the batch was applied may not have seen it (trap 16)."""
+    """It may be of before the apply (docs/traps.md, A reflection counts for its own epoch)."""
     assert mre((session_of([(5, 7)]),), epoch) == expected
 
 
@@ -81,7 +81,7 @@ NEW = reflect(opened("new", 5, 6), 8, 9, MANY)
     ],
 )
 def test_a_journals_tail_is_judged_by_the_session_before(epoch: int, expected: int) -> None:
-    """A hello's covers speaks of what was written after it was stored (trap 20)."""
+    """See docs/traps.md, A hello counts for changes written before it."""
     assert mre((OLD, NEW), epoch) == expected
 
 
