@@ -36,7 +36,7 @@ _HEAD_BYTES = 10_000
 class Task:
     """What the process does; `per_s` 0: it only answers.
 
-    Of what it writes, the first `warm_up_s` are not measured. `epochs`: where its replicas start.
+    Of what it writes, the first `warm_up_s` are not measured.
     """
 
     bootstrap: str
@@ -47,7 +47,6 @@ class Task:
     warm_up_s: float = 0
     seconds: float = 0
     base_s: int = 0
-    first: int = 0
     shared_of_1000: int = 0
 
     @property
@@ -118,16 +117,17 @@ class Agents:
             return
         seen.writing_s = time.time() - self.started_s
         due = min(int(seen.writing_s * task.per_s), task.changes)
-        writers = list(WRITERS.items())
+        writers = list(WRITERS)
         for number in range(seen.written, due):
-            name, rid = writers[number % len(writers)]
-            n, now_ms = task.first + number // len(writers), time.time_ns() // 1_000_000
-            text = self.load.text(name, rid, n, self.epochs[name], now_ms)
+            name = writers[number % len(writers)]
+            n, now_ms = number // len(writers), time.time_ns() // 1_000_000
+            text = self.load.change(name, n, self.epochs[name], now_ms)
             self._send(name, text.encode())
         seen.written = max(due, seen.written)
 
     def _send(self, name: str, value: bytes) -> None:
-        self.producer.send(f"{self.task.prefix}changes.{name}", value=value, partition=0)
+        topic = f"{self.task.prefix}changes.{name}"
+        self.producer.send(topic, key=name.encode(), value=value, partition=0)
 
     def close(self) -> None:
         """Write the report."""

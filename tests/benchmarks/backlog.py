@@ -4,9 +4,10 @@ from tests.benchmarks.agents import answering, report_of
 from tests.benchmarks.counting import count
 from tests.benchmarks.ground import (
     Ground,
+    HubKind,
     Probe,
-    RecordKind,
     fill,
+    run_preloaded,
     running,
     topics_of,
     wait,
@@ -16,13 +17,32 @@ from tests.benchmarks.load import WRITERS, new_load, preload
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
 
+SHARED_OF_1000 = 15
 BEFORE = 30_000
 """Changes after which the hub goes down, in step with everybody."""
 
 
 def backlog(ground: Ground, sizes: Sizes) -> Numbers:
-    """One run: the hub is in step, ends, misses the changes, and starts again."""
-    config, load = ground.config(RecordKind("backlog")), new_load(15)
+    """One round: a new hub's throughput, then a hub that missed changes and starts again.
+
+    The first hub, at half of that size, warms up.
+    """
+    _throughput(ground, "backlog_warm_up", sizes.events // 2)
+    usual_per_s = _throughput(ground, "backlog_throughput", sizes.events)
+    numbers = _level_again(ground, sizes)
+    ratio = numbers["events_per_s"] / usual_per_s
+    return {"backlog": {**numbers, "ratio_to_throughput": round(ratio, 3)}}
+
+
+def _throughput(ground: Ground, name: str, events: int) -> float:
+    """Events a second of a new hub."""
+    load = new_load(SHARED_OF_1000)
+    return run_preloaded(ground, HubKind(name), load, events // len(WRITERS)).events_per_s
+
+
+def _level_again(ground: Ground, sizes: Sizes) -> dict[str, float]:
+    """The hub is in step, ends, misses the changes, and starts again."""
+    config, load = ground.config(HubKind("backlog")), new_load(SHARED_OF_1000)
     before, after = Probe(), Probe()
     first, each = BEFORE // len(WRITERS), (BEFORE + sizes.backlog_events) // len(WRITERS)
     fill(ground, config, load, first)
@@ -31,7 +51,7 @@ def backlog(ground: Ground, sizes: Sizes) -> Numbers:
     with answering(task):
         with running(ground, config, before):
             wait(lambda: before.judged >= first * len(WRITERS), "the hub is in step", before)
-        preload(ground.spark, ground.bootstrap, topics_of(config), load, first, each)
+        preload(ground.bootstrap, topics_of(config), load, first, each)
         with watching(ground) as memory, running(ground, config, after):
             wait(lambda: after.judged >= missed, "the hub is level again", after)
     counted = count(config, ground.bootstrap, load, each, restarts=1)
@@ -41,16 +61,14 @@ def backlog(ground: Ground, sizes: Sizes) -> Numbers:
         memory.peak_between_mib(*span) for span in ((started_s, middle_s), (middle_s, ended_s))
     )
     return {
-        "backlog": {
-            "events": missed,
-            "seconds_to_level": round(after.seconds, 1),
-            "events_per_s": round(missed / after.seconds),
-            "contended_percent": counted.contended_percent,
-            "delivered": counted.delivered,
-            "memory_earlier_half_mib": earlier,
-            "memory_later_half_mib": later,
-            "memory_later_to_earlier": round(later / max(earlier, 1), 3),
-            "agents_cpu_s": round(report_of(task).cpu_s, 2),
-            "peak_mib": memory.peak_mib,
-        }
+        "events": missed,
+        "seconds_to_level": round(after.seconds, 1),
+        "events_per_s": round(missed / after.seconds),
+        "contended_percent": counted.contended_percent,
+        "delivered": counted.delivered,
+        "memory_earlier_half_mib": earlier,
+        "memory_later_half_mib": later,
+        "memory_later_to_earlier": round(later / max(earlier, 1), 3),
+        "agents_cpu_s": round(report_of(task).cpu_s, 2),
+        "peak_mib": memory.peak_mib,
     }

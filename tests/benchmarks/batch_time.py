@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from connectors.kafka.client import ensure_topics, source_options
 from streaming.carriers.read import stream
 from streaming.config.config import Config
-from tests.benchmarks.ground import Ground, RecordKind, Run, run_preloaded, topics_of, wait
+from tests.benchmarks.ground import Ground, HubKind, Run, run_preloaded, topics_of, wait
 from tests.benchmarks.load import WRITERS, new_load
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
@@ -24,9 +24,7 @@ EVENTS = 1_000
 def batch_1000(ground: Ground, sizes: Sizes) -> Numbers:
     """The median batch time of the hub and of the floor, on the same input; the later half."""
     each = sizes.batches * EVENTS // len(WRITERS)
-    run = run_preloaded(
-        ground, RecordKind("batch_1000", events_per_batch=EVENTS), new_load(10), each
-    )
+    run = run_preloaded(ground, HubKind("batch_1000", events_per_batch=EVENTS), new_load(10), each)
     floor_s = _floor(ground, run.config, sizes.batches // 2)
     hub_s = batch_times(run)
     return {

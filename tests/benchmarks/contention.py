@@ -5,7 +5,7 @@ Under EPOCH_TRANS the changes come in transactions, whose rows are all contended
 
 from statistics import median
 
-from tests.benchmarks.ground import Ground, RecordKind, run_preloaded
+from tests.benchmarks.ground import Ground, HubKind, run_preloaded
 from tests.benchmarks.load import WRITERS, new_load
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
@@ -27,7 +27,7 @@ def _under(ground: Ground, function: str, sizes: Sizes) -> dict[str, object]:
     peak_mib = 0
     for turn in range(sizes.contended_runs + 1):
         for percent in sizes.percents[: None if turn else 1]:  # the first turn warms up
-            kind = RecordKind(f"{function.lower()}_{percent}_{turn}", function=function)
+            kind = HubKind(f"{function.lower()}_{percent}_{turn}", function=function)
             # two of three come second; no row of its own twice, or one conflict had followers
             load = new_load(percent * 15, each, size)
             run = run_preloaded(ground, kind, load, each)

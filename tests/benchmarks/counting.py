@@ -78,7 +78,7 @@ def count(config: Config, bootstrap: str, load: Load, each: int, *, restarts: in
         topic = _read(bootstrap, config.updates_topic(agreement.name))
         found = _numbers(topic.changes, load, each, agreement.name)
         for rid in WRITERS.values():
-            expected = np.zeros_like(lost[rid]) if rid == consumer else 1 - lost[rid]
+            expected = _expected(load, rid, lost) if rid != consumer else np.zeros_like(lost[rid])
             _same(found[rid], expected, f"{agreement.name} was sent changes of replica {rid}")
         _same_number(topic.refreshes, sent_refreshes.get(consumer, 0), f"{agreement.name}: refresh")
         if topic.repeated and not restarts:
@@ -87,7 +87,7 @@ def count(config: Config, bootstrap: str, load: Load, each: int, *, restarts: in
         refreshes += topic.refreshes
         repeated += topic.repeated
     rejected = sum(int(n.sum()) for n in lost.values())
-    written = each * len(WRITERS)
+    written = each * len(load.writers)
     return Counted(written, delivered, refreshes, rejected, concurrent, repeated)
 
 
@@ -116,8 +116,13 @@ def _check_log(store: StateStore, load: Load, each: int, lost: Numbers) -> None:
         csns = rows.filter(pc.equal(rows["verdict"], verdict))["csn"].to_pylist()
         found = _numbers([csn.encode() for csn in csns], load, each, "table changelog")
         for rid, numbers in lost.items():
-            expected = numbers if verdict == "rejected" else 1 - numbers
+            expected = numbers if verdict == "rejected" else _expected(load, rid, lost)
             _same(found[rid], expected, f"the changelog has {verdict} changes of replica {rid}")
+
+
+def _expected(load: Load, rid: int, lost: Numbers) -> np.ndarray:
+    """How often each change of a replica has to be accepted: once, if written and not lost."""
+    return (1 if rid in load.rids else 0) - lost[rid]
 
 
 def _refreshes(store: StateStore) -> dict[int, int]:
@@ -160,7 +165,7 @@ def _read(bootstrap: str, topic: str) -> _Topic:
     """All of an updates topic; WrongCountError if an epoch does not follow the one before."""
     found, known = _Topic(), set[bytes]()
     last: int | None = None
-    for key, value in _records(bootstrap, topic):
+    for key, value in records_of(bootstrap, topic):
         if key in known:
             found.repeated += 1
             continue
@@ -181,7 +186,7 @@ def _read(bootstrap: str, topic: str) -> _Topic:
     return found
 
 
-def _records(bootstrap: str, topic: str) -> Iterator[tuple[bytes, bytes]]:
+def records_of(bootstrap: str, topic: str) -> Iterator[tuple[bytes, bytes]]:
     """Key and value of each record that is there now."""
     consumer = KafkaConsumer(
         bootstrap_servers=bootstrap, max_partition_fetch_bytes=2**24, fetch_max_bytes=2**25

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from tests.benchmarks.ground import Ground, RecordKind, run_preloaded
+from tests.benchmarks.ground import Ground, HubKind, run_preloaded
 from tests.benchmarks.load import WRITERS, new_load
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
@@ -15,7 +15,7 @@ def fan_out(ground: Ground, sizes: Sizes) -> Numbers:
     peak_mib = 0
     each = sizes.fan_out_events // len(WRITERS)
     for turn, agreements in enumerate((sizes.fan_out[0], *sizes.fan_out)):
-        kind = RecordKind(f"fan_out_{agreements}_{turn}", replicas=agreements)
+        kind = HubKind(f"fan_out_{agreements}_{turn}", replicas=agreements)
         run = run_preloaded(ground, kind, new_load(), each)
         peak_mib = max(peak_mib, run.memory.peak_mib)
         if turn:

@@ -27,7 +27,7 @@ WAIT_S = 3_600
 
 
 @dataclass(frozen=True, slots=True)
-class RecordKind:
+class HubKind:
     """How a measure's hub differs from the defaults."""
 
     name: str
@@ -50,7 +50,7 @@ class Ground:
         """The address of the broker."""
         return self.broker.bootstrap_servers
 
-    def config(self, kind: RecordKind) -> Config:
+    def config(self, kind: HubKind) -> Config:
         """A hub of its own, with topics of its own."""
         names = [*WRITERS, *(f"reader{n}" for n in range(kind.replicas - len(WRITERS)))]
         lines = [
@@ -80,11 +80,13 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """When a batch began (its plan stands) and was delivered, and how much it judged."""
+    """When a batch began (its plan stands) and was delivered, and what became of its records."""
 
     planned_s: float
     published_s: float
     judged: int
+    quarantined: int
+    hub_epoch: int
 
 
 @dataclass(slots=True)
@@ -95,15 +97,19 @@ class Probe:
     batches: list[Batch] = field(default_factory=list)
     planned_s: float = 0.0
     judged: int = 0
+    quarantined: int = 0
 
     def __call__(self, point: Point) -> None:
         """Called by the hub at each point."""
         if point is Point.AFTER_PLAN:
             self.planned_s = time.time()
         if point is Point.AFTER_PUBLISH and self.service is not None:
-            judged = self.service.hub.ledger.last.counts.get("judged", 0)
-            self.batches.append(Batch(self.planned_s, time.time(), judged))
+            last = self.service.hub.ledger.last
+            judged, kept = (last.counts.get(name, 0) for name in ("judged", "quarantined"))
+            epoch = last.state.hub_epoch
+            self.batches.append(Batch(self.planned_s, time.time(), judged, kept, epoch))
             self.judged += judged
+            self.quarantined += kept
 
     @property
     def working(self) -> list[Batch]:
@@ -133,7 +139,7 @@ class Run:
         return self.counted.written / self.probe.seconds
 
 
-def run_preloaded(ground: Ground, kind: RecordKind, load: Load, each: int) -> Run:
+def run_preloaded(ground: Ground, kind: HubKind, load: Load, each: int) -> Run:
     """A new hub works off what lies in its topics: `each` changes of every writer."""
     config = ground.config(kind)
     fill(ground, config, load, each)
@@ -144,7 +150,7 @@ def fill(ground: Ground, config: Config, load: Load, each: int) -> None:
     """Hello of every replica, then the changes."""
     topics = topics_of(config)
     greet(ground.bootstrap, topics)
-    preload(ground.spark, ground.bootstrap, topics, load, 0, each)
+    preload(ground.bootstrap, topics, load, 0, each)
 
 
 def topics_of(config: Config) -> Mapping[str, str]:
@@ -157,7 +163,7 @@ def work_off(ground: Ground, config: Config, load: Load, each: int) -> Run:
     probe, task = Probe(), ground.task(config)
     gc.collect()  # the hub before this one: in life a process has one
     with watching(ground) as memory, answering(task), running(ground, config, probe):
-        wait(lambda: probe.judged >= each * len(WRITERS), "the hub judged everything", probe)
+        wait(lambda: probe.judged >= each * len(load.writers), "the hub judged everything", probe)
     counted = count(config, ground.bootstrap, load, each)
     return Run(config, probe, counted, report_of(task), memory)
 

@@ -21,7 +21,7 @@ from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import HubState
 from tests.benchmarks.batch_time import EVENTS, batch_times
-from tests.benchmarks.ground import Ground, RecordKind, Run, run_preloaded, topics_of, work_off
+from tests.benchmarks.ground import Ground, HubKind, Run, run_preloaded, topics_of, work_off
 from tests.benchmarks.load import CSNS_PER_S, TABLE, WRITERS, greet, new_load, preload
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
@@ -54,7 +54,7 @@ def growth(ground: Ground, sizes: Sizes) -> Numbers:
 
 def _commits(ground: Ground, commits: int) -> dict[str, object]:
     """Batch times of one hub at the beginning and at the end of many commits."""
-    kind = RecordKind("growth_commits", events_per_batch=EVENTS)
+    kind = HubKind("growth_commits", events_per_batch=EVENTS)
     run = run_preloaded(ground, kind, new_load(10), commits * EVENTS // len(WRITERS))
     starts = [batch.planned_s for batch in run.probe.working]
     times = [b - a for a, b in pairwise(starts)]
@@ -80,11 +80,11 @@ class _Past:
 
 def _on(ground: Ground, past: _Past, each: int) -> Run:
     """A hub with this past works off batches of 1,000 events."""
-    config, load = ground.config(RecordKind(past.name, events_per_batch=EVENTS)), new_load(10)
+    config, load = ground.config(HubKind(past.name, events_per_batch=EVENTS)), new_load(10)
     _generate(ground, config, past)
     topics = topics_of(config)
     greet(ground.bootstrap, topics, PAST_EPOCHS, GENERATION)
-    preload(ground.spark, ground.bootstrap, topics, load, 0, each)
+    preload(ground.bootstrap, topics, load, 0, each)
     return work_off(ground, config, load, each)
 
 

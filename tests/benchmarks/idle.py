@@ -5,7 +5,7 @@ import time
 
 from tests.benchmarks.agents import answering
 from tests.benchmarks.counting import count
-from tests.benchmarks.ground import Ground, Probe, RecordKind, fill, running, wait, watching
+from tests.benchmarks.ground import Ground, HubKind, Probe, fill, running, wait, watching
 from tests.benchmarks.load import WRITERS, new_load
 from tests.benchmarks.memory import cpu_s, jvm_of
 from tests.benchmarks.report import Numbers
@@ -18,7 +18,7 @@ SETTLES_S = 10
 
 def idle(ground: Ground, sizes: Sizes) -> Numbers:
     """A hub that is level with everybody, and stays so."""
-    config, load, probe = ground.config(RecordKind("idle")), new_load(), Probe()
+    config, load, probe = ground.config(HubKind("idle")), new_load(), Probe()
     each = PRELOADED // len(WRITERS)
     fill(ground, config, load, each)
     pids = [os.getpid(), jvm_of(ground.spark)]

@@ -9,7 +9,7 @@ from statistics import quantiles
 
 from tests.benchmarks.agents import answering, report_of
 from tests.benchmarks.counting import count
-from tests.benchmarks.ground import Ground, Probe, RecordKind, running, topics_of, wait, watching
+from tests.benchmarks.ground import Ground, HubKind, Probe, running, topics_of, wait, watching
 from tests.benchmarks.load import WRITERS, greet, new_load
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
@@ -23,7 +23,7 @@ def latency(ground: Ground, sizes: Sizes) -> Numbers:
 
 
 def _at(ground: Ground, rate: int, sizes: Sizes) -> dict[str, object]:
-    config, load = ground.config(RecordKind(f"latency_{rate}")), new_load(SHARED_OF_1000)
+    config, load = ground.config(HubKind(f"latency_{rate}")), new_load(SHARED_OF_1000)
     greet(ground.bootstrap, topics_of(config))
     probe = Probe()
     task = replace(

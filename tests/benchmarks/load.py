@@ -1,16 +1,20 @@
-"""The input of a benchmark: each replica's changes by their numbers, as bytes and as columns.
+"""The input of a benchmark: each replica's changes by their numbers, as its agent writes them.
 
 A number says everything of a change, so that what was written can be counted afterwards: its CSN,
-its row, and its transaction. `text` and `frame` write the same bytes, canonical as connectors/wire.
+its row, its opno and its transaction.
 """
 
+import json
 import time
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any
 
+from confluent_kafka import Producer
 from kafka import KafkaProducer
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 
 from connectors import wire
 from streaming.core.model.record import Hello
@@ -36,9 +40,18 @@ OWN_ROWS = 50_000
 """The rows that one writer alone writes: in reality most are."""
 
 
+class Spelling(StrEnum):
+    """How the records are written as JSON."""
+
+    CANONICAL = "canonical"
+    """as connectors/wire.py and every agent of ours writes them"""
+    FOREIGN = "foreign"
+    """as json.dumps writes them by default, blanks behind comma and colon, and members reversed"""
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What the writers write: change `n` of each goes to the same shared row, or to its own.
+    """What the writers write: change `n` of each updates the same shared row, or its own.
 
     `shared_of_1000`: how many of 1,000 transactions go to rows that all write; whoever comes
     second has not seen the first. `transaction`: changes in each; 1 is a plain change.
@@ -48,6 +61,13 @@ class Load:
     shared_of_1000: int = 0
     own_rows: int = OWN_ROWS
     transaction: int = 1
+    spelling: Spelling = Spelling.CANONICAL
+    writers: tuple[str, ...] = tuple(WRITERS)
+
+    @property
+    def rids(self) -> list[int]:
+        """The replica ids of its writers."""
+        return [WRITERS[name] for name in self.writers]
 
     def csn(self, rid: int, n: int) -> str:
         """The CSN of a writer's change."""
@@ -61,16 +81,33 @@ class Load:
             return (before * self.transaction + n % self.transaction) % SHARED_ROWS
         return SHARED_ROWS + rid * self.own_rows + n % self.own_rows
 
-    def text(self, name: str, rid: int, n: int, epoch: int, sent_ms: int) -> str:
-        """A plain change as it stands in the topic."""
-        row = self.row(rid, n)
-        return (
-            f'{{"v":{wire.VERSION},"kind":"change","session":"{session_of(name)}",'
-            f'"csn":"{self.csn(rid, n)}","epoch":{epoch},"table":"{TABLE.name}",'
-            f'"key":{{"id":"{row}"}},"op":"update","after":{{"id":"{row}",'
-            f'"owner":"customer {row} of the bank at the harbour","balance":"{n}.25",'
-            f'"sent_ms":"{sent_ms}"}}}}'
-        )
+    def change(self, name: str, n: int, epoch: int = 1, sent_ms: int = 0) -> str:
+        """A change as it stands in the topic of this writer."""
+        rid = WRITERS[name]
+        values = {
+            "session": session_of(name),
+            "csn": self.csn(rid, n),
+            "epoch": epoch,
+            "row": self.row(rid, n),
+            "n": n,
+            "opno": n + 1,
+            "sent_ms": sent_ms,
+        }
+        if self.transaction == 1:
+            return _CHANGE[self.spelling] % values
+        return _MEMBER[self.spelling] % (values | {"prim_csn": self._prim_csn(rid, n)})
+
+    def records(self, name: str, first: int, behind: int) -> Iterator[str]:
+        """A writer's changes [first, behind) in order, and the commits of its transactions."""
+        for n in range(first, behind):
+            yield self.change(name, n)
+            if self.transaction > 1 and (n + 1) % self.transaction == 0:
+                prim_csn = self._prim_csn(WRITERS[name], n)
+                values = {"session": session_of(name), "prim_csn": prim_csn}
+                yield _COMMIT[self.spelling] % values
+
+    def _prim_csn(self, rid: int, n: int) -> str:
+        return self.csn(rid, n // self.transaction * self.transaction)
 
 
 def new_load(shared_of_1000: int = 0, own_rows: int = OWN_ROWS, transaction: int = 1) -> Load:
@@ -78,44 +115,57 @@ def new_load(shared_of_1000: int = 0, own_rows: int = OWN_ROWS, transaction: int
     return Load(int(time.time()) - 3_600, shared_of_1000, own_rows, transaction)
 
 
-def frame(
-    spark: SparkSession, load: Load, name: str, rid: int, first: int, behind: int
-) -> DataFrame:
-    """A writer's changes [first, behind) in order, as `value` in one partition."""
-    n, size, share = F.col("id"), load.transaction, load.shared_of_1000
-    unit = F.floor(n / size)
-    before = F.floor(unit * share / 1_000)
-    is_shared = F.floor((unit + 1) * share / 1_000) > before
-    row = F.when(is_shared, (before * size + n % size) % SHARED_ROWS).otherwise(
-        F.lit(SHARED_ROWS + rid * load.own_rows) + n % load.own_rows
-    )
-    texts = {"csn": _csn(load, rid, n), "prim": _csn(load, rid, unit * size), "row": row}
-    rows = spark.range(first, behind, 1, 1).select("id", *(c.alias(k) for k, c in texts.items()))
-    head = f'{{"v":{wire.VERSION},"kind":"%s","session":"{session_of(name)}",'
-    prim = [F.lit('"prim_csn":"'), F.col("prim"), F.lit('",')] if size > 1 else []
-    change = F.concat(
-        *(F.lit(head % "change"), F.lit('"csn":"'), F.col("csn"), F.lit('",'), *prim),
-        F.lit(f'"epoch":1,"table":"{TABLE.name}","key":{{"id":"'),
-        *(F.col("row"), F.lit('"},"op":"update","after":{"id":"'), F.col("row")),
-        *(F.lit('","owner":"customer '), F.col("row"), F.lit(' of the bank at the harbour"')),
-        *(F.lit(',"balance":"'), n, F.lit('.25","sent_ms":"0"}}')),
-    )
-    if size == 1:
-        return rows.select(change.alias("value"))
-    commit = F.concat(F.lit(head % "commit"), F.lit('"prim_csn":"'), F.col("prim"), F.lit('"}'))
-    both = F.when(n % size == size - 1, F.array(change, commit)).otherwise(F.array(change))
-    return rows.select(F.explode(both).alias("value"))
+# -- templates ---------------------------------------------------------------------------------
 
 
-def _csn(load: Load, rid: int, n: Column) -> Column:
-    time_s = F.lower(F.hex(F.lit(load.base_s) + F.floor(n / CSNS_PER_S)))
-    sequence = F.lower(F.hex(n % CSNS_PER_S))
-    return F.concat(F.lpad(time_s, 8, "0"), F.lpad(sequence, 4, "0"), F.lit(f"{rid:04x}0000"))
+def _templates(members: dict[str, Any]) -> dict[Spelling, str]:
+    """A record in every spelling, with a slot %(name)s for what differs."""
+    backwards = dict(reversed(members.items()))
+    return {
+        Spelling.CANONICAL: _numbers(json.dumps(members, separators=(",", ":"))),
+        Spelling.FOREIGN: _numbers(json.dumps(backwards)),
+    }
 
 
+def _numbers(text: str) -> str:
+    """The template with the slots of numbers without quotes."""
+    for name in ("epoch", "opno"):
+        text = text.replace(f'"%({name})s"', f"%({name})s")
+    return text
+
+
+def _image(balance: str) -> dict[str, str]:
+    owner = "customer %(row)s of the bank at the harbour"
+    return {"id": "%(row)s", "owner": owner, "balance": balance, "sent_ms": "%(sent_ms)s"}
+
+
+def _head(kind: str) -> dict[str, Any]:
+    return {"v": wire.VERSION, "kind": kind, "session": "%(session)s"}
+
+
+_BODY = {
+    "epoch": "%(epoch)s",
+    "table": TABLE.name,
+    "key": {"id": "%(row)s"},
+    "op": "update",
+    "before": _image("%(n)s.00"),
+    "after": _image("%(n)s.25"),
+    "opno": "%(opno)s",
+}
+_CSN = {"csn": "%(csn)s"}
+_PRIM = {"prim_csn": "%(prim_csn)s"}
+_CHANGE = _templates(_head("change") | _CSN | _BODY)
+_MEMBER = _templates(_head("change") | _CSN | _PRIM | _BODY)
+_COMMIT = _templates(_head("commit") | _PRIM)
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+@cache
 def session_of(name: str) -> str:
-    """The session in which a benchmark's replica speaks."""
-    return f"session-of-{name}"
+    """The session of a benchmark's replica, a UUID as an agent makes one."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
 
 
 def greet(bootstrap: str, topics: Mapping[str, str], covers: int = 0, generation: int = 0) -> None:
@@ -123,35 +173,47 @@ def greet(bootstrap: str, topics: Mapping[str, str], covers: int = 0, generation
     producer = KafkaProducer(bootstrap_servers=bootstrap)
     hello = Hello(0, covers, generation, NOTHING_KNOWN, None, lost=False)
     for name, topic in topics.items():
-        producer.send(topic, value=wire.encode(session_of(name), hello), partition=0)
+        value = wire.encode(session_of(name), hello)
+        producer.send(topic, key=name.encode(), value=value, partition=0)
     producer.close()
 
 
-def preload(
-    spark: SparkSession,
-    bootstrap: str,
-    topics: Mapping[str, str],
-    load: Load,
-    first: int,
-    behind: int,
-) -> int:
-    """Write the changes [first, behind) of every writer to its topic; how many these are.
+def preload(bootstrap: str, topics: Mapping[str, str], load: Load, first: int, behind: int) -> None:
+    """Write the changes [first, behind) of every writer to its topic, by replica."""
+    for name in load.writers:
+        values = (text.encode() for text in load.records(name, first, behind))
+        publish(bootstrap, topics[name], name, values)
 
-    Spark writes them, because Python would take longer than the hub.
+
+def publish(bootstrap: str, topic: str, replica: str, values: Iterator[bytes]) -> None:
+    """Write records in order to a replica's topic, compressed and keyed as an agent does.
+
+    librdkafka does it, for kafka-python would take longer than the hub.
     """
-    frames = [
-        frame(spark, load, name, rid, first, behind).withColumn("topic", F.lit(topics[name]))
-        for name, rid in WRITERS.items()
-    ]
-    together = frames[0]
-    for one in frames[1:]:
-        together = together.unionAll(one)
-    together.write.format("kafka").options(
-        **{
-            "kafka.bootstrap.servers": bootstrap,
-            "kafka.linger.ms": "5",
-            "kafka.batch.size": str(2**18),
-            "kafka.compression.type": "lz4",
+    failures: list[object] = []
+
+    def delivered(error: object, _message: object) -> None:
+        if error is not None:
+            failures.append(error)
+
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "enable.idempotence": True,
+            "compression.type": "lz4",
+            "linger.ms": 5,
+            "batch.size": 2**18,
+            "queue.buffering.max.messages": _QUEUED,
+            "on_delivery": delivered,
         }
-    ).save()
-    return (behind - first) * len(WRITERS)
+    )
+    for value in values:
+        while len(producer) >= _QUEUED:
+            producer.poll(0.01)
+        producer.produce(topic, value, replica.encode(), partition=0)
+    producer.flush()
+    if failures:
+        raise SystemExit(f"topic {topic} did not take {len(failures)} records: {failures[0]}")
+
+
+_QUEUED = 50_000

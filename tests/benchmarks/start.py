@@ -16,7 +16,7 @@ from checkpoints.faults import Point
 from streaming.config.config import Config
 from tests.benchmarks.agents import answering
 from tests.benchmarks.counting import count
-from tests.benchmarks.ground import WAIT_S, Ground, RecordKind, fill, topics_of
+from tests.benchmarks.ground import WAIT_S, Ground, HubKind, fill, topics_of
 from tests.benchmarks.load import WRITERS, greet, new_load
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
@@ -26,7 +26,7 @@ RATE = 1_000
 BEFORE_S = 20
 """Of writing before the blow; the hub starts anew at once, and half as long it goes on."""
 
-EpochMark = dict[str, Any]
+StartMark = dict[str, Any]
 
 
 class Process:
@@ -41,12 +41,12 @@ class Process:
         self.process = Popen([*command, *files], stdin=DEVNULL, start_new_session=True)
 
     @property
-    def marks(self) -> list[EpochMark]:
+    def marks(self) -> list[StartMark]:
         """What it noted so far."""
         text = self.marks_path.read_text() if self.marks_path.exists() else ""
         return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
-    def first(self, claim: Callable[[EpochMark], bool], what: str) -> EpochMark:
+    def first(self, claim: Callable[[StartMark], bool], what: str) -> StartMark:
         """Wait for the first mark of which the claim holds."""
         limit = time.monotonic() + WAIT_S
         while True:
@@ -57,7 +57,7 @@ class Process:
                 raise SystemExit(f"the hub did not come so far: {what}")
             time.sleep(0.05)
 
-    def delivered(self, judged: int) -> EpochMark:
+    def delivered(self, judged: int) -> StartMark:
         """Wait until so many changes are judged and delivered."""
         done = Point.AFTER_PUBLISH
         return self.first(
@@ -85,7 +85,7 @@ class Process:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
-    def parts(self, reached: EpochMark) -> dict[str, float]:
+    def parts(self, reached: StartMark) -> dict[str, float]:
         """Seconds from one step to the next, up to a mark."""
         found, before_s = {}, self.started_s
         steps = ["imported", "checked", "session", "opened", Point.AFTER_PLAN, Point.AFTER_COMMIT]
@@ -123,7 +123,7 @@ def _medians(runs: list[dict[str, float]]) -> dict[str, object]:
 
 def _anew(ground: Ground, number: int) -> dict[str, float]:
     """From `run` to the first hub epoch that is delivered; its changes lie there already."""
-    config, load = ground.config(RecordKind(f"start_{number}")), new_load()
+    config, load = ground.config(HubKind(f"start_{number}")), new_load()
     each = PRELOADED // len(WRITERS)
     fill(ground, config, load, each)
     with _hub(ground, config, f"start_{number}") as hub, answering(ground.task(config)):
@@ -136,7 +136,7 @@ def _anew(ground: Ground, number: int) -> dict[str, float]:
 
 def _after_a_blow(ground: Ground, number: int) -> dict[str, float]:
     """From kill -9 until all that was written is delivered; the replicas write on meanwhile."""
-    config, load = ground.config(RecordKind(f"killed_{number}")), new_load()
+    config, load = ground.config(HubKind(f"killed_{number}")), new_load()
     greet(ground.bootstrap, topics_of(config))
     task = replace(ground.task(config), per_s=RATE, seconds=BEFORE_S * 1.5, base_s=load.base_s)
     name = f"killed_{number}"

@@ -1,52 +1,78 @@
 """A benchmark's input must be what an agent writes: else it measures another hub's way."""
 
+import json
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
-from pyspark.sql import SparkSession
 
 from connectors import wire
-from streaming.core.model.change import Change, Op
-from tests.benchmarks.load import SHARED_ROWS, TABLE, Load, frame, session_of
+from connectors.sqlite.store import SqliteStore, connect
+from connectors.sqlite.transaction import transaction
+from streaming.core.model.change import Change
+from streaming.core.model.record import Commit, Record
+from tests.benchmarks.load import SHARED_ROWS, TABLE, Load, Spelling, session_of
+
+LOAD = Load(1_700_000_000)
 
 
-def written(load: Load, n: int) -> bytes:
-    """Change `n` of alpha as connectors/wire.py writes it, its transaction begun with it."""
-    row, first = load.row(1, n), n // load.transaction * load.transaction
-    prim = load.csn(1, first) if load.transaction > 1 else None
-    after = (
-        f'{{"id":"{row}","owner":"customer {row} of the bank at the harbour",'
-        f'"balance":"{n}.25","sent_ms":"0"}}'
-    )
-    key = f'{{"id":"{row}"}}'
-    change = Change(load.csn(1, n), 1, 1, TABLE.name, key, Op.UPDATE, after, prim_csn=prim)
-    return wire.encode(session_of("alpha"), change)
+@pytest.mark.parametrize("size", [1, 4])
+def test_the_records_are_those_of_an_agent(tmp_path: Path, size: int) -> None:
+    """Before-image, opno, session and the order of members cost the hub time, as in life."""
+    load = replace(LOAD, transaction=size)
+
+    written = list(load.records("alpha", 0, 4))
+
+    assert written == captured(tmp_path / "alpha.db", load)
 
 
-def test_a_steady_change_is_canonical() -> None:
-    """The skim knows canonical records alone; another would take the slow way."""
-    load = Load(1_700_000_000, shared_of_1000=15)
+def captured(path: Path, load: Load) -> list[str]:
+    """What the agent of a SQLite replica publishes of the load's first four updates."""
+    changes = [json.loads(load.change("alpha", n)) for n in range(4)]
+    with closing(connect(path)) as client:
+        client.execute(
+            "CREATE TABLE account"
+            " (id INTEGER PRIMARY KEY, owner TEXT, balance TEXT, sent_ms INTEGER)"
+        )
+        befores = [tuple(one["before"].values()) for one in changes]
+        client.executemany("INSERT INTO account VALUES (?, ?, ?, ?)", befores)
+        with closing(SqliteStore.open(path, 1, [TABLE], rows_are_shared=True)) as store:
+            with transaction(client) if load.transaction > 1 else nullcontext():
+                for one in changes:
+                    client.execute(
+                        "UPDATE account SET balance = ? WHERE id = ?",
+                        (one["after"]["balance"], one["key"]["id"]),
+                    )
+            records = [entry.record for entry in store.unpublished(100, 10**6)]
+    return [wire.encode(session_of("alpha"), numbered(record, load)).decode() for record in records]
 
-    texts = [load.text("alpha", 1, n, 1, 0).encode() for n in (0, 66, 60_001)]
 
-    assert texts == [written(load, n) for n in (0, 66, 60_001)]
-
-
-@pytest.mark.parametrize("transaction", [1, 4])
-def test_spark_preloads_the_same(spark: SparkSession, transaction: int) -> None:
-    """Two writers of one load, or counting would count what nobody wrote."""
-    load = Load(1_700_000_000, 150, transaction=transaction)
-
-    rows = frame(spark, load, "alpha", 1, 59_992, 60_008).collect()
-
-    changes = [row["value"].encode() for row in rows if '"change"' in row["value"]]
-    commits = [row["value"] for row in rows if '"commit"' in row["value"]]
-    assert changes == [written(load, n) for n in range(59_992, 60_008)]
-    assert len(commits) == (4 if transaction > 1 else 0)
+def numbered(record: Record, load: Load) -> Record:
+    """The record with the load's CSNs in place of those of the clock."""
+    if isinstance(record, Commit):
+        return Commit(load.csn(1, 0))
+    assert isinstance(record, Change)
+    assert record.opno is not None
+    csn = load.csn(1, record.opno - 1)
+    return record._replace(csn=csn, prim_csn=record.prim_csn and load.csn(1, 0))
 
 
-@pytest.mark.parametrize("transaction", [1, 4])
-def test_the_shared_rows_are_as_many_as_asked_for(transaction: int) -> None:
+def test_a_foreign_record_says_the_same() -> None:
+    """Only how it is written differs, or the two speeds could not be compared."""
+    canonical = LOAD.change("alpha", 7)
+
+    foreign = replace(LOAD, spelling=Spelling.FOREIGN).change("alpha", 7)
+
+    assert json.loads(foreign) == json.loads(canonical)
+    assert list(json.loads(foreign)) == list(reversed(json.loads(canonical)))
+    assert foreign == json.dumps(json.loads(foreign))
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_the_shared_rows_are_as_many_as_asked_for(size: int) -> None:
     """They make the conflicts, which a measure names in percent."""
-    load = Load(0, 150, transaction=transaction)
+    load = Load(0, 150, transaction=size)
 
     shared = sum(load.row(1, n) < SHARED_ROWS for n in range(4_000))
 

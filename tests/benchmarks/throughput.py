@@ -16,7 +16,7 @@ from tests.benchmarks import naive
 from tests.benchmarks.ground import (
     EVENTS_PER_BATCH,
     Ground,
-    RecordKind,
+    HubKind,
     Run,
     fill,
     topics_of,
@@ -35,8 +35,8 @@ def throughput(ground: Ground, sizes: Sizes) -> Numbers:
 
     The peer comes when the hub is done, on the same topics: its memory is not the hub's.
     """
-    warm_up, few = _hub(ground, RecordKind("warm_up"), min(EVENTS_PER_BATCH, sizes.events))
-    hubs = [_hub(ground, RecordKind(f"throughput{n}"), sizes.events) for n in range(sizes.runs)]
+    warm_up, few = _hub(ground, HubKind("warm_up"), min(EVENTS_PER_BATCH, sizes.events))
+    hubs = [_hub(ground, HubKind(f"throughput{n}"), sizes.events) for n in range(sizes.runs)]
     runs = [found for _, found in hubs]
     if sizes.naive_runs:
         _peer(ground, warm_up, few["events"])
@@ -60,7 +60,7 @@ _SPEEDS = ("read_and_parse", "hub", "naive")
 
 def executors(ground: Ground, sizes: Sizes) -> Numbers:
     """The same when the executors carry the rows: the median of several runs behind a warm-up."""
-    kind = RecordKind("executors_warm_up", driver_batch_records=0)
+    kind = HubKind("executors_warm_up", driver_batch_records=0)
     _hub(ground, kind, min(EVENTS_PER_BATCH, sizes.events))
     kinds = [replace(kind, name=f"executors{n}") for n in range(sizes.runs)]
     runs = [found for _, found in (_hub(ground, one, sizes.events) for one in kinds)]
@@ -88,7 +88,7 @@ def _rest(speed: Mapping[str, float]) -> dict[str, float]:
     return {name: plain(value) for name, value in speed.items() if name not in _SPEEDS}
 
 
-def _hub(ground: Ground, kind: RecordKind, events: int) -> tuple[Config, dict[str, float]]:
+def _hub(ground: Ground, kind: HubKind, events: int) -> tuple[Config, dict[str, float]]:
     """One run of the hub, behind what only reads and parses its input."""
     each = events // len(WRITERS)
     config, load = ground.config(kind), new_load(SHARED_OF_1000)
