@@ -7,19 +7,67 @@ and Spark's Kafka sink to the others' topics. It knows no conflicts, no crash an
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from connectors.kafka.client import end_offsets, ensure_topics, source_options
-from streaming.carriers.read import stream
+from connectors.kafka.client import end_offsets, ensure_topics
 from streaming.config.config import Config
+from tests.benchmarks import source
 from tests.benchmarks.counting import WrongCountError
-from tests.benchmarks.ground import EVENTS_PER_BATCH, Ground, topics_of, wait
+from tests.benchmarks.ground import EVENTS_PER_BATCH, Ground, wait
 from tests.benchmarks.load import WRITERS
 
-_RECORD = "kind string, csn string, epoch bigint, `table` string, key string, op string"
 _SINK = {"kafka.linger.ms": "5", "kafka.batch.size": str(2**18), "kafka.compression.type": "lz4"}
+_ROW = pa.schema(
+    [
+        ("key", pa.string()),
+        ("csn", pa.string()),
+        ("author", pa.int32()),
+        ("epoch", pa.int64()),
+        ("op", pa.string()),
+        ("after", pa.string()),
+    ]
+)
+_ROWS_OF_A_FILE = 1_000_000
+_STRIDE = 7_368_787
+"""A prime: rows that are written together are spread over all files, as in a table with a past."""
+
+
+def table(ground: Ground, name: str, rows: int) -> Path:
+    """A new table of the peer with so many rows, written without Spark: 10 M in some seconds."""
+    path = ground.folder / name
+    DeltaTable.create(path, schema=_ROW, configuration={"delta.enableDeletionVectors": "true"})
+    for first in range(0, rows, _ROWS_OF_A_FILE):
+        write_deltalake(path, _past(first, min(first + _ROWS_OF_A_FILE, rows), rows), mode="append")
+    return path
+
+
+def _past(first: int, behind: int, rows: int) -> pa.Table:
+    """Rows that some replica wrote long ago."""
+    numbers = np.arange(first, behind, dtype=np.int64) * _STRIDE % rows
+    n, count = pa.array(numbers).cast(pa.string()), behind - first
+
+    def text(*parts: str | pa.Array) -> pa.Array:
+        return pc.binary_join_element_wise(*parts, "")
+
+    columns = {
+        "key": text('{"id":"', n, '"}'),
+        "csn": text("0" * 8, pc.utf8_lpad(n, 12, "0")),
+        "author": pa.array(np.ones(count, np.int32)),
+        "epoch": pa.array(np.zeros(count, np.int64)),
+        "op": pa.repeat("insert", count),
+        "after": text(
+            *('{"id":"', n, '","owner":"customer ', n, " of the bank at the harbour"),
+            *('","balance":"', n, '.25","sent_ms":"0"}'),
+        ),
+    }
+    return pa.table(columns, _ROW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,38 +83,30 @@ class Naive:
 class _Peer:
     ground: Ground
     name: str
+    rows: Path
     batches: int
     started_s: float = 0.0
     ended_s: float = 0.0
     done: int = 0
 
-    def table(self, name: str) -> str:
-        return f"delta.`{self.ground.folder / self.name / name}`"
-
-    def create(self) -> None:
-        spark = self.ground.spark
-        columns = "key STRING, csn STRING, author INT, epoch BIGINT, op STRING, after STRING"
-        spark.sql(
-            f"CREATE TABLE {self.table('rows')} ({columns}) USING delta"
-            " TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
-        )
-        spark.sql(f"CREATE TABLE {self.table('log')} ({columns}) USING delta")
+    @property
+    def log(self) -> Path:
+        return self.ground.folder / self.name / "log"
 
     def micro_batch(self, records: DataFrame, _batch: int) -> None:
         if self.done >= self.batches:
             return
         self.started_s = self.started_s or time.time()
         changes = _parsed(records).persist()
-        fields = F.struct(*(name for name in changes.columns if name != "key"))
+        fields = F.struct(*(name for name in _ROW.names if name != "key"))
         latest = changes.groupBy("key").agg(F.max_by(fields, "csn").alias("it"))
         winners = latest.select("key", "it.*")
         winners.createOrReplaceTempView("winners")
         records.sparkSession.sql(
-            f"MERGE INTO {self.table('rows')} t USING winners s ON t.key = s.key"
+            f"MERGE INTO delta.`{self.rows}` t USING winners s ON t.key = s.key"
             " WHEN MATCHED AND s.csn > t.csn THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
         )
-        log = self.ground.folder / self.name / "log"
-        changes.write.format("delta").mode("append").save(str(log))
+        changes.write.format("delta").mode("append").save(str(self.log))
         self.publish(winners)
         changes.unpersist()
         self.done += 1
@@ -88,36 +128,27 @@ class _Peer:
 
 def _parsed(records: DataFrame) -> DataFrame:
     """The changes of the records, with what the peer needs of them."""
-    text = F.col("value").cast("string")
-    received = F.from_json(text, f"{_RECORD}, after string").alias("said")
     author = F.conv(F.substring("csn", 13, 4), 16, 10).cast("int").alias("author")
     return (
-        records.select(received)
-        .where("said.kind = 'change'")
-        .select("said.key", "said.csn", "said.epoch", "said.op", "said.after")
-        .select("key", "csn", author, "epoch", "op", "after")
+        records.select(source.parsed().alias("record"))
+        .where("record.kind = 'change'")
+        .select("record.*")
+        .select("key", "csn", author, "epoch", "op", "after", "before")
     )
 
 
-def run(ground: Ground, config: Config, name: str, events: int) -> Naive:
-    """The peer works off so many of a hub's input records; WrongCountError if some are missing."""
-    topics = topics_of(config)
+def run(ground: Ground, config: Config, name: str, events: int, rows: Path | None = None) -> Naive:
+    """The peer works off so many of a hub's input records; WrongCountError if some are missing.
+
+    `rows`: the table into which it merges; a new and empty one by default.
+    """
     outputs = [f"{name}.updates.{writer}" for writer in WRITERS]
     ensure_topics(ground.bootstrap, {}, outputs, config.limits.record_bytes)
-    peer = _Peer(ground, name, max(1, round(events / EVENTS_PER_BATCH)))
-    peer.create()
-    source = source_options(ground.bootstrap, config.kafka.options)
-    rids = {topic: WRITERS[writer] for writer, topic in topics.items()}
-    records = stream(
-        ground.spark,
-        source,
-        rids,
-        dict.fromkeys(rids, 0),
-        offsets_per_batch=EVENTS_PER_BATCH,
-        min_partitions=config.limits.min_partitions,
-    )
+    rows = table(ground, f"{name}/rows", 0) if rows is None else rows
+    peer = _Peer(ground, name, rows, max(1, round(events / EVENTS_PER_BATCH)))
     query = (
-        records.writeStream.option("checkpointLocation", str(ground.folder / name / "checkpoint"))
+        source.stream(ground.spark, config, EVENTS_PER_BATCH)
+        .writeStream.option("checkpointLocation", str(ground.folder / name / "checkpoint"))
         .foreachBatch(peer.micro_batch)
         .start()
     )
@@ -132,16 +163,15 @@ def run(ground: Ground, config: Config, name: str, events: int) -> Naive:
 def _counted(peer: _Peer, outputs: list[str]) -> Naive:
     """The speed, if log, rows and topics hold what they must."""
     spark = peer.ground.spark
-    log = spark.sql(f"SELECT count(*) n, count(DISTINCT csn) d FROM {peer.table('log')}").head()
-    rows = spark.sql(
-        f"SELECT count(*) n FROM {peer.table('rows')} t FULL JOIN"
-        f" (SELECT key, max(csn) csn FROM {peer.table('log')} GROUP BY key) l"
-        " ON t.key = l.key WHERE t.csn IS DISTINCT FROM l.csn"
+    log = spark.sql(f"SELECT count(*) n, count(DISTINCT csn) d FROM delta.`{peer.log}`").head()
+    wrong = spark.sql(
+        f"SELECT count(*) n FROM (SELECT key, max(csn) csn FROM delta.`{peer.log}` GROUP BY key) l"
+        f" LEFT JOIN delta.`{peer.rows}` t ON t.key = l.key WHERE t.csn IS DISTINCT FROM l.csn"
     ).head()
     delivered = sum(end_offsets(peer.ground.bootstrap, {}, outputs).values())
     assert log is not None
-    assert rows is not None
-    if log["n"] != log["d"] or rows["n"]:
-        raise WrongCountError(f"the naive peer's tables are wrong: log {log}, rows {rows}")
+    assert wrong is not None
+    if not log["n"] or log["n"] != log["d"] or wrong["n"]:
+        raise WrongCountError(f"the naive peer's tables are wrong: log {log}, rows {wrong}")
     seconds = peer.ended_s - peer.started_s
     return Naive(log["n"] / seconds, peer.done, delivered)

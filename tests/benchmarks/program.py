@@ -54,7 +54,6 @@ def run(
     if options.part:
         report.write(found, options.part)
         return 0
-    found = report.held_together(found)
     numbers: Numbers = {"machine": report.machine(), **found, "memory": report.memory_of(found)}
     report.write(numbers, options.result)
     report.show(numbers)

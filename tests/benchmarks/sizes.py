@@ -1,4 +1,4 @@
-"""How much each measure takes: what `make bench` asks for, and what fits into five minutes."""
+"""How much each measure takes: what `make bench` asks for, and what fits into six minutes."""
 
 from dataclasses import dataclass
 
@@ -8,17 +8,19 @@ class Sizes:
     """One field for each option of the command line."""
 
     repeats: int = 3
-    """of the measures that take no medians of their own"""
-    runs: int = 3
-    """of throughput: the median counts"""
+    """of the measures that are no rounds: each time in a process of its own"""
+    rounds: int = 3
+    """of the measures by turns: the median of the ratios within a round counts"""
     events: int = 1_000_000
     """of throughput, over all writers"""
     naive_events: int = 1_000_000
     """how much of it the naive peer works off"""
-    naive_runs: int = 3
-    """of the naive peer: the median counts"""
-    batches: int = 200
-    """of 1,000 events, for batch_1000"""
+    naive_rounds: int = 3
+    """in which the naive peer also works in an empty table"""
+    naive_rows: int = 10_000_000
+    """in the naive peer's other table; 0: only the empty one"""
+    batches: int = 100
+    """of 1,000 events in each round of batch_1000"""
     rates: tuple[int, ...] = (2_000, 5_000)
     """changes a second of latency"""
     seconds: float = 180
@@ -27,10 +29,16 @@ class Sizes:
     """of each rate, before that"""
     contended_events: int = 200_000
     """of each step of contention"""
-    contended_runs: int = 3
-    """of each step of contention: the median counts"""
     percents: tuple[int, ...] = (0, 1, 10, 50)
     """of conflicts"""
+    foreign_events: int = 400_000
+    """in each spelling"""
+    bad_events: int = 100_000
+    """broken records"""
+    bad_good_s: float = 20
+    """of good records beside them"""
+    transaction_rows: int = 1_000_000
+    """of one transaction"""
     fan_out_events: int = 100_000
     """to each number of agreements"""
     fan_out: tuple[int, ...] = (3, 10, 50)
@@ -53,14 +61,16 @@ class Sizes:
 
 QUICK = Sizes(
     events=400_000,
-    naive_events=400_000,
-    naive_runs=1,
-    batches=120,
+    naive_events=200_000,
+    naive_rounds=1,
+    batches=40,
     rates=(2_000,),
     seconds=20,
     warm_up_s=10,
     contended_events=60_000,
-    contended_runs=1,
     percents=(0, 10),
+    foreign_events=60_000,
+    bad_events=60_000,
+    bad_good_s=5,
 )
 """What `make bench-quick` takes."""

@@ -1,139 +1,103 @@
-"""Throughput: preloaded changes through the hub, beside only reading them and the naive peer."""
+"""Throughput by turns: the hub, Spark alone that reads and parses, and the naive peer."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
-
-from connectors.kafka.client import end_offsets, source_options
-from streaming.carriers.read import batch
 from streaming.config.config import Config
-from streaming.stages.parse import FIELDS
-from tests.benchmarks import naive
-from tests.benchmarks.ground import (
-    EVENTS_PER_BATCH,
-    Ground,
-    HubKind,
-    Run,
-    fill,
-    topics_of,
-    work_off,
-)
+from tests.benchmarks import naive, source
+from tests.benchmarks.ground import Ground, HubKind, Run, fill, work_off
 from tests.benchmarks.load import WRITERS, new_load
 from tests.benchmarks.report import Numbers, plain
 from tests.benchmarks.sizes import Sizes
+from tests.benchmarks.turns import Round, middle, ratio
 
 SHARED_OF_1000 = 15
 """Two of three of these come second: one percent of all is in conflict."""
 
+HUB, BOUND, NAIVE, NAIVE_10M = "hub", "read_and_parse", "naive", "naive_10m"
+
 
 def throughput(ground: Ground, sizes: Sizes) -> Numbers:
-    """The medians of several runs; before them one micro-batch each warms hub and peer up.
+    """Changes a second of the hub, of Spark's from_json alone, and of the peer in two tables.
 
-    The peer comes when the hub is done, on the same topics: its memory is not the hub's.
+    A whole turn warms them up. Memory is that of the first hub, for a peer leaves its own behind.
     """
-    warm_up, few = _hub(ground, HubKind("warm_up"), min(EVENTS_PER_BATCH, sizes.events))
-    hubs = [_hub(ground, HubKind(f"throughput{n}"), sizes.events) for n in range(sizes.runs)]
-    runs = [found for _, found in hubs]
-    if sizes.naive_runs:
-        _peer(ground, warm_up, few["events"])
-    for config, found in hubs[: sizes.naive_runs]:
-        found.update(_peer(ground, config, min(sizes.naive_events, found["events"])))
-    speed = _medians(runs)
-    peers = {"ratio_to_naive": round(speed["hub"] / speed["naive"], 2)} if "naive" in speed else {}
+    sides = [NAIVE, NAIVE_10M] if sizes.naive_rows else [NAIVE]
+    past = naive.table(ground, NAIVE_10M, sizes.naive_rows)
+    rounds, hubs = list[Round](), list[Run]()
+    for turn in range(sizes.rounds + 1):
+        run, found = _hub_and_bound(ground, HubKind(f"throughput{turn}"), sizes.events)
+        for side in sides:
+            if side == NAIVE_10M or turn <= sizes.naive_rounds:
+                rows = past if side == NAIVE_10M else None
+                peer = naive.run(ground, run.config, f"{side}{turn}", sizes.naive_events, rows)
+                found[side] = peer.events_per_s
+        if turn:
+            rounds.append(found)
+        hubs.append(run)
     return {
         "throughput": {
-            **{f"{name}_per_s": round(speed[name]) for name in _SPEEDS if name in speed},
-            "ratio_to_bound": _ratio_to_bound(speed),
-            **peers,
-            **_rest(speed),
-            "runs": [{name: plain(value) for name, value in run.items()} for run in runs],
+            **{f"{side}_per_s": round(middle(rounds, side)) for side in (HUB, BOUND, *sides)},
+            "ratio_to_bound": ratio(rounds, HUB, BOUND),
+            **{f"ratio_to_{side}": ratio(rounds, HUB, side) for side in sides},
+            "naive_10m_rows": sizes.naive_rows,
+            **_facts(hubs[1:]),
+            "peak_mib": hubs[0].memory.peak_mib,
+            "rounds": rounds,
         }
     }
-
-
-_SPEEDS = ("read_and_parse", "hub", "naive")
 
 
 def executors(ground: Ground, sizes: Sizes) -> Numbers:
-    """The same when the executors carry the rows: the median of several runs behind a warm-up."""
-    kind = HubKind("executors_warm_up", driver_batch_records=0)
-    _hub(ground, kind, min(EVENTS_PER_BATCH, sizes.events))
-    kinds = [replace(kind, name=f"executors{n}") for n in range(sizes.runs)]
-    runs = [found for _, found in (_hub(ground, one, sizes.events) for one in kinds)]
-    speed = _medians(runs)
+    """The same, without peers, when the executors carry the rows."""
+    kind = HubKind("", driver_batch_records=0)
+    turns = [
+        _hub_and_bound(ground, replace(kind, name=f"executors{turn}"), sizes.events)
+        for turn in range(sizes.rounds + 1)
+    ][1:]
+    rounds = [found for _, found in turns]
     return {
         "executors": {
-            "hub_per_s": round(speed["hub"]),
-            "ratio_to_bound": _ratio_to_bound(speed),
-            **_rest(speed),
+            "hub_per_s": round(middle(rounds, HUB)),
+            "ratio_to_bound": ratio(rounds, HUB, BOUND),
+            **_facts([run for run, _ in turns]),
+            "peak_mib": max(run.memory.peak_mib for run, _ in turns),
+            "rounds": rounds,
         }
     }
 
 
-def _medians(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The median of each number; of memory the peak."""
-    found = {name: [run[name] for run in runs if name in run] for name in runs[0]}
-    return {n: max(several) if n == "peak_mib" else median(several) for n, several in found.items()}
-
-
-def _ratio_to_bound(speed: Mapping[str, float]) -> float:
-    return round(speed["hub"] / speed["read_and_parse"], 3)
-
-
-def _rest(speed: Mapping[str, float]) -> dict[str, float]:
-    return {name: plain(value) for name, value in speed.items() if name not in _SPEEDS}
-
-
-def _hub(ground: Ground, kind: HubKind, events: int) -> tuple[Config, dict[str, float]]:
-    """One run of the hub, behind what only reads and parses its input."""
+def _hub_and_bound(ground: Ground, kind: HubKind, events: int) -> tuple[Run, dict[str, float]]:
+    """One run of the hub, and of what only reads and parses its input."""
     each = events // len(WRITERS)
     config, load = ground.config(kind), new_load(SHARED_OF_1000)
     fill(ground, config, load, each)
-    bound = _bound(ground, config, each * len(WRITERS))
     run = work_off(ground, config, load, each)
-    return config, {"read_and_parse": bound, **_facts(run)}
-
-
-def _peer(ground: Ground, config: Config, events: float) -> dict[str, float]:
-    """One run of the naive peer on a hub's input."""
-    name = f"naive_{config.hub.topic_prefix.rstrip('.')}"
-    peer = naive.run(ground, config, name, round(events))
-    return {
-        "naive": peer.events_per_s,
-        "naive_delivered": peer.delivered,
-        "naive_batches": peer.batches,
-    }
-
-
-def _facts(run: Run) -> dict[str, float]:
-    return {
-        "hub": run.events_per_s,
-        "events": run.counted.written,
-        "contended_percent": run.counted.contended_percent,
-        "delivered": run.counted.delivered,
-        "refreshes": run.counted.refreshes,
-        "agents_cpu_s": round(run.seen.cpu_s, 2),
-        "peak_mib": run.memory.peak_mib,
-    }
+    return run, {HUB: run.events_per_s, BOUND: _bound(ground, config, each * len(WRITERS))}
 
 
 def _bound(ground: Ground, config: Config, events: int) -> float:
-    """Events a second of reading, and taking apart with the hub's schema."""
-    topics = {topic: WRITERS[writer] for writer, topic in topics_of(config).items()}
-    ends = end_offsets(ground.bootstrap, {}, list(topics))
-    source = source_options(ground.bootstrap, config.kafka.options)
-    records = batch(ground.spark, source, topics, dict.fromkeys(topics, 0), ends)
-    schema = ", ".join(f"`{name}` {kind}" for name, kind in FIELDS.items())
-    received = F.from_json(F.col("value").cast("string"), schema).alias("said")
-    parsed = records.select("topic", "offset", "timestamp", received)
-    return events / _seconds(parsed.select("topic", "offset", "timestamp", "said.*"))
-
-
-def _seconds(frame: DataFrame) -> float:
+    """Events a second of reading, and parsing every member of a change."""
+    records = source.whole(ground.spark, config)
+    parsed = records.select("topic", "offset", "timestamp", source.parsed().alias("record"))
     started = time.perf_counter()
-    frame.write.format("noop").mode("overwrite").save()
-    return time.perf_counter() - started
+    whole = parsed.select("topic", "offset", "timestamp", "record.*")
+    whole.write.format("noop").mode("overwrite").save()
+    return events / (time.perf_counter() - started)
+
+
+def _facts(runs: Sequence[Run]) -> dict[str, float]:
+    """What the hub did in the median, besides its speed."""
+    facts = [
+        {
+            "events": run.counted.written,
+            "contended_percent": run.counted.contended_percent,
+            "delivered": run.counted.delivered,
+            "refreshes": run.counted.refreshes,
+            "agents_cpu_s": round(run.seen.cpu_s, 2),
+        }
+        for run in runs
+    ]
+    return {name: plain(median(one[name] for one in facts)) for name in facts[0]}
