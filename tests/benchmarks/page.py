@@ -1,6 +1,7 @@
-"""Writes the last result as a dated page with its picture: docs/benchmarks.md and .svg.
+"""Writes results to docs/benchmarks.md, with its picture and, as JSON, its numbers.
 
-What is said about it, from the page's next heading on, stays as it is.
+A measure that a result lacks keeps the numbers, the day and the commit of its last run. What is
+written by hand, between the headline and the table of all measures, stays as it is.
 
 python -m tests.benchmarks.page [RESULT.json]
 """
@@ -9,6 +10,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.benchmarks import report
@@ -16,46 +18,156 @@ from tests.benchmarks.report import RESULT, Numbers
 
 PAGE = Path("docs/benchmarks.md")
 PICTURE = Path("docs/benchmarks.svg")
-_SAID = "\n## "
-"""Begins what is written by hand."""
+NUMBERS = Path("docs/benchmarks.json")
+_ALL = "\n## All measures\n"
+_SECTION = "\n## "
+NOT_MEASURED = "not measured yet"
+
+DAY, COMMIT = "day", "commit"
+"""What stands beside the numbers of a measure: when it ran, and on what."""
+_ABOUT_MACHINE = "machine"
+
+HEADLINE: Mapping[str, str] = {
+    "throughput.hub_per_s": "Changes a second, judged, logged and delivered to three replicas",
+    "throughput.ratio_to_bound": "… compared with Spark that only reads and parses them",
+    "throughput.ratio_to_naive_10m": (
+        "… compared with a plain MERGE, append and Kafka sink, 10 million rows in its table"
+    ),
+    "latency_2000.p50_s": "Seconds from one replica's topic to the others, median, at 2,000/s",
+    "latency_2000.p99_s": "… 99 of 100",
+    "batch_1000.ratio_to_floor": (
+        "A batch of 1,000 changes, compared with one Delta append by Spark and one Kafka record"
+    ),
+    "contention_epoch.ratio_10_percent": (
+        "Throughput with 10 % of the changes in conflict, compared with none"
+    ),
+    "foreign.ratio_to_canonical": (
+        "Throughput of records that another JSON library wrote, compared with our agent's"
+    ),
+    "bad.per_s": "Broken records a second, each broken in another way, into quarantine",
+    "transaction_1m.seconds": "Seconds for one transaction of 1,000,000 rows",
+    "growth.rows_ratio": "Batch time with 10 million rows, compared with 1 million",
+    "backlog.ratio_to_throughput": "Throughput after a long outage, compared with the usual one",
+    "start_after_kill.seconds": "Seconds from kill -9 until nothing is left to deliver",
+    "memory.peak_mib": "MiB of driver and JVM together, the most of any measure",
+}
+"""What comes first: measure.name -> what it says."""
+
+MEASURES: Mapping[str, str] = {
+    "throughput": (
+        "Preloaded changes, 1 % of them in conflict: the hub, Spark's `from_json` alone, and the"
+        " naive peer in an empty table and in one of 10 million rows, by turns."
+    ),
+    "executors": "The same when the executors carry the rows of a batch.",
+    "batch_1000": (
+        "The time from one batch of 1,000 changes to the next; the floor is a `foreachBatch` with"
+        " one Delta append and one Kafka record."
+    ),
+    "latency_2000": "2,000 changes a second, from a replica's topic to the other replicas.",
+    "latency_5000": "The same at 5,000 changes a second.",
+    "contention_epoch": "Throughput by the share of changes that conflict, under EPOCH.",
+    "contention_epoch_trans": "The same under EPOCH_TRANS, in transactions of four changes.",
+    "foreign": (
+        "The same input as `json.dumps` writes it by default, with a blank behind comma and colon,"
+        " and with its members in reverse order."
+    ),
+    "bad": (
+        "One replica's records are all broken, each in another way, while the others write good"
+        " ones. `good_waited_batches`: how many batches ended between the append of a good record"
+        " and its own; the one under way counts."
+    ),
+    "transaction_1m": "One transaction of 1,000,000 changed rows and its commit.",
+    "fan_out": (
+        "The same changes to more and more consumers; `us_per_delivered` is the hub's time for"
+        " each delivered change."
+    ),
+    "growth": (
+        "The time of a batch of 1,000 changes as `rows`, the changelog and the number of commits"
+        " grow."
+    ),
+    "backlog": "A hub that was down works off what it missed.",
+    "start": "From `slackwater run` to the first delivered batch.",
+    "start_after_kill": "From kill -9 until all that was written meanwhile is delivered.",
+    "idle": "A hub that has nothing to do.",
+    "memory": "The largest resident memory of driver and JVM together, by measure.",
+}
+"""The measures in the order of the page, each with what it does."""
 
 _BARS = {
     "read_and_parse_per_s": "Spark reads and parses, from_json",
     "hub_per_s": "the hub: judged, logged, delivered to three",
-    "naive_per_s": "the naive peer: MERGE, append, Kafka sink",
+    "naive_per_s": "the naive peer, an empty table",
+    "naive_10m_per_s": "the naive peer, 10 million rows",
 }
 _BAR, _LEFT, _WIDTH = 34, 330, 420
 
 
-def page(numbers: Numbers, day: str, commit: str) -> str:
-    """The result as Markdown."""
-    machine = ", ".join(f"{name} {value}" for name, value in numbers["machine"].items())
-    rows = [
-        f"| {' | '.join([name, report.text_of(value), *report.held(name, value)])} |"
-        for name, value in report.values_of(numbers)
-        if not name.startswith("machine.")
+def merged(kept: Numbers, numbers: Numbers, day: str, commit: str) -> Numbers:
+    """The kept numbers with those of a new result in their place, lists left out."""
+    found = dict(kept)
+    for measure, values in numbers.items():
+        plain = {name: v for name, v in values.items() if not isinstance(v, list | dict)}
+        found[measure] = {DAY: day, COMMIT: commit, **plain}
+    found["memory"] = report.memory_of({n: v for n, v in found.items() if n != "memory"})
+    return found
+
+
+def page(numbers: Numbers, by_hand: str) -> str:
+    """The whole page as Markdown."""
+    machine = numbers[_ABOUT_MACHINE]
+    facts = [f"{name} {value}" for name, value in machine.items() if name not in (DAY, COMMIT)]
+    lines = [
+        "# Benchmarks",
+        "",
+        "Every delivery of every run was counted from the topics afterwards.",
+        "What the numbers mean and where the time goes stands below, all measures at the end.",
+        f"The machine: {', '.join(facts)}.",
+        "",
+        "| | result | target | |",
+        "|---|---|---|---|",
+        *(_row(text, name, numbers) for name, text in HEADLINE.items()),
+        "",
+        f"![changes a second]({PICTURE.name})",
+        "",
     ]
-    return "\n".join(
-        [
-            "# Benchmarks",
-            "",
-            f"Measured on {day} at commit `{commit}` by `make bench`, in one run on one machine.",
-            f"It has: {machine}.",
-            "Every delivery of every run was counted from the topics afterwards.",
-            "",
-            f"![events a second]({PICTURE.name})",
-            "",
-            "| measure | value | target | |",
-            "|---|---|---|---|",
-            *rows,
-            "",
-        ]
-    )
+    return "\n".join(lines) + by_hand + _ALL + "".join(_measures(numbers))
 
 
-def picture(numbers: Numbers) -> str:
+def _row(text: str, name: str, numbers: Numbers) -> str:
+    measure, _, short = name.partition(".")
+    value = numbers.get(measure, {}).get(short)
+    if value is None:
+        target = report.TARGETS.get(name)
+        return _cells(text, NOT_MEASURED, str(target or ""), "")
+    return _cells(text, report.text_of(value), *report.held(name, value))
+
+
+def _measures(numbers: Numbers) -> list[str]:
+    """A section for each measure."""
+    return [_section(name, text, numbers.get(name)) for name, text in MEASURES.items()]
+
+
+def _section(measure: str, text: str, values: Mapping[str, object] | None) -> str:
+    title = f"\n### {measure}\n\n{text}\n"
+    if values is None:
+        return f"{title}It is {NOT_MEASURED}.\n"
+    when = f"Measured on {values[DAY]} at `{values[COMMIT]}`.\n" if DAY in values else ""
+    rows = [
+        _cells(name, report.text_of(value), *report.held(f"{measure}.{name}", value))
+        for name, value in values.items()
+        if name not in (DAY, COMMIT)
+    ]
+    table = "\n".join(["| | value | target | |", "|---|---|---|---|", *rows])
+    return f"{title}{when}\n{table}\n"
+
+
+def _cells(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def picture(throughput: Mapping[str, object]) -> str:
     """Throughput as bars, as SVG."""
-    found = {text: numbers["throughput"].get(name) for name, text in _BARS.items()}
+    found = {text: throughput.get(name) for name, text in _BARS.items()}
     bars = {text: float(str(speed)) for text, speed in found.items() if speed is not None}
     largest = max(bars.values())
     lines = []
@@ -73,17 +185,25 @@ def picture(numbers: Numbers) -> str:
     )
 
 
+def by_hand_of(text: str) -> str:
+    """What a page has between its headline and the table of all measures."""
+    _, heading, rest = text.partition(_SECTION)
+    return (heading + rest).partition(_ALL)[0]
+
+
 def main(result: Path) -> None:
-    """Write both files."""
-    numbers: Numbers = json.loads(result.read_text())
-    day = time.strftime("%Y-%m-%d", time.localtime(result.stat().st_mtime))
-    command = ["git", "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    PAGE.parent.mkdir(exist_ok=True)
-    _, heading, received = PAGE.read_text().partition(_SAID) if PAGE.exists() else ("", "", "")
-    PAGE.write_text(page(numbers, day, commit) + heading + received)
+    """Write page, picture and numbers; without a result only the page and the picture."""
+    numbers: Numbers = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
+    if result.exists():
+        day = time.strftime("%Y-%m-%d", time.localtime(result.stat().st_mtime))
+        command = ["git", "rev-parse", "--short", "HEAD"]
+        commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        numbers = merged(numbers, json.loads(result.read_text()), day, commit)
+        NUMBERS.write_text(json.dumps(numbers, indent=2) + "\n")
+    by_hand = by_hand_of(PAGE.read_text()) if PAGE.exists() else ""
+    PAGE.write_text(page(numbers, by_hand))
     if "throughput" in numbers:
-        PICTURE.write_text(picture(numbers))
+        PICTURE.write_text(picture(numbers["throughput"]))
 
 
 if __name__ == "__main__":
