@@ -155,7 +155,7 @@ def report_of(task: Task) -> Seen:
 
 
 def main(task: Task) -> None:
-    """Work until told to end."""
+    """Work until SIGTERM."""
     going = True
 
     def end(_number: int, _frame: object) -> None:

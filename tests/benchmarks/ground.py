@@ -199,10 +199,10 @@ def running(ground: Ground, config: Config, probe: Probe) -> Iterator[Service]:
             raise failures[0]
 
 
-def wait(claim: Callable[[], bool], what: str, probe: Probe | None = None) -> None:
-    """Wait until the claim holds; an ended hub ends the waiting."""
+def wait(condition: Callable[[], bool], what: str, probe: Probe | None = None) -> None:
+    """Wait until the condition holds; an ended hub ends the waiting."""
     limit = time.monotonic() + WAIT_S
-    while not claim():
+    while not condition():
         service = probe.service if probe else None
         if time.monotonic() > limit or (service is not None and service.ended):
             raise SystemExit(f"this did not come true: {what}")

@@ -26,7 +26,7 @@ from tests.benchmarks.memory import jvm_of, watched  # noqa: E402
 
 
 def main(config_path: Path, marks: Path) -> None:
-    """Run until told to end."""
+    """Run until SIGTERM."""
 
     def mark(what: str, **more: float) -> None:
         with marks.open("a") as file:

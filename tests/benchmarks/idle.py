@@ -1,4 +1,4 @@
-"""What a hub costs that has nothing to do: processor time, and batches that nobody asked for."""
+"""What a hub costs that has nothing to do: processor time, and batches without input."""
 
 import os
 import time

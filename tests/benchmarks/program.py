@@ -31,7 +31,7 @@ def run(
     apart: bool,
     repeated: Collection[str] = (),
 ) -> int:
-    """Measure what was asked for; 1 when a count is wrong: then there is no number at all.
+    """Take the chosen measures; 1 when a count is wrong: then there is no number at all.
 
     `apart`: every measure has a process, a JVM and a broker of its own, so that none finds the
     memory or the warmth of another. `repeated`: those that have so several times, for medians.

@@ -46,11 +46,11 @@ class Process:
         text = self.marks_path.read_text() if self.marks_path.exists() else ""
         return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
-    def first(self, claim: Callable[[StartMark], bool], what: str) -> StartMark:
-        """Wait for the first mark of which the claim holds."""
+    def first(self, condition: Callable[[StartMark], bool], what: str) -> StartMark:
+        """Wait for the first mark for which the condition holds."""
         limit = time.monotonic() + WAIT_S
         while True:
-            found = next((mark for mark in self.marks if claim(mark)), None)
+            found = next((mark for mark in self.marks if condition(mark)), None)
             if found is not None:
                 return found
             if self.process.poll() is not None or time.monotonic() > limit:
