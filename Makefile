@@ -2,7 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-deep check format bench bench-quick
+
+RECORDS ?= 1000000
+
+.PHONY: setup demo test test-deep fuzz-check check format bench bench-quick
 
 SEED ?= $(shell date +%s)
 
@@ -18,6 +21,9 @@ test: setup  ## all tests
 test-deep: setup  ## the model of convergence, 20,000 random stories of each kind; SEED repeats a run
 	@echo "seed $(SEED)"
 	SLACKWATER_EXAMPLES=20000 $(BIN)/python -m pytest tests/model/test_convergence.py --hypothesis-seed=$(SEED)
+
+fuzz-check: setup  ## core's check and the columns' on RECORDS mutated records; SEED repeats a run
+	$(BIN)/python -m tests.fuzz.check $(RECORDS) $(SEED)
 
 check: setup  ## format, lint, types
 	$(BIN)/ruff format --check .

@@ -13,29 +13,15 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.model.change import Change, Op
-from streaming.core.model.csn import CSN_PATTERN, rid_of
+from streaming.core.intake import check
+from streaming.core.intake.check import VERSION
+from streaming.core.model.csn import CSN_PATTERN
 from streaming.core.model.errors import RuvError, WireError
-from streaming.core.model.record import (
-    Abort,
-    Applied,
-    Commit,
-    Heartbeat,
-    Hello,
-    Item,
-    ItemType,
-    Record,
-    RecordKind,
-    Refused,
-    Snapshot,
-    Update,
-)
+from streaming.core.model.kinds import KIND_OF, KINDS, Field, FieldType, Need
+from streaming.core.model.record import Item, ItemType, Record, Snapshot, Update
 from streaming.core.model.ruv import Ruv, parse_ruv
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value, from_json, json_text, to_json
-
-VERSION = 1
-"""The version of the wire that is written; a larger one is not read."""
 
 UPDATE_KIND = "update"
 """The kind of every record in an updates topic."""
@@ -105,130 +91,31 @@ def _of(
 
 def encode(session: str, record: Record) -> bytes:
     """A record as a replica writes it to its own topic in this session."""
-    head = f'"v":{VERSION},"kind":"{kind_of(record)}","session":{json_text(session)}'
-    return f"{{{head},{_body(record)}}}".encode()
+    kind = KIND_OF[type(record)]
+    head = f'"v":{VERSION},"kind":"{kind}","session":{json_text(session)}'
+    if isinstance(record, Snapshot):
+        return f'{{{head},"{record.phase}":{{"id":{json_text(record.id)}}}}}'.encode()
+    members = "".join(_member_text(field, record) for field in KINDS[kind].fields)
+    return f"{{{head}{members}}}".encode()
 
 
-def kind_of(record: Record) -> RecordKind:
-    """The kind by which the wire calls a record."""
-    return _KINDS[type(record)]
-
-
-_KINDS: dict[type, RecordKind] = {
-    Change: RecordKind.CHANGE,
-    Commit: RecordKind.COMMIT,
-    Abort: RecordKind.ABORT,
-    Applied: RecordKind.APPLIED,
-    Hello: RecordKind.HELLO,
-    Heartbeat: RecordKind.HEARTBEAT,
-    Refused: RecordKind.REFUSED,
-    Snapshot: RecordKind.SNAPSHOT,
-}
-
-
-def _body(record: Record) -> str:
-    """The fields of a record behind its head; keys and images are JSON text already."""
-    match record:
-        case Change():
-            return _change_body(record)
-        case Commit(prim_csn) | Abort(prim_csn):
-            return f'"prim_csn":{json_text(prim_csn)}'
-        case Applied(epoch, covers, generation, ruv):
-            return _position(epoch, covers, generation, ruv)
-        case Hello(epoch, covers, generation, ruv, own, lost):
-            position = _position(epoch, covers, generation, ruv)
-            return f'{position},"own":{json_text(own)},"lost":{json_text(lost)}'
-        case Heartbeat(epoch):
-            return f'"epoch":{epoch}'
-        case Refused(hub_epoch, csn, table, key, code, text):
-            return (
-                f'"hub_epoch":{hub_epoch},"csn":{json_text(csn)},'
-                f'"table":{json_text(table)},"key":{key},'
-                f'"code":{json_text(code)},"text":{json_text(text)}'
-            )
-        case Snapshot(phase, id_):
-            return f'{json_text(phase)}:{{"id":{json_text(id_)}}}'
-
-
-def _position(epoch: int, covers: int, generation: int, ruv: Ruv) -> str:
-    return (
-        f'"epoch":{epoch},"covers":{covers},"generation":{generation},"ruv":{json_text(ruv.text())}'
-    )
-
-
-def _change_body(change: Change) -> str:
-    prim = "" if change.prim_csn is None else f'"prim_csn":"{change.prim_csn}",'
-    before = "" if change.before is None else f'"before":{change.before},'
-    opno = "" if change.opno is None else f',"opno":{change.opno}'
-    return (
-        f'"csn":"{change.csn}",{prim}"epoch":{change.epoch},"table":{json_text(change.table)},'
-        f'"key":{change.key},"op":"{change.op}",{before}"after":{change.after or "null"}{opno}'
-    )
+def _member_text(field: Field, record: Record) -> str:
+    """A field with a comma in front; empty if it is not written. Keys and images are JSON text."""
+    value = getattr(record, field.name)
+    if value is None or (value == "" and field.type is FieldType.OBJECT):
+        return "" if field.need is Need.OPTIONAL else f',"{field.name}":null'
+    match field.type:
+        case FieldType.OBJECT | FieldType.COUNTER | FieldType.ORDINAL:
+            return f',"{field.name}":{value}'
+        case FieldType.RUV:
+            return f',"{field.name}":{json_text(value.text())}'
+        case _:
+            return f',"{field.name}":{json_text(value)}'
 
 
 def decode(value: bytes) -> tuple[str, Record]:
     """A record of a replica's topic as (session, record); WireError names the field."""
-    fields = _record(value)
-    kind = fields.text("kind")
-    if kind not in list(RecordKind):
-        raise WireError(f"field kind: {kind!r} is not known: upgrade this side")
-    return fields.text("session"), _decode(RecordKind(kind), fields)
-
-
-def _decode(kind: RecordKind, fields: "_Fields") -> Record:
-    match kind:
-        case RecordKind.CHANGE:
-            return _decode_change(fields)
-        case RecordKind.COMMIT:
-            return Commit(fields.csn("prim_csn"))
-        case RecordKind.ABORT:
-            return Abort(fields.csn("prim_csn"))
-        case RecordKind.APPLIED:
-            return Applied(*fields.position())
-        case RecordKind.HELLO:
-            return Hello(*fields.position(), fields.csn_or_none("own"), fields.boolean("lost"))
-        case RecordKind.HEARTBEAT:
-            return Heartbeat(fields.number("epoch"))
-        case RecordKind.REFUSED:
-            return Refused(
-                fields.number("hub_epoch"),
-                fields.text("csn"),
-                fields.text("table"),
-                fields.image("key"),
-                fields.text("code"),
-                fields.text("text"),
-            )
-        case RecordKind.SNAPSHOT:
-            return _decode_snapshot(fields)
-
-
-def _decode_change(fields: "_Fields") -> Change:
-    csn, op = fields.csn("csn"), fields.text("op")
-    if op not in list(Op):
-        raise WireError(f"field op: {op!r} is none of {', '.join(Op)}")
-    after = fields.image_or_none("after")
-    if (op in (Op.INSERT, Op.UPDATE)) != (after is not None):
-        raise WireError(f"field after: an {op} has an image, a delete or truncate has none")
-    return Change(
-        csn,
-        rid_of(csn),
-        fields.number("epoch"),
-        fields.text("table"),
-        fields.image("key"),
-        Op(op),
-        after,
-        fields.image_or_none("before"),
-        fields.csn_or_none("prim_csn"),
-        None if fields.get("opno") is None else fields.number("opno"),
-    )
-
-
-def _decode_snapshot(fields: "_Fields") -> Snapshot:
-    for phase in ("begin", "row", "end"):
-        part = fields.get(phase)
-        if isinstance(part, dict) and isinstance(part.get("id"), str):
-            return Snapshot(phase, part["id"])
-    raise WireError("field begin, row or end: one of them must be there with its id")
+    return check.decode(value)
 
 
 # -- what the hub says -----------------------------------------------------------------------
@@ -395,12 +282,6 @@ class _Fields:
             raise WireError(f"field {name}: {found!r} must be an integer from 0 on")
         return found
 
-    def boolean(self, name: str) -> bool:
-        found = self.get(name)
-        if not isinstance(found, bool):
-            raise WireError(f"field {name}: {found!r} must be true or false")
-        return found
-
     def csn(self, name: str) -> str:
         found = self.get(name)
         if not isinstance(found, str) or not _CSN.fullmatch(found):
@@ -427,6 +308,3 @@ class _Fields:
             return parse_ruv(lines)
         except RuvError as error:
             raise WireError(f"field ruv: {error}") from error
-
-    def position(self) -> tuple[int, int, int, Ruv]:
-        return self.number("epoch"), self.number("covers"), self.number("generation"), self.ruv()

@@ -5,13 +5,11 @@ they append it to the changelog and send it from where it is.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
 from checkpoints.store import Rows
-from checkpoints.tables import CHANGELOG
 from streaming.stages.publish import Chunk, Outgoing
 
 
@@ -33,24 +31,3 @@ class Carrier(Protocol):
 
     def close(self) -> None:
         """Forget what was kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class DriverCarrier:
-    """The driver has every row: nothing is away."""
-
-    facts: pa.Table
-
-    def images(self, places: pa.Table) -> pa.Table:
-        """No change is away."""
-        return places.select([])
-
-    def changelog(self, log: pa.Table) -> Rows:
-        """The rows as they are."""
-        return log.select(CHANGELOG.names)
-
-    def send(self, outgoing: Outgoing, chunks: Sequence[Chunk]) -> None:
-        """No row is away."""
-
-    def close(self) -> None:
-        """Nothing is kept."""

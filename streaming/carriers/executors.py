@@ -21,14 +21,13 @@ from checkpoints.spark_errors import translated
 from checkpoints.store import Rows
 from checkpoints.tables import CHANGELOG
 from connectors.wire import CHANGE_ITEM_SQL, update_ends
-from streaming.carriers.parse_on_executors import skim
-from streaming.carriers.settle import settle
+from streaming.carriers.parse_on_executors import parse_on_executors
 from streaming.core.conflict.judge import Verdict
+from streaming.core.intake.check import Limits
 from streaming.core.model.errors import PublishError
 from streaming.core.model.table import Table
 from streaming.stages.checked import CHECKED, looked_at
 from streaming.stages.log import CHANGE
-from streaming.stages.plain import Limits
 from streaming.stages.publish import Chunk, Outgoing
 
 _DECIDED = (
@@ -63,10 +62,9 @@ class ExecutorsCarrier:
     ) -> None:
         """`records`: COLUMNS of carriers/read.py, read once and kept until `close`."""
         self._spark = records.sparkSession
-        self._kept = skim(records, topics, tables, limits).persist()
+        self._kept = parse_on_executors(records, topics, tables, limits).persist()
         self._sink = sink
-        found = self._kept.select(_facts(looked_at(tables))).toArrow().cast(CHECKED)
-        self.facts = settle(found, self._spark, topics, tables, limits)
+        self.facts = self._kept.select(_facts(looked_at(tables))).toArrow().cast(CHECKED)
 
     def images(self, places: pa.Table) -> pa.Table:
         """Before and after of changes, in the order of these (rid, offset)."""

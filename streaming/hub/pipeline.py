@@ -15,7 +15,6 @@ from checkpoints.epochs import Checkpoint, Command, Plan
 from checkpoints.faults import Point
 from checkpoints.store import Rows
 from checkpoints.tables import TableName
-from connectors import wire
 from streaming.carriers.carrier import Carrier
 from streaming.core.conflict.batch import failed, next_epoch, settled
 from streaming.core.conflict.counters import counted, in_conflict
@@ -246,7 +245,7 @@ def _take(hub: Hub, plan: Plan, facts: CheckedRecords) -> tuple[_TakenBatch, Boo
     revalidate = hub.outlets.revalidate
     released = release_stage.act(store, plan.commands, author, revalidate, plan.batch)
     resolved = resolve_stage.act(store, plan.commands, author, plan.batch)
-    found = intake_stage.take(intake, facts, wire.decode)
+    found = intake_stage.take(intake, facts)
     taken = _TakenBatch(facts, intake, found.eligible, found.commits, released, resolved)
     return taken, found.lacking
 
@@ -300,9 +299,7 @@ def _tables(
     lost = log_stage.conflicts(log, judged, hub.settings.topology)
     rejected = {one.arrived.change.csn for one in judged if one.verdict is not Verdict.ACCEPTED}
     resolved = taken.resolved.rows(plan.batch, rejected)
-    told = log_stage.events(
-        intake, taken.commits, values, topics, plan.batch, hub_epoch, wire.kind_of
-    )
+    told = log_stage.events(intake, taken.commits, values, topics, plan.batch, hub_epoch)
     return {
         TableName.CONFLICTS: pa.concat_tables([lost, resolved]),
         TableName.QUARANTINE: pa.concat_tables([kept, taken.released]),

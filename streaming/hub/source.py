@@ -7,18 +7,17 @@ from pyspark.sql import DataFrame, SparkSession
 
 from checkpoints.epochs import Plan
 from connectors.kafka.client import sink_options, source_options
-from streaming.carriers.carrier import Carrier, DriverCarrier
+from streaming.carriers.carrier import Carrier
+from streaming.carriers.driver import DriverCarrier, parse_on_driver
 from streaming.carriers.executors import ExecutorsCarrier, Sink
 from streaming.carriers.read import batch
-from streaming.carriers.settle import collected
 from streaming.config.config import Config
 from streaming.config.sections import LimitsConfig
+from streaming.core.intake.check import Limits
 from streaming.core.model.errors import SourceError
 from streaming.hub.pipeline import BatchSettings
+from streaming.stages.check import check_records
 from streaming.stages.checked import NO_CHECKED
-from streaming.stages.parse import parse
-from streaming.stages.plain import Limits
-from streaming.stages.validate import validate
 
 
 class Source:
@@ -59,16 +58,15 @@ class Source:
         if count > limits.driver_batch_records:
             carrier = ExecutorsCarrier(records, topics, tables, allowed, self.sink)
         else:
-            carrier = DriverCarrier(collected(records, topics, tables, allowed))
+            carrier = DriverCarrier(parse_on_driver(records, topics, tables, allowed))
         _check_range(carrier.facts, plan, topics)
         return carrier
 
     def revalidated(
         self, records: pa.Table, settings: BatchSettings, limits: LimitsConfig
     ) -> pa.Table:
-        """The facts of records that were in quarantine, under these settings and limits."""
-        parsed = parse(self.spark.createDataFrame(records), settings.topics)
-        return validate(parsed, settings.topology.tables, _allowed(limits)).toArrow()
+        """CHECKED of records that were in quarantine, under these settings and limits."""
+        return check_records(records, settings.topics, settings.topology.tables, _allowed(limits))
 
 
 def ranges(from_: Mapping[str, int], to: Mapping[str, int]) -> dict[str, tuple[int, int]]:

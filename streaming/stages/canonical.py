@@ -1,8 +1,8 @@
 """Canonical: whether key and images, cut out of their records, are what their table can hold.
 
-The values are those of stages/pattern.py. RE2 asks a whole column in linear time and outside of
-Python's lock. It looks neither back nor forward, so an object that may lack members is asked as
-text that has a comma behind each member.
+The values are those of stages/value_patterns.py. RE2 matches a whole column in linear time and
+outside of Python's lock. It looks neither back nor forward, so an object that may lack members is
+matched as text that has a comma behind each member.
 """
 
 import re
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from streaming.core.model.table import Table
 from streaming.core.model.values import json_text
 from streaming.stages.checked import Bools, bools
-from streaming.stages.pattern import CANONICAL
+from streaming.stages.value_patterns import CANONICAL
 
 FEW = 300
 """RE2 reads an expression anew at each call, as long as it takes to ask so many texts of it."""
@@ -58,7 +58,7 @@ class ImageForm:
 
 def form_of(table: Table) -> ImageForm:
     """What a table's changes look like."""
-    kinds = {name: _without_possessives(CANONICAL[kind]) for name, kind in table.columns.items()}
+    kinds = {name: CANONICAL[kind] for name, kind in table.columns.items()}
     key = {name: kinds[name] for name in table.key}
     after = {name: f"(?:{kind}|null)" for name, kind in kinds.items()} | key
     return ImageForm(
@@ -124,7 +124,3 @@ def _value(name: str, kind: str, columns: list[str]) -> str:
     """
     start = r"\A\{" if name == columns[0] else "[{,]"
     return rf"{start}{re.escape(json_text(name))}:(?P<value>{kind})[,}}]"
-
-
-def _without_possessives(pattern: str) -> str:
-    return re.sub(r"([*+])\+", r"\1", pattern)

@@ -14,17 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.core.intake.check import VERSION, Limits
 from streaming.core.model.change import CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, Op, content_of
 from streaming.core.model.record import RecordKind
-from streaming.core.model.table import Table
+from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
 from streaming.stages.canonical import ImageForm, form_of, matches
-from streaming.stages.checked import CHECKED, CSN_BYTES, NO_CHECKED, Bools, bools, texts
-from streaming.stages.plain import CSN, VERSION, Limits, are_of_record
-from streaming.stages.validate import Known, known_tables, tables_of
-
-UNSETTLED = "unsettled"
-"""Stands for the reason of a record that is no plain change; it may be good or bad."""
+from streaming.stages.checked import CHECKED, CSN_BYTES, Bools, bools, texts
+from streaming.stages.csns import CSN, are_of_record
 
 _PARTS = ("session", "csn", "prim_csn", "epoch", "table", "key", "op", "before", "after", "opno")
 _START = f'{{"v":{VERSION},"kind":"{RecordKind.CHANGE}","session":"'
@@ -45,51 +42,29 @@ _ALL = 2**31 - 1
 """Where a slice ends that has no end."""
 
 
-def unsettled(records: pa.Table, topics: Mapping[str, int]) -> pa.Table:
-    """Records as they were read (carriers/read.py: COLUMNS), as CHECKED without a verdict."""
-    there = records.filter(pc.is_valid(records["value"]))
-    said_in = there["topic"].combine_chunks().dictionary_encode()
-    rids = pa.array([topics[topic] for topic in said_in.dictionary.to_pylist()], pa.int32())
-    columns = {
-        "rid": rids.take(said_in.indices),
-        "offset": there["offset"],
-        "time": there["timestamp"],
-        "reason": pa.repeat(UNSETTLED, there.num_rows),
-        "partial": pa.repeat(pa.scalar(value=False), there.num_rows),
-        "value": there["value"],
-    }
-    return _facts(columns, there.num_rows)
-
-
 def changes(
-    found: pa.Table, tables: Mapping[str, Table], limits: Limits
-) -> tuple[pa.Table, pa.Table]:
-    """(the facts of plain changes, all others as they are), of CHECKED to be settled."""
-    parts = _parts(_utf8(found["value"].combine_chunks()))
-    good, lacking = _fit(parts, _forms(known_tables(tables)))
+    placed: pa.Table, tables: Mapping[str, Table], limits: Limits
+) -> tuple[pa.Table, Bools]:
+    """(CHECKED of the canonical changes, which of the records they are); `placed`: PLACED."""
+    parts = _parts(_utf8(placed["value"].combine_chunks()))
+    good, lacking = _fit(parts, _forms(tables))
     for csn in ("csn", "prim_csn") if parts["prim_csn"].null_count < len(good) else ("csn",):
-        good &= are_of_record(found, texts(pc.coalesce(parts[csn], parts["csn"])), limits)
-    columns = {name: found[name] for name in ("rid", "offset", "time")}
+        good &= are_of_record(placed, texts(pc.coalesce(parts[csn], parts["csn"])), limits)
+    columns = {name: placed[name] for name in ("rid", "offset", "time")}
     columns |= {**{name: parts[name] for name in _PARTS}, "partial": lacking}
-    told, left = pa.table(columns), NO_CHECKED
-    if not good.all():
-        told, left = told.filter(pa.array(good)), found.filter(pa.array(~good))
-    return _told(told), left
+    found = pa.table(columns)
+    return _checked(found if good.all() else found.filter(pa.array(good))), good
 
 
-def _told(parts: pa.Table) -> pa.Table:
-    """The CHECKED of plain changes."""
+def _checked(parts: pa.Table) -> pa.Table:
+    """CHECKED of canonical changes."""
+    count, absent = parts.num_rows, pa.nulls(parts.num_rows)
     fields = [pc.fill_null(parts[name], NULL_TEXT) for name in CONTENT_FIELDS]
     joined = pc.binary_join_element_wise(*fields, FIELD_SEPARATOR.encode()).to_pylist()
     columns = {name: parts[name] for name in parts.column_names}
     columns |= {name: parts[name].cast(pa.string()) for name in ("epoch", "opno")}
     columns["content"] = pa.array([content_of(text) for text in joined], pa.string())
-    columns["kind"] = pa.repeat(RecordKind.CHANGE.value, parts.num_rows)
-    return _facts(columns, parts.num_rows)
-
-
-def _facts(columns: Mapping[str, object], count: int) -> pa.Table:
-    absent = pa.nulls(count)
+    columns["kind"] = pa.repeat(RecordKind.CHANGE.value, count)
     arrays = [columns.get(field.name, absent) for field in CHECKED]
     return pa.table(arrays, names=CHECKED.names).cast(CHECKED)
 
@@ -110,9 +85,18 @@ def _fit(parts: pa.RecordBatch, forms: Mapping[bytes, ImageForm]) -> tuple[Bools
     return good & fits, lacking
 
 
+_Known = tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ColumnType], ...]], ...]
+"""Tables by value: the patterns of each are made once."""
+
+
+def _forms(tables: Mapping[str, Table]) -> dict[bytes, ImageForm]:
+    return _forms_of(tuple((t.name, t.key, tuple(t.columns.items())) for t in tables.values()))
+
+
 @lru_cache(maxsize=8)
-def _forms(known: Known) -> dict[bytes, ImageForm]:
-    return {t.name.encode(): form_of(t) for t in tables_of(known) if _is_simple(t.name)}
+def _forms_of(known: _Known) -> dict[bytes, ImageForm]:
+    tables = [Table(name, key, dict(columns)) for name, key, columns in known]
+    return {table.name.encode(): form_of(table) for table in tables if _is_simple(table.name)}
 
 
 def _is_simple(name: str) -> bool:

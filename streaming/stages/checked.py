@@ -18,34 +18,41 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Texts = NDArray[np.bytes_]
 
+PLACED = pa.schema(
+    [
+        ("rid", pa.int32()),  # the replica whose topic it stands in
+        ("offset", pa.int64()),
+        ("time", pa.timestamp("us", tz="UTC")),  # CreateTime
+        ("value", pa.binary()),
+    ]
+)
+"""A record as it was read."""
+
 CHECKED = pa.schema(
     [
         ("rid", pa.int32()),
         ("offset", pa.int64()),
         ("time", pa.timestamp("us", tz="UTC")),
-        ("reason", pa.string()),
-        ("detail", pa.string()),
+        ("reason", pa.string()),  # why it goes to quarantine; null: it is good
+        ("detail", pa.string()),  # what is wrong, expected and found
         ("kind", pa.string()),
         ("session", pa.string()),
         ("csn", pa.string()),
         ("prim_csn", pa.string()),
         ("epoch", pa.int64()),
         ("table", pa.string()),
-        ("key", pa.string()),
+        ("key", pa.string()),  # key and images: canonical text of a good change
         ("op", pa.string()),
         ("before", pa.string()),
         ("after", pa.string()),
         ("opno", pa.int64()),
-        ("content", pa.string()),
-        ("partial", pa.bool_()),
-        ("value", pa.binary()),
-        ("size", pa.int64()),
+        ("content", pa.string()),  # of a change with a CSN: Change.content
+        ("partial", pa.bool_()),  # the after-image lacks columns
+        ("value", pa.binary()),  # its bytes; null for a good change
+        ("size", pa.int64()),  # bytes of its item, if its images are left on the executors
     ]
 )
-"""A validated record, in this order of columns; `stages/validate.py` tells what each holds.
-
-`size`: of a change whose images are left on the executors, what its item will have in bytes.
-"""
+"""A checked record: core's CheckedRecord with its place, time and bytes."""
 
 NO_CHECKED = CHECKED.empty_table()
 
@@ -59,7 +66,7 @@ Fetch = Callable[[pa.Table], pa.Table]
 
 @dataclass(frozen=True, slots=True)
 class CheckedRecords:
-    """One row per record, ordered by (rid, offset); see `stages/validate.py` for the columns.
+    """One row per record, ordered by (rid, offset); see CHECKED.
 
     `plain[i]`: a valid change, its CSN once in the batch, that no rule but CSN, session, opno and
     the rest of its transaction can keep from becoming eligible. `commit[i]`: a valid commit.

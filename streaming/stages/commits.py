@@ -1,14 +1,15 @@
-"""Commits, told in columns: a batch may hold one for every change.
+"""Canonical commits in columns: a batch may hold one for every change."""
 
-Told is one as connectors/wire.py writes it; whatever else there is, is left to the rules.
-"""
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.core.intake.check import VERSION, Limits
 from streaming.core.model.record import RecordKind
-from streaming.stages.checked import bools, texts
-from streaming.stages.plain import VERSION, Limits, are_of_record
+from streaming.core.model.table import Table
+from streaming.stages.checked import CHECKED, Bools, bools, texts
+from streaming.stages.csns import are_of_record
 
 _COMMIT = (
     rf'\A\{{"v":{VERSION},"kind":"{RecordKind.COMMIT}","session":"(?P<session>[ !#-\[\]-~]+)",'
@@ -16,17 +17,18 @@ _COMMIT = (
 )
 
 
-def commits(found: pa.Table, limits: Limits) -> tuple[pa.Table, pa.Table]:
-    """(the facts of plain commits, all others as they are), of CHECKED to be settled."""
-    received = pc.extract_regex(found["value"], _COMMIT)
-    written = bools(pc.is_valid(received))
-    prim_csn = texts(pc.struct_field(received, "prim_csn").cast(pa.string()))
-    good = pa.array(written & are_of_record(found, prim_csn, limits))
-    there, told = found.filter(good), received.filter(good)
-    columns = {
-        **{name: there[name] for name in found.column_names},
-        **{name: pc.struct_field(told, name) for name in ("session", "prim_csn")},
-        "reason": pa.nulls(len(told)),
-        "kind": pa.repeat(RecordKind.COMMIT.value, len(told)),
-    }
-    return pa.table(columns).cast(found.schema), found.filter(pc.invert(good))
+def commits(
+    placed: pa.Table, _tables: Mapping[str, Table], limits: Limits
+) -> tuple[pa.Table, Bools]:
+    """(CHECKED of the canonical commits, which of the records they are); `placed`: PLACED."""
+    members = pc.extract_regex(placed["value"], _COMMIT)
+    prim_csn = texts(pc.struct_field(members, "prim_csn").cast(pa.string()))
+    good = bools(pc.is_valid(members)) & are_of_record(placed, prim_csn, limits)
+    there, found = placed.filter(pa.array(good)), members.filter(pa.array(good))
+    columns = {name: there[name] for name in placed.column_names}
+    columns |= {name: pc.struct_field(found, name) for name in ("session", "prim_csn")}
+    columns["kind"] = pa.repeat(RecordKind.COMMIT.value, len(found))
+    columns["partial"] = pa.repeat(pa.scalar(value=False), len(found))
+    absent = pa.nulls(len(found))
+    arrays = [columns.get(field.name, absent) for field in CHECKED]
+    return pa.table(arrays, names=CHECKED.names).cast(CHECKED), good

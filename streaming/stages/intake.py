@@ -3,7 +3,7 @@
 The exact rule is core's `Intake.take`; a run is what it would have let pass one by one.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -13,19 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkpoints.tables import CHANGELOG
+from streaming.core.intake.check import decode
 from streaming.core.intake.reflection import mre, mre_same
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import is_csn_of
-from streaming.core.model.errors import WireError
 from streaming.core.model.record import Reason, ReceivedRecord, Record, RecordKind
 from streaming.core.model.row import Arrived
 from streaming.core.model.state import is_stopped
 from streaming.stages.checked import Bools, CheckedRecords, Ints, ints, is_away, texts
 from streaming.stages.runs import RecordRun, closing, runs
-
-Decode = Callable[[bytes], tuple[str, Record]]
-"""The bytes of a control record -> (session, the record); connectors/wire.py."""
 
 _FIELDS = (
     *("rid", "offset", "time", "session", "csn", "prim_csn", "epoch", "table", "key", "op"),
@@ -63,7 +60,7 @@ class TakenRecords:
     lacking: Bools
 
 
-def take(intake: Intake, facts: CheckedRecords, decode: Decode) -> TakenRecords:
+def take(intake: Intake, facts: CheckedRecords) -> TakenRecords:
     """Take every record of the batch."""
     one_by_one = np.zeros(len(facts), dtype=np.bool_)
     session = facts.table["session"].combine_chunks()
@@ -78,7 +75,7 @@ def take(intake: Intake, facts: CheckedRecords, decode: Decode) -> TakenRecords:
             in_bulk[run.rows] = True
         else:
             one_by_one[run.rows] = True
-            for received in _said(rows, decode):
+            for received in _received(rows):
                 intake.take(received)
     eligible = _ordered([*bulk, _single(intake)])
     commits = facts.table.filter(pa.array(in_bulk & facts.commit))
@@ -146,7 +143,7 @@ def _take_run(intake: Intake, facts: CheckedRecords, run: RecordRun, rows: pa.Ta
     )
 
 
-def _said(rows: pa.Table, decode: Decode) -> Iterator[ReceivedRecord]:
+def _received(rows: pa.Table) -> Iterator[ReceivedRecord]:
     """The records as values."""
     few = rows.to_batches(max_chunksize=_AT_ONCE)
     for row in chain.from_iterable(batch.to_pylist() for batch in few):
@@ -155,10 +152,7 @@ def _said(rows: pa.Table, decode: Decode) -> Iterator[ReceivedRecord]:
         if row["kind"] == RecordKind.CHANGE and row["csn"] and row["op"] in _OPS:
             record = _change(row)
         elif reason is None:
-            try:
-                record = decode(row["value"])[1]
-            except WireError as error:
-                reason, detail = Reason.KIND, str(error)
+            _, record = decode(row["value"])
         time_ms = round(row["time"].timestamp() * 1000)
         yield ReceivedRecord(
             row["rid"],

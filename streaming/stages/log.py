@@ -14,7 +14,7 @@ from streaming.core.delivery.sending import Refresh
 from streaming.core.intake.arrival import ControlOutcome, Quarantined
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import Op
-from streaming.core.model.record import Record, RecordKind
+from streaming.core.model.kinds import KIND_OF
 from streaming.core.model.topology import Topology
 from streaming.stages.checked import CHECKED, Ints
 from streaming.stages.intake import ELIGIBLE
@@ -218,7 +218,6 @@ def events(
     topics: Mapping[int, str],
     batch: int,
     hub_epoch: int,
-    kind_of: Callable[[Record], RecordKind],
 ) -> pa.Table:
     """The control records with what became of them, as EVENTS in topic order.
 
@@ -233,7 +232,7 @@ def events(
             "offset": received.offset,
             "time": time_of(received.time_ms),
             "session": received.session,
-            "kind": kind_of(received.record).value if received.record else None,
+            "kind": KIND_OF[type(received.record)].value if received.record else None,
             "outcome": outcome.value,
             "value": values.get((received.rid, received.offset), b"").decode(errors="replace"),
         }

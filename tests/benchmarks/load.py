@@ -17,6 +17,7 @@ from confluent_kafka import Producer
 from kafka import KafkaProducer
 
 from connectors import wire
+from streaming.core.intake.check import VERSION
 from streaming.core.model.record import Hello
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.table import ColumnType, Table
@@ -140,7 +141,7 @@ def _image(balance: str) -> dict[str, str]:
 
 
 def _head(kind: str) -> dict[str, Any]:
-    return {"v": wire.VERSION, "kind": kind, "session": "%(session)s"}
+    return {"v": VERSION, "kind": kind, "session": "%(session)s"}
 
 
 _BODY = {

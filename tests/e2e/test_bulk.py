@@ -15,7 +15,8 @@ from checkpoints.epochs import Checkpoint, Plan, time_of
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from connectors import wire
-from streaming.carriers.carrier import Carrier, DriverCarrier
+from streaming.carriers.carrier import Carrier
+from streaming.carriers.driver import DriverCarrier
 from streaming.core.conflict.batch import decide
 from streaming.core.conflict.function import parse_function
 from streaming.core.conflict.judge import Judged
@@ -25,6 +26,7 @@ from streaming.core.delivery.sending import EpochMark, Refresh, SendingView
 from streaming.core.intake.arrival import ControlOutcome
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import Change, Op, RowKey
+from streaming.core.model.kinds import KIND_OF
 from streaming.core.model.record import Commit, Hello, ReceivedRecord
 from streaming.core.model.row import RowState
 from streaming.core.model.state import HubState
@@ -260,7 +262,7 @@ def test_whole_transactions_go_in_bulk(rid: int) -> None:
     intake = Intake(adopted(HubState(1, GENERATION), topology, [1, 2, 3]), topology)
     facts = checked_records(facts_from(author.received, topology.tables), topology.tables)
 
-    taken = take(intake, facts, wire.decode)
+    taken = take(intake, facts)
 
     assert (taken.eligible.num_rows, taken.commits.num_rows) == (10, 3)
     assert intake.eligible == []
@@ -336,7 +338,7 @@ def event(received: ReceivedRecord, outcome: ControlOutcome) -> tuple[object, ..
     is_change = isinstance(received.record, Change)
     value = "" if is_change else wire.encode(received.session or "", received.record).decode()
     at = received.rid, received.offset, time_of(received.time_ms), received.session
-    return f"{received.rid}", *at, wire.kind_of(received.record).value, outcome.value, value
+    return f"{received.rid}", *at, KIND_OF[type(received.record)].value, outcome.value, value
 
 
 def told(hub: Hub, batch: int) -> list[tuple[object, ...]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from checkpoints.epochs import Plan
 from connectors.wire import decode_update
-from streaming.carriers.carrier import DriverCarrier
+from streaming.carriers.driver import DriverCarrier
 from streaming.core.delivery.consumer import Apply, Buffer, Position, receive
 from streaming.core.model.change import Op
 from streaming.core.model.record import Applied, Hello, Item, ReceivedRecord

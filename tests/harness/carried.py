@@ -7,6 +7,7 @@ import pyarrow as pa
 from checkpoints.epochs import time_of
 from connectors import wire
 from streaming.core.model.change import Change
+from streaming.core.model.kinds import KIND_OF
 from streaming.core.model.record import ReceivedRecord
 from streaming.core.model.table import Table
 from streaming.stages.checked import CHECKED
@@ -25,7 +26,7 @@ def _row(received: ReceivedRecord, tables: Mapping[str, Table]) -> dict[str, obj
         "offset": received.offset,
         "time": time_of(received.time_ms),
         "session": received.session,
-        "kind": wire.kind_of(record).value,
+        "kind": KIND_OF[type(record)].value,
         "reason": received.reason.value if received.reason else None,
         "detail": received.detail or None,
     }

@@ -84,6 +84,118 @@ def from_json(value: object, column_type: ColumnType) -> Value:
             raise WireError(f"{value!r} is not a value of type {column_type}")
 
 
+class Number(str):
+    """A JSON number as it was written: 1.10 stays 1.10."""
+
+    __slots__ = ()
+
+
+EXPECTED = {
+    ColumnType.BOOL: "true or false",
+    ColumnType.INT32: "an int32 as a JSON number",
+    ColumnType.INT64: "an int64 as a JSON string",
+    ColumnType.FLOAT64: 'a float64 as a JSON number, or "NaN", "Infinity" or "-Infinity"',
+    ColumnType.DECIMAL: 'a decimal as a JSON string, such as "1.50"',
+    ColumnType.TEXT: "a JSON string",
+    ColumnType.BYTES: "base64 as a JSON string",
+    ColumnType.TIMESTAMP: (
+        'a time in UTC with microseconds as a JSON string, such as "2024-02-29T23:59:59.000001Z"'
+    ),
+}
+"""What the value of a column of the type must be, for a message."""
+
+
+def canonical_text(value: object, column_type: ColumnType) -> str | None:
+    """The canonical JSON text of a column's value; None if it is no canonical value of the type.
+
+    `value`: as JSON has it, but numbers as Number, and not null. A value is canonical if `to_json`
+    writes what `from_json` reads; a float64 stays as it was written.
+    """
+    match column_type, value:
+        case ColumnType.BOOL, bool():
+            return "true" if value else "false"
+        case ColumnType.INT32, Number() if _INTEGER.fullmatch(value) and _within(value, 2**31):
+            return str(value)
+        case ColumnType.FLOAT64, Number() if math.isfinite(float(value)):
+            return str(value)
+        case ColumnType.FLOAT64 | ColumnType.INT32 | ColumnType.BOOL, Number():
+            return None
+        case ColumnType.FLOAT64, str() if value in _NOT_NUMBERS:
+            return f'"{value}"'
+        case ColumnType.INT64, str() if not isinstance(value, Number):
+            fits = _INTEGER.fullmatch(value) and _within(value, 2**63)
+            return f'"{value}"' if fits else None
+        case ColumnType.DECIMAL, str() if not isinstance(value, Number):
+            return f'"{value}"' if _CANONICAL_DECIMAL.fullmatch(value) else None
+        case ColumnType.TEXT, str() if not isinstance(value, Number):
+            return json_text(value) if is_utf8(value) else None
+        case ColumnType.BYTES, str() if not isinstance(value, Number):
+            return f'"{value}"' if _is_base64(value) else None
+        case ColumnType.TIMESTAMP, str() if not isinstance(value, Number):
+            return f'"{value}"' if _is_time(value) else None
+        case _:
+            return None
+
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_CANONICAL_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+
+
+def _within(digits: str, limit: int) -> bool:
+    return -limit <= int(digits) < limit
+
+
+def _is_base64(value: str) -> bool:
+    try:
+        return base64.b64encode(base64.b64decode(value, validate=True)).decode() == value
+    except (binascii.Error, ValueError):
+        return False
+
+
+def _is_time(value: str) -> bool:
+    try:
+        return _TIME.fullmatch(value) is not None and bool(datetime.fromisoformat(value))
+    except ValueError:
+        return False
+
+
+def is_utf8(value: str) -> bool:
+    """Return whether the text can be encoded: no half of a surrogate pair stands alone."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def raw_text(value: object) -> str:
+    """The compact JSON text of a parsed value, its numbers as they were written."""
+    try:
+        return _raw_text(value)
+    except RecursionError:
+        return '"nested too deeply"'
+
+
+def _raw_text(value: object) -> str:
+    match value:
+        case Number():
+            return str(value)
+        case dict():
+            members = (f"{_text(name)}:{_raw_text(one)}" for name, one in value.items())
+            return f"{{{','.join(members)}}}"
+        case list():
+            return f"[{','.join(map(_raw_text, value))}]"
+        case str():
+            return _text(value)
+        case _:
+            return json_text(value)
+
+
+def _text(value: str) -> str:
+    """A string as JSON; one that cannot be encoded keeps its escapes."""
+    return json_text(value) if is_utf8(value) else json.dumps(value)
+
+
 def _float_json(value: float) -> float | str:
     if math.isnan(value):
         return "NaN"

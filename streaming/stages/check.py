@@ -1,0 +1,93 @@
+"""Check: records as they were read become CHECKED, by columns where that is surely right.
+
+1. Canonical changes are recognized and parsed with vectorized operations (stages/changes.py).
+2. So are canonical commits (stages/commits.py).
+3. Changes in another spelling are rewritten canonically and take the first way again.
+4. What is left goes through core's rule one by one (core/intake/check.py).
+
+The first three may only say that a record is surely good, with core's own texts. The driver does
+this while the records arrive, the executors in their Python workers.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.core.intake.check import LIMITS, CheckedRecord, Limits, check
+from streaming.core.model.record import RecordKind
+from streaming.core.model.table import Table
+from streaming.stages.changes import changes
+from streaming.stages.checked import CHECKED, NO_CHECKED, PLACED
+from streaming.stages.commits import commits
+from streaming.stages.spelling import rewritten
+
+
+def check_records(
+    records: pa.Table,
+    topics: Mapping[str, int],
+    tables: Mapping[str, Table],
+    limits: Limits = LIMITS,
+) -> pa.Table:
+    """Records (carriers/read.py: COLUMNS) as CHECKED, in any order; null values are left out.
+
+    `topics`: topic -> rid of the replica that it belongs to.
+    """
+    placed = _placed(records, topics)
+    parts = [NO_CHECKED]
+    for step in (changes, commits, _foreign):
+        if not placed.num_rows:
+            break
+        good, is_good = step(placed, tables, limits)
+        parts.append(good)
+        placed = placed.filter(pa.array(~is_good)) if good.num_rows else placed
+    return pa.concat_tables([*parts, _one_by_one(placed, tables, limits)])
+
+
+def _placed(records: pa.Table, topics: Mapping[str, int]) -> pa.Table:
+    there = records.filter(pc.is_valid(records["value"]))
+    topic = there["topic"].combine_chunks().dictionary_encode()
+    rids = pa.array([topics[name] for name in topic.dictionary.to_pylist()], pa.int32())
+    columns = [rids.take(topic.indices), there["offset"], there["timestamp"], there["value"]]
+    return pa.table(columns, names=PLACED.names).cast(PLACED)
+
+
+def _foreign(
+    placed: pa.Table, tables: Mapping[str, Table], limits: Limits
+) -> tuple[pa.Table, np.ndarray]:
+    """(CHECKED of the changes that are canonical once they are rewritten, which they are)."""
+    size = limits.record_bytes
+    values = placed["value"].to_pylist()
+    texts = [rewritten(value, tables) if len(value) <= size else None for value in values]
+    is_good = np.array([text is not None for text in texts], dtype=np.bool_)
+    if not is_good.any():
+        return NO_CHECKED, is_good
+    place = placed.schema.get_field_index("value")
+    column = pa.array([text for text in texts if text is not None], pa.binary())
+    again = placed.filter(pa.array(is_good)).set_column(place, "value", column)
+    good, fits = changes(again, tables, limits)
+    is_good[is_good] = fits
+    return good, is_good
+
+
+def _one_by_one(placed: pa.Table, tables: Mapping[str, Table], limits: Limits) -> pa.Table:
+    rids, values = placed["rid"].to_pylist(), placed["value"].to_pylist()
+    times = pc.divide(placed["time"].cast(pa.int64()), 1000).to_pylist()
+    found = [
+        check(value, rid, time_ms, tables, limits)
+        for rid, time_ms, value in zip(rids, times, values, strict=True)
+    ]
+    kept = [
+        None if _is_good_change(one) else value for one, value in zip(found, values, strict=True)
+    ]
+    columns = {name: placed[name] for name in ("rid", "offset", "time")}
+    columns |= {"value": kept, "size": pa.nulls(len(found))}
+    if found:
+        columns |= dict(zip(CheckedRecord._fields, zip(*found, strict=True), strict=True))
+    arrays = [pa.array(columns.get(f.name, ()), f.type) for f in CHECKED]
+    return pa.table(arrays, schema=CHECKED)
+
+
+def _is_good_change(one: CheckedRecord) -> bool:
+    return one.reason is None and one.kind == RecordKind.CHANGE

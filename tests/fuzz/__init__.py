@@ -1,0 +1,1 @@
+"""Fuzzing programs: long, with a seed that repeats a run."""
