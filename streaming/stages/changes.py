@@ -20,7 +20,7 @@ from streaming.core.model.record import RecordKind
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
 from streaming.stages.canonical import ImageForm, form_of, matches
-from streaming.stages.checked import CHECKED, CSN_BYTES, Bools, bools, texts
+from streaming.stages.checked import CHECKED, CSN_BYTES, NO_CHECKED, Bools, bools, texts
 from streaming.stages.csns import CSN, are_of_record
 
 _PARTS = ("session", "csn", "prim_csn", "epoch", "table", "key", "op", "before", "after", "opno")
@@ -46,6 +46,18 @@ def changes(
     placed: pa.Table, tables: Mapping[str, Table], limits: Limits
 ) -> tuple[pa.Table, Bools]:
     """(CHECKED of the canonical changes, which of the records they are); `placed`: PLACED."""
+    begins = bools(pc.starts_with(placed["value"], _START.encode()))
+    if begins.all():
+        return _changes(placed, tables, limits)
+    if not begins.any():
+        return NO_CHECKED, begins
+    found, begins[begins] = _changes(placed.filter(pa.array(begins)), tables, limits)
+    return found, begins
+
+
+def _changes(
+    placed: pa.Table, tables: Mapping[str, Table], limits: Limits
+) -> tuple[pa.Table, Bools]:
     parts = _parts(_utf8(placed["value"].combine_chunks()))
     good, lacking = _fit(parts, _forms(tables))
     for csn in ("csn", "prim_csn") if parts["prim_csn"].null_count < len(good) else ("csn",):

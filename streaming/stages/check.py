@@ -59,7 +59,7 @@ def _foreign(
     """(CHECKED of the changes that are canonical once they are rewritten, which they are)."""
     size = limits.record_bytes
     values = placed["value"].to_pylist()
-    texts = [rewritten(value, tables) if len(value) <= size else None for value in values]
+    texts = list(rewritten([value if len(value) <= size else b"" for value in values], tables))
     is_good = np.array([text is not None for text in texts], dtype=np.bool_)
     if not is_good.any():
         return NO_CHECKED, is_good

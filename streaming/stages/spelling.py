@@ -6,8 +6,7 @@ that stand twice, numbers that it prints otherwise, unknown members.
 """
 
 import re
-from collections.abc import Mapping
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -15,17 +14,30 @@ import orjson
 from streaming.core.model.change import Op
 from streaming.core.model.kinds import KINDS, Need
 from streaming.core.model.record import RecordKind
-from streaming.core.model.table import Table
+from streaming.core.model.table import ColumnType, Table
 
 _FIELDS = KINDS[RecordKind.CHANGE].fields
 _MEMBERS = ("v", "kind", "session", *(field.name for field in _FIELDS))
+_KNOWN = frozenset(_MEMBERS)
 _LEFT_OUT = frozenset(field.name for field in _FIELDS if field.need is Need.OPTIONAL)
 """The members that are not written where they are null."""
+_NUMBERS = (ColumnType.INT32, ColumnType.FLOAT64)
 _NUMBER = re.compile(rb"(?<=[:,\[\s])-?[0-9][^,\]}\s]*")
 
+Columns = tuple[list[str], bool]
+"""The columns of a table in their order, and whether some are JSON numbers."""
 
-def rewritten(value: bytes, tables: Mapping[str, Table]) -> bytes | None:
-    """The canonical text of a change, good or bad, that says the same; None: core must check it."""
+
+def rewritten(values: Sequence[bytes], tables: Mapping[str, Table]) -> Iterator[bytes | None]:
+    """Of each change, good or bad, the canonical text that says the same; None: core checks it."""
+    known = {
+        name: (list(table.columns), any(kind in _NUMBERS for kind in table.columns.values()))
+        for name, table in tables.items()
+    }
+    return (_rewritten(value, known) for value in values)
+
+
+def _rewritten(value: bytes, tables: Mapping[str, Columns]) -> bytes | None:
     try:
         fields = orjson.loads(value)
     except orjson.JSONDecodeError:
@@ -36,14 +48,14 @@ def rewritten(value: bytes, tables: Mapping[str, Table]) -> bytes | None:
     table = tables.get(name) if type(name) is str else None
     if table is None or fields.get("op") == Op.TRUNCATE or not fields.keys() <= _KNOWN:
         return None
+    columns, has_numbers = table
     for image in ("before", "after"):
         members = fields.get(image)
         if type(members) is dict:
-            fields[image] = {
-                column: members[column] for column in table.columns if column in members
-            }
-            if len(fields[image]) < len(members):
+            ordered = {column: members[column] for column in columns if column in members}
+            if len(ordered) < len(members):
                 return None
+            fields[image] = ordered
     record = {
         member: fields.get(member)
         for member in _MEMBERS
@@ -51,23 +63,9 @@ def rewritten(value: bytes, tables: Mapping[str, Table]) -> bytes | None:
     }
     text = orjson.dumps(record)
     whole = text if record.keys() == fields.keys() else orjson.dumps(fields)
-    return text if _says_the_same(value, whole, fields) else None
-
-
-_KNOWN = frozenset(_MEMBERS)
-
-
-def _says_the_same(value: bytes, text: bytes, fields: Mapping[str, Any]) -> bool:
-    """Return whether nothing was lost or changed: no member that stands twice, no number.
-
-    A lost member takes its quotes along. The library prints a number that it has changed in a
-    form that it would print again, so equal multisets of numbers are equal numbers.
-    """
-    if _quotes(value) != _quotes(text):
-        return False
-    if b"-0" in value or _has_float(fields):
-        return sorted(_NUMBER.findall(value)) == sorted(_NUMBER.findall(text))
-    return True
+    if _quotes(value) != _quotes(whole):  # a member that stood twice took its quotes along
+        return None
+    return text if not has_numbers or _same_numbers(value, whole, fields) else None
 
 
 def _quotes(text: bytes) -> int:
@@ -78,6 +76,16 @@ def _quotes(text: bytes) -> int:
     return bare.count(b'"') - bare.count(b'\\"')
 
 
-def _has_float(fields: Mapping[str, Any]) -> bool:
-    objects = (one.values() for one in fields.values() if type(one) is dict)
-    return float in map(type, chain(fields.values(), *objects))
+def _same_numbers(value: bytes, text: bytes, fields: Mapping[str, Any]) -> bool:
+    """Return whether the library printed every number of a column as it was written.
+
+    What it prints it would print again, so equal multisets of numbers are equal numbers. Integers
+    of 64 bits come out as they were, but for -0.
+    """
+    if b"-0" not in value and not any(map(_has_float, fields.values())):
+        return True
+    return sorted(_NUMBER.findall(value)) == sorted(_NUMBER.findall(text))
+
+
+def _has_float(member: object) -> bool:
+    return type(member) is dict and float in map(type, member.values())

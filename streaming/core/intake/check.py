@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from json.encoder import encode_basestring
 from typing import Any, NamedTuple, NoReturn
 
 from streaming.core.model.change import Change, Op
@@ -417,7 +418,7 @@ def _images(fields: Fields, tables: Mapping[str, Table]) -> _Images | Fault:
             )
         after = {**after, **values}
     return _Images(
-        "{" + ",".join(f"{json_text(n)}:{text}" for n, text in values.items()) + "}",
+        "{" + ",".join(f"{encode_basestring(n)}:{text}" for n, text in values.items()) + "}",
         _object_text(before, table),
         _object_text(after, table),
         partial=after is not None and len(after) < len(table.columns),
@@ -480,7 +481,7 @@ def _misfit(reason: Reason, table: Table, column: str, value: object) -> Fault:
 def _object_text(members: _Members | None, table: Table) -> str | None:
     if members is None:
         return None
-    texts = (f"{json_text(n)}:{members[n]}" for n in table.columns if n in members)
+    texts = (f"{encode_basestring(n)}:{members[n]}" for n in table.columns if n in members)
     return "{" + ",".join(texts) + "}"
 
 

@@ -5,8 +5,10 @@ import binascii
 import json
 import math
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
+from json.encoder import encode_basestring
 
 from streaming.core.model.errors import WireError
 from streaming.core.model.table import ColumnType
@@ -23,10 +25,13 @@ _INT64 = re.compile(r"-?\d{1,19}", re.ASCII)
 _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def json_text(value: object) -> str:
     """Canonical text: no spaces, no needless escapes; WireError for what JSON cannot say."""
     try:
-        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return _ENCODER.encode(value)
     except (TypeError, ValueError) as error:
         raise WireError(f"{value!r} cannot be written as JSON: {error}") from error
 
@@ -111,32 +116,55 @@ def canonical_text(value: object, column_type: ColumnType) -> str | None:
     `value`: as JSON has it, but numbers as Number, and not null. A value is canonical if `to_json`
     writes what `from_json` reads; a float64 stays as it was written.
     """
-    match column_type, value:
-        case ColumnType.BOOL, bool():
-            return "true" if value else "false"
-        case ColumnType.INT32, Number() if _INTEGER.fullmatch(value) and _within(value, 2**31):
-            return str(value)
-        case ColumnType.FLOAT64, Number() if math.isfinite(float(value)):
-            return str(value)
-        case ColumnType.FLOAT64 | ColumnType.INT32 | ColumnType.BOOL, Number():
-            return None
-        case ColumnType.FLOAT64, str() if value in _NOT_NUMBERS:
-            return f'"{value}"'
-        case ColumnType.INT64, str() if not isinstance(value, Number):
-            fits = _INTEGER.fullmatch(value) and _within(value, 2**63)
-            return f'"{value}"' if fits else None
-        case ColumnType.DECIMAL, str() if not isinstance(value, Number):
-            return f'"{value}"' if _CANONICAL_DECIMAL.fullmatch(value) else None
-        case ColumnType.TEXT, str() if not isinstance(value, Number):
-            return json_text(value) if is_utf8(value) else None
-        case ColumnType.BYTES, str() if not isinstance(value, Number):
-            return f'"{value}"' if _is_base64(value) else None
-        case ColumnType.TIMESTAMP, str() if not isinstance(value, Number):
-            return f'"{value}"' if _is_time(value) else None
-        case _:
-            return None
+    return _CANONICAL[column_type](value)
 
 
+def _bool(value: object) -> str | None:
+    return ("true" if value else "false") if type(value) is bool else None
+
+
+def _int32(value: object) -> str | None:
+    is_one = type(value) is Number and _INTEGER.fullmatch(value) and _within(value, 2**31)
+    return str(value) if is_one else None
+
+
+def _int64(value: object) -> str | None:
+    is_one = type(value) is str and _INTEGER.fullmatch(value) and _within(value, 2**63)
+    return f'"{value}"' if is_one else None
+
+
+def _float64(value: object) -> str | None:
+    if type(value) is Number:
+        return str(value) if math.isfinite(float(value)) else None
+    return f'"{value}"' if type(value) is str and value in _NOT_NUMBERS else None
+
+
+def _decimal(value: object) -> str | None:
+    return f'"{value}"' if type(value) is str and _CANONICAL_DECIMAL.fullmatch(value) else None
+
+
+def _string(value: object) -> str | None:
+    return encode_basestring(value) if type(value) is str and is_utf8(value) else None
+
+
+def _base64(value: object) -> str | None:
+    return f'"{value}"' if type(value) is str and _is_base64(value) else None
+
+
+def _timestamp(value: object) -> str | None:
+    return f'"{value}"' if type(value) is str and _is_time(value) else None
+
+
+_CANONICAL: dict[ColumnType, Callable[[object], str | None]] = {
+    ColumnType.BOOL: _bool,
+    ColumnType.INT32: _int32,
+    ColumnType.INT64: _int64,
+    ColumnType.FLOAT64: _float64,
+    ColumnType.DECIMAL: _decimal,
+    ColumnType.TEXT: _string,
+    ColumnType.BYTES: _base64,
+    ColumnType.TIMESTAMP: _timestamp,
+}
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _CANONICAL_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 
@@ -161,6 +189,8 @@ def _is_time(value: str) -> bool:
 
 def is_utf8(value: str) -> bool:
     """Return whether the text can be encoded: no half of a surrogate pair stands alone."""
+    if value.isascii():
+        return True
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -193,7 +223,7 @@ def _raw_text(value: object) -> str:
 
 def _text(value: str) -> str:
     """A string as JSON; one that cannot be encoded keeps its escapes."""
-    return json_text(value) if is_utf8(value) else json.dumps(value)
+    return encode_basestring(value) if is_utf8(value) else json.dumps(value)
 
 
 def _float_json(value: float) -> float | str:
