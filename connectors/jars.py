@@ -45,8 +45,8 @@ KAFKA = JarSet(
 SPARK = JarSet(
     name="spark",
     roots=(
-        ("io.delta", "delta-spark_4.0_2.13", "4.4.0"),
-        ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.0.0"),
+        ("io.delta", "delta-spark_4.2_2.13", "4.4.0"),
+        ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0"),
         ("com.globalmentor", "hadoop-bare-naked-local-fs", "0.1.0"),
     ),
     excludes=("org.apache.hadoop", "org.scala-lang"),

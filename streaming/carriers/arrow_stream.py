@@ -18,10 +18,12 @@ _WORTH_IT = 10_000
 def arriving(frame: DataFrame) -> Iterator[pa.RecordBatch]:
     """The rows, in any order; PySparkException when the query fails."""
     port, secret, server = frame._jdf.collectAsArrowToPython()  # noqa: SLF001
+    serializer = ArrowCollectSerializer()  # type: ignore[no-untyped-call]
     try:
-        for part in _load_from_socket((port, secret), ArrowCollectSerializer()):  # type: ignore[no-untyped-call]
-            if isinstance(part, pa.RecordBatch):  # behind the last one comes their order
-                yield part
+        with _load_from_socket((port, secret), serializer) as stream:
+            for part in stream:
+                if isinstance(part, pa.RecordBatch):  # behind the last one comes their order
+                    yield part
     except Exception:
         _end(server)  # knows the reason
         raise

@@ -39,7 +39,8 @@ _MICRO_BATCHES = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     # a fifth of a second a batch on a local disk, against the default's rename of each log file
     "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
     ),
     "spark.sql.session.timeZone": "UTC",
     # what is kept of each job for Spark's pages: 1,000 jobs, and their plans at full length

@@ -57,7 +57,7 @@ def test_the_sets_hold_what_starts_the_broker_and_what_spark_lacks() -> None:
 
     for needed in ("kafka_2.13", "kafka-clients", "kafka-server", "log4j-core"):
         assert needed in kafka
-    for needed in ("delta-spark_4.0_2.13", "delta-storage", "spark-sql-kafka-0-10_2.13"):
+    for needed in ("delta-spark_4.2_2.13", "delta-storage", "spark-sql-kafka-0-10_2.13"):
         assert needed in spark
     for shipped in ("scala-library", "slf4j-api", "jackson-databind", "hadoop-client", "lz4-java"):
         assert shipped not in spark
