@@ -27,6 +27,7 @@ from streaming.jvm.java import find_java
 _CONFIG = """\
 [hub]
 state = "{folder}/state"
+topic_prefix = ""
 
 [kafka]
 bootstrap_servers = "{bootstrap}"
@@ -88,7 +89,8 @@ def write() -> None:
             done = subprocess.run(
                 [*command, "--config", config], capture_output=True, text=True, check=False
             )
-        if done.returncode or not fresh.exists():
+        changes = list((folder / "state" / "changelog").glob("*.parquet"))
+        if done.returncode or not fresh.exists() or not changes:
             tail = (done.stdout + done.stderr).strip()[-2000:]
             raise ArchiveError(f"the hub that loads the classes did not end well:\n{tail}")
         fresh.rename(place)
