@@ -117,17 +117,18 @@ class Maintenance:
 def compact(spark: SparkSession, table: DeltaTable, *, merged: bool) -> None:
     """Make a table's small files one when they are many; what is large is not touched again.
 
-    `merged`: the table has deletion vectors, which Spark alone knows. deltalake takes a hundredth
-    of Spark's time, but lets two that compact at once both commit, so that every row is there
-    twice: only who has the state root's lock may call it.
+    `merged`: the table has deletion vectors, which only Spark can write. For all others deltalake
+    takes a hundredth of Spark's time. Delta refuses the slower of two compactions that start from
+    one version, and that one changes nothing.
     """
     sizes = pa.table(table.get_add_actions(flatten=True)).column("size_bytes").to_pylist()
     if sum(size < SMALL_BYTES for size in sizes) <= SMALL_FILES_MAX:
         return
     if not merged:
-        table.optimize.compact(
-            target_size=SMALL_BYTES, max_concurrent_tasks=1, writer_properties=FILES
-        )
+        with suppress(CommitFailedError):
+            table.optimize.compact(
+                target_size=SMALL_BYTES, max_concurrent_tasks=1, writer_properties=FILES
+            )
         return
     spark.conf.set("spark.databricks.delta.optimize.minFileSize", str(SMALL_BYTES))
     spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(ROWS_BYTES))

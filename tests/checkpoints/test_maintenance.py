@@ -133,6 +133,37 @@ def test_two_hubs_that_compact_at_once_double_nothing(
     assert len(events.file_uris()) == 1
 
 
+def test_deltalake_refuses_the_second_compaction_of_one_version(
+    tmp_path: Path, held: DeltaTable
+) -> None:
+    """1.6.6 commits both, and every row is there twice: a new version must pass this first."""
+    for number in range(1, 5):
+        add(held, number)
+    first, second = DeltaTable(tmp_path / "t"), DeltaTable(tmp_path / "t")
+
+    first.optimize.compact()
+    with pytest.raises(CommitFailedError, match="concurrent"):
+        second.optimize.compact()
+
+    assert numbers(tmp_path) == [1, 2, 3, 4]
+
+
+def test_compaction_of_a_hub_that_was_overtaken_changes_nothing(
+    spark: SparkSession, tmp_path: Path, held: DeltaTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a file system whose locks do not hold, two hubs may compact from one version."""
+    monkeypatch.setattr(maintenance, "SMALL_FILES_MAX", 2)
+    for number in range(1, 5):
+        add(held, number)
+    first, second = DeltaTable(tmp_path / "t"), DeltaTable(tmp_path / "t")
+
+    compact(spark, first, merged=False)
+    compact(spark, second, merged=False)
+
+    assert numbers(tmp_path) == [1, 2, 3, 4]
+    assert len(DeltaTable(tmp_path / "t").file_uris()) == 1
+
+
 def test_what_spark_compacts_is_doubled_by_no_second_hub(
     spark: SparkSession, tmp_path: Path, held: DeltaTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
