@@ -9,9 +9,10 @@ from pyspark.sql import DataFrame
 
 from checkpoints.store import Rows
 from checkpoints.tables import CHANGELOG
-from streaming.carriers.arrow_stream import arriving, gathered
+from streaming.carriers.arrow_stream import gathered
 from streaming.core.intake.check import LIMITS, Limits
 from streaming.core.model.table import Table
+from streaming.jvm.private import collect_batches
 from streaming.stages.check import check_records
 from streaming.stages.checked import NO_CHECKED
 from streaming.stages.publish import Chunk, Outgoing
@@ -31,7 +32,7 @@ def parse_on_driver(
     def checked(arrived: pa.Table) -> pa.Table:
         return check_records(arrived, topics, tables, limits)
 
-    parts = _BESIDE.map(checked, gathered(arriving(records)))
+    parts = _BESIDE.map(checked, gathered(collect_batches(records)))
     return pa.concat_tables([NO_CHECKED, *parts])
 
 

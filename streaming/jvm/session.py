@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkConf
@@ -14,6 +13,7 @@ from pyspark.sql import SparkSession
 from connectors.jars import spark_jars
 from streaming.jvm.class_archive import archive, java_options
 from streaming.jvm.java import JavaError
+from streaming.jvm.private import hadoop_configuration, jvm
 
 _BESIDE = Path(__file__).parent
 _LOGGING = f"-Dlog4j2.configurationFile={_BESIDE.joinpath('log4j2.properties').as_uri()}"
@@ -102,6 +102,5 @@ def _write_files_without_chmod(spark: SparkSession) -> None:
 
     Only now has the JVM the class that leaves that out; on a cluster every executor would need it.
     """
-    context: Any = spark.sparkContext
-    context._jsc.hadoopConfiguration().set("fs.file.impl", _LOCAL_FILES)  # noqa: SLF001
-    context._jvm.org.apache.hadoop.fs.FileSystem.closeAll()  # noqa: SLF001 - opened anew when asked
+    hadoop_configuration(spark).set("fs.file.impl", _LOCAL_FILES)
+    jvm(spark).org.apache.hadoop.fs.FileSystem.closeAll()  # opened anew at their next use

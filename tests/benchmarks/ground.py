@@ -17,10 +17,11 @@ from connectors.kafka.broker import Broker
 from connectors.kafka.client import ensure_topics
 from streaming.config.config import Config, load
 from streaming.hub.service import Service
+from streaming.jvm.private import jvm_pid
 from tests.benchmarks.agents import Seen, Task, answering, report_of
 from tests.benchmarks.counting import Counted, count
 from tests.benchmarks.load import TABLE, WRITERS, Load, greet, preload
-from tests.benchmarks.memory import Memory, jvm_of, watched
+from tests.benchmarks.memory import Memory, watched
 
 EVENTS_PER_BATCH = 200_000
 WAIT_S = 3_600
@@ -171,7 +172,7 @@ def work_off(ground: Ground, config: Config, load: Load, each: int) -> Run:
 @contextmanager
 def watching(ground: Ground) -> Iterator[Memory]:
     """The memory of this process and the JVM."""
-    with watched([os.getpid(), jvm_of(ground.spark)]) as memory:
+    with watched([os.getpid(), jvm_pid(ground.spark)]) as memory:
         yield memory
 
 

@@ -21,8 +21,9 @@ from checkpoints.faults import Point  # noqa: E402
 from streaming.config.config import load  # noqa: E402
 from streaming.hub.service import Service  # noqa: E402
 from streaming.jvm.java import check_java  # noqa: E402
+from streaming.jvm.private import jvm_pid  # noqa: E402
 from streaming.jvm.session import session  # noqa: E402
-from tests.benchmarks.memory import jvm_of, watched  # noqa: E402
+from tests.benchmarks.memory import watched  # noqa: E402
 
 
 def main(config_path: Path, marks: Path) -> None:
@@ -51,7 +52,7 @@ def main(config_path: Path, marks: Path) -> None:
             mark(str(point), judged=judged, hub_epoch=last.state.hub_epoch if last else 0)
 
     service: Service | None = None
-    with watched([os.getpid(), jvm_of(spark)]) as memory:
+    with watched([os.getpid(), jvm_pid(spark)]) as memory:
         service = Service(config, spark, at)
         mark("opened")
         service.run(end)

@@ -3,11 +3,12 @@
 import os
 import time
 
+from streaming.jvm.private import jvm_pid
 from tests.benchmarks.agents import answering
 from tests.benchmarks.counting import count
 from tests.benchmarks.ground import Ground, HubKind, Probe, fill, running, wait, watching
 from tests.benchmarks.load import WRITERS, new_load
-from tests.benchmarks.memory import cpu_s, jvm_of
+from tests.benchmarks.memory import cpu_s
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
 
@@ -21,7 +22,7 @@ def idle(ground: Ground, sizes: Sizes) -> Numbers:
     config, load, probe = ground.config(HubKind("idle")), new_load(), Probe()
     each = PRELOADED // len(WRITERS)
     fill(ground, config, load, each)
-    pids = [os.getpid(), jvm_of(ground.spark)]
+    pids = [os.getpid(), jvm_pid(ground.spark)]
 
     def used() -> tuple[float, float, int]:
         return time.monotonic(), sum(map(cpu_s, pids)), len(probe.batches)

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 _EVERY_S = 0.2
 
 
@@ -64,9 +62,3 @@ def cpu_s(pid: int) -> float:
     """The seconds of processor time that a process has used, user and system."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def jvm_of(spark: SparkSession) -> int:
-    """The process of this session's JVM."""
-    gateway = spark.sparkContext._gateway  # noqa: SLF001
-    return int(gateway.proc.pid)  # type: ignore[union-attr]

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
@@ -12,8 +11,10 @@ from pyspark.sql import SparkSession
 from connectors.kafka.broker import Broker
 from connectors.kafka.client import ensure_topics, source_options
 from connectors.kafka.sink import UpdatesSink
+from streaming.jvm.private import hadoop_configuration, jvm
 
 ALONE = """
+from streaming.jvm.private import jvm
 from streaming.jvm.session import session
 own = {"spark.sql.shuffle.partitions": "3", "spark.driver.memory": "700m",
        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
@@ -21,20 +22,21 @@ spark = session("alone", own)
 spark.range(3).groupBy("id").count().write.format("delta").save("table")
 print(spark.conf.get("spark.sql.shuffle.partitions"))
 print(spark.conf.get("spark.sql.session.timeZone"))
-print(spark._jvm.java.lang.Runtime.getRuntime().maxMemory() // 2**20 < 800)
+print(jvm(spark).java.lang.Runtime.getRuntime().maxMemory() // 2**20 < 800)
 """
 
 LONG_LIVED = """
 import sys
 from streaming.jvm.java import JavaError
+from streaming.jvm.private import jvm
 from streaming.jvm.session import started
 own = {"spark.driver.memory": "700m", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 try:
     with started("long-lived", own) as spark:
-        pools = spark._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+        pools = jvm(spark).java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
         print(sum(p.getUsage().getMax() >> 20 for p in pools if p.getName().startswith("Code")))
         sys.stdout.flush()
-        spark._jvm.java.nio.ByteBuffer.allocate(1_000_000_000)
+        jvm(spark).java.nio.ByteBuffer.allocate(1_000_000_000)
 except JavaError:
     print("ended")
 """
@@ -74,9 +76,8 @@ def test_spark_and_deltalake_write_one_table(spark: SparkSession, tmp_path: Path
 
 def test_a_local_file_is_written_without_a_process(spark: SparkSession, tmp_path: Path) -> None:
     """Each micro-batch writes two; what Hadoop brings starts a chmod for each."""
-    context: Any = spark.sparkContext
-    path = context._jvm.org.apache.hadoop.fs.Path((tmp_path / "file").as_uri())  # noqa: SLF001
-    files = path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+    path = jvm(spark).org.apache.hadoop.fs.Path((tmp_path / "file").as_uri())
+    files = path.getFileSystem(hadoop_configuration(spark))
 
     stream = files.create(path, False)  # noqa: FBT003 - Java
     stream.write(b"written")

@@ -1,0 +1,74 @@
+"""The private calls into pyspark, all of them: what a new Spark may break stands in this file.
+
+Each function does what pyspark's public one does inside, without a part that would cost too much
+or that pyspark does not offer. Nobody else touches a name of pyspark that begins with `_`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors.exceptions.captured import unwrap_spark_exception
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.serializers import ArrowCollectSerializer
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.udf import UserDefinedFunction
+from pyspark.util import PythonEvalType, _load_from_socket
+
+
+def collect_batches(frame: DataFrame) -> Iterator[pa.RecordBatch]:
+    """The frame's rows in any order, each Arrow batch as soon as its task is done.
+
+    `DataFrame.toArrow` waits for the last batch and puts them in order.
+    Raises PySparkException when the query fails.
+    """
+    serializer = ArrowCollectSerializer()  # type: ignore[no-untyped-call]
+    port, secret, server = frame._jdf.collectAsArrowToPython()  # noqa: SLF001
+    try:
+        with _load_from_socket((port, secret), serializer) as stream:
+            for part in stream:
+                if isinstance(part, pa.RecordBatch):  # behind the last one comes their order
+                    yield part
+    except Exception:
+        _join(server)  # raises the reason, where it is the query that failed
+        raise
+    _join(server)
+
+
+def _join(server: Any) -> None:  # noqa: ANN401 - py4j has no types
+    """Wait for the thread of the JVM that sends the batches; PySparkException if it failed."""
+    with unwrap_spark_exception():
+        server.getResult()
+
+
+def map_batches(
+    frame: DataFrame,
+    function: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    schema: pa.Schema,
+) -> DataFrame:
+    """`DataFrame.mapInArrow` to a frame of `schema`, without importing pandas.
+
+    The public method requires pandas, which pyarrow then loads: half a second in each process.
+    """
+    kind = PythonEvalType.SQL_MAP_ARROW_ITER_UDF
+    udf = UserDefinedFunction(function, from_arrow_schema(schema), "map_batches", kind)
+    column = udf(*(frame[name] for name in frame.columns))
+    mapped = frame._jdf.mapInArrow(column._jc, False, None)  # noqa: FBT003, SLF001
+    return DataFrame(mapped, frame.sparkSession)
+
+
+def jvm(spark: SparkSession) -> Any:  # noqa: ANN401 - py4j has no types
+    """The session's JVM: its classes are attributes, by their full name."""
+    return spark.sparkContext._jvm  # noqa: SLF001
+
+
+def hadoop_configuration(spark: SparkSession) -> Any:  # noqa: ANN401 - py4j has no types
+    """The Hadoop `Configuration` of the session's driver, a Java object."""
+    context: Any = spark.sparkContext
+    return context._jsc.hadoopConfiguration()  # noqa: SLF001
+
+
+def jvm_pid(spark: SparkSession) -> int:
+    """The process id of the JVM that this Python started for the session."""
+    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
+    return int(gateway.proc.pid)
