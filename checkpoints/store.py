@@ -15,6 +15,7 @@ from deltalake import (
     CommitProperties,
     DeltaTable,
     PostCommitHookProperties,
+    Schema,
     Transaction,
     WriterProperties,
     write_deltalake,
@@ -91,13 +92,26 @@ class StateStore:
         self._appended: dict[TableName, tuple[int, str, int]] = {}
 
     def create(self) -> None:
-        """Create the tables that are missing, empty; `epochs` last, for it makes a state root."""
+        """Create the tables that are missing, empty; `epochs` last, for it makes a state root.
+
+        Tables that an earlier hub created get the columns that have been added since.
+        """
         self.root.mkdir(parents=True, exist_ok=True)
         for name in sorted(SCHEMAS, key=lambda n: n is TableName.EPOCHS):
             settings = _MERGED if name is TableName.ROWS else _APPENDED
             DeltaTable.create(
                 self.uri(name), schema=SCHEMAS[name], mode="ignore", configuration=settings
             )
+            self._add_columns(name)
+
+    def _add_columns(self, name: TableName) -> None:
+        table = self.refreshed(name)
+        known = {field.name for field in table.schema().fields}
+        added = [
+            field for field in Schema.from_arrow(SCHEMAS[name]).fields if field.name not in known
+        ]
+        if added:
+            table.alter.add_columns(added)
 
     def uri(self, name: TableName) -> str:
         """Where a table is."""

@@ -74,6 +74,7 @@ CHANGELOG = pa.schema(
         ("image", pa.string()),  # the row after an accepted change or in a refresh; null: deleted
         ("to", pa.int32()),  # the receiver of a refresh
         ("cause", pa.string()),  # of a refresh: conflict | late ...; of a change: why in conflict
+        ("app", pa.string()),  # who wrote the change, as its origin says; null: not said
     ]
 )
 
@@ -106,6 +107,7 @@ CONFLICTS = pa.schema(
         ("prim_csn", pa.string()),  # the change's transaction
         ("resolution", pa.string()),  # open | accepted | overridden
         ("resolved_by", pa.string()),  # the hub's change by which the loser won after all
+        ("app", pa.string()),  # who wrote the change, be it loser or winner
     ]
 )
 
@@ -138,6 +140,7 @@ PENDING = pa.schema(
         *_CHANGE,
         ("mre", pa.int64()),
         ("mre_same", pa.int64()),
+        ("app", pa.string()),
     ]
 )
 

@@ -107,6 +107,8 @@ def _member_text(field: Field, record: Record) -> str:
     match field.type:
         case FieldType.OBJECT | FieldType.COUNTER | FieldType.ORDINAL:
             return f',"{field.name}":{value}'
+        case FieldType.VERSIONS:
+            return f',"{field.name}":{json_text(list(value))}'
         case FieldType.RUV:
             return f',"{field.name}":{json_text(value.text())}'
         case _:

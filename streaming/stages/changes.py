@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.intake.check import VERSION, Limits
+from streaming.core.intake.check import LABEL_CHARS, VERSION, Limits
 from streaming.core.model.change import CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, Op, content_of
 from streaming.core.model.record import RecordKind
 from streaming.core.model.table import ColumnType, Table
@@ -23,7 +23,21 @@ from streaming.stages.canonical import ImageForm, form_of, matches
 from streaming.stages.checked import CHECKED, CSN_BYTES, NO_CHECKED, Bools, bools, texts
 from streaming.stages.csns import CSN, are_of_record
 
-_PARTS = ("session", "csn", "prim_csn", "epoch", "table", "key", "op", "before", "after", "opno")
+_PARTS = (
+    *(
+        "session",
+        "csn",
+        "prim_csn",
+        "app",
+        "epoch",
+        "table",
+        "key",
+        "op",
+        "before",
+        "after",
+        "opno",
+    ),
+)
 _START = f'{{"v":{VERSION},"kind":"{RecordKind.CHANGE}","session":"'
 _SESSION = r'[^"\\\x00-\x1f]+'
 _EPOCH = "0|[1-9][0-9]{0,17}"
@@ -32,6 +46,7 @@ _HEAD = re.compile(f"{re.escape(_START)}({_SESSION})".encode())
 _OP_BYTES = 6
 _BEHIND_CSN = (
     r'\A",(?:"prim_csn":"(?P<prim_csn>[0-9a-f]{20})",)?'
+    rf'(?:"app":"(?P<app>[ !#-\[\]-~]{{1,{LABEL_CHARS}}})",)?'
     rf'"epoch":(?P<epoch>{_EPOCH}),"table":"(?P<table>[^"]+)"\z'
 )
 _BEFORE_SEAM, _AFTER_SEAM, _OPNO_SEAM = b'","before":', b'","after":', b',"opno":'
@@ -122,13 +137,16 @@ def _parts(records: pa.Array) -> pa.RecordBatch:
     key, op = _cut(rest, b',"op":"')
     head, csn = _cut(head, b'","csn":"')
     received = pc.extract_regex(pc.binary_slice(csn, CSN_BYTES, _ALL), _BEHIND_CSN)
-    prim_csn, epoch, table = (pc.struct_field(received, n) for n in ("prim_csn", "epoch", "table"))
+    prim_csn, app, epoch, table = (
+        pc.struct_field(received, n) for n in ("prim_csn", "app", "epoch", "table")
+    )
     before, rest = _before(pc.binary_slice(op, _OP_BYTES, _ALL))
     after, opno = _after(rest)
     columns = {
         "session": _session(head),
         "csn": pc.binary_slice(csn, 0, CSN_BYTES),
         "prim_csn": _none_if(prim_csn, b""),
+        "app": _none_if(app, b""),
         "epoch": epoch,
         "table": table,
         "key": key,

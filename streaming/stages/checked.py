@@ -48,6 +48,7 @@ CHECKED = pa.schema(
         ("opno", pa.int64()),
         ("content", pa.string()),  # of a change with a CSN: Change.content
         ("partial", pa.bool_()),  # the after-image lacks columns
+        ("app", pa.string()),  # who wrote
         ("value", pa.binary()),  # its bytes; null for a good change
         ("size", pa.int64()),  # bytes of its item, if its images are left on the executors
     ]

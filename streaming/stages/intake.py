@@ -26,7 +26,7 @@ from streaming.stages.runs import RecordRun, closing, runs
 
 _FIELDS = (
     *("rid", "offset", "time", "session", "csn", "prim_csn", "epoch", "table", "key", "op"),
-    *("before", "after", "opno", "content"),
+    *("before", "after", "opno", "content", "app"),
 )
 
 _OPS = {op.value: op for op in Op}
@@ -178,6 +178,7 @@ def _change(row: Mapping[str, Any]) -> Change:
         row["before"],
         row["prim_csn"],
         row["opno"],
+        row["app"],
     )
 
 

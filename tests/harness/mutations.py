@@ -84,6 +84,7 @@ def change(rng: random.Random) -> Change:
         rng.choice([None, wire.image_text(images[1], table)]),
         rng.choice([None, csn]),
         rng.choice([None, 1, 10**17]),
+        rng.choice([None, None, "billing 2.1", 'a "quoted" é']),
     )
 
 
@@ -93,6 +94,7 @@ def record(rng: random.Random) -> bytes:
     control: list[Record] = [
         *(Commit(CSN), Abort(CSN), Heartbeat(3), Applied(3, 2, 1, ruv)),
         Hello(3, 2, 1, ruv, CSN, lost=False),
+        Hello(3, 2, 1, ruv, None, lost=True, versions=(1, 2)),
     ]
     match rng.randrange(12):
         case 0:

@@ -30,6 +30,9 @@ from streaming.core.model.values import (
 VERSION = 1
 """The wire's newest version that is read here."""
 
+LABEL_CHARS = 100
+"""What `app` may have at most."""
+
 SHOWN_CHARS = 100
 """No more of a value is shown in a message."""
 
@@ -72,6 +75,7 @@ class CheckedRecord(NamedTuple):
     opno: int | None = None
     content: str | None = None
     partial: bool = False
+    app: str | None = None
 
 
 class Fault(NamedTuple):
@@ -280,7 +284,14 @@ def _change_form_fault(fields: Fields) -> Fault | None:
         return Fault(Reason.KIND, f"field after: expected null as op is {op}, got {_got(after)}")
     if before is not None and not isinstance(before, dict):
         return _expected("before", FieldType.OBJECT, before)
-    return None
+    return _label_fault(fields)
+
+
+def _label_fault(fields: Fields) -> Fault | None:
+    app = fields.get("app")
+    if app is None or (_is_text(app) and len(app) <= LABEL_CHARS):
+        return None
+    return _expected("app", FieldType.LABEL, app)
 
 
 _OPS = frozenset(Op)
@@ -299,6 +310,8 @@ def _control_form_fault(fields: Fields) -> Fault | None:
         match field.type:
             case FieldType.RUV:
                 fault = _ruv_fault(value)
+            case FieldType.VERSIONS if not _is_versions(value):
+                fault = _expected(field.name, field.type, value)
             case FieldType.OBJECT if not isinstance(value, dict):
                 fault = _expected(field.name, field.type, value)
             case FieldType.TEXT if not _is_text(value):
@@ -314,6 +327,10 @@ def _control_form_fault(fields: Fields) -> Fault | None:
         names = " or ".join(one_of)
         return Fault(Reason.KIND, f"field {names}: one must be an object with a string as its id")
     return None
+
+
+def _is_versions(value: object) -> bool:
+    return isinstance(value, list) and all(_is_of(one, FieldType.ORDINAL) for one in value)
 
 
 def _has_id(part: object) -> bool:
@@ -550,6 +567,7 @@ def _change(fields: Fields, images: _Images) -> CheckedRecord:
         change.opno,
         change.content,
         images.partial,
+        fields.get("app"),
     )
 
 
@@ -568,6 +586,7 @@ def _quarantined(fields: Fields, fault: Fault) -> CheckedRecord:
         _known(fields, "before"),
         _known(fields, "after"),
         _number(fields.get("opno")),
+        app=_known(fields, "app"),
     )
     if known.kind != RecordKind.CHANGE or known.csn is None:
         return known
@@ -607,6 +626,8 @@ def _value(value: object, type_: FieldType) -> Any:  # noqa: ANN401 - of many ty
             return _number(value)
         case FieldType.RUV if isinstance(value, list):
             return parse_ruv(value)
+        case FieldType.VERSIONS if isinstance(value, list):
+            return tuple(_number(one) for one in value)
         case FieldType.OBJECT if value is not None:
             return raw_text(value)
         case _:

@@ -32,7 +32,8 @@ class Change(NamedTuple):
 
     Images and key are canonical JSON text (no spaces, columns in schema order); a column that
     is absent from an image is unknown, not null. `prim_csn` None: a transaction of its own.
-    `epoch` is the origin's counter as the writing transaction read it.
+    `epoch` is the origin's counter as the writing transaction read it. `app` says who wrote: a
+    short text for people, no part of the content.
     """
 
     csn: str
@@ -45,6 +46,7 @@ class Change(NamedTuple):
     before: str | None = None
     prim_csn: str | None = None
     opno: int | None = None
+    app: str | None = None
 
     @property
     def row(self) -> RowKey:

@@ -32,6 +32,8 @@ class FieldType(StrEnum):
     BOOLEAN = "true or false"
     CSN = "a CSN: a JSON string of 20 lower-case hex digits"
     TEXT = "a JSON string"
+    LABEL = "a JSON string of at most 100 characters"
+    VERSIONS = "an array of integers from 1 on"
     OBJECT = "a JSON object"
     """inside the hub its canonical text"""
     RUV = "an array of lines in the text form of 389 Directory Server"
@@ -95,6 +97,7 @@ KINDS: Mapping[RecordKind, RecordForm] = {
         (
             Field("csn", FieldType.CSN),
             Field("prim_csn", FieldType.CSN, Need.OPTIONAL),
+            Field("app", FieldType.LABEL, Need.OPTIONAL),
             _EPOCH,
             Field("table", FieldType.TEXT),
             Field("key", FieldType.OBJECT, Need.NULLABLE),  # none in a truncate
@@ -113,6 +116,7 @@ KINDS: Mapping[RecordKind, RecordForm] = {
             *_POSITION,
             Field("own", FieldType.CSN, Need.NULLABLE),
             Field("lost", FieldType.BOOLEAN),
+            Field("versions", FieldType.VERSIONS, Need.OPTIONAL),
         ),
     ),
     RecordKind.HEARTBEAT: RecordForm(Heartbeat, (_EPOCH,)),

@@ -101,6 +101,7 @@ class Hello:
 
     `epoch` is the one in which `covers` was stored. `own`: the largest own CSN up to which the
     database has every own CSN that its topic holds. `lost`: the topic holds one that it lacks.
+    `versions`: the versions of the wire that its agent understands; None: only the first.
     """
 
     epoch: int
@@ -109,6 +110,7 @@ class Hello:
     ruv: Ruv
     own: str | None
     lost: bool
+    versions: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

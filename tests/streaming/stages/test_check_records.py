@@ -126,6 +126,7 @@ CANONICAL = [
     _change(Op.DELETE, None),
     _change(Op.UPDATE, ROWS[1])._replace(before=_change(Op.UPDATE, {}).after, opno=7),
     _change(Op.UPDATE, {})._replace(prim_csn=CSN, op=Op.INSERT),
+    _change(Op.UPDATE, {})._replace(app="billing 2.1", op=Op.INSERT),
 ]
 
 
