@@ -11,11 +11,13 @@ from streaming.core.model.errors import StateError
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv, parse_ruv
 from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, parse_status
 
 PLAN = "plan"
 COMMIT = "commit"
 
 _RUVS = ("sent_ruv", "acked_ruv", "send_ruv")
+_AGREEMENT_FIELDS = [name for name in AgreementState.__slots__ if name not in ("status", "detail")]
 _TIMES = {"sent_at": "sent_ms", "acked_at": "acked_ms", "seen_at": "seen_ms"}
 
 
@@ -175,7 +177,7 @@ def _ruv_rows(ruvs: Mapping[str, Ruv]) -> list[tuple[str, list[str]]]:
 def _replica_row(replica: ReplicaState) -> dict[str, object]:
     return {
         "rid": replica.rid,
-        "state": replica.state,
+        "state": replica.status_text,
         "sessions": [
             {
                 "id": s.id,
@@ -210,7 +212,7 @@ def _replica(row: Mapping[str, Any]) -> ReplicaState:
     )
     return ReplicaState(
         row["rid"],
-        row["state"],
+        *parse_status(ReplicaStatus, row["state"]),
         sessions,
         tuple(row["known_sessions"]),
         row["epoch"],
@@ -225,8 +227,8 @@ def _replica(row: Mapping[str, Any]) -> ReplicaState:
 
 
 def _agreement_row(agreement: AgreementState) -> dict[str, object]:
-    row: dict[str, object] = {}
-    for name in AgreementState.__slots__:
+    row: dict[str, object] = {"state": agreement.status_text}
+    for name in _AGREEMENT_FIELDS:
         value = getattr(agreement, name)
         row[name] = value.text() if isinstance(value, Ruv) else value
     for column, name in _TIMES.items():
@@ -237,12 +239,13 @@ def _agreement_row(agreement: AgreementState) -> dict[str, object]:
 
 def _agreement(row: Mapping[str, Any]) -> AgreementState:
     values = dict(row)
+    status, detail = parse_status(AgreementStatus, values.pop("state"))
     for name in _RUVS:
         values[name] = parse_ruv(values[name])
     for column, name in _TIMES.items():
         if column in values:
             values[name] = ms_of(values.pop(column))
-    return AgreementState(**values)
+    return AgreementState(status=status, detail=detail, **values)
 
 
 def time_of(milliseconds: int) -> datetime:

@@ -214,7 +214,7 @@ _FLOOR = pa.struct(
 _REPLICA = pa.struct(
     [
         ("rid", pa.int32()),
-        ("state", pa.string()),  # silent | live | unsupported: <kind>
+        ("state", pa.string()),  # ReplicaStatus, and its detail: "unsupported: refused"
         ("sessions", pa.list_(_SESSION)),  # oldest first; the last is the one in force
         ("known_sessions", pa.list_(pa.string())),
         ("epoch", pa.int64()),
@@ -232,7 +232,7 @@ _AGREEMENT = pa.struct(
     [
         ("name", pa.string()),
         ("consumer", pa.int32()),
-        ("state", pa.string()),  # waiting_for_hello | in_sync | catching_up | hub_behind | ...
+        ("state", pa.string()),  # AgreementStatus, and its detail likewise
         ("session", pa.string()),
         ("own", pa.string()),
         ("sent_epoch", pa.int64()),  # hub epoch of the last batch sent in this session: prev

@@ -39,7 +39,7 @@ def facts(config: Config, reader: Reader, name: str) -> dict[str, Any]:
     return {
         "replica": name,
         "rid": rid,
-        "state": replica.state,
+        "state": replica.status_text,
         "age_s": round(now().timestamp() - reader.commit.at_ms / 1000, 3) if reader.commit else 0,
         "agreement": of or None,
         "hub_epoch": found.hub_epoch,

@@ -14,7 +14,7 @@ from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
 from streaming.core.delivery.lack import lack, own_counted
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import AgreementState, HubState, is_stopped
+from streaming.core.model.state import AgreementState, HubState
 
 POLL_S = 0.1
 NO_COMMIT = "no commit yet"
@@ -28,6 +28,7 @@ WaitSeconds = Annotated[
 class Lag:
     """How far a consumer's last word is behind the hub.
 
+    `state`: the agreement's status as it is shown. `is_stopped`: nothing is sent to the consumer.
     `epochs`: hub epochs. `lacking`: the replicas of which it lacks a change. `has_spoken`: there
     was a hello, without which nothing of it is known.
     """
@@ -35,6 +36,7 @@ class Lag:
     agreement: str
     consumer: str
     state: str
+    is_stopped: bool
     has_spoken: bool
     acked_covers: int
     epochs: int
@@ -44,7 +46,7 @@ class Lag:
     def is_level(self) -> bool:
         """Claim that it has everything: the same covers and the same RUV."""
         has_all = self.epochs == 0 and not self.lacking
-        return self.has_spoken and has_all and not is_stopped(self.state)
+        return self.has_spoken and has_all and not self.is_stopped
 
 
 def lag_of(reader: Reader, agreement: AgreementConfig, rid: int, dataset: str) -> Lag:
@@ -53,13 +55,23 @@ def lag_of(reader: Reader, agreement: AgreementConfig, rid: int, dataset: str) -
     `rid`: the consumer's; `dataset`: the agreement's.
     """
     if reader.commit is None:
-        return Lag(agreement.name, agreement.consumer, NO_COMMIT, False, 0, 0, ())  # noqa: FBT003
+        return Lag(
+            agreement=agreement.name,
+            consumer=agreement.consumer,
+            state=NO_COMMIT,
+            is_stopped=False,
+            has_spoken=False,
+            acked_covers=0,
+            epochs=0,
+            lacking=(),
+        )
     hub = reader.commit.state
     known = hub.agreements.get(agreement.name, AgreementState(agreement.name, rid))
     return Lag(
         agreement=agreement.name,
         consumer=agreement.consumer,
-        state=known.state,
+        state=known.status_text,
+        is_stopped=known.is_stopped,
         has_spoken=known.session is not None,
         acked_covers=known.acked_covers,
         epochs=hub.hub_epoch - known.acked_covers,

@@ -96,7 +96,7 @@ def facts(config: Config, reader: Reader, agreement: AgreementConfig) -> dict[st
     return {
         "agreement": agreement.name,
         "consumer": agreement.consumer,
-        "state": state.state,
+        "state": state.status_text,
         "supplier": {"covers": hub.hub_epoch, "ruv": known.text()},
         "acked": {"covers": state.acked_covers, "ruv": state.acked_ruv.text()},
         "replicas": [

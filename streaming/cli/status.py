@@ -104,7 +104,7 @@ def _replica(replica: ReplicaState, name: str | None, now_s: float) -> dict[str,
     return {
         "rid": replica.rid,
         "name": name,
-        "state": replica.state,
+        "state": replica.status_text,
         "session": session.id if session else None,
         "epoch": replica.epoch,
         **counters.conflict_facts(replica),

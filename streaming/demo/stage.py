@@ -15,7 +15,6 @@ from streaming.cli.level import Lag, lags
 from streaming.cli.output import as_counts, write_json, write_line
 from streaming.config.config import ENV_PREFIX, Config
 from streaming.core.model.errors import HubError, StateError
-from streaming.core.model.state import is_stopped
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.demo.evidence import gather
 from streaming.demo.folder import REPLICAS, Folder
@@ -219,7 +218,7 @@ def _not_level(config: Config) -> str:
 def _lagging(lag: Lag) -> str:
     if not lag.has_spoken:
         return f"{lag.consumer} did not say hello: see its agent's log"
-    stopped = ", stopped" if is_stopped(lag.state) else ""
+    stopped = ", stopped" if lag.is_stopped else ""
     lacking = ", ".join(map(str, lag.lacking)) or "nobody"
     return (
         f"{lag.consumer}: {lag.state}{stopped}, acknowledged {lag.acked_covers}, {lag.epochs} hub"

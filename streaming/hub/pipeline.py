@@ -27,7 +27,7 @@ from streaming.core.intake.arrival import AbortTransaction
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import AgreementState, HubState, is_stopped
+from streaming.core.model.state import AgreementState, HubState
 from streaming.core.model.topology import Topology
 from streaming.hub.upkeep import MaintenanceTasks, Upkeep
 from streaming.operator import release as release_stage
@@ -165,7 +165,7 @@ class Hub:
         paused, room, found = self.paused(), self.settings.offsets_per_batch, dict[str, int]()
         for topic, end in ends.items():
             rid, first = self.settings.topics[topic], self.ledger.last.offsets[topic]
-            if rid not in paused and not is_stopped(self.state.replicas[rid].state):
+            if rid not in paused and not self.state.replicas[rid].is_stopped:
                 found[topic] = min(end, first + room)
                 room -= found[topic] - first
         return found

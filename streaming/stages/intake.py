@@ -20,7 +20,6 @@ from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import is_csn_of
 from streaming.core.model.record import Reason, ReceivedRecord, Record, RecordKind
 from streaming.core.model.row import Arrived
-from streaming.core.model.state import is_stopped
 from streaming.stages.checked import Bools, CheckedRecords, Ints, ints, is_away, texts
 from streaming.stages.runs import RecordRun, closing, runs
 
@@ -66,7 +65,7 @@ def take(intake: Intake, facts: CheckedRecords) -> TakenRecords:
     session = facts.table["session"].combine_chunks()
     bulk, in_bulk = list[pa.Table](), np.zeros(len(facts), dtype=np.bool_)
     for run in runs(facts, intake.topology):
-        if is_stopped(intake.replicas[int(facts.rid[run.start])].state):
+        if intake.replicas[int(facts.rid[run.start])].is_stopped:
             continue
         rows = facts.table.slice(run.start, run.end - run.start)
         if run.is_plain and _goes_in_bulk(intake, facts, run, session):

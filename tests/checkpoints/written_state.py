@@ -12,7 +12,8 @@ from checkpoints.tables import TableName
 from streaming.core.intake.reflection import Session
 from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import IN_SYNC, LIVE, AgreementState, HubState, ReplicaState
+from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.model.table import DEFAULT_DATASET
 
 START_S = 1_700_000_000
@@ -35,8 +36,14 @@ def ruv(**largest: int) -> Ruv:
 def replica(rid: int, covers: int = 0, **changed: object) -> ReplicaState:
     """A live replica that reflected the hub up to `covers`."""
     session = Session(f"session-{rid}", 4, (4, 7), (0, covers)) if covers else None
-    known = ReplicaState(rid, LIVE, (session,) if session else (), epoch=8, seen_ms=START_S * 1000)
-    return replace(known, **changed)  # type: ignore[arg-type]
+    live = ReplicaState(
+        rid,
+        ReplicaStatus.LIVE,
+        sessions=(session,) if session else (),
+        epoch=8,
+        seen_ms=START_S * 1000,
+    )
+    return replace(live, **changed)  # type: ignore[arg-type]
 
 
 def agreement(name: str, consumer: int, acked: int, acked_ruv: Ruv) -> AgreementState:
@@ -44,8 +51,8 @@ def agreement(name: str, consumer: int, acked: int, acked_ruv: Ruv) -> Agreement
     return AgreementState(
         name,
         consumer,
-        IN_SYNC,
-        f"session-{consumer}",
+        AgreementStatus.IN_SYNC,
+        session=f"session-{consumer}",
         sent_epoch=acked,
         sent_covers=acked,
         sent_ruv=acked_ruv,

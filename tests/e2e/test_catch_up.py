@@ -10,7 +10,7 @@ from streaming.core.delivery.consumer import Apply, Buffer, Position, receive
 from streaming.core.model.change import Op
 from streaming.core.model.record import Applied, Hello, Item, ReceivedRecord
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import IN_SYNC
+from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.hub.pipeline import Hub
 from tests.e2e.test_bulk import real_hub, topology_of
@@ -104,7 +104,7 @@ def test_a_consumer_that_starts_again_gets_every_page_once(tmp_path: Path) -> No
     assert epochs == sorted(set(epochs))
     assert position.covers == site.hub.state.hub_epoch
     assert position.ruv.same_position(site.hub.state.ruv_of(DEFAULT_DATASET))
-    assert site.hub.state.agreements["a3"].state == IN_SYNC
+    assert site.hub.state.agreements["a3"].status is AgreementStatus.IN_SYNC
 
 
 def test_an_answer_makes_no_hub_epoch(tmp_path: Path) -> None:
@@ -131,5 +131,5 @@ def test_a_hello_beyond_the_hub_stops_that_agreement(tmp_path: Path) -> None:
     site.authors[1].received.append(ReceivedRecord(1, 0, 1_000, "one", ahead))
     site.batch()
 
-    assert site.hub.state.agreements["a1"].state == "hub_behind"
+    assert site.hub.state.agreements["a1"].status is AgreementStatus.HUB_BEHIND
     assert site.hub.state.replicas[1].stop_offset == 0

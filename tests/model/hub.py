@@ -304,7 +304,7 @@ class PureHub:
     def standing(self, rid: int) -> Standing:
         """The agreement with this consumer, as `status` shows it."""
         agreement = next(a for a in self.state.agreements.values() if a.consumer == rid)
-        return Standing(agreement.state, agreement.acked_covers, agreement.acked_ruv)
+        return Standing(agreement.status_text, agreement.acked_covers, agreement.acked_ruv)
 
 
 def _conflict(judged: Judged) -> Conflict:

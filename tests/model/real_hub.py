@@ -201,7 +201,7 @@ class RealHub:
     def standing(self, rid: int) -> Standing:
         """The agreement with this consumer, as `status` shows it."""
         one = self._service().hub.ledger.last.state.agreements[self._name(rid)]
-        return Standing(one.state, one.acked_covers, one.acked_ruv)
+        return Standing(one.status_text, one.acked_covers, one.acked_ruv)
 
     def _log(self) -> list[dict[str, Any]]:
         rows = self._rows(TableName.CHANGELOG)

@@ -9,7 +9,8 @@ from streaming.core.model.change import Op
 from streaming.core.model.record import Item, ItemType
 from streaming.core.model.row import ALL_OFFSETS, Floor, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import CATCHING_UP, IN_SYNC, AgreementState, is_stopped
+from streaming.core.model.state import AgreementState
+from streaming.core.model.statuses import AgreementStatus
 
 CONFLICT = "conflict"
 """The cause of a refresh of a row whose change was in conflict."""
@@ -74,14 +75,14 @@ def plan(
     the consumer.
     """
     idle = replace(agreement, send_after=0, send_to=0, send_prev=0, send_ruv=NOTHING_KNOWN)
-    if is_stopped(agreement.state) or agreement.session is None:
+    if agreement.is_stopped or agreement.session is None:
         return idle
     if agreement.scanned < view.previous:
         return _page(idle, view, dataset, page_items)
     now = view.ruvs.get(dataset, NOTHING_KNOWN)
     if view.hub_epoch > agreement.scanned and has_items:
         return _sent(idle, view.hub_epoch, now, view)
-    scanned = replace(idle, scanned=view.hub_epoch, state=IN_SYNC)
+    scanned = replace(idle, scanned=view.hub_epoch, status=AgreementStatus.IN_SYNC)
     due = view.nudged or view.clock_ms - agreement.sent_ms >= covers_interval_ms
     if agreement.sent_covers < view.hub_epoch and due:
         return _sent(scanned, view.hub_epoch, now, view)
@@ -97,7 +98,7 @@ def wants_batch(
     nudged: bool,
 ) -> bool:
     """Claim that this agreement has something to be sent although no input came."""
-    if is_stopped(agreement.state) or agreement.session is None:
+    if agreement.is_stopped or agreement.session is None:
         return False
     if agreement.scanned < hub_epoch:
         return True
@@ -121,9 +122,10 @@ def _page(
 
 
 def _sent(agreement: AgreementState, hub_epoch: int, ruv: Ruv, view: SendingView) -> AgreementState:
+    is_live = hub_epoch == view.hub_epoch
     return replace(
         agreement,
-        state=IN_SYNC if hub_epoch == view.hub_epoch else CATCHING_UP,
+        status=AgreementStatus.IN_SYNC if is_live else AgreementStatus.CATCHING_UP,
         sent_epoch=hub_epoch,
         sent_covers=hub_epoch,
         sent_ruv=ruv,

@@ -6,16 +6,8 @@ from dataclasses import replace
 from streaming.core.intake.reflection import Session, opened
 from streaming.core.model.record import Applied, Hello, ReceivedRecord
 from streaming.core.model.row import Floor
-from streaming.core.model.state import (
-    CATCHING_UP,
-    HUB_BEHIND,
-    LIVE,
-    OTHER_GENERATION,
-    UNSUPPORTED,
-    AgreementState,
-    HubState,
-    ReplicaState,
-)
+from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
 
 KEPT_SESSIONS = 8
 KEPT_SESSION_IDS = 256
@@ -24,22 +16,24 @@ KEPT_FLOORS = 8
 
 def stops(
     state: HubState, maxima: Mapping[int, str], rid: int, hello: Hello, *, losses: bool
-) -> str | None:
-    """Why this hello cannot be answered, as a state; None: it can.
+) -> Stop | None:
+    """Why this hello cannot be answered; None: it can.
 
     `maxima`: rid -> largest eligible CSN at the hub when the hello came. `losses`: a replica that
     lost state is answered.
     """
     if hello.ruv.generation and hello.ruv.generation != state.replicageneration:
-        return OTHER_GENERATION
+        return Stop(StopReason.OTHER_REPLICAGENERATION)
     ahead = any(
         csn > maxima[other]
         for other, csn in hello.ruv.max_csns().items()
         if other != rid and other in maxima
     )
     if ahead or hello.covers > state.hub_epoch or hello.generation > state.generation:
-        return HUB_BEHIND
-    return UNSUPPORTED + "hello with lost" if hello.lost and not losses else None
+        return Stop(StopReason.HUB_BEHIND)
+    if hello.lost and not losses:
+        return Stop(StopReason.UNSUPPORTED, "hello with lost")
+    return None
 
 
 def started(replica: ReplicaState, session_id: str, hello: Hello) -> ReplicaState:
@@ -47,7 +41,8 @@ def started(replica: ReplicaState, session_id: str, hello: Hello) -> ReplicaStat
     session = opened(session_id, hello.epoch, hello.covers)
     return replace(
         replica,
-        state=LIVE,
+        status=ReplicaStatus.LIVE,
+        detail="",
         epoch=hello.epoch,
         sessions=(*replica.sessions, session)[-KEPT_SESSIONS:],
         known_sessions=(*replica.known_sessions, session_id)[-KEPT_SESSION_IDS:],
@@ -71,7 +66,8 @@ def greeted(agreement: AgreementState, received: ReceivedRecord, hello: Hello) -
     """The agreement behind a hello: its position is believed and sent from."""
     return replace(
         agreement,
-        state=CATCHING_UP,
+        status=AgreementStatus.CATCHING_UP,
+        detail="",
         session=received.session,
         own=hello.own,
         sent_epoch=hello.covers,

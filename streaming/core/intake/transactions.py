@@ -46,14 +46,13 @@ from streaming.core.model.record import (
 from streaming.core.model.row import ALL_OFFSETS, Arrived, Floor
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import (
-    UNSUPPORTED,
     AgreementState,
     EndedTransaction,
     HubState,
     OpenTransactions,
     ReplicaState,
-    is_stopped,
 )
+from streaming.core.model.statuses import Stop, StopReason
 from streaming.core.model.topology import Topology
 
 Transaction = tuple[Arrived, ...]
@@ -101,7 +100,7 @@ class Intake:
     def take(self, received: ReceivedRecord) -> None:
         """Take one record; it must stand behind all that were taken from its topic."""
         replica = self.replicas[received.rid]
-        if is_stopped(replica.state):
+        if replica.is_stopped:
             return
         replica = replace(replica, seen_ms=max(replica.seen_ms, received.time_ms))
         self.replicas[received.rid] = replica
@@ -125,9 +124,9 @@ class Intake:
                 self.replicas[received.rid] = replace(replica, epoch=heartbeat.epoch)
                 self.events.append((received, ControlOutcome.TAKEN))
             case Refused():
-                self._stop(received, UNSUPPORTED + "refused")
+                self._stop(received, Stop(StopReason.UNSUPPORTED, "refused"))
             case Snapshot():
-                self._stop(received, UNSUPPORTED + "snapshot")
+                self._stop(received, Stop(StopReason.UNSUPPORTED, "snapshot"))
             case None:
                 self._quarantine(received, Reason.KIND, "an empty record")
 
@@ -142,7 +141,7 @@ class Intake:
         dataset = self.topology.dataset_at(received.rid)
         known = self.spans.largest_in(dataset)
         stop = stops(self.state, known, received.rid, hello, losses=self.topology.losses)
-        if stop:
+        if stop is not None:
             self._stop(received, stop)
             return
         for context in self.open.lists.open_of(received.rid):
@@ -184,21 +183,20 @@ class Intake:
             self.agreements[name] = acknowledged(self.agreements[name], received, applied)
         self.events.append((received, ControlOutcome.TAKEN))
 
-    def _stop(self, received: ReceivedRecord, state: str) -> None:
+    def _stop(self, received: ReceivedRecord, stop: Stop) -> None:
         """Stop reading this replica before this record, and sending to it."""
-        self.replicas[received.rid] = replace(
-            self.replicas[received.rid], state=state, stop_offset=received.offset
-        )
+        replica = self.replicas[received.rid]
+        self.replicas[received.rid] = replica.stopped(stop, received.offset)
         name = self.topology.agreement_of(received.rid)
         if name is not None:
-            self.agreements[name] = replace(self.agreements[name], state=state)
+            self.agreements[name] = self.agreements[name].stopped(stop)
         self.events.append((received, ControlOutcome.STOPPED))
 
     # -- changes ----------------------------------------------------------------------------
 
     def _change(self, received: ReceivedRecord, change: Change, replica: ReplicaState) -> None:
         if change.op is Op.TRUNCATE:
-            self._stop(received, UNSUPPORTED + "truncate")
+            self._stop(received, Stop(StopReason.UNSUPPORTED, "truncate"))
             return
         content = received.content or change.content
         context = (change.prim_csn or change.csn, received.rid)

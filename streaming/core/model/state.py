@@ -9,37 +9,22 @@ from streaming.core.intake.reflection import Session
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import Arrived, Floor
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv, largest_of
-
-LIVE = "live"
-SILENT = "silent"
-"""A replica that never said hello."""
-
-WAITING_FOR_HELLO = "waiting_for_hello"
-IN_SYNC = "in_sync"
-CATCHING_UP = "catching_up"
-HUB_BEHIND = "hub_behind"
-"""The consumer is ahead of the hub: the hub was rolled back."""
-OTHER_GENERATION = "other_replicageneration"
-"""The consumer's data came from another initial load."""
-UNSUPPORTED = "unsupported: "
-
-
-def is_stopped(state: str) -> bool:
-    """Claim that nothing more is read from or sent to a replica in this state."""
-    return state in (HUB_BEHIND, OTHER_GENERATION) or state.startswith(UNSUPPORTED)
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, status_text
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
     """A replica as its own topic shows it; the last of `sessions` is in force.
 
+    `detail`: what the status does not tell, or nothing.
     `opno`: every ordinal up to here was seen; `opno_above`: those seen beyond the first hole.
     `stop_offset`: where reading stopped, for a replica that is stopped. `last_conflict_epoch`: the
     hub epoch of its last conflict; `last_stable_epoch`: what it had reflected when none was open.
     """
 
     rid: int
-    state: str = SILENT
+    status: ReplicaStatus = ReplicaStatus.SILENT
+    detail: str = ""
     sessions: tuple[Session, ...] = ()
     known_sessions: tuple[str, ...] = ()
     epoch: int = 0
@@ -50,6 +35,21 @@ class ReplicaState:
     stop_offset: int | None = None
     last_conflict_epoch: int = 0
     last_stable_epoch: int = 0
+
+    @property
+    def status_text(self) -> str:
+        """The status with its detail, as it is stored and shown."""
+        return status_text(self.status, self.detail)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Return whether nothing more is read from this replica."""
+        return self.status.is_stopped
+
+    def stopped(self, stop: Stop, offset: int) -> "ReplicaState":
+        """The replica when reading its topic has stopped before the record at this offset."""
+        status = ReplicaStatus(stop.reason.value)
+        return replace(self, status=status, detail=stop.detail, stop_offset=offset)
 
     @property
     def session(self) -> Session | None:
@@ -90,7 +90,8 @@ class AgreementState:
 
     name: str
     consumer: int
-    state: str = WAITING_FOR_HELLO
+    status: AgreementStatus = AgreementStatus.WAITING_FOR_HELLO
+    detail: str = ""
     session: str | None = None
     own: str | None = None
     sent_epoch: int = 0
@@ -105,6 +106,20 @@ class AgreementState:
     send_to: int = 0
     send_prev: int = 0
     send_ruv: Ruv = NOTHING_KNOWN
+
+    @property
+    def status_text(self) -> str:
+        """The status with its detail, as it is stored and shown."""
+        return status_text(self.status, self.detail)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Return whether nothing more is sent to its consumer."""
+        return self.status.is_stopped
+
+    def stopped(self, stop: Stop) -> "AgreementState":
+        """The agreement when its consumer is stopped."""
+        return replace(self, status=AgreementStatus(stop.reason.value), detail=stop.detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +204,7 @@ class HubState:
         sessions = [
             replica.mre
             for replica in self.replicas.values()
-            if replica.sessions and not is_stopped(replica.state)
+            if replica.sessions and not replica.is_stopped
         ]
         waiting = [arrived.mre for arrived in self.open.changes.values()]
         return min([*sessions, *waiting], default=self.hub_epoch)

@@ -1,10 +1,10 @@
 """Claims about `level`."""
 
 import threading
-from dataclasses import replace
 
 from checkpoints.reader import open_state
 from streaming.core.model.ruv import Ruv
+from streaming.core.model.statuses import Stop, StopReason
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.streaming.cli.conftest import Slackwater
 
@@ -83,7 +83,7 @@ def test_a_consumer_that_never_spoke_is_not_level(
 def test_a_stopped_agreement_is_not_level(slackwater: Slackwater, state: WrittenState) -> None:
     """It has what it was sent, and gets nothing more."""
     known = ruv(r1=2, r2=2)
-    stopped = replace(agreement("to-b", 2, 3, known), state="unsupported: refused")
+    stopped = agreement("to-b", 2, 3, known).stopped(Stop(StopReason.UNSUPPORTED, "refused"))
     state.commit(1, 3, known, [replica(1)], [agreement("to-a", 1, 3, known), stopped])
 
     answer = slackwater("level")

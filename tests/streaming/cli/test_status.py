@@ -1,7 +1,6 @@
 """Claims about `status`."""
 
 import time
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,6 +14,7 @@ from streaming.core.conflict.counters import (
     TRANSACTION_REJECT,
     counter,
 )
+from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason
 from tests.checkpoints.written_state import WrittenState, agreement, csn, replica, ruv
 from tests.streaming.cli.conftest import Slackwater
 
@@ -25,7 +25,7 @@ def test_status_tells_where_everybody_is(slackwater: Slackwater, state: WrittenS
         9,
         5,
         ruv(r1=3, r2=2),
-        [replica(1, covers=4), replica(2, state="silent")],
+        [replica(1, covers=4), replica(2, status=ReplicaStatus.SILENT)],
         [agreement("to-a", 1, 4, ruv(r1=3, r2=2)), agreement("to-b", 2, 5, ruv(r1=3, r2=2))],
         counts={"changes": 2},
         totals={"changes": 11},
@@ -210,8 +210,9 @@ def test_before_the_first_commit_status_says_so(
 
 def test_a_stopped_replica_shows_why(slackwater: Slackwater, state: WrittenState) -> None:
     """What the hub cannot do yet stops that replica loudly."""
-    stopped = replica(2, covers=1, state="unsupported: snapshot")
-    to_b = replace(agreement("to-b", 2, 1, ruv(r1=1)), state="unsupported: snapshot")
+    stop = Stop(StopReason.UNSUPPORTED, "snapshot")
+    stopped = replica(2, covers=1).stopped(stop, offset=7)
+    to_b = agreement("to-b", 2, 1, ruv(r1=1)).stopped(stop)
     state.commit(1, 1, ruv(r1=1), [replica(1), stopped], [to_b])
 
     assert slackwater("status").out.count("unsupported: snapshot") == 2

@@ -12,7 +12,8 @@ from streaming.core.delivery.sending import EpochMark, SendingView, is_for, plan
 from streaming.core.model.csn import rid_of
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import CATCHING_UP, AgreementState
+from streaming.core.model.state import AgreementState
+from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.reload import Session, first_load, read, reload
 from tests.streaming.core.delivery.logs import RIDS, csn, ruv_of
@@ -146,7 +147,13 @@ def in_hub_epochs(story: Story, covers: int, page_items: int) -> tuple[Ruv, list
     covers = min(covers, len(epochs))
     consumer = epochs[covers - 1][0] if covers else Ruv()
     agreement = AgreementState(
-        "to-9", CONSUMER, CATCHING_UP, "9-1", sent_covers=covers, sent_ruv=consumer, scanned=covers
+        "to-9",
+        CONSUMER,
+        AgreementStatus.CATCHING_UP,
+        session="9-1",
+        sent_covers=covers,
+        sent_ruv=consumer,
+        scanned=covers,
     )
     sent: list[str] = []
 

@@ -20,21 +20,23 @@ from streaming.core.model.change import Op
 from streaming.core.model.record import Item, ItemType
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Element, Ruv
-from streaming.core.model.state import CATCHING_UP, HUB_BEHIND, IN_SYNC, AgreementState
+from streaming.core.model.state import AgreementState
+from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
 from tests.streaming.core.delivery.logs import csn
 from tests.streaming.core.intake.speaker import change
 
 RUV = Ruv("g", {1: Element(csn(1, 1), csn(9, 1))})
 INTERVAL_MS = 1_000
-GREETED = AgreementState("a2", 2, CATCHING_UP, "2-1")
+IN_SYNC, CATCHING_UP = AgreementStatus.IN_SYNC, AgreementStatus.CATCHING_UP
+GREETED = AgreementState("a2", 2, CATCHING_UP, session="2-1")
 
 
 def in_step(covers: int, sent_ms: int = 0) -> AgreementState:
     """An agreement that was sent everything up to `covers`."""
     return replace(
         GREETED,
-        state=IN_SYNC,
+        status=IN_SYNC,
         sent_epoch=covers,
         sent_covers=covers,
         scanned=covers,
@@ -91,7 +93,7 @@ def test_a_live_agreement_is_sent_the_batch_itself() -> None:
     after = planned(in_step(4), view(4, 5))
 
     assert range_of(after) == (4, 5, 4)
-    assert (after.sent_covers, after.sent_ruv, after.state) == (5, ruv_at(5), IN_SYNC)
+    assert (after.sent_covers, after.sent_ruv, after.status) == (5, ruv_at(5), IN_SYNC)
     assert after.send_ruv == in_step(4).sent_ruv
 
 
@@ -139,7 +141,7 @@ def test_a_page_ends_on_a_hub_epoch(entries: int, page_items: int, to: int) -> N
 
     assert range_of(after) == (0, to, 0)
     assert after.sent_ruv == ruv_at(to)
-    assert after.state == (IN_SYNC if to == 6 else CATCHING_UP)
+    assert after.status == (IN_SYNC if to == 6 else CATCHING_UP)
 
 
 @given(st.integers(0, 9), st.integers(1, 5), st.lists(st.integers(0, 2), max_size=8))
@@ -158,12 +160,12 @@ def test_pages_follow_one_another_without_gap_or_overlap(
             sent.append(agreement.send_to)
 
     assert agreement.sent_covers == hub_epoch
-    assert agreement.state == IN_SYNC
+    assert agreement.status == IN_SYNC
 
 
 @pytest.mark.parametrize(
     "agreement",
-    [AgreementState("a2", 2), replace(in_step(1), state=HUB_BEHIND)],
+    [AgreementState("a2", 2), replace(in_step(1), status=AgreementStatus.HUB_BEHIND)],
     ids=["no hello", "stopped"],
 )
 def test_who_said_no_hello_or_stopped_is_sent_nothing(agreement: AgreementState) -> None:

@@ -6,7 +6,7 @@ from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import Change
 from streaming.core.model.record import Abort, Commit, Reason, Record
 from streaming.core.model.ruv import Element, Ruv
-from streaming.core.model.state import HUB_BEHIND
+from streaming.core.model.statuses import ReplicaStatus
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.model.topology import Subscription, Topology
 from tests.streaming.core.delivery.logs import csn
@@ -123,4 +123,4 @@ def test_a_hello_is_held_against_the_ruv_of_what_its_agreement_serves() -> None:
     for received in Speaker(rid=2).hello(ruv=Ruv("g", {1: Element(C10, C13)})):
         intake.take(received)
 
-    assert intake.replicas[2].state == HUB_BEHIND
+    assert intake.replicas[2].status is ReplicaStatus.HUB_BEHIND

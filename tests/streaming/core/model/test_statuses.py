@@ -1,0 +1,66 @@
+"""Statuses: the texts under which they are stored and shown."""
+
+import pytest
+
+from streaming.core.model.errors import StateError
+from streaming.core.model.statuses import (
+    AgreementStatus,
+    ReplicaStatus,
+    StopReason,
+    parse_status,
+    status_text,
+)
+
+
+@pytest.mark.parametrize("kind", [ReplicaStatus, AgreementStatus])
+@pytest.mark.parametrize("detail", ["", "refused", "hello with lost", "a: b"])
+def test_every_status_is_read_back_with_its_detail(
+    kind: type[ReplicaStatus] | type[AgreementStatus], detail: str
+) -> None:
+    """A hub that starts continues from exactly what the last one committed."""
+    for status in kind:
+        assert parse_status(kind, status_text(status, detail)) == (status, detail)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        (ReplicaStatus, "silent", (ReplicaStatus.SILENT, "")),
+        (ReplicaStatus, "live", (ReplicaStatus.LIVE, "")),
+        (ReplicaStatus, "unsupported: refused", (ReplicaStatus.UNSUPPORTED, "refused")),
+        (AgreementStatus, "in_sync", (AgreementStatus.IN_SYNC, "")),
+        (AgreementStatus, "catching_up", (AgreementStatus.CATCHING_UP, "")),
+        (AgreementStatus, "waiting_for_hello", (AgreementStatus.WAITING_FOR_HELLO, "")),
+        (AgreementStatus, "hub_behind", (AgreementStatus.HUB_BEHIND, "")),
+        (
+            AgreementStatus,
+            "other_replicageneration",
+            (AgreementStatus.OTHER_REPLICAGENERATION, ""),
+        ),
+        (
+            AgreementStatus,
+            "unsupported: hello with lost",
+            (AgreementStatus.UNSUPPORTED, "hello with lost"),
+        ),
+    ],
+)
+def test_the_texts_that_states_hold_keep_their_meaning(
+    kind: type[ReplicaStatus] | type[AgreementStatus],
+    text: str,
+    expected: tuple[ReplicaStatus | AgreementStatus, str],
+) -> None:
+    """States that earlier versions wrote are read as they were meant."""
+    assert parse_status(kind, text) == expected
+
+
+def test_a_status_of_another_version_is_refused() -> None:
+    """It is not guessed at: it may mean that the replica must not be read."""
+    with pytest.raises(StateError, match=r"'retired', which is no ReplicaStatus"):
+        parse_status(ReplicaStatus, "retired")
+
+
+@pytest.mark.parametrize("reason", StopReason)
+def test_a_stop_stops_the_replica_and_its_agreement(reason: StopReason) -> None:
+    """A replica that is not read is not sent anything either: its position is in doubt."""
+    assert ReplicaStatus(reason.value).is_stopped
+    assert AgreementStatus(reason.value).is_stopped
