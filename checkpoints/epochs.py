@@ -9,16 +9,15 @@ from checkpoints.tables import FORMAT
 from streaming.core.intake.reflection import Session
 from streaming.core.model.errors import StateError
 from streaming.core.model.row import Floor
-from streaming.core.model.ruv import Ruv, parse_ruv
-from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.ruv import NOTHING_KNOWN, Ruv, parse_ruv
+from streaming.core.model.state import AgreementState, HubState, ReplicaState, SendRange
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, parse_status
 
 PLAN = "plan"
 COMMIT = "commit"
 
-_RUVS = ("sent_ruv", "acked_ruv", "send_ruv")
-_AGREEMENT_FIELDS = [name for name in AgreementState.__slots__ if name not in ("status", "detail")]
-_TIMES = {"sent_at": "sent_ms", "acked_at": "acked_ms", "seen_at": "seen_ms"}
+_NOTHING = SendRange(0, 0, 0, NOTHING_KNOWN)
+"""What the row of an agreement holds to which its batch publishes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,9 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "purge_epoch": state.purge_epoch,
         "rows_epoch": checkpoint.rows_epoch,
         "replicas": [_replica_row(r) for r in state.replicas.values()],
-        "agreements": [_agreement_row(a) for a in state.agreements.values()],
+        "agreements": [
+            _agreement_row(a, state.to_send.get(name)) for name, a in state.agreements.items()
+        ],
         "counts": list(checkpoint.counts.items()),
         "totals": list(checkpoint.totals.items()),
         "versions": list(checkpoint.versions.items()),
@@ -150,6 +151,7 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         row["purge_epoch"],
         {r.rid: r for r in replicas},
         {a.name: a for a in agreements},
+        _to_send(row["agreements"] or ()),
     )
     return Checkpoint(
         state,
@@ -226,26 +228,56 @@ def _replica(row: Mapping[str, Any]) -> ReplicaState:
     )
 
 
-def _agreement_row(agreement: AgreementState) -> dict[str, object]:
-    row: dict[str, object] = {"state": agreement.status_text}
-    for name in _AGREEMENT_FIELDS:
-        value = getattr(agreement, name)
-        row[name] = value.text() if isinstance(value, Ruv) else value
-    for column, name in _TIMES.items():
-        if name in row:
-            row[column] = time_of(row.pop(name))  # type: ignore[arg-type]
-    return row
+def _agreement_row(agreement: AgreementState, to_send: SendRange | None) -> dict[str, object]:
+    sends = to_send or _NOTHING
+    return {
+        "name": agreement.name,
+        "consumer": agreement.consumer,
+        "state": agreement.status_text,
+        "session": agreement.session,
+        "own": agreement.own,
+        "sent_epoch": agreement.sent_epoch,
+        "sent_covers": agreement.sent_covers,
+        "sent_ruv": agreement.sent_ruv.text(),
+        "scanned": agreement.scanned,
+        "sent_at": time_of(agreement.sent_ms),
+        "acked_covers": agreement.acked_covers,
+        "acked_ruv": agreement.acked_ruv.text(),
+        "acked_at": time_of(agreement.acked_ms),
+        "send_after": sends.after,
+        "send_to": sends.to,
+        "send_prev": sends.prev,
+        "send_ruv": sends.known.text(),
+    }
 
 
 def _agreement(row: Mapping[str, Any]) -> AgreementState:
-    values = dict(row)
-    status, detail = parse_status(AgreementStatus, values.pop("state"))
-    for name in _RUVS:
-        values[name] = parse_ruv(values[name])
-    for column, name in _TIMES.items():
-        if column in values:
-            values[name] = ms_of(values.pop(column))
-    return AgreementState(status=status, detail=detail, **values)
+    return AgreementState(
+        row["name"],
+        row["consumer"],
+        *parse_status(AgreementStatus, row["state"]),
+        row["session"],
+        row["own"],
+        row["sent_epoch"],
+        row["sent_covers"],
+        parse_ruv(row["sent_ruv"]),
+        row["scanned"],
+        ms_of(row["sent_at"]),
+        row["acked_covers"],
+        parse_ruv(row["acked_ruv"]),
+        ms_of(row["acked_at"]),
+    )
+
+
+def _to_send(rows: Iterable[Mapping[str, Any]]) -> dict[str, SendRange]:
+    """Agreement -> what the batch publishes to it, of those to which it publishes something."""
+    return {
+        row["name"]: SendRange(
+            row["send_after"], row["send_to"], row["send_prev"], parse_ruv(row["send_ruv"])
+        )
+        for row in rows
+        if row["send_to"] != _NOTHING.to
+    }
 
 
 def time_of(milliseconds: int) -> datetime:

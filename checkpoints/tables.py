@@ -243,7 +243,10 @@ _AGREEMENT = pa.struct(
         ("acked_covers", pa.int64()),
         ("acked_ruv", pa.list_(pa.string())),
         ("acked_at", _TIME),
-        ("send_after", pa.int64()),  # this batch publishes hub epochs (send_after, send_to]
+        (
+            "send_after",
+            pa.int64(),
+        ),  # this batch publishes (send_after, send_to], or 0: none
         ("send_to", pa.int64()),
         ("send_prev", pa.int64()),
         ("send_ruv", pa.list_(pa.string())),

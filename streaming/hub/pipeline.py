@@ -27,7 +27,7 @@ from streaming.core.intake.arrival import AbortTransaction
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import AgreementState, HubState
+from streaming.core.model.state import HubState, SendRange
 from streaming.core.model.topology import Topology
 from streaming.hub.upkeep import MaintenanceTasks, Upkeep
 from streaming.operator import release as release_stage
@@ -386,13 +386,13 @@ def publish(hub: Hub, state: HubState, fresh: DecidedBatch | None = None) -> Non
     `fresh`: the decision of the state's own batch, when it is in memory.
     """
     at, carried = hub.ledger.at, list[Chunk]()
-    for name, agreement in state.agreements.items():
-        if not agreement.send_to:
-            continue
-        outgoing, ruvs = _range(hub, state, agreement, fresh)
+    for name, to_send in state.to_send.items():
+        agreement = state.agreements[name]
+        dataset = hub.settings.topology.dataset_at(agreement.consumer)
+        outgoing, ruvs = _range(hub, state, to_send, dataset, fresh)
         tables = hub.settings.topology.subscriptions[name].tables
         chunks = publish_stage.chunks(
-            outgoing, agreement, tables, ruvs, state.generation, hub.settings.chunks
+            outgoing, agreement, to_send, tables, ruvs, state.generation, hub.settings.chunks
         )
         if outgoing.away.any():
             carried += chunks
@@ -408,11 +408,10 @@ def publish(hub: Hub, state: HubState, fresh: DecidedBatch | None = None) -> Non
 
 
 def _range(
-    hub: Hub, state: HubState, agreement: AgreementState, fresh: DecidedBatch | None
+    hub: Hub, state: HubState, to_send: SendRange, dataset: str, fresh: DecidedBatch | None
 ) -> tuple[Outgoing, dict[int, Ruv]]:
-    """The changelog of (send_after, send_to], and the RUV behind each of its hub epochs."""
-    after, to = agreement.send_after, agreement.send_to
-    dataset = hub.settings.topology.dataset_at(agreement.consumer)
+    """The changelog of these hub epochs, and the RUV of the data set behind each of them."""
+    after, to = to_send.after, to_send.to
     now = {state.hub_epoch: state.ruv_of(dataset)}
     if fresh is not None and after >= hub.state.hub_epoch:
         return fresh.outgoing, now

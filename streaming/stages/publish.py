@@ -14,7 +14,7 @@ from connectors.wire import items_text, update_of
 from streaming.core.conflict.judge import Verdict
 from streaming.core.model.record import ItemType, Update
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import AgreementState
+from streaming.core.model.state import AgreementState, SendRange
 from streaming.stages.checked import Bools, Ints, bools, ints, is_away, texts
 from streaming.stages.log import CHANGE
 
@@ -92,6 +92,7 @@ class Outgoing:
 def chunks(
     outgoing: Outgoing,
     agreement: AgreementState,
+    to_send: SendRange,
     tables: frozenset[str],
     ruvs: Mapping[int, Ruv],
     generation: int,
@@ -103,11 +104,11 @@ def chunks(
     Each hub epoch with something for the consumer is one batch in chunks; the last one is sent
     also when it is empty, for its covers.
     """
-    is_own = outgoing.for_consumer(agreement.consumer, tables, agreement.send_ruv)
+    is_own = outgoing.for_consumer(agreement.consumer, tables, to_send.known)
     own = outgoing.order[is_own[outgoing.order]]
     epochs = outgoing.hub_epoch[own]
-    prev = agreement.send_prev
-    for hub_epoch in sorted({*np.unique(epochs).tolist(), agreement.send_to}):
+    prev = to_send.prev
+    for hub_epoch in sorted({*np.unique(epochs).tolist(), to_send.to}):
         rows = own[epochs == hub_epoch]
         ends = list(pairwise(cuts(outgoing.sizes[rows], limits)))
         for number, (start, end) in enumerate(ends):

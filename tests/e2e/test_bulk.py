@@ -287,6 +287,7 @@ def comparable(state: HubState) -> dict[str, object]:
         "ruvs": {name: ruv.text() for name, ruv in state.ruvs.items()},
         "replicas": {rid: replace(r, known_sessions=()) for rid, r in state.replicas.items()},
         "agreements": state.agreements,
+        "to_send": state.to_send,
         "changes": opened.changes,
         "committed": opened.lists.committed,
         "lists": opened.lists.by_list,

@@ -21,7 +21,7 @@ from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Item, Reason, ReceivedRecord, Record, Update
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.state import AgreementState, HubState, ReplicaState, SendRange
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.model.topology import Topology
 from tests.model.backend import Conflict, Judgement, Kept, Standing
@@ -222,35 +222,42 @@ class PureHub:
 
     def _publish(self) -> None:
         """Send what the last committed batch decided; sent again it has the same ids."""
-        for agreement in self.state.agreements.values():
-            if agreement.send_to:
-                for update in self.batch_of(agreement):
-                    self.sent[agreement.consumer].append(update)
-                    self._at(Point.BETWEEN_CHUNKS)
-                self._at(Point.BETWEEN_AGREEMENTS)
+        for name, to_send in self.state.to_send.items():
+            agreement = self.state.agreements[name]
+            for update in self.batch_of(agreement, to_send):
+                self.sent[agreement.consumer].append(update)
+                self._at(Point.BETWEEN_CHUNKS)
+            self._at(Point.BETWEEN_AGREEMENTS)
 
-    def batch_of(self, agreement: AgreementState) -> list[Update]:
+    def batch_of(self, agreement: AgreementState, to_send: SendRange) -> list[Update]:
         """The chunks of what this agreement is sent by the last committed batch."""
         tables = self.topology.subscriptions[agreement.name].tables
         floors = self.state.replicas[agreement.consumer].floors
         items = [
             item(entry)
             for epoch, entry in self.by_epoch()
-            if agreement.send_after < epoch <= agreement.send_to
-            and is_for(entry, agreement.consumer, tables, agreement.send_ruv, floors)
+            if to_send.after < epoch <= to_send.to
+            and is_for(entry, agreement.consumer, tables, to_send.known, floors)
         ]
         parts = [items[n : n + CHUNK_ITEMS] for n in range(0, len(items), CHUNK_ITEMS)] or [[]]
-        return [self._chunk(agreement, n, len(parts), tuple(p)) for n, p in enumerate(parts)]
+        return [
+            self._chunk(agreement, to_send, n, len(parts), tuple(p)) for n, p in enumerate(parts)
+        ]
 
     def _chunk(
-        self, agreement: AgreementState, chunk: int, chunks: int, items: tuple[Item, ...]
+        self,
+        agreement: AgreementState,
+        to_send: SendRange,
+        chunk: int,
+        chunks: int,
+        items: tuple[Item, ...],
     ) -> Update:
         return Update(
             agreement.name,
             self.state.generation,
             agreement.session or "",
-            agreement.send_to,
-            agreement.send_prev,
+            to_send.to,
+            to_send.prev,
             agreement.sent_covers,
             agreement.sent_ruv,
             chunk,

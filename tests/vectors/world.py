@@ -13,7 +13,7 @@ from streaming.core.model.csn import Generator
 from streaming.core.model.record import Applied, Commit, Hello, Item, ReceivedRecord, Record
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.state import AgreementState, HubState, ReplicaState, SendRange
 from streaming.core.model.table import Table
 from streaming.core.model.topology import Subscription, Topology
 
@@ -62,21 +62,21 @@ class Hub:
         self.rows.update(decision.rows)
         self.quarantined += decision.intake.quarantined
         self.state = decision.state
-        sent = (a for a in self.state.agreements.values() if a.send_to)
-        return {a.consumer: self._batch(a) for a in sent}
+        sent = [(self.state.agreements[name], r) for name, r in self.state.to_send.items()]
+        return {agreement.consumer: self._batch(agreement, r) for agreement, r in sent}
 
     @property
     def judged(self) -> list[Judged]:
         """Every change that was judged, in hub order."""
         return [entry for _, entry in self.log if isinstance(entry, Judged)]
 
-    def _batch(self, sent: AgreementState) -> Batch:
+    def _batch(self, sent: AgreementState, to_send: SendRange) -> Batch:
         tables = self.topology.subscriptions[sent.name].tables
         items = tuple(
             item(entry)
             for epoch, entry in self.log
-            if sent.send_after < epoch <= sent.send_to
-            and is_for(entry, sent.consumer, tables, sent.send_ruv)
+            if to_send.after < epoch <= to_send.to
+            and is_for(entry, sent.consumer, tables, to_send.known)
         )
         return Batch(sent.sent_covers, sent.sent_ruv, items)
 

@@ -295,7 +295,7 @@ def settled(
         ruvs=ruvs,
         marks=lambda covered: [*view.marks(covered), *own],
     )
-    agreements = {
+    plans = {
         name: plan(
             agreement,
             seen,
@@ -316,7 +316,8 @@ def settled(
             rid: _stability(replica, hub_epoch, conflicted=rid in conflicted)
             for rid, replica in intake.replicas.items()
         },
-        agreements=agreements,
+        agreements={name: one.agreement for name, one in plans.items()},
+        to_send={name: one.to_send for name, one in plans.items() if one.to_send is not None},
         open=intake.open,
     )
 

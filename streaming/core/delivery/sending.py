@@ -9,7 +9,7 @@ from streaming.core.model.change import Op
 from streaming.core.model.record import Item, ItemType
 from streaming.core.model.row import ALL_OFFSETS, Floor, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import AgreementState
+from streaming.core.model.state import AgreementState, SendRange
 from streaming.core.model.statuses import AgreementStatus
 
 CONFLICT = "conflict"
@@ -60,6 +60,13 @@ class SendingView:
     marks: Callable[[int], Sequence[EpochMark]]
 
 
+class SendPlan(NamedTuple):
+    """An agreement after a batch, and what the batch publishes to it; None: nothing."""
+
+    agreement: AgreementState
+    to_send: SendRange | None = None
+
+
 def plan(
     agreement: AgreementState,
     view: SendingView,
@@ -68,25 +75,24 @@ def plan(
     has_items: bool,
     page_items: int,
     covers_interval_ms: int,
-) -> AgreementState:
-    """The agreement after this batch, with the range of hub epochs that it publishes.
+) -> SendPlan:
+    """The agreement after this batch, and the range of hub epochs that the batch publishes to it.
 
     dataset: the one that it serves. has_items: this batch's own hub epoch holds something for
     the consumer.
     """
-    idle = replace(agreement, send_after=0, send_to=0, send_prev=0, send_ruv=NOTHING_KNOWN)
     if agreement.is_stopped or agreement.session is None:
-        return idle
+        return SendPlan(agreement)
     if agreement.scanned < view.previous:
-        return _page(idle, view, dataset, page_items)
+        return _page(agreement, view, dataset, page_items)
     now = view.ruvs.get(dataset, NOTHING_KNOWN)
     if view.hub_epoch > agreement.scanned and has_items:
-        return _sent(idle, view.hub_epoch, now, view)
-    scanned = replace(idle, scanned=view.hub_epoch, status=AgreementStatus.IN_SYNC)
+        return _sent(agreement, view.hub_epoch, now, view)
+    scanned = replace(agreement, scanned=view.hub_epoch, status=AgreementStatus.IN_SYNC)
     due = view.nudged or view.clock_ms - agreement.sent_ms >= covers_interval_ms
     if agreement.sent_covers < view.hub_epoch and due:
         return _sent(scanned, view.hub_epoch, now, view)
-    return scanned
+    return SendPlan(scanned)
 
 
 def wants_batch(
@@ -106,9 +112,7 @@ def wants_batch(
     return agreement.sent_covers < hub_epoch and due
 
 
-def _page(
-    agreement: AgreementState, view: SendingView, dataset: str, page_items: int
-) -> AgreementState:
+def _page(agreement: AgreementState, view: SendingView, dataset: str, page_items: int) -> SendPlan:
     """A page from the changelog: whole hub epochs, at least one, at most `page_items` rows."""
     end, entries = None, 0
     for mark in view.marks(agreement.scanned):
@@ -117,13 +121,13 @@ def _page(
             break
         end = mark
     if end is None:
-        return agreement
+        return SendPlan(agreement)
     return _sent(agreement, end.hub_epoch, end.ruvs.get(dataset, NOTHING_KNOWN), view)
 
 
-def _sent(agreement: AgreementState, hub_epoch: int, ruv: Ruv, view: SendingView) -> AgreementState:
+def _sent(agreement: AgreementState, hub_epoch: int, ruv: Ruv, view: SendingView) -> SendPlan:
     is_live = hub_epoch == view.hub_epoch
-    return replace(
+    sent = replace(
         agreement,
         status=AgreementStatus.IN_SYNC if is_live else AgreementStatus.CATCHING_UP,
         sent_epoch=hub_epoch,
@@ -131,11 +135,9 @@ def _sent(agreement: AgreementState, hub_epoch: int, ruv: Ruv, view: SendingView
         sent_ruv=ruv,
         sent_ms=view.clock_ms,
         scanned=hub_epoch,
-        send_after=agreement.scanned,
-        send_to=hub_epoch,
-        send_prev=agreement.sent_epoch,
-        send_ruv=agreement.sent_ruv,
     )
+    to_send = SendRange(agreement.scanned, hub_epoch, agreement.sent_epoch, agreement.sent_ruv)
+    return SendPlan(sent, to_send)
 
 
 def is_for(

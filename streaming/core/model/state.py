@@ -80,12 +80,25 @@ class ReplicaState:
 
 
 @dataclass(frozen=True, slots=True)
+class SendRange:
+    """What one batch publishes to one agreement: the hub epochs in (after, to].
+
+    `prev`: the hub epoch that its first record names as the one sent before it. `known`: the
+    changes that the consumer has already, which are left out.
+    """
+
+    after: int
+    to: int
+    prev: int
+    known: Ruv
+
+
+@dataclass(frozen=True, slots=True)
 class AgreementState:
-    """An agreement's two positions and what this batch publishes to it.
+    """An agreement's status and its two positions, which last from batch to batch.
 
     sent: the estimate, raised at sending. acked: the consumer's own last word. `scanned`: the
-    hub has nothing for it in (sent_covers, scanned]. A batch publishes the hub epochs in
-    (send_after, send_to], minus what `send_ruv` covers, the first with `prev` = send_prev.
+    hub has nothing for it in (sent_covers, scanned].
     """
 
     name: str
@@ -102,10 +115,6 @@ class AgreementState:
     acked_covers: int = 0
     acked_ruv: Ruv = NOTHING_KNOWN
     acked_ms: int = 0
-    send_after: int = 0
-    send_to: int = 0
-    send_prev: int = 0
-    send_ruv: Ruv = NOTHING_KNOWN
 
     @property
     def status_text(self) -> str:
@@ -170,8 +179,9 @@ class OpenTransactions:
 class HubState:
     """The hub after a committed batch; `open` is copied before a batch works on it.
 
-    `ruvs` and `purge_ruvs` are by data set. `tables` per agreement are configuration and stand
-    in `Rules`, not here.
+    `ruvs` and `purge_ruvs` are by data set. `to_send`: by agreement, what this very batch
+    publishes; a hub that starts publishes it again. The tables of an agreement are configuration
+    and stand in `Topology`, not here.
     """
 
     generation: int
@@ -183,6 +193,7 @@ class HubState:
     purge_epoch: int = 0
     replicas: dict[int, ReplicaState] = field(default_factory=dict)
     agreements: dict[str, AgreementState] = field(default_factory=dict)
+    to_send: Mapping[str, SendRange] = field(default_factory=dict)
     open: OpenTransactions = field(default_factory=OpenTransactions)
 
     def ruv_of(self, dataset: str) -> Ruv:

@@ -165,7 +165,7 @@ def in_hub_epochs(story: Story, covers: int, page_items: int) -> tuple[Ruv, list
         previous = len(epochs)
         take(arriving)
         now = {DEFAULT_DATASET: supplier.ruv}
-        agreement = plan(
+        agreement, to_send = plan(
             agreement,
             SendingView(previous, len(epochs), now, 0, nudged=False, marks=marks),
             DEFAULT_DATASET,
@@ -173,8 +173,9 @@ def in_hub_epochs(story: Story, covers: int, page_items: int) -> tuple[Ruv, list
             page_items=page_items,
             covers_interval_ms=1_000,
         )
-        page = [c for _, csns in epochs[agreement.send_after : agreement.send_to] for c in csns]
-        sent += [c for c in page if is_for(accepted(c), CONSUMER, ["t"], agreement.send_ruv)]
+        if to_send is not None:
+            page = [c for _, csns in epochs[to_send.after : to_send.to] for c in csns]
+            sent += [c for c in page if is_for(accepted(c), CONSUMER, ["t"], to_send.known)]
     assert agreement.sent_ruv.same_position(supplier.ruv)
     return consumer, sent
 

@@ -11,6 +11,7 @@ from streaming.core.delivery.sending import (
     EpochMark,
     Refresh,
     SendingView,
+    SendPlan,
     is_for,
     item,
     plan,
@@ -20,7 +21,7 @@ from streaming.core.model.change import Op
 from streaming.core.model.record import Item, ItemType
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Element, Ruv
-from streaming.core.model.state import AgreementState
+from streaming.core.model.state import AgreementState, SendRange
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
 from tests.streaming.core.delivery.logs import csn
@@ -70,8 +71,8 @@ def ruv_at(hub_epoch: int) -> Ruv:
 
 def planned(
     agreement: AgreementState, seen: SendingView, *, has_items: bool = True, page_items: int = 2
-) -> AgreementState:
-    """The agreement after the batch."""
+) -> SendPlan:
+    """The agreement after the batch, and what it is sent."""
     return plan(
         agreement,
         seen,
@@ -82,19 +83,18 @@ def planned(
     )
 
 
-def range_of(agreement: AgreementState) -> tuple[int, int, int] | None:
+def range_of(plan: SendPlan) -> tuple[int, int, int] | None:
     """(after, to, prev) of what is published; None: nothing."""
-    one = agreement
-    return (one.send_after, one.send_to, one.send_prev) if one.send_to else None
+    one = plan.to_send
+    return None if one is None else (one.after, one.to, one.prev)
 
 
 def test_a_live_agreement_is_sent_the_batch_itself() -> None:
     """It costs nothing but the batch."""
-    after = planned(in_step(4), view(4, 5))
+    after, to_send = planned(in_step(4), view(4, 5))
 
-    assert range_of(after) == (4, 5, 4)
+    assert to_send == SendRange(4, 5, 4, in_step(4).sent_ruv)
     assert (after.sent_covers, after.sent_ruv, after.status) == (5, ruv_at(5), IN_SYNC)
-    assert after.send_ruv == in_step(4).sent_ruv
 
 
 @pytest.mark.parametrize(
@@ -114,15 +114,15 @@ def test_covers_that_lags_is_moved_by_an_empty_batch(
     after = planned(agreement, view(4, 5, clock_ms, nudged=nudged), has_items=False)
 
     assert range_of(after) == expected
-    assert after.scanned == 5
-    assert after.sent_covers == (5 if expected else 4)
+    assert after.agreement.scanned == 5
+    assert after.agreement.sent_covers == (5 if expected else 4)
 
 
 def test_what_was_scanned_is_not_read_again() -> None:
     """Epochs with nothing for it lie between what was sent and what is sent next."""
     quiet = planned(in_step(4, sent_ms=9_999), view(4, 5), has_items=False)
 
-    after = planned(quiet, view(5, 6))
+    after = planned(quiet.agreement, view(5, 6))
 
     assert range_of(after) == (5, 6, 4)
 
@@ -140,8 +140,8 @@ def test_a_page_ends_on_a_hub_epoch(entries: int, page_items: int, to: int) -> N
     after = planned(GREETED, view(5, 6, entries=entries), page_items=page_items)
 
     assert range_of(after) == (0, to, 0)
-    assert after.sent_ruv == ruv_at(to)
-    assert after.status == (IN_SYNC if to == 6 else CATCHING_UP)
+    assert after.agreement.sent_ruv == ruv_at(to)
+    assert after.agreement.status == (IN_SYNC if to == 6 else CATCHING_UP)
 
 
 @given(st.integers(0, 9), st.integers(1, 5), st.lists(st.integers(0, 2), max_size=8))
@@ -153,11 +153,11 @@ def test_pages_follow_one_another_without_gap_or_overlap(
     hub_epoch, sent = 10, [start]
     for rise in [*rises, *[0] * 20]:
         previous, hub_epoch = hub_epoch, hub_epoch + rise
-        agreement = planned(agreement, view(previous, hub_epoch), page_items=page_items)
-        if agreement.send_to:
-            assert agreement.send_after == agreement.send_prev == sent[-1]
-            assert agreement.send_to > sent[-1] or agreement.send_to == hub_epoch
-            sent.append(agreement.send_to)
+        agreement, to_send = planned(agreement, view(previous, hub_epoch), page_items=page_items)
+        if to_send is not None:
+            assert to_send.after == to_send.prev == sent[-1]
+            assert to_send.to > sent[-1] or to_send.to == hub_epoch
+            sent.append(to_send.to)
 
     assert agreement.sent_covers == hub_epoch
     assert agreement.status == IN_SYNC
@@ -178,7 +178,7 @@ def test_a_batch_forgets_what_the_last_one_sent() -> None:
     """Else a restart would publish it again."""
     sent = planned(in_step(4), view(4, 5))
 
-    assert range_of(planned(sent, view(5, 5), has_items=False)) is None
+    assert range_of(planned(sent.agreement, view(5, 5), has_items=False)) is None
 
 
 @pytest.mark.parametrize(
