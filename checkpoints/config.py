@@ -2,9 +2,10 @@
 
 import pyarrow.dataset as ds
 
-from checkpoints.epochs import Command, time_of
+from checkpoints.epochs import time_of
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
+from streaming.core.model.command import Command, CommandName
 
 KEY = "config"
 """The application transaction under which a number of this table is taken."""
@@ -41,9 +42,19 @@ def settings_document(store: StateStore, version: int) -> str | None:
 
 
 def commands(store: StateStore, after: int) -> tuple[Command, ...]:
-    """The operator's commands with a number above `after`, in order."""
+    """The operator's commands with a number above `after`, in order.
+
+    Those of a later version, which this one does not know, are left out.
+    """
     store.refreshed(TableName.CONFIG)
     where = (ds.field("kind") == "command") & (ds.field("number") > after)
     rows = store.read(TableName.CONFIG, where, ["number", "command", "argument", "seen"])
-    found = (Command(**row) for row in rows.to_pylist())
+    found = [
+        Command(row["number"], CommandName(row["command"]), row["argument"], row["seen"])
+        for row in rows.to_pylist()
+        if row["command"] in _KNOWN
+    ]
     return tuple(sorted(found, key=lambda c: c.number))
+
+
+_KNOWN = {name.value for name in CommandName}

@@ -7,6 +7,7 @@ from typing import Any
 
 from checkpoints.tables import FORMAT
 from streaming.core.intake.reflection import Session
+from streaming.core.model.command import Command
 from streaming.core.model.errors import StateError
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv, parse_ruv
@@ -18,16 +19,6 @@ COMMIT = "commit"
 
 _NOTHING = SendRange(0, 0, 0, NOTHING_KNOWN)
 """What the row of an agreement holds to which its batch publishes nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """An operator's command as it stands in `config`; `seen`: the hub epoch he looked at."""
-
-    number: int
-    command: str
-    argument: str | None
-    seen: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +76,21 @@ def plan_row(plan: Plan, last: Checkpoint, hub: str) -> dict[str, object]:
 
 
 def plan_of(row: Mapping[str, Any], commands: Mapping[int, Command]) -> Plan:
-    """The plan that a row holds."""
+    """The plan that a row holds; StateError if it takes a command that is not among `commands`."""
+    taken: list[int] = row["commands"] or []
+    unknown = [number for number in taken if number not in commands]
+    if unknown:
+        raise StateError(
+            f"the plan of batch {row['batch']} takes command {unknown[0]}, which this version does"
+            " not know: finish the batch with the version that planned it"
+        )
     return Plan(
         row["batch"],
         ms_of(row["at"]),
         row["config_version"],
         dict(row["offsets_from"]),
         dict(row["offsets"]),
-        tuple(commands[number] for number in row["commands"] or ()),
+        tuple(commands[number] for number in taken),
         dict(row["versions"] or ()),
     )
 

@@ -161,7 +161,7 @@ CONFIG = pa.schema(
         ("kind", pa.string()),  # config | command
         ("at", _TIME),
         ("document", pa.string()),  # of a config: the whole configuration as JSON, no secrets
-        ("command", pa.string()),  # level | release | drop | accept | override | abort
+        ("command", pa.string()),  # see CommandName
         ("argument", pa.string()),  # of a command: the id of what it is about, or null
         ("seen", pa.int64()),  # of a command: the hub epoch that the operator looked at
     ]

@@ -6,6 +6,7 @@ import typer
 
 from checkpoints.reader import Reader
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
+from streaming.core.model.command import CommandName
 from streaming.core.model.csn import parse
 from streaming.core.model.errors import CsnError, HubError
 
@@ -24,7 +25,7 @@ def abort(csn: OpenCsn, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson 
         raise typer.BadParameter(str(error)) from None
     _, reader = opened(config)
     _refuse_unless_open(reader, csn)
-    ask_all(reader, "abort", [csn], None, as_json=as_json)
+    ask_all(reader, CommandName.ABORT, [csn], None, as_json=as_json)
 
 
 def _refuse_unless_open(reader: Reader, csn: str) -> None:

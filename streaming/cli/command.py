@@ -9,10 +9,15 @@ from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from streaming.cli.inputs import now
 from streaming.cli.output import write_json, write_line
+from streaming.core.model.command import CommandName
 
 
 def ask_hub(
-    reader: Reader, command: str, argument: str | None, at: datetime, seen: int | None = None
+    reader: Reader,
+    command: CommandName,
+    argument: str | None,
+    at: datetime,
+    seen: int | None = None,
 ) -> int:
     """Append the command and give its number; one that waits already is not asked twice.
 
@@ -24,12 +29,12 @@ def ask_hub(
         same = (row["command"], row["argument"]) == (command, argument)
         if same and row["number"] > taken:
             return int(row["number"])
-    asked = {"command": command, "argument": argument, "at": at}
+    asked = {"command": command.value, "argument": argument, "at": at}
     return _append(StateStore(reader.root), asked | {"seen": committed if seen is None else seen})
 
 
 def ask_all(
-    reader: Reader, command: str, ids: Iterable[str], seen: int | None, *, as_json: bool
+    reader: Reader, command: CommandName, ids: Iterable[str], seen: int | None, *, as_json: bool
 ) -> None:
     """Give one command for each id, and say so."""
     numbers = {id_: ask_hub(reader, command, id_, now(), seen) for id_ in dict.fromkeys(ids)}

@@ -11,6 +11,7 @@ from streaming.cli.output import write_json, write_line, write_pairs, write_tabl
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Cause, ConflictKind
 from streaming.core.model.change import NOBODY
+from streaming.core.model.command import CommandName
 from streaming.core.model.errors import ConfigError, HubError
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Changes that lost.")
@@ -103,7 +104,7 @@ def show(which: Which, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson =
 @app.command()
 def accept(ids: Ids, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
     """Close conflicts: the winner is right."""
-    _ask(config, "accept", ids, None, as_json=as_json)
+    _ask(config, CommandName.ACCEPT, ids, None, as_json=as_json)
 
 
 @app.command()
@@ -118,10 +119,12 @@ def override(
 
     They are judged by the hub epoch that you looked at: what came since wins against them.
     """
-    _ask(config, "override", ids, seen, as_json=as_json)
+    _ask(config, CommandName.OVERRIDE, ids, seen, as_json=as_json)
 
 
-def _ask(config: Path, command: str, ids: list[str], seen: int | None, *, as_json: bool) -> None:
+def _ask(
+    config: Path, command: CommandName, ids: list[str], seen: int | None, *, as_json: bool
+) -> None:
     from streaming.cli.command import ask_all  # noqa: PLC0415  # reading does without
 
     _, reader = opened(config)

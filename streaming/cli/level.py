@@ -13,6 +13,7 @@ from streaming.cli.output import as_age, write_json, write_line, write_table
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
 from streaming.core.delivery.lack import lack, own_counted
+from streaming.core.model.command import CommandName
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import AgreementState, HubState
 
@@ -120,7 +121,7 @@ def level(
 def _nudge(reader: Reader) -> None:
     from streaming.cli.command import ask_hub  # noqa: PLC0415  # most often all are level
 
-    ask_hub(reader, "level", None, now())
+    ask_hub(reader, CommandName.LEVEL, None, now())
 
 
 def facts(config: Config, reader: Reader, found: Sequence[Lag]) -> dict[str, Any]:

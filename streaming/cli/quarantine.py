@@ -10,6 +10,7 @@ from streaming.cli.conflicts import rid_named
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, names_of, opened
 from streaming.cli.output import write_json, write_line, write_pairs, write_table
 from streaming.config.config import Config
+from streaming.core.model.command import CommandName
 from streaming.core.model.errors import HubError
 from streaming.core.model.record import Reason
 
@@ -90,7 +91,7 @@ def release(
     _, reader = opened(config)
     for id_ in ids:
         _refuse_unless_kept(_kept(reader, id_))
-    _ask(reader, "release", ids, seen, as_json=as_json)
+    _ask(reader, CommandName.RELEASE, ids, seen, as_json=as_json)
 
 
 @app.command()
@@ -99,10 +100,12 @@ def drop(ids: Ids, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = Fal
     _, reader = opened(config)
     for id_ in ids:
         _refuse_unless_kept(_kept(reader, id_))
-    _ask(reader, "drop", ids, None, as_json=as_json)
+    _ask(reader, CommandName.DROP, ids, None, as_json=as_json)
 
 
-def _ask(reader: Reader, command: str, ids: list[str], seen: int | None, *, as_json: bool) -> None:
+def _ask(
+    reader: Reader, command: CommandName, ids: list[str], seen: int | None, *, as_json: bool
+) -> None:
     from streaming.cli.command import ask_all  # noqa: PLC0415  # reading does without
 
     ask_all(reader, command, ids, seen, as_json=as_json)

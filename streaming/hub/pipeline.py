@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 
 from checkpoints import commit, lookup, pending
 from checkpoints.commit import BatchOutcome, Ledger
-from checkpoints.epochs import Checkpoint, Command, Plan
+from checkpoints.epochs import Checkpoint, Plan
 from checkpoints.faults import Point
 from checkpoints.store import Rows
 from checkpoints.tables import TableName
@@ -23,17 +23,15 @@ from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.conflict.window import Window, WindowRow, rebuilt
 from streaming.core.conflict.winner import Resolution
 from streaming.core.delivery.sending import Refresh, SendingView, wants_batch
-from streaming.core.intake.arrival import AbortTransaction
 from streaming.core.intake.transactions import Intake
+from streaming.core.model.command import Command
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.state import HubState, SendRange
 from streaming.core.model.topology import Topology
 from streaming.hub.upkeep import MaintenanceTasks, Upkeep
-from streaming.operator import release as release_stage
-from streaming.operator import resolve as resolve_stage
-from streaming.operator.hub_changes import HubChangeWriter
-from streaming.operator.resolve import Resolved
+from streaming.operator.dispatch import CommandEffects, carry_out
+from streaming.operator.release import Revalidate
 from streaming.stages import intake as intake_stage
 from streaming.stages import judge as judge_stage
 from streaming.stages import log as log_stage
@@ -41,12 +39,6 @@ from streaming.stages import publish as publish_stage
 from streaming.stages.checked import Bools, CheckedRecords, checked_records
 from streaming.stages.judge import Verdicts
 from streaming.stages.publish import Chunk, Outgoing
-
-LEVEL = "level"
-"""The operator's command to move every lagging covers at once."""
-
-ABORT = "abort"
-"""The operator's command to end an open transaction."""
 
 DAY_MS = 86_400_000
 
@@ -79,7 +71,7 @@ class Effects:
     send: Callable[[str, str, bytes], None]
     flush: Callable[[], None]
     originals: log_stage.Originals
-    revalidate: release_stage.Revalidate
+    revalidate: Revalidate
     maintenance: MaintenanceTasks
 
 
@@ -187,18 +179,16 @@ def resume(ledger: Ledger, settings: BatchSettings, outlets: Effects) -> Hub:
 
 @dataclass(frozen=True, slots=True)
 class _TakenBatch:
-    """What a batch takes in: records, and an operator's words.
+    """What a batch takes in: records, and the effects of an operator's commands.
 
-    `eligible`: the changes to be judged. `commits`: those taken in runs. `released`: rows for
-    `quarantine`.
+    `eligible`: the changes to be judged. `commits`: those taken in runs.
     """
 
     facts: CheckedRecords
     intake: Intake
     eligible: pa.Table
     commits: pa.Table
-    released: pa.Table
-    resolved: Resolved
+    commands: CommandEffects
 
 
 def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
@@ -211,7 +201,7 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     intake.quarantined += failed(judged)
     log = log_stage.changelog(verdicts, plan.batch, hub_epoch)
     outgoing = Outgoing(log)
-    after = _after(hub, plan, intake, outgoing, hub_epoch, judged)
+    after = _after(hub, plan, taken, outgoing, hub_epoch, judged)
     told = _tables(hub, plan, taken, log, hub_epoch, judged)
     tables = {TableName.CHANGELOG: carrier.changelog(log), **told}
     counts = _counts(taken, log, judged, [refresh for _, refresh in verdicts.refreshes])
@@ -236,17 +226,20 @@ def _taken(hub: Hub, plan: Plan, carrier: Carrier) -> _TakenBatch:
 
 
 def _take(hub: Hub, plan: Plan, facts: CheckedRecords) -> tuple[_TakenBatch, Bools]:
-    """Take in the operator's words, then the records in the order of their topics."""
-    store, state, topology = hub.ledger.store, hub.state, hub.settings.topology
+    """Carry out the operator's commands, then take in the records in the order of their topics."""
+    store, state, settings = hub.ledger.store, hub.state, hub.settings
     old = intake_stage.repeated_or_old(facts, state.largest)
-    intake = Intake(state, topology, lookup.contents(store, old, plan.batch))
-    _end_by_hand(hub, plan, intake)
-    author = HubChangeWriter(intake, hub.settings.hub_rid, plan.at_ms)
-    revalidate = hub.outlets.revalidate
-    released = release_stage.act(store, plan.commands, author, revalidate, plan.batch)
-    resolved = resolve_stage.act(store, plan.commands, author, plan.batch)
+    intake = Intake(state, settings.topology, lookup.contents(store, old, plan.batch))
+    commands = carry_out(
+        plan,
+        intake,
+        store,
+        hub.outlets.revalidate,
+        hub_rid=settings.hub_rid,
+        topics=settings.topics,
+    )
     found = intake_stage.take(intake, facts)
-    taken = _TakenBatch(facts, intake, found.eligible, found.commits, released, resolved)
+    taken = _TakenBatch(facts, intake, found.eligible, found.commits, commands)
     return taken, found.lacking
 
 
@@ -269,14 +262,13 @@ def _judged(hub: Hub, plan: Plan, taken: _TakenBatch, hub_epoch: int, carrier: C
 def _after(
     hub: Hub,
     plan: Plan,
-    intake: Intake,
+    taken: _TakenBatch,
     outgoing: Outgoing,
     hub_epoch: int,
     judged: Sequence[Judged],
 ) -> HubState:
     """The state after the batch, with what each agreement is sent."""
-    state = hub.state
-    nudged = any(command.command == LEVEL for command in plan.commands)
+    state, intake, nudged = hub.state, taken.intake, taken.commands.nudged
     marks = partial(lookup.marks, hub.ledger.store, committed=state.hub_epoch)
     view = SendingView(state.hub_epoch, hub_epoch, state.ruvs, plan.at_ms, nudged, marks)
     has_items, entries = _has_items(outgoing, intake), outgoing.log.num_rows
@@ -298,11 +290,11 @@ def _tables(
     kept = log_stage.quarantine(intake.quarantined, values, originals, topics, plan.batch)
     lost = log_stage.conflicts(log, judged, hub.settings.topology)
     rejected = {one.arrived.change.csn for one in judged if one.verdict is not Verdict.ACCEPTED}
-    resolved = taken.resolved.rows(plan.batch, rejected)
+    resolved = taken.commands.resolved.rows(plan.batch, rejected)
     told = log_stage.events(intake, taken.commits, values, topics, plan.batch, hub_epoch)
     return {
         TableName.CONFLICTS: pa.concat_tables([lost, resolved]),
-        TableName.QUARANTINE: pa.concat_tables([kept, taken.released]),
+        TableName.QUARANTINE: pa.concat_tables([kept, taken.commands.released]),
         TableName.PENDING: pending.moves(hub.state.open, intake.open, intake.ended, plan.batch),
         TableName.EVENTS: told,
     }
@@ -323,15 +315,6 @@ def _counts(
         **taken.intake.counts,
         **counted([*judged, *refreshes], taken.intake.topology),
     }
-
-
-def _end_by_hand(hub: Hub, plan: Plan, intake: Intake) -> None:
-    """End the transactions that an operator named."""
-    topics = hub.settings.topics
-    for command in plan.commands:
-        if command.command == ABORT and command.argument:
-            read = {topics[t]: n - 1 for t, n in plan.offsets_from.items() if t in topics}
-            intake.end_by_hand(AbortTransaction(command.argument, read))
 
 
 def _settled(hub: Hub, plan: Plan) -> Mapping[str, Resolution]:

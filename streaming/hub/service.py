@@ -22,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from checkpoints import faults
 from checkpoints.commit import Ledger, found, open_ledger
 from checkpoints.config import commands, remember, settings_document
-from checkpoints.epochs import Checkpoint, Command, Plan, plan_of, plan_topic_ids
+from checkpoints.epochs import Checkpoint, Plan, plan_of, plan_topic_ids
 from checkpoints.maintenance import Maintenance
 from checkpoints.store import StateStore, explained
 from checkpoints.tables import TableName
@@ -34,6 +34,7 @@ from streaming.carriers.offsets import end_offsets
 from streaming.carriers.read import stream
 from streaming.config.config import Config
 from streaming.config.functions import loaded
+from streaming.core.model.command import Command
 from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.errors import HubError, SourceError
 from streaming.core.model.ruv import Ruv

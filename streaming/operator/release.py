@@ -6,15 +6,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from checkpoints.epochs import Command
 from checkpoints.store import StateStore, among, rows_of
 from checkpoints.tables import TableName
 from streaming.core.model.change import Op
+from streaming.core.model.command import Command, CommandName
 from streaming.core.model.record import RecordKind
 from streaming.operator.hub_changes import HubChangeWriter
-
-RELEASE = "release"
-DROP = "drop"
 
 Revalidate = Callable[[pa.Table], pa.Table]
 """Records as topic, offset, timestamp, value -> their facts under the present configuration."""
@@ -36,12 +33,12 @@ def act(
     revalidate: Revalidate,
     batch: int,
 ) -> pa.Table:
-    """Carry out `release` and `drop`; the rows for `quarantine`.
+    """Carry out commands that are `release` or `drop`; the rows for `quarantine`.
 
     A released change gets a new CSN of the hub and is judged by the hub epoch that the operator
     looked at; one that is still no good stays, with the new reason.
     """
-    asked = {c.argument: c for c in commands if c.command in (RELEASE, DROP) and c.argument}
+    asked = {c.argument: c for c in commands if c.argument}
     if not asked:
         return rows_of(TableName.QUARANTINE, [])
     kept = {row["id"]: row for row in _kept(store, list(asked), batch)}
@@ -57,7 +54,7 @@ def act(
 
 
 def _is_drop(command: Command) -> bool:
-    return command.command == DROP
+    return command.name is CommandName.DROP
 
 
 def _release(fact: Mapping[str, Any], author: HubChangeWriter, seen: int) -> bool:

@@ -7,14 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from checkpoints.epochs import Command
 from checkpoints.store import StateStore, among, rows_of
 from checkpoints.tables import TableName
 from streaming.core.model.change import Op
+from streaming.core.model.command import Command, CommandName
 from streaming.operator.hub_changes import HubChangeWriter
-
-ACCEPT = "accept"
-OVERRIDE = "override"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +37,24 @@ class Resolved:
 def act(
     store: StateStore, commands: Sequence[Command], author: HubChangeWriter, batch: int
 ) -> Resolved:
-    """Carry out `accept` and `override`, each conflict once.
+    """Carry out commands that are `accept` or `override`, each conflict once.
 
     An override is a change of the hub with the loser's image; it is judged by the hub epoch that
     the operator looked at, so it loses in its turn to whatever came since. A conflict of a table
     that is configured no more cannot be overridden: it stays open.
     """
-    asked = {c.argument: c for c in commands if c.command in (ACCEPT, OVERRIDE) and c.argument}
+    asked = {c.argument: c for c in commands if c.argument}
     if not asked:
         return Resolved((), {})
     found = [
         row
         for row in _open(store, list(asked), batch)
-        if asked[row["id"]].command == ACCEPT or author.knows(row["table"])
+        if asked[row["id"]].name is CommandName.ACCEPT or author.knows(row["table"])
     ]
     changes = {
         row["id"]: _overridden(row, author, asked[row["id"]].seen)
         for row in found
-        if asked[row["id"]].command == OVERRIDE
+        if asked[row["id"]].name is CommandName.OVERRIDE
     }
     return Resolved(found, changes)
 

@@ -9,14 +9,17 @@ import pytest
 from deltalake import DeltaTable
 
 from checkpoints.commit import BatchOutcome, Ledger, found, open_ledger, run
-from checkpoints.epochs import Checkpoint, Command, Plan, plan_of
+from checkpoints.config import KEY, commands
+from checkpoints.epochs import Checkpoint, Plan, plan_of
 from checkpoints.faults import Point, from_text
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
+from streaming.core.model.command import Command, CommandName
 from streaming.core.model.errors import ConfigError, OvertakenError, StateError
 from streaming.core.model.state import HubState
 
 GENESIS = Checkpoint(HubState(1, "00000001000000000000"), {"t": 0}, {}, 1)
+COMMAND = Command(7, CommandName.LEVEL, None)
 
 
 @pytest.fixture
@@ -29,7 +32,7 @@ def store(tmp_path: Path) -> StateStore:
 
 def plan(batch: int, to: int = 1) -> Plan:
     """A plan that reads up to `to`."""
-    return Plan(batch, 1_000 * batch, 1, {"t": 0}, {"t": to}, (Command(7, "level", None),))
+    return Plan(batch, 1_000 * batch, 1, {"t": 0}, {"t": to}, (COMMAND,))
 
 
 def outcome(ledger: Ledger, planned: Plan) -> BatchOutcome:
@@ -86,7 +89,7 @@ def test_a_batch_that_died_is_finished_from_its_plan(store: StateStore, point: P
 
     ledger = open_ledger(store, "next")
     assert ledger.unfinished is not None
-    again = plan_of(ledger.unfinished, {7: Command(7, "level", None)})
+    again = plan_of(ledger.unfinished, {7: COMMAND})
     run(ledger, again, lambda p: outcome(ledger, p), lambda _: None)
 
     assert again == plan(1)
@@ -192,3 +195,26 @@ def test_fault_texts_name_known_points() -> None:
     assert from_text(None)(Point.AFTER_PLAN) is None
     with pytest.raises(ConfigError, match="names no fault point"):
         from_text("after_lunch")
+
+
+def test_a_plan_with_a_command_of_another_version_is_not_finished(store: StateStore) -> None:
+    """A batch that leaves out what its plan took would differ from what its hub had begun."""
+    ledger = open_ledger(store, "newer")
+    ledger.write_plan(plan(1))
+
+    unfinished = open_ledger(store, "older").unfinished
+
+    assert unfinished is not None
+    with pytest.raises(StateError, match="takes command 7, which this version does not know"):
+        plan_of(unfinished, {})
+
+
+def test_a_command_of_another_version_is_left_out(store: StateStore) -> None:
+    """An operator's newer client does not stop a hub that works."""
+    rows = [
+        {"number": 1, "kind": "command", "command": "retire", "argument": "9", "seen": 0},
+        {"number": 2, "kind": "command", "command": "drop", "argument": "1-5", "seen": 4},
+    ]
+    store.append_once(TableName.CONFIG, rows_of(TableName.CONFIG, rows), KEY, 2)
+
+    assert commands(store, 0) == (Command(2, CommandName.DROP, "1-5", 4),)

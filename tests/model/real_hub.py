@@ -19,6 +19,7 @@ from connectors.kafka.client import ensure_topics
 from streaming.cli.command import ask_hub
 from streaming.config.config import Config, load
 from streaming.core.model.change import RowKey
+from streaming.core.model.command import CommandName
 from streaming.core.model.record import Record, Update
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import DEFAULT_DATASET, Table
@@ -120,7 +121,7 @@ class RealHub:
 
     def abort(self, csn: str) -> None:
         """Let an operator ask for the end of a transaction, as `slackwater abort` does."""
-        ask_hub(open_state(self.config.hub.state), "abort", csn, datetime.now(UTC))
+        ask_hub(open_state(self.config.hub.state), CommandName.ABORT, csn, datetime.now(UTC))
 
     def restart(self, now_ms: int) -> None:
         """Open the state anew: an unfinished plan is finished, the last batch published again."""

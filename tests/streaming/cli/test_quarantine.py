@@ -8,6 +8,7 @@ import pytest
 from checkpoints.reader import open_state
 from checkpoints.tables import TableName
 from streaming.cli.command import ask_hub
+from streaming.core.model.command import CommandName
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.streaming.cli.conftest import Slackwater
 
@@ -125,7 +126,7 @@ def test_two_operators_never_take_one_number(state: WrittenState) -> None:
     at = datetime(2024, 2, 29, tzinfo=UTC)
 
     def ask(number: int) -> int:
-        return ask_hub(open_state(state.root), "drop", f"1-{number}", at)
+        return ask_hub(open_state(state.root), CommandName.DROP, f"1-{number}", at)
 
     with ThreadPoolExecutor(8) as operators:
         given = list(operators.map(ask, range(24)))

@@ -1,0 +1,31 @@
+"""What an operator may order: the commands that the CLI appends and the hub carries out."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class CommandName(StrEnum):
+    """The commands; what each one's argument names stands with it."""
+
+    LEVEL = "level"
+    """tell every consumer at once how far it is complete; no argument"""
+    RELEASE = "release"
+    """make a quarantined record a change of the hub; its id"""
+    DROP = "drop"
+    """drop a quarantined record; its id"""
+    ACCEPT = "accept"
+    """close a conflict as it was decided; its id"""
+    OVERRIDE = "override"
+    """let the loser of a conflict win, by a change of the hub; the conflict's id"""
+    ABORT = "abort"
+    """end an open transaction; its primary CSN or that of a member"""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """An operator's command as table `config` holds it; `seen`: the hub epoch he looked at."""
+
+    number: int
+    name: CommandName
+    argument: str | None
+    seen: int = 0

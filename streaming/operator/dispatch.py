@@ -1,0 +1,69 @@
+"""An operator's commands, each given to what carries it out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from checkpoints.epochs import Plan
+from checkpoints.store import StateStore
+from streaming.core.intake.arrival import AbortTransaction
+from streaming.core.intake.transactions import Intake
+from streaming.core.model.command import Command, CommandName
+from streaming.operator import release, resolve
+from streaming.operator.hub_changes import HubChangeWriter
+from streaming.operator.release import Revalidate
+from streaming.operator.resolve import Resolved
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEffects:
+    """What the commands of a batch came to, besides what `Intake` took in of them.
+
+    `released`: rows for `quarantine`. `nudged`: an operator waits for level, so that every
+    lagging covers is moved by this batch.
+    """
+
+    released: pa.Table
+    resolved: Resolved
+    nudged: bool
+
+
+def carry_out(
+    plan: Plan,
+    intake: Intake,
+    store: StateStore,
+    revalidate: Revalidate,
+    *,
+    hub_rid: int,
+    topics: Mapping[str, int],
+) -> CommandEffects:
+    """Carry out the commands of a plan, before any record of its batch is taken in.
+
+    1. `abort` ends open transactions.
+    2. `release` and `drop` act on the quarantine.
+    3. `accept` and `override` act on conflicts.
+
+    `hub_rid`: the author of the changes that are made. `topics`: topic -> rid of its replica.
+    """
+    quarantined, conflicts, nudged = list[Command](), list[Command](), False
+    behind = {topics[topic]: n - 1 for topic, n in plan.offsets_from.items() if topic in topics}
+    for command in plan.commands:
+        match command.name:
+            case CommandName.ABORT:
+                _abort(intake, command, behind)
+            case CommandName.RELEASE | CommandName.DROP:
+                quarantined.append(command)
+            case CommandName.ACCEPT | CommandName.OVERRIDE:
+                conflicts.append(command)
+            case CommandName.LEVEL:
+                nudged = True
+    writer = HubChangeWriter(intake, hub_rid, plan.at_ms)
+    released = release.act(store, quarantined, writer, revalidate, plan.batch)
+    resolved = resolve.act(store, conflicts, writer, plan.batch)
+    return CommandEffects(released, resolved, nudged)
+
+
+def _abort(intake: Intake, command: Command, behind: Mapping[int, int]) -> None:
+    if command.argument:
+        intake.end_by_hand(AbortTransaction(command.argument, behind))
