@@ -15,6 +15,10 @@ MAY_IMPORT = {
     "streaming/jvm/java.py": ("streaming.core.model.errors",),
     "streaming/jvm/private.py": (),
     "connectors": (*LEAF, "connectors"),
+    "connectors/agent": (
+        "streaming.core",
+        *("connectors.wire", "connectors.kafka", "connectors.agent"),
+    ),
     "checkpoints": (*LEAF, "checkpoints"),
     "streaming/stages": (*LEAF, "connectors", "checkpoints", "streaming.stages"),
     "streaming/carriers": (
@@ -37,6 +41,8 @@ OF_PYSPARK = {
 
 IN_CORE = {"pyspark", "delta", "deltalake", "pyarrow", "kafka", "os", "time", "random", "secrets"}
 
+DATABASES = {"sqlite3", "psycopg", "psycopg2", "asyncpg"}
+
 
 def imports(place: Path) -> Iterator[tuple[str, str]]:
     """Each file below the place with each module that it imports."""
@@ -44,7 +50,11 @@ def imports(place: Path) -> Iterator[tuple[str, str]]:
     for file in files:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module:
-                yield str(file), node.module
+                if (CHECKOUT / node.module.replace(".", "/")).is_dir():  # it gives modules
+                    for alias in node.names:
+                        yield str(file), f"{node.module}.{alias.name}"
+                else:
+                    yield str(file), node.module
             elif isinstance(node, ast.Import):
                 for alias in node.names:
                     yield str(file), alias.name
@@ -99,3 +109,14 @@ def name_of(node: ast.AST) -> str:
             return name
         case _:
             return ""
+
+
+def test_the_agents_loop_imports_no_database() -> None:
+    """A second database needs a connector of its own, not a second loop."""
+    found = [
+        (file, module)
+        for file, module in imports(CHECKOUT / "connectors" / "agent")
+        if module.split(".")[0] in DATABASES
+    ]
+
+    assert found == []

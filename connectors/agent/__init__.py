@@ -1,1 +1,4 @@
-"""The replica agent for SQLite: captures a database's own writes and applies those of others."""
+"""A replica's agent for any database: it publishes captured changes and applies the hub's batches.
+
+Nothing here imports a database or its connector; a connector implements `contract.ReplicaStore`.
+"""

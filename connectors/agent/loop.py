@@ -1,32 +1,33 @@
-"""The agent of one SQLite replica: says what was written here, applies what others wrote.
+"""The agent's loop: publishes what was written at one replica, applies what others wrote.
 
-One process, one thread. What must not be lost is in the database; Kafka is told again whatever it
-may not have got, in the same order and with the same content.
+One process, one thread. What must not be lost is in the database; whatever Kafka may not have got
+is published again, in the same order and with the same content.
 """
 
-import fcntl
 import logging
-import sqlite3
 import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
 
 from connectors import wire
+from connectors.agent.contract import (
+    JournalEntry,
+    Publisher,
+    Receiver,
+    ReplicaStore,
+    StoreBusyError,
+)
 from connectors.agent.own_topic import OwnTopic
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, Outage, StopRequested, UpdatesTopic
-from connectors.sqlite.journal import JournalEntry
-from connectors.sqlite.store import SqliteStore
 from streaming.core.delivery.consumer import Apply, Buffer, Drop, Position, SayHello, Skip, receive
 from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
-from streaming.core.model.errors import StateError, WireError
+from streaming.core.model.errors import WireError
 from streaming.core.model.record import Commit, Heartbeat, Record
 
 ROUND_ROWS = 500
@@ -34,9 +35,9 @@ ROUND_BYTES = 8_000_000
 """How much of the journal is published at a time, at most."""
 POLL_MS = 20
 """How long the agent waits for an update before it looks at the journal again."""
-BEAT_MOVED_S = 1.0
-BEAT_S = 10.0
-"""How long it keeps silent about its epoch, if it moved and if it did not."""
+HEARTBEAT_MOVED_S = 1.0
+HEARTBEAT_S = 10.0
+"""The interval of heartbeats while the epoch moves, and while it does not."""
 
 log = logging.getLogger(__name__)
 
@@ -46,113 +47,74 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def run(settings: AgentSettings, stop: threading.Event) -> None:
-    """Run one replica's agent until `stop` is set; HubError if it cannot go on."""
+def run(settings: AgentSettings, store: ReplicaStore, stop: threading.Event) -> None:
+    """Run one replica's agent on its open store until `stop` is set; HubError if it fails."""
     outage = Outage(stop)
-    with (
-        alone(settings.database),
-        closing(
-            SqliteStore.open(
-                settings.database,
-                settings.rid,
-                settings.tables,
-                record_bytes=settings.record_bytes,
-                rows_are_shared=settings.rows_are_shared,
-            )
-        ) as store,
-        closing(ChangesTopic(settings, outage)) as changes,
-    ):
+    with closing(ChangesTopic(settings, outage)) as changes:
         updates = None
         if settings.updates_topic is not None:
             offset = store.updates_offset
             updates = UpdatesTopic(settings, settings.updates_topic, offset, outage)
-        agent = Agent(settings, store, changes, updates)
+        agent = Agent(settings.rid, store, changes, updates)
         try:
             agent.start()
             while not stop.is_set():
-                agent.turn()
+                agent.run_once()
         except StopRequested:
-            log.info("stopped while Kafka was away; the journal keeps what it was not told")
+            log.info("stopped while Kafka was away; the journal keeps what is not published")
         finally:
             if updates is not None:
                 updates.close()
     log.info("ended")
 
 
-@contextmanager
-def alone(database: Path) -> Iterator[None]:
-    """Keep a second agent off the same database; StateError if there is one."""
-    with database.with_name(f"{database.name}.agent").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise StateError(f"another agent has {database} open: end that one first") from error
-        yield
-
-
-class Changes(Protocol):
-    """The replica's own topic, in whatever broker."""
-
-    def read(self, offset: int) -> Iterator[tuple[int, bytes]]:
-        """Every record from this offset to the end as it is now, as (offset, value)."""
-
-    def publish(self, values: list[bytes]) -> None:
-        """Write records in order and return when all are in the topic."""
-
-
-class Updates(Protocol):
-    """The topic in which the hub speaks to the replica."""
-
-    def poll(self, timeout_ms: int) -> list[tuple[int, bytes]]:
-        """The next records as (offset, value); none if none comes in that time."""
-
-
 @dataclass(slots=True)
 class Agent:
-    """A store between its two topics."""
+    """A store between its two topics; without updates nothing is sent to the replica."""
 
-    settings: AgentSettings
-    store: SqliteStore
-    changes: Changes
-    updates: Updates | None
+    rid: int
+    store: ReplicaStore
+    changes: Publisher
+    updates: Receiver | None
     clock_ms: Callable[[], int] = wall_ms
     inbox: deque[tuple[int, bytes]] = field(default_factory=deque)
     open_group: bool = False  # a transaction is in the topic without its commit
     session: str = ""
-    told_epoch: int = -1
-    told_at_s: float = 0.0
+    heartbeat_epoch: int = -1
+    heartbeat_at_s: float = 0.0
     is_busy: bool = False
 
     # -- the start of a session -------------------------------------------------------------
 
     def start(self) -> None:
-        """Compare the database with its own topic, then say hello."""
-        offset, past = self.store.past()
+        """Compare the database with its own topic, then publish a hello."""
+        offset, past = self.store.compared_up_to()
         end = offset
         for place, value in self.changes.read(offset):
-            self._remember(past, value)
+            self._compare(past, value)
             end = place + 1
         own = self.store.reconcile(past)
-        self._finish(past)
+        self._finish_cut_off(past)
         if past.missing:
             log.warning(
-                "the topic holds %d changes that the database lost, from %s on: the hub is told",
+                "the topic holds %d changes that the database lost, from %s on: the hello reports"
+                " the loss",
                 len(past.missing),
                 min(past.missing),
             )
-        self._say_hello(own, lost=bool(past.missing))
-        self.store.greeted(end, past)
+        self._start_session(own, lost=bool(past.missing))
+        self.store.mark_compared(end, past)
 
-    def _remember(self, past: OwnTopic, value: bytes) -> None:
+    def _compare(self, past: OwnTopic, value: bytes) -> None:
         try:
             session, record = wire.decode(value)
         except WireError as error:
-            log.warning("a record of the own topic is left aside: %s", error)
+            log.warning("a record of the own topic is ignored: %s", error)
             return
-        if not isinstance(record, Change) or rid_of(record.csn) == self.settings.rid:
-            past.take(session, record, self.store.find)
+        if not isinstance(record, Change) or rid_of(record.csn) == self.rid:
+            past.add(session, record, self.store.find)
 
-    def _finish(self, past: OwnTopic) -> None:
+    def _finish_cut_off(self, past: OwnTopic) -> None:
         """Publish the rest of a transaction that was cut off, in the session that began it.
 
         A hello would abort it, although it is committed here.
@@ -162,62 +124,63 @@ class Agent:
             rest = [entry for entry in entries if _group(entry.record) in cut_off]
             if not rest or rest[0] is not entries[0]:
                 return
-            self._tell(rest, past.session or "")
+            self._publish_entries(rest, past.session or "")
 
-    def _say_hello(self, own: str | None, *, lost: bool, position: Position | None = None) -> None:
-        hello = self.store.greet(str(uuid.uuid4()), own, lost=lost, position=position)
+    def _start_session(
+        self, own: str | None, *, lost: bool, position: Position | None = None
+    ) -> None:
+        hello = self.store.start_session(str(uuid.uuid4()), own, lost=lost, position=position)
         self.session = self.store.position.session or ""
-        self._say(hello)
+        self._publish_record(hello)
         log.info("session %s starts: covers %d", self.session, hello.covers)
 
-    # -- one turn after the other -----------------------------------------------------------
+    # -- one round after the other ----------------------------------------------------------
 
-    def turn(self) -> None:
-        """Say what is new here, hear what is new elsewhere, give a sign of life."""
+    def run_once(self) -> None:
+        """Publish what is new here, receive what is new elsewhere, send a heartbeat if due."""
         try:
-            said = self.publish()
-            self.hear(0 if said else POLL_MS)
-            self.beat()
+            published = self.publish()
+            self.receive(0 if published else POLL_MS)
+            self.send_heartbeat()
             self.is_busy = False
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise
+        except StoreBusyError as error:
             if not self.is_busy:
-                log.warning("a long transaction holds up the agent, it goes on trying: %s", error)
+                log.warning("a long transaction holds up the agent, it retries: %s", error)
             self.is_busy = True
 
     def publish(self) -> bool:
-        """Say the next journal rows; False: there was none."""
+        """Publish the next journal entries; False: there was none."""
         entries = self.store.unpublished(ROUND_ROWS, ROUND_BYTES)
         if not entries:
-            self.store.end_forgotten_group()
+            self.store.close_abandoned_group()
             return False
-        self._tell(entries, self.session)
+        self._publish_entries(entries, self.session)
         return True
 
-    def hear(self, timeout_ms: int) -> None:
-        """Take the next records of the updates topic, if any comes in that time."""
+    def receive(self, timeout_ms: int) -> None:
+        """Apply the next records of the updates topic, if any comes in that time."""
         if self.updates is None:
             time.sleep(timeout_ms / 1000)
             return
         if not self.inbox:
             self.inbox.extend(self.updates.poll(timeout_ms))
-        while self.inbox:
-            self._take(*self.inbox[0])
+        while self.inbox:  # a record leaves the inbox once it is applied: the store may be busy
+            self._receive_record(*self.inbox[0])
             self.inbox.popleft()
 
-    def beat(self) -> None:
-        """Say the epoch every second if it moved, else every ten."""
-        epoch, silent_s = self.store.epoch, time.monotonic() - self.told_at_s
-        if silent_s >= (BEAT_S if epoch == self.told_epoch else BEAT_MOVED_S):
-            self._say(Heartbeat(epoch))
-            self.told_epoch, self.told_at_s = epoch, time.monotonic()
+    def send_heartbeat(self) -> None:
+        """Publish the epoch every second if it moved, else every ten."""
+        epoch, silent_s = self.store.epoch, time.monotonic() - self.heartbeat_at_s
+        moved = epoch != self.heartbeat_epoch
+        if silent_s >= (HEARTBEAT_MOVED_S if moved else HEARTBEAT_S):
+            self._publish_record(Heartbeat(epoch))
+            self.heartbeat_epoch, self.heartbeat_at_s = epoch, time.monotonic()
 
-    def _take(self, offset: int, value: bytes) -> None:
+    def _receive_record(self, offset: int, value: bytes) -> None:
         try:
             update = wire.decode_update(value)
         except WireError as error:  # a gap that it makes is noticed by the next batch
-            log.warning("update at offset %d is left aside: %s", offset, error)
+            log.warning("update at offset %d is ignored: %s", offset, error)
             return
         outcome = receive(self.store.position, update)
         match outcome:
@@ -229,14 +192,14 @@ class Agent:
                 log.warning("a new session is needed: %s", why)
                 while self.open_group and self.publish():
                     pass
-                self._say_hello(self.store.published_own(), lost=False, position=position)
+                self._start_session(self.store.published_own(), lost=False, position=position)
             case Skip() | Drop():
                 pass
 
-    # -- saying -----------------------------------------------------------------------------
+    # -- publishing -------------------------------------------------------------------------
 
-    def _tell(self, entries: list[JournalEntry], session: str) -> None:
-        """Publish journal rows in order, then mark them."""
+    def _publish_entries(self, entries: list[JournalEntry], session: str) -> None:
+        """Publish journal entries in order, then mark them."""
         values = [wire.encode(entry.session or session, entry.record) for entry in entries]
         self.changes.publish(values)
         self.store.mark_published(entries[-1].id)
@@ -244,10 +207,10 @@ class Agent:
         if groups:
             self.open_group = not isinstance(groups[-1], Commit)
 
-    def _say(self, record: Record) -> None:
+    def _publish_record(self, record: Record) -> None:
         self.changes.publish([wire.encode(self.session, record)])
 
 
 def _group(record: Record) -> str | None:
-    """The transaction that a journal row belongs to, if it is one of several rows."""
+    """The transaction that a journal entry belongs to, if it is one of several rows."""
     return record.prim_csn if isinstance(record, Change | Commit) else None

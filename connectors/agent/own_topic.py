@@ -1,4 +1,4 @@
-"""What a replica's own topic says of its past, folded record by record (docs/protocol.md, Hello).
+"""What a replica's own topic holds, folded record by record (docs/protocol.md, Hello).
 
 The topic may know more than the database (it was restored from a backup) or less (the journal's
 tail was not published yet).
@@ -20,7 +20,7 @@ from streaming.core.model.record import (
 )
 
 Find = Callable[[Change | Commit], int | None]
-"""The id of the journal row that says the same, or None: the database lacks it."""
+"""The id of the journal entry with the same content, or None: the database lacks it."""
 
 
 @dataclass(slots=True)
@@ -40,8 +40,8 @@ class OwnTopic:
     missing: list[str] = field(default_factory=list)  # hold, but the database lacks them
     open: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)  # prim -> (csn, had)
 
-    def take(self, session: str, record: Record, find: Find) -> None:
-        """Take the next record of the topic."""
+    def add(self, session: str, record: Record, find: Find) -> None:
+        """Add the next record of the topic."""
         match record:
             case Hello():
                 self._hello(session, record)

@@ -1,1 +1,1 @@
-"""A SQLite database as a replica: capture, journal, apply, restart."""
+"""A SQLite database as a replica: capture, journal, apply, restart, and its agent's process."""

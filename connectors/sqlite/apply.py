@@ -8,9 +8,10 @@ The user's own triggers do fire (see user_triggers.py).
 import logging
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from connectors import wire
+from connectors.agent.contract import AppliedBatch
 from connectors.sqlite import journal, sql
 from connectors.sqlite.catalog import BINARY
 from connectors.sqlite.columns import Stored, stored
@@ -43,15 +44,7 @@ log = logging.getLogger(__name__)
 
 
 class _UnknownTableError(WireError):
-    """The agent was not told of the table."""
-
-
-@dataclass(frozen=True, slots=True)
-class AppliedBatch:
-    """What became of a batch: the position after it, and the items that were refused."""
-
-    position: Position
-    refused: tuple[Refused, ...]
+    """The table is not in the agent's settings."""
 
 
 def apply_batch(
@@ -77,14 +70,17 @@ def apply_batch(
         try:
             _begin(connection, tables)
             if _write_rows(connection, tables, batch, refused):
-                told = tuple(refused[place] for place in sorted(refused))
-                if told:
+                ordered = tuple(refused[place] for place in sorted(refused))
+                if ordered:
                     log.error(
-                        "%d of %d items are refused, as %s", len(told), len(batch.items), told[0]
+                        "%d of %d items are refused, first: %s",
+                        len(ordered),
+                        len(batch.items),
+                        ordered[0],
                     )
-                position = _end(connection, batch, told, next_offset, clock_ms)
+                position = _end(connection, batch, ordered, next_offset, clock_ms)
                 connection.execute("COMMIT")
-                return AppliedBatch(position, told)
+                return AppliedBatch(position, ordered)
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")

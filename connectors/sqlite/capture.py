@@ -1,10 +1,10 @@
 """Triggers that journal what any SQLite client writes, in the transaction that writes it.
 
-A trigger tells of the row as it stands: another trigger may have written it meanwhile. REPLACE
+A trigger captures the row as it stands: another trigger may have written it meanwhile. REPLACE
 deletes rows for which no trigger fires (unless recursive_triggers is on), so a BEFORE trigger
-notes the rows that a write could replace, and the AFTER trigger tells of those that are gone.
-A value that is not of its column's type could not be replicated as it is; it is refused where it
-is written.
+notes the rows that a write could replace, and the AFTER trigger captures a delete of each that is
+gone. A value that is not of its column's type could not be replicated as it is; it is refused
+where it is written.
 """
 # ruff: noqa: S608 every name is quoted, every expression is our own
 
@@ -87,11 +87,11 @@ class _Capture:
         there = f"SELECT 1 FROM {self.name} x WHERE {self._same_noted('x')}"
         return f"FROM {self.replaced} r WHERE NOT EXISTS ({there})"
 
-    def _tell_gone(self) -> str:
+    def _capture_gone(self) -> str:
         key = self._noted_key()
         return self._write("delete", key, "r.image", "NULL", self._gone())
 
-    # -- what the triggers tell -------------------------------------------------------------
+    # -- what the triggers capture ----------------------------------------------------------
 
     def _inserted(self) -> list[str]:
         several = f"EXISTS (SELECT 1 {self._gone()})"
@@ -99,8 +99,8 @@ class _Capture:
         return [
             self._check(),
             _open(several),
-            self._tell_gone(),
-            self._tell_row(was_there, "r.image"),
+            self._capture_gone(),
+            self._capture_row(was_there, "r.image"),
             _close(several),
             f"DELETE FROM {self.replaced}",
         ]
@@ -112,9 +112,9 @@ class _Capture:
         return [
             self._check(),
             _open(several),
-            self._tell_gone(),
-            self._tell_deleted(moved),
-            self._tell_row(
+            self._capture_gone(),
+            self._capture_deleted(moved),
+            self._capture_row(
                 f"CASE WHEN {moved} AND r.image IS NULL THEN 'insert' ELSE 'update' END",
                 f"CASE WHEN {moved} THEN r.image ELSE {old} END",
             ),
@@ -125,11 +125,11 @@ class _Capture:
     def _deleted(self) -> list[str]:
         return [
             f"DELETE FROM {self.replaced} WHERE {self._same_noted('OLD', self.replaced)}",
-            self._tell_deleted("1"),
+            self._capture_deleted("1"),
         ]
 
-    def _tell_deleted(self, condition: str) -> str:
-        """Tell that the old row is gone, unless a row of its key is there again."""
+    def _capture_deleted(self, condition: str) -> str:
+        """Capture that the old row is gone, unless a row of its key is there again."""
         there = f"SELECT 1 FROM {self.name} x WHERE {self._same('x', 'OLD')}"
         return self._write(
             "delete",
@@ -139,8 +139,8 @@ class _Capture:
             f"WHERE {condition} AND NOT EXISTS ({there})",
         )
 
-    def _tell_row(self, op: str, before: str) -> str:
-        """Tell of the new row as it stands, if it does."""
+    def _capture_row(self, op: str, before: str) -> str:
+        """Capture the new row as it stands, if it does."""
         return self._write(
             op,
             image_sql(self.table, self.table.key, "x"),

@@ -1,10 +1,10 @@
-"""The journal: what a replica has to say, in commit order; published rows stay, marked by an id."""
+"""The journal: a replica's records in commit order; published rows stay, marked by an id."""
 
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 
+from connectors.agent.contract import JournalEntry
 from connectors.sqlite import sql
 from connectors.sqlite.columns import canonical
 from streaming.core.model.change import Change, Op
@@ -15,15 +15,6 @@ COLUMNS = (
     'id, kind, csn, prim_csn, epoch, "table", key, op, before, after, opno, session, covers,'
     " generation, ruv, hub_epoch, code, text"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class JournalEntry:
-    """A journal row; `session` is that in which an `applied` was made, else None."""
-
-    id: int
-    record: Record
-    session: str | None
 
 
 def unpublished(
@@ -61,7 +52,7 @@ def changes(connection: sqlite3.Connection, rid: int) -> Iterator[Change]:
 
 
 def find(connection: sqlite3.Connection, record: Change | Commit) -> int | None:
-    """The id of the journal row that says the same, or None."""
+    """The id of the journal row with the same content, or None."""
     if isinstance(record, Commit):
         row = connection.execute(
             "SELECT id FROM _slackwater_journal WHERE kind = 'commit' AND prim_csn = ?",
@@ -82,7 +73,7 @@ def mark_published(connection: sqlite3.Connection, id_: int) -> None:
 
 
 def forget_old_applied(connection: sqlite3.Connection) -> None:
-    """Remove the `applied` rows that no topic has yet: a hello says the same and more."""
+    """Remove the `applied` rows that no topic has yet: a hello contains what they do."""
     connection.execute(
         "DELETE FROM _slackwater_journal WHERE kind = 'applied'"
         " AND id > (SELECT published FROM _slackwater_position)"

@@ -1,4 +1,4 @@
-"""Brings a database past what its own topic holds, before it says hello (docs/wire.md, Start)."""
+"""Brings a database past what its own topic holds, before the hello (docs/wire.md, Start)."""
 
 import logging
 import sqlite3
@@ -48,7 +48,7 @@ def _reconcile(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
 
 
 def _is_overtaken(connection: sqlite3.Connection, past: OwnTopic) -> bool:
-    """Claim that an unpublished change does not stand above everything in the topic."""
+    """Return whether an unpublished change is not above everything in the topic."""
     row = connection.execute(
         "SELECT 1 FROM _slackwater_journal"
         " WHERE kind = 'change' AND id > (SELECT published FROM _slackwater_position)"

@@ -1,16 +1,17 @@
-"""A replica's database as its agent sees it: position, journal, and one batch applied at a time."""
+"""A SQLite database as the store of a replica: journal, position, and batches applied."""
 
 import logging
 import sqlite3
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from connectors.agent.contract import AppliedBatch, JournalEntry, StoreBusyError, StoreError
 from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite import journal
-from connectors.sqlite.apply import AppliedBatch, apply_batch
+from connectors.sqlite.apply import apply_batch
 from connectors.sqlite.reconcile import reconcile
 from connectors.sqlite.schema import install
 from streaming.core.delivery.consumer import Apply, Position
@@ -42,9 +43,20 @@ def _text(value: bytes) -> str:
         return text
 
 
+@contextmanager
+def store_errors() -> Iterator[None]:
+    """Raise what SQLite raises as the StoreError that the agent's loop knows."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        busy = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+        raise (StoreBusyError if busy else StoreError)(str(error)) from error
+
+
 @dataclass(slots=True)
 class SqliteStore:
-    """The open database of one replica; one agent has it at a time."""
+    """The open database of one replica: a ReplicaStore; one agent has it at a time."""
 
     connection: sqlite3.Connection
     rid: int
@@ -52,6 +64,7 @@ class SqliteStore:
     position: Position = field(default_factory=Position)
 
     @classmethod
+    @store_errors()
     def open(
         cls,
         database: Path,
@@ -83,17 +96,20 @@ class SqliteStore:
         """Close the database; nothing is lost by not doing so."""
         self.connection.close()
 
-    # -- saying -----------------------------------------------------------------------------
+    # -- journal ----------------------------------------------------------------------------
 
-    def unpublished(self, rows_max: int, bytes_max: int) -> list[journal.JournalEntry]:
+    @store_errors()
+    def unpublished(self, rows_max: int, bytes_max: int) -> list[JournalEntry]:
         """The next journal rows that are not yet known to be in the topic."""
         return journal.unpublished(self.connection, self.rid, rows_max, bytes_max)
 
+    @store_errors()
     def mark_published(self, id_: int) -> None:
         """Remember that the journal is in the topic up to this row."""
         journal.mark_published(self.connection, id_)
 
-    def end_forgotten_group(self) -> None:
+    @store_errors()
+    def close_abandoned_group(self) -> None:
         """Close a group that a client committed without ending it, or it would stay pending."""
         (depth,) = self._row("SELECT depth FROM _slackwater_origin")
         if not depth:
@@ -105,33 +121,38 @@ class SqliteStore:
         self.connection.execute("COMMIT")
 
     @property
+    @store_errors()
     def epoch(self) -> int:
         """The replica's epoch."""
         return int(self._row("SELECT epoch FROM _slackwater_origin")[0])
 
     # -- sessions ---------------------------------------------------------------------------
 
-    def past(self) -> tuple[int, OwnTopic]:
+    @store_errors()
+    def compared_up_to(self) -> tuple[int, OwnTopic]:
         """The offset from which the own topic must be read, and what was known there."""
         offset, session, own = self._row(
             "SELECT changes_offset, changes_session, own FROM _slackwater_position"
         )
         return offset, OwnTopic(session, own)
 
+    @store_errors()
     def find(self, record: Change | Commit) -> int | None:
-        """The id of the journal row that says the same as a record of the own topic."""
+        """The id of the journal row with the same content as a record of the own topic."""
         return journal.find(self.connection, record)
 
+    @store_errors()
     def reconcile(self, past: OwnTopic) -> str | None:
         """Move past what the own topic holds; the `own` of the next hello."""
         return reconcile(self.connection, past)
 
-    def greet(
+    @store_errors()
+    def start_session(
         self, session: str, own: str | None, *, lost: bool, position: Position | None = None
     ) -> Hello:
-        """Start a session: its hello says what an unpublished `applied` would say, and more.
+        """Store a session and return its hello, which replaces each unpublished `applied`.
 
-        `position`: that of a SayHello, if one asks for it.
+        `position`: where the session starts; None: the one in force.
         """
         self.connection.execute("BEGIN IMMEDIATE")
         journal.forget_old_applied(self.connection)
@@ -142,13 +163,15 @@ class SqliteStore:
         self.position = (position or self.position).greeting(session)
         return self.position.hello(own, lost=lost)
 
-    def greeted(self, offset: int, past: OwnTopic) -> None:
+    @store_errors()
+    def mark_compared(self, offset: int, past: OwnTopic) -> None:
         """Remember that the own topic was compared up to here, and its losses reported."""
         self.connection.execute(
             "UPDATE _slackwater_position SET changes_offset = ?, changes_session = ?, own = ?",
             (offset, past.session, past.own),
         )
 
+    @store_errors()
     def published_own(self) -> str | None:
         """The largest own CSN that is known to be in the topic."""
         journaled, own = self._row(
@@ -160,10 +183,12 @@ class SqliteStore:
     # -- applying ---------------------------------------------------------------------------
 
     @property
+    @store_errors()
     def updates_offset(self) -> int:
         """The offset in the updates topic behind the last batch that was applied."""
         return int(self._row("SELECT updates_offset FROM _slackwater_position")[0])
 
+    @store_errors()
     def apply(self, batch: Apply, next_offset: int, clock_ms: int) -> AppliedBatch:
         """Apply a batch as one local transaction, and store the offset behind it with it."""
         done = apply_batch(self.connection, self.tables, batch, next_offset, clock_ms)

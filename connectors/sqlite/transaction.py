@@ -13,7 +13,7 @@ END_GROUP = "INSERT INTO _slackwater_write (op) VALUES ('commit')"
 def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     """One transaction whose changes share a prim_csn; without it each change is one of its own.
 
-    SQLite tells nobody in SQL that a transaction commits, so the group is announced by
+    SQLite has no SQL hook for the commit of a transaction, so the group is announced by
     BEGIN_GROUP behind BEGIN IMMEDIATE and ended by END_GROUP before COMMIT.
     """
     connection.execute("BEGIN IMMEDIATE")

@@ -17,7 +17,9 @@ Shared = Annotated[
 ]
 Print = Annotated[
     bool,
-    typer.Option("--print", help="Only print the settings that `connectors.agent` would run by."),
+    typer.Option(
+        "--print", help="Only print the settings document of `python -m connectors.sqlite`."
+    ),
 ]
 
 
@@ -37,4 +39,4 @@ def agent(
     if print_:
         typer.echo(settings.text())
         return
-    raise typer.Exit(import_module("connectors.agent.__main__").work(settings))
+    raise typer.Exit(import_module("connectors.sqlite.run").run_agent(settings))

@@ -146,7 +146,7 @@ class Agents:
         log_path = self.folder / f"agent{len(self.started)}.log"
         with log_path.open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "connectors.agent", str(document)], stderr=log
+                [sys.executable, "-m", "connectors.sqlite", str(document)], stderr=log
             )
         self.started.append(Process(process, log_path))
         return self.started[-1]

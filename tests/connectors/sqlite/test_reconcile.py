@@ -16,7 +16,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from connectors import wire
 from connectors.agent.loop import Agent
-from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import StopRequested
 from connectors.sqlite.transaction import transaction
 from streaming.core.model.change import Change, Op
@@ -73,9 +72,8 @@ class Life:
     def run(self, room: int = 10**6) -> None:
         """Run an agent until all is said, or until it is killed after `room` records."""
         self.topic.room = room
-        settings_ = AgentSettings(self.replica.path, "r", RID, "", "", None, self.replica.tables)
         with closing(self.replica.store()) as store:
-            agent = Agent(settings_, store, self.topic, None)
+            agent = Agent(RID, store, self.topic, None)
             try:
                 agent.start()
                 while agent.publish():

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from connectors.agent.__main__ import main
 from connectors.agent.settings import AgentSettings, parse
+from connectors.sqlite.__main__ import main
 from streaming.core.model.errors import ConfigError
 from tests.connectors.sqlite.replica import ITEMS, PAIRS
 

@@ -1,11 +1,11 @@
 """One batch of the hub is one local transaction, and nothing that it does is captured."""
 
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from connectors.agent.contract import StoreBusyError, StoreError
 from connectors.sqlite.store import SqliteStore
 from connectors.sqlite.transaction import BEGIN_GROUP, transaction
 from streaming.core.delivery.consumer import Apply, Position, receive
@@ -48,7 +48,7 @@ def apply(store: SqliteStore, *items: Item, hub_epoch: int = 4) -> tuple[Refused
 def store(replica: Replica) -> SqliteStore:
     """The replica's database within a session."""
     opened = replica.store()
-    opened.greet("s1", None, lost=False)
+    opened.start_session("s1", None, lost=False)
     return opened
 
 
@@ -148,7 +148,7 @@ def test_an_item_that_the_database_refuses_holds_up_no_other(
         " BEGIN SELECT RAISE(ROLLBACK, 'never'); END"
     )
     store = replica.store()
-    store.greet("s1", None, lost=False)
+    store.start_session("s1", None, lost=False)
 
     refused = apply(store, item(1, ROW), bad, item(3, image(3, "c")), item(3, image(3, "d")))
 
@@ -184,7 +184,7 @@ def test_a_batch_waits_for_a_local_transaction_and_leaves_nothing_if_it_cannot(
     replica.client.execute("BEGIN IMMEDIATE")
     replica.client.execute("INSERT INTO items VALUES (1, 'mine', NULL)")
 
-    with pytest.raises(sqlite3.OperationalError, match="locked"):
+    with pytest.raises(StoreBusyError, match="locked"):
         apply(store, item(1, ROW))
     replica.client.execute("COMMIT")
     apply(store, item(1, ROW))
@@ -220,7 +220,7 @@ def test_a_hello_tells_the_position_and_stands_for_unpublished_answers(
     apply(store, hub_epoch=6)
     store.position = replace(store.position, last=9)
 
-    second = store.greet("s2", "own", lost=True)
+    second = store.start_session("s2", "own", lost=True)
 
     assert first == Hello(0, 0, 0, NOTHING_KNOWN, None, lost=False)
     assert second == Hello(2, 6, 1, RUV, "own", lost=True)
@@ -246,9 +246,9 @@ def test_a_group_that_a_client_forgot_to_end_is_ended(replica: Replica, store: S
     replica.client.execute("BEGIN")
     replica.client.execute(BEGIN_GROUP)
     replica.client.execute("INSERT INTO items (id) VALUES (1)")
-    store.end_forgotten_group()
+    store.close_abandoned_group()
     replica.client.execute("COMMIT")
-    store.end_forgotten_group()
+    store.close_abandoned_group()
     replica.client.execute("INSERT INTO items (id) VALUES (2)")
 
     first, second = replica.changes()
@@ -287,3 +287,14 @@ def test_one_store_is_of_one_replica(tmp_path: Path) -> None:
 
     replica.client.execute("INSERT INTO items (id) VALUES (1)")
     replica.client.close()
+
+
+def test_a_file_that_is_no_database_is_an_error_of_the_store(tmp_path: Path) -> None:
+    """The agent's process ends with one line on it; it knows no error of SQLite's own."""
+    path = tmp_path / "r.db"
+    path.write_bytes(b"no database" * 100)
+
+    with pytest.raises(StoreError, match="not a database") as failed:
+        SqliteStore.open(path, RID, (ITEMS,))
+
+    assert not isinstance(failed.value, StoreBusyError)

@@ -1,0 +1,148 @@
+"""What the agent's loop needs from a database and from a broker.
+
+The loop knows no database. A connector implements ReplicaStore, the loop does the rest. Four rules
+hold for every implementation:
+
+1. Changes are captured in commit order, and what the agent applied itself is not captured.
+2. CSN and epoch of a change are stored in the transaction that writes the row.
+3. A batch of the hub is one local transaction: rows, position, epoch and `applied`.
+4. The journal keeps a record until the changes topic is known to hold it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from connectors.agent.own_topic import OwnTopic
+from streaming.core.delivery.consumer import Apply, Position
+from streaming.core.model.change import Change
+from streaming.core.model.errors import HubError
+from streaming.core.model.record import Commit, Hello, Record, Refused
+
+
+class StoreError(HubError):
+    """The replica's database failed; the text is the database's own."""
+
+
+class StoreBusyError(StoreError):
+    """A local transaction is in the way: nothing was changed, and the call can be repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """A record in the journal; ids grow in commit order.
+
+    `session` is set for `applied` only: the session in which the batch was applied. Any other
+    record belongs to the session in which it is published.
+    """
+
+    id: int
+    record: Record
+    session: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedBatch:
+    """The position after a batch, and the items that the database refused."""
+
+    position: Position
+    refused: tuple[Refused, ...]
+
+
+class CaptureJournal(Protocol):
+    """Capture: committed local changes, and what the agent answers, in one order."""
+
+    def unpublished(self, rows_max: int, bytes_max: int) -> list[JournalEntry]:
+        """The next entries behind the last one marked as published, in commit order.
+
+        At most `rows_max`, and no further entry once their images exceed `bytes_max`; empty if
+        everything is published. No change may come later with a CSN below one returned here.
+        """
+
+    def mark_published(self, id_: int) -> None:
+        """Store durably that the changes topic holds the journal up to this entry."""
+
+    def find(self, record: Change | Commit) -> int | None:
+        """The id of the entry with the same content as a record of the own topic, if any."""
+
+    def published_own(self) -> str | None:
+        """The largest own CSN that is known to be in the changes topic, if any."""
+
+    def close_abandoned_group(self) -> None:
+        """End a transaction group that a client committed without ending it, if there is one.
+
+        Otherwise its changes stay pending at the hub.
+        """
+
+
+class PositionStore(Protocol):
+    """Position: how far the replica has applied the hub's batches, and its sessions."""
+
+    position: Position
+    """The position in force; only `apply` and `start_session` store it."""
+
+    @property
+    def epoch(self) -> int:
+        """The replica's epoch, which every applied batch raises by one."""
+
+    @property
+    def updates_offset(self) -> int:
+        """The offset in the updates topic behind the last batch that was applied."""
+
+    def compared_up_to(self) -> tuple[int, OwnTopic]:
+        """The offset of the own topic from which to compare, and what was known there."""
+
+    def mark_compared(self, offset: int, past: OwnTopic) -> None:
+        """Store that the own topic was compared up to this offset, and its losses reported."""
+
+    def reconcile(self, past: OwnTopic) -> str | None:
+        """Move CSN generator, epoch and opno past what the own topic holds, atomically.
+
+        Entries that the topic holds count as published. Unpublished changes whose CSN or opno the
+        topic has passed get new ones. Returns the hello's `own`: the largest own CSN up to which
+        the database has every own CSN of the topic.
+        """
+
+    def start_session(
+        self, session: str, own: str | None, *, lost: bool, position: Position | None = None
+    ) -> Hello:
+        """Store a new session and return its hello.
+
+        Unpublished `applied` entries are removed in the same transaction, because the hello
+        contains what they do. `position`: where the session starts; None: the one in force.
+        """
+
+
+class BatchApplier(Protocol):
+    """Apply: one batch of the hub as one local transaction."""
+
+    def apply(self, batch: Apply, next_offset: int, clock_ms: int) -> AppliedBatch:
+        """Apply the items in order, and store the position and the offset behind the batch.
+
+        One transaction holds the rows, the position, the epoch raised by one, the CSN generator
+        moved past the items' CSNs, a `refused` for each item that the database does not accept,
+        and the `applied` with the epoch before. A refused item does not hold up the others.
+        StoreBusyError: a local transaction has rows open, and nothing was applied.
+        StateError: the batch holds an item of a kind that this agent does not know.
+        """
+
+
+class ReplicaStore(CaptureJournal, PositionStore, BatchApplier, Protocol):
+    """A replica's database; every method may raise StoreBusyError or StoreError."""
+
+
+class Publisher(Protocol):
+    """Publish: the replica's own topic, which is read once at the start and then only written."""
+
+    def read(self, offset: int) -> Iterator[tuple[int, bytes]]:
+        """Every record from this offset to the present end, as (offset, value)."""
+
+    def publish(self, values: list[bytes]) -> None:
+        """Write records in order and return once all are acknowledged."""
+
+
+class Receiver(Protocol):
+    """Receive: the topic in which the hub sends batches to the replica."""
+
+    def poll(self, timeout_ms: int) -> list[tuple[int, bytes]]:
+        """The next records as (offset, value); empty if none comes in that time."""

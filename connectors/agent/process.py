@@ -1,0 +1,47 @@
+"""An agent as a process, whatever its database: settings, signals, log and exit code."""
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from connectors.agent.contract import ReplicaStore
+from connectors.agent.loop import run
+from connectors.agent.settings import AgentSettings, parse
+from streaming.core.model.errors import HubError
+
+OpenStore = Callable[[AgentSettings], AbstractContextManager[ReplicaStore]]
+"""Opens a replica's database and keeps other agents off it; HubError if it cannot."""
+
+
+def run_file(source: str, open_store: OpenStore) -> int:
+    """Run the agent whose settings this file holds (-: standard input); its exit code."""
+    try:
+        settings = parse(sys.stdin.read() if source == "-" else Path(source).read_text("utf-8"))
+    except (HubError, OSError) as error:
+        sys.stderr.write(f"agent: {error}\n")
+        return 1
+    return run_process(settings, open_store)
+
+
+def run_process(settings: AgentSettings, open_store: OpenStore) -> int:
+    """Run the agent until SIGTERM or SIGINT; its exit code, 1 with the reason if it failed."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    logging.basicConfig(
+        level=logging.INFO,
+        format=f"%(asctime)s {settings.replica} %(levelname)s %(message)s",
+        stream=sys.stderr,
+    )
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # topics.py logs an outage once
+    try:
+        with open_store(settings) as store:
+            run(settings, store, stop)
+    except (HubError, OSError) as error:
+        sys.stderr.write(f"agent: {error}\n")
+        return 1
+    return 0

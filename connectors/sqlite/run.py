@@ -1,0 +1,45 @@
+"""The agent of one SQLite replica: its database, opened and locked, under the agent's loop."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from connectors.agent.process import run_process
+from connectors.agent.settings import AgentSettings
+from connectors.sqlite.store import SqliteStore
+from streaming.core.model.errors import StateError
+
+
+def run_agent(settings: AgentSettings) -> int:
+    """Run the agent until SIGTERM or SIGINT; its exit code, 1 with the reason if it failed."""
+    return run_process(settings, open_store)
+
+
+@contextmanager
+def open_store(settings: AgentSettings) -> Iterator[SqliteStore]:
+    """The replica's database, closed at the end; StateError if another agent has it."""
+    with (
+        exclusive(settings.database),
+        closing(
+            SqliteStore.open(
+                settings.database,
+                settings.rid,
+                settings.tables,
+                record_bytes=settings.record_bytes,
+                rows_are_shared=settings.rows_are_shared,
+            )
+        ) as store,
+    ):
+        yield store
+
+
+@contextmanager
+def exclusive(database: Path) -> Iterator[None]:
+    """Keep a second agent off the same database; StateError if there is one."""
+    with database.with_name(f"{database.name}.agent").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StateError(f"another agent has {database} open: end that one first") from error
+        yield

@@ -1,0 +1,189 @@
+"""The agent's loop over a store in memory: it needs nothing of any one database."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+import pytest
+
+from connectors import wire
+from connectors.agent.contract import AppliedBatch, JournalEntry, StoreBusyError
+from connectors.agent.loop import Agent
+from connectors.agent.own_topic import OwnTopic
+from streaming.core.delivery.consumer import Apply, Position
+from streaming.core.model.change import Change, Op
+from streaming.core.model.record import Applied, Commit, Heartbeat, Hello, Record, Update
+from streaming.core.model.ruv import Ruv
+
+RID = 7
+CSN = "65e0f1c0000000070000"
+CHANGE = Change(CSN, RID, 1, "t", '{"id":"1"}', Op.INSERT, '{"id":"1"}')
+
+
+@dataclass(slots=True)
+class MemoryStore:
+    """A replica without rows; `busy` calls of `apply` find a local transaction in the way."""
+
+    entries: list[JournalEntry] = field(default_factory=list)
+    published: int = 0
+    position: Position = field(default_factory=Position)
+    epoch: int = 1
+    updates_offset: int = 0
+    busy: int = 0
+    abandoned_groups_closed: int = 0
+    ids: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def write(self, record: Record, session: str | None = None) -> None:
+        """Append to the journal."""
+        self.entries.append(JournalEntry(next(self.ids), record, session))
+
+    def unpublished(self, rows_max: int, bytes_max: int) -> list[JournalEntry]:
+        """The entries behind the mark."""
+        assert bytes_max > 0
+        return [entry for entry in self.entries if entry.id > self.published][:rows_max]
+
+    def mark_published(self, id_: int) -> None:
+        """Move the mark."""
+        self.published = id_
+
+    def find(self, record: Change | Commit) -> int | None:
+        """The entry of this record."""
+        return next((entry.id for entry in self.entries if entry.record == record), None)
+
+    def published_own(self) -> str | None:
+        """The largest CSN below the mark."""
+        published = [e.record for e in self.entries if e.id <= self.published]
+        return max((r.csn for r in published if isinstance(r, Change)), default=None)
+
+    def close_abandoned_group(self) -> None:
+        """Count the calls."""
+        self.abandoned_groups_closed += 1
+
+    def compared_up_to(self) -> tuple[int, OwnTopic]:
+        """Nothing was compared."""
+        return 0, OwnTopic()
+
+    def mark_compared(self, offset: int, past: OwnTopic) -> None:
+        """Remember nothing."""
+
+    def reconcile(self, past: OwnTopic) -> str | None:
+        """What the topic holds counts as published."""
+        self.published = max(self.published, past.found)
+        return past.own
+
+    def start_session(
+        self, session: str, own: str | None, *, lost: bool, position: Position | None = None
+    ) -> Hello:
+        """Start from the position."""
+        self.position = (position or self.position).greeting(session)
+        return self.position.hello(own, lost=lost)
+
+    def apply(self, batch: Apply, next_offset: int, clock_ms: int) -> AppliedBatch:
+        """Store the position."""
+        if self.busy:
+            self.busy -= 1
+            raise StoreBusyError("database is locked")
+        assert clock_ms > 0
+        self.position = replace(batch.position, epoch=self.epoch)
+        self.write(self.position.applied(), self.position.session)
+        self.epoch, self.updates_offset = self.epoch + 1, next_offset
+        return AppliedBatch(self.position, ())
+
+
+@dataclass(slots=True)
+class MemoryTopics:
+    """The two topics of a replica in memory."""
+
+    changes: list[bytes] = field(default_factory=list)
+    updates: list[tuple[int, bytes]] = field(default_factory=list)
+
+    def read(self, offset: int) -> Iterator[tuple[int, bytes]]:
+        """What is there."""
+        yield from list(enumerate(self.changes))[offset:]
+
+    def publish(self, values: list[bytes]) -> None:
+        """Write them."""
+        self.changes += values
+
+    def poll(self, timeout_ms: int) -> list[tuple[int, bytes]]:
+        """What came since."""
+        assert timeout_ms >= 0
+        found, self.updates = self.updates, []
+        return found
+
+    def records(self, *but: type[Record]) -> list[Record]:
+        """What the agent published, except these kinds."""
+        decoded = [wire.decode(value)[1] for value in self.changes]
+        return [record for record in decoded if not isinstance(record, but)]
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    """A new replica's."""
+    return MemoryStore()
+
+
+@pytest.fixture
+def topics() -> MemoryTopics:
+    """Both empty."""
+    return MemoryTopics()
+
+
+@pytest.fixture
+def agent(store: MemoryStore, topics: MemoryTopics) -> Agent:
+    """In its first session."""
+    started = Agent(RID, store, topics, topics)
+    started.start()
+    return started
+
+
+def batch(session: str, offset: int = 0) -> tuple[int, bytes]:
+    """The hub's first batch, without items."""
+    update = Update("to-r7", 1, session, 1, 0, 1, Ruv("5f00"), 0, 1, ())
+    return offset, wire.encode_update(update)
+
+
+def test_a_round_publishes_then_applies_and_the_next_answers(
+    agent: Agent, store: MemoryStore, topics: MemoryTopics
+) -> None:
+    """Any store that keeps the contract is a replica."""
+    store.write(CHANGE)
+    topics.updates.append(batch(agent.session, 5))
+
+    agent.run_once()
+    agent.run_once()
+
+    assert topics.records(Hello) == [
+        CHANGE,
+        Heartbeat(2),
+        Applied(1, 1, 1, Ruv("5f00")),
+    ]
+    assert (store.published, store.updates_offset) == (2, 6)
+
+
+def test_a_busy_store_is_tried_again_and_reported_once(
+    agent: Agent, store: MemoryStore, topics: MemoryTopics, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A batch that a local transaction held up is neither lost nor applied twice."""
+    store.busy = 3
+    topics.updates.append(batch(agent.session))
+
+    for _ in range(5):
+        agent.run_once()
+
+    assert [r for r in topics.records() if isinstance(r, Applied)] == [
+        Applied(1, 1, 1, Ruv("5f00"))
+    ]
+    assert caplog.text.count("a long transaction holds up the agent") == 1
+
+
+def test_a_journal_without_news_closes_what_a_client_abandoned(
+    agent: Agent, store: MemoryStore
+) -> None:
+    """Only then nothing of that group can still be on its way."""
+    store.write(CHANGE)
+
+    assert agent.publish()
+    assert store.abandoned_groups_closed == 0
+    assert not agent.publish()
+    assert store.abandoned_groups_closed == 1
