@@ -1,4 +1,4 @@
-"""Imports go one way: core <- stages <- carriers <- pipeline <- service <- cli."""
+"""Imports go one way: core <- stages <- carriers <- pipeline <- service <- cli; facts <- cli."""
 
 import ast
 from collections.abc import Iterator
@@ -24,6 +24,9 @@ MAY_IMPORT = {
     "streaming/carriers": (
         *(*LEAF, "connectors", "checkpoints"),
         *("streaming.stages", "streaming.carriers", "streaming.jvm.private"),
+    ),
+    "streaming/facts": (
+        *("streaming.core", "streaming.config", "connectors", "checkpoints", "streaming.facts"),
     ),
     "streaming/operator": (*LEAF, "checkpoints", "streaming.operator"),
     "streaming/hub/upkeep.py": (*LEAF, "checkpoints"),
@@ -109,6 +112,17 @@ def name_of(node: ast.AST) -> str:
             return name
         case _:
             return ""
+
+
+def test_facts_are_computed_without_a_terminal() -> None:
+    """The command line prints what HTTP and metrics will serve: the same values."""
+    found = [
+        (file, module)
+        for file, module in imports(CHECKOUT / "streaming" / "facts")
+        if module.split(".")[0] in {"typer", "rich", "sys"}
+    ]
+
+    assert found == []
 
 
 def test_the_agents_loop_imports_no_database() -> None:

@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from checkpoints.query import records
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, names_of, opened
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
 from streaming.cli.output import write_json, write_line, write_pairs, write_table
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Cause, ConflictKind
 from streaming.core.model.change import NOBODY
 from streaming.core.model.command import CommandName
-from streaming.core.model.errors import ConfigError, HubError
+from streaming.facts.conflicts import conflicts, conflicts_of, open_conflict
+from streaming.facts.names import names_of, rid_of_any
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Changes that lost.")
 
@@ -41,10 +41,10 @@ def list_(
 ) -> None:
     """List conflicts in hub order, the newest last."""
     configured, reader = opened(config)
-    rid = None if loser is None else rid_named(configured, loser)
+    rid = None if loser is None else rid_of_any(configured, loser)
     resolution = "open" if only_open else None
     equal = {"table": table, "key": key, "kind": kind, "loser_rid": rid, "resolution": resolution}
-    found = records(reader.conflicts(equal, newest=limit))
+    found = conflicts(reader, equal, newest=limit)
     if as_json:
         write_json(found)
         return
@@ -86,13 +86,7 @@ def list_(
 def show(which: Which, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
     """Show a conflict, or those that a change lost or won, with the images."""
     configured, reader = opened(config)
-    columns = ("id", "loser_csn", "winner_csn")
-    found = [row for column in columns for row in records(reader.conflicts({column: which}))]
-    if not found:
-        raise HubError(
-            f"there is no conflict {which}, nor a change that lost or won one:"
-            " see `slackwater conflicts list`"
-        )
+    found = conflicts_of(reader, which)
     if as_json:
         write_json(found)
         return
@@ -129,22 +123,8 @@ def _ask(
 
     _, reader = opened(config)
     for id_ in ids:
-        found = records(reader.conflicts({"id": id_}))
-        if not found:
-            raise HubError(f"there is no conflict {id_}: see `slackwater conflicts list`")
-        if found[0]["resolution"] != "open":
-            raise HubError(f"conflict {id_} is {found[0]['resolution']} already")
+        open_conflict(reader, id_)
     ask_all(reader, command, ids, seen, as_json=as_json)
-
-
-def rid_named(config: Config, name: str) -> int:
-    """The rid of a replica that is given by name or rid; ConfigError when there is none."""
-    rids = {known: rid for rid, known in names_of(config).items()}
-    if name in rids:
-        return rids[name]
-    if name.isdecimal():
-        return int(name)
-    raise ConfigError(f"there is no replica {name!r}: use one of {', '.join(rids)}")
 
 
 def _change(row: dict[str, Any], part: str, names: dict[int, str]) -> str:

@@ -8,8 +8,6 @@ import typer
 
 from checkpoints.reader import Reader, open_state
 from streaming.config.config import ENV_PREFIX, Config, load
-from streaming.core.model.errors import StateError
-from streaming.core.model.state import HubState
 
 DEFAULT_CONFIG = Path("hub.toml")
 
@@ -34,18 +32,6 @@ def opened(path: Path) -> tuple[Config, Reader]:
     return config, open_state(config.hub.state)
 
 
-def committed(reader: Reader) -> HubState:
-    """The hub as of its last commit; StateError when there is none yet."""
-    if reader.commit is None:
-        raise StateError(f"no batch is committed in {reader.root} yet: nothing is known")
-    return reader.commit.state
-
-
 def now() -> datetime:
     """The clock by which ages are shown."""
     return datetime.now(UTC)
-
-
-def names_of(config: Config) -> dict[int, str]:
-    """Name by rid, the hub's own included."""
-    return {config.hub.rid: config.hub.name} | {r.rid: r.name for r in config.replicas}

@@ -1,18 +1,18 @@
 """`quarantine`: input that was no good, and what an operator wants done with it."""
 
-import base64
 from typing import Annotated, Any
 
 import typer
 
 from checkpoints.reader import Reader
-from streaming.cli.conflicts import rid_named
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, names_of, opened
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
 from streaming.cli.output import write_json, write_line, write_pairs, write_table
 from streaming.config.config import Config
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import HubError
 from streaming.core.model.record import Reason
+from streaming.facts.names import names_of, rid_of_any
+from streaming.facts.quarantine import quarantine_document, quarantined, quarantined_record, utf8
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Input that was no good.")
 
@@ -35,15 +35,11 @@ def list_(
 ) -> None:
     """List what is kept in quarantine, the newest last."""
     configured, reader = opened(config)
-    rid = None if replica is None else rid_named(configured, replica)
-    found = [
-        row
-        for row in reader.quarantine({"reason": reason, "rid": rid})
-        if everything or row["action"] == "kept"
-    ]
+    rid = None if replica is None else rid_of_any(configured, replica)
+    found = quarantined(reader, reason=reason, rid=rid, everything=everything)
     shown = found[-limit:]
     if as_json:
-        write_json([_facts(row) for row in shown])
+        write_json([quarantine_document(row) for row in shown])
         return
     names = names_of(configured)
     write_table(
@@ -68,9 +64,9 @@ def list_(
 def show(id_: OneId, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
     """Show one record with its original bytes."""
     configured, reader = opened(config)
-    row = _kept(reader, id_)
+    row = quarantined_record(reader, id_)
     if as_json:
-        write_json(_facts(row))
+        write_json(quarantine_document(row))
     else:
         write_pairs(_pairs(row, configured))
 
@@ -90,7 +86,7 @@ def release(
     """
     _, reader = opened(config)
     for id_ in ids:
-        _refuse_unless_kept(_kept(reader, id_))
+        _refuse_unless_kept(quarantined_record(reader, id_))
     _ask(reader, CommandName.RELEASE, ids, seen, as_json=as_json)
 
 
@@ -99,7 +95,7 @@ def drop(ids: Ids, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = Fal
     """Ask the hub to forget records; their bytes stay in the table."""
     _, reader = opened(config)
     for id_ in ids:
-        _refuse_unless_kept(_kept(reader, id_))
+        _refuse_unless_kept(quarantined_record(reader, id_))
     _ask(reader, CommandName.DROP, ids, None, as_json=as_json)
 
 
@@ -111,34 +107,14 @@ def _ask(
     ask_all(reader, command, ids, seen, as_json=as_json)
 
 
-def _kept(reader: Reader, id_: str) -> dict[str, Any]:
-    found = reader.quarantine({"id": id_})
-    if not found:
-        raise HubError(f"{id_} is not in quarantine: see `slackwater quarantine list --all`")
-    return found[0]
-
-
 def _refuse_unless_kept(row: dict[str, Any]) -> None:
     if row["action"] != "kept":
         raise HubError(f"{row['id']} was {row['action']} in batch {row['action_batch']} already")
 
 
-def _facts(row: dict[str, Any]) -> dict[str, Any]:
-    """The row for JSON: bytes as text where they are some, and as base64."""
-    value = row["value"] or b""
-    return row | {"value": _text(value), "value_base64": base64.b64encode(value).decode()}
-
-
-def _text(value: bytes) -> str | None:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return None
-
-
 def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
     value = row["value"] or b""
-    text = _text(value)
+    text = utf8(value)
     return [
         ("id", f"{row['id']}: {row['topic']}, offset {row['offset']}"),
         ("replica", names_of(config).get(row["rid"], row["rid"])),

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from checkpoints.reader import Reader, open_state
 from connectors.kafka.client import Topics
-from streaming.cli.level import Lag, lags
 from streaming.cli.output import as_counts, write_json, write_line
 from streaming.config.config import ENV_PREFIX, Config
 from streaming.core.model.errors import HubError, StateError
@@ -25,6 +24,7 @@ from streaming.demo.report import facts, show
 from streaming.demo.verdict import judge_evidence
 from streaming.demo.watch import DemoError, Interrupted, Watch, tail
 from streaming.demo.workload import Workload
+from streaming.facts.lag import Lag, lags
 from streaming.jvm.java import check_java
 
 START_S = 600.0

@@ -1,0 +1,156 @@
+"""What a consumer lacks by its own last word, and where sending it starts."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from checkpoints.reader import Reader
+from streaming.config.config import Config
+from streaming.config.sections import AgreementConfig
+from streaming.core.delivery.lack import Anchor, Gap, Lack, epochs_purged, lack, refused
+from streaming.core.model.csn import rid_of
+from streaming.core.model.state import AgreementState
+from streaming.facts.lag import acked
+from streaming.facts.names import committed, names_of
+from streaming.facts.ruvs import state_of
+
+
+@dataclass(frozen=True, slots=True)
+class PositionText:
+    """A position: the hub epoch that it covers, and its RUV, an element a line."""
+
+    covers: int
+    ruv: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class StartPoint:
+    """A CSN, and whether sending starts `at` it or `after` it."""
+
+    csn: str
+    start: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorPoint:
+    """The start of all sending: the replica whose start it is, and why that replica has one."""
+
+    csn: str
+    start: str
+    replica: str
+    need: str
+
+
+@dataclass(frozen=True, slots=True)
+class LackOfReplica:
+    """What the consumer lacks of one replica's changes; `is_own`: it is that replica itself.
+
+    `stop`: the CSN up to which is sent; `changes`: how many fresh ones are.
+    """
+
+    rid: int
+    replica: str
+    need: str
+    is_own: bool
+    start: StartPoint | None
+    stop: str | None
+    changes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedStart:
+    """Why nothing can be sent without a gap; `csn` None: hub epochs are purged, not a CSN."""
+
+    gap: str
+    csn: str | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerLacks:
+    """What a consumer lacks; `replicas`: rid by rid, all that either side knows of."""
+
+    agreement: str
+    consumer: str
+    state: str
+    supplier: PositionText
+    acked: PositionText
+    replicas: tuple[LackOfReplica, ...]
+    anchor: AnchorPoint | None
+    stop: list[str]
+    refused: RefusedStart | None
+    changes: int
+    refreshes: int
+
+    def document(self) -> dict[str, Any]:
+        """The facts as one JSON document, in the order of the fields."""
+        found = asdict(self)
+        if self.refused is not None and self.refused.csn is None:
+            del found["refused"]["csn"]
+        return found
+
+
+def consumer_lacks(config: Config, reader: Reader, agreement: AgreementConfig) -> ConsumerLacks:
+    """What the consumer of an agreement lacks; StateError before the first commit."""
+    hub = committed(reader)
+    rid = config.replica(agreement.consumer).rid
+    state = state_of(hub, agreement.name)
+    dataset = config.dataset_of(agreement)
+    known, consumer = hub.ruv_of(dataset), acked(hub, state, rid, dataset)
+    lacking = lack(known, consumer)
+    tables = config.tables_of(agreement)
+    changes, refreshes = reader.to_be_sent(rid, tables, state.acked_covers, consumer)
+    names = names_of(config)
+    return ConsumerLacks(
+        agreement=agreement.name,
+        consumer=agreement.consumer,
+        state=state.status_text,
+        supplier=PositionText(hub.hub_epoch, known.text()),
+        acked=PositionText(state.acked_covers, state.acked_ruv.text()),
+        replicas=tuple(
+            LackOfReplica(
+                rid=of,
+                replica=names.get(of, str(of)),
+                need=need,
+                is_own=of == rid,
+                start=_start(lacking.starts.get(of)),
+                stop=lacking.stop.max_of(of),
+                changes=changes.get(of, 0),
+            )
+            for of, need in lacking.needs.items()
+        ),
+        anchor=_anchor(lacking, names),
+        stop=lacking.stop.text(),
+        refused=_refused(reader, lacking, state, dataset),
+        changes=sum(changes.values()),
+        refreshes=refreshes,
+    )
+
+
+def _start(start: Anchor | None) -> StartPoint | None:
+    return StartPoint(start.csn, "at" if start.at else "after") if start else None
+
+
+def _anchor(lacking: Lack, names: Mapping[int, str]) -> AnchorPoint | None:
+    start = _start(lacking.anchor)
+    if start is None:
+        return None
+    rid = rid_of(start.csn)
+    return AnchorPoint(start.csn, start.start, names.get(rid, str(rid)), lacking.needs[rid])
+
+
+def _refused(
+    reader: Reader, lacking: Lack, state: AgreementState, dataset: str
+) -> RefusedStart | None:
+    """Why nothing can be sent without a gap: purged and missing are repaired differently."""
+    hub = committed(reader)
+    gap = refused(lacking, hub.purge_ruv_of(dataset), lambda csn: _in_log(reader, csn))
+    if gap is not None:
+        return RefusedStart(gap.gap, gap.start.csn, str(gap))
+    epochs = epochs_purged(state.acked_covers, hub.purge_epoch)
+    return RefusedStart(Gap.PURGED, None, str(epochs)) if epochs else None
+
+
+def _in_log(reader: Reader, csn: str) -> bool:
+    found = reader.changelog({"csn": csn, "kind": "change"}, columns=["csn"])
+    return bool(found.num_rows)

@@ -1,0 +1,51 @@
+"""Names of the configuration, and what is known before anything else is."""
+
+from checkpoints.reader import Reader
+from streaming.config.config import Config
+from streaming.config.sections import AgreementConfig
+from streaming.core.model.errors import ConfigError, StateError
+from streaming.core.model.state import HubState
+
+
+def committed(reader: Reader) -> HubState:
+    """The hub as of its last commit; StateError when there is none yet."""
+    if reader.commit is None:
+        raise StateError(f"no batch is committed in {reader.root} yet: nothing is known")
+    return reader.commit.state
+
+
+def age_s(reader: Reader, now_s: float) -> float | None:
+    """The age of the last commit; None: there is none yet."""
+    return now_s - reader.commit.at_ms / 1000 if reader.commit else None
+
+
+def names_of(config: Config) -> dict[int, str]:
+    """Name by rid, the hub's own included."""
+    return {config.hub.rid: config.hub.name} | {r.rid: r.name for r in config.replicas}
+
+
+def rid_of_any(config: Config, name: str) -> int:
+    """The rid of a replica or the hub, given by name or rid; ConfigError when there is none."""
+    rids = {known: rid for rid, known in names_of(config).items()}
+    if name in rids:
+        return rids[name]
+    if name.isdecimal():
+        return int(name)
+    raise ConfigError(f"there is no replica {name!r}: use one of {', '.join(rids)}")
+
+
+def rid_of_replica(config: Config, name: str) -> int:
+    """The rid of a configured replica by its name; ConfigError when there is none."""
+    rids = {replica.name: replica.rid for replica in config.replicas}
+    if name not in rids:
+        raise ConfigError(f"there is no replica {name!r}: use one of {', '.join(rids)}")
+    return rids[name]
+
+
+def agreement_named(config: Config, name: str) -> AgreementConfig:
+    """The agreement of this name; ConfigError when there is none."""
+    known = {agreement.name: agreement for agreement in config.agreements}
+    if name not in known:
+        listed = ", ".join(known) or "none is configured"
+        raise ConfigError(f"there is no agreement {name!r}: use one of {listed}")
+    return known[name]

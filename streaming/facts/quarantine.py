@@ -1,0 +1,44 @@
+"""Records in quarantine: a dictionary each, with the columns of the table and `action_batch`."""
+
+import base64
+from typing import Any
+
+from checkpoints.reader import Reader
+from streaming.core.model.errors import HubError
+from streaming.core.model.record import Reason
+
+
+def quarantined(
+    reader: Reader, *, reason: Reason | None, rid: int | None, everything: bool
+) -> list[dict[str, Any]]:
+    """Records of this reason and replica, the newest last; `everything`: not the kept ones only.
+
+    `action` is the latest, `action_batch` its batch; `value` holds the original bytes.
+    """
+    return [
+        row
+        for row in reader.quarantine({"reason": reason, "rid": rid})
+        if everything or row["action"] == "kept"
+    ]
+
+
+def quarantined_record(reader: Reader, id_: str) -> dict[str, Any]:
+    """One record as `quarantined` gives it; HubError if there is none of this id."""
+    found = reader.quarantine({"id": id_})
+    if not found:
+        raise HubError(f"{id_} is not in quarantine: see `slackwater quarantine list --all`")
+    return found[0]
+
+
+def quarantine_document(row: dict[str, Any]) -> dict[str, Any]:
+    """The record for JSON: `value` as text or None if it is not UTF-8, and `value_base64`."""
+    value = row["value"] or b""
+    return row | {"value": utf8(value), "value_base64": base64.b64encode(value).decode()}
+
+
+def utf8(value: bytes) -> str | None:
+    """The text of some bytes; None: they are not UTF-8."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,227 @@
+"""The state of the hub as of its last commit: replicas, agreements, quarantine, conflicts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from checkpoints.epochs import time_of
+from checkpoints.reader import NONE_OPEN, OpenChanges, Reader
+from streaming.config.config import Config
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.state import ReplicaState
+from streaming.facts.conflict_counters import ConflictCounters, conflict_counters, plain
+from streaming.facts.lag import lags
+from streaming.facts.names import names_of
+from streaming.facts.ruvs import ruv_document, state_of
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaStatus:
+    """A replica as the hub knows it; None where nothing is known yet.
+
+    `last_conflict_epoch`, `last_stable_epoch`, `conflict_handling`: how far it has come with what
+    its last conflict made it get. `seen_age_s`: since its last record. `pending`, `waiting`:
+    changes that are uncommitted, and that are committed and not eligible. `paused`: they are as
+    many as limits.pending_changes, so reading its topic is paused. `oldest_pending`: the
+    transaction of its oldest uncommitted change.
+    """
+
+    rid: int
+    name: str | None
+    state: str
+    session: str | None
+    epoch: int
+    mre: int
+    last_conflict_epoch: int
+    last_stable_epoch: int
+    conflict_handling: bool
+    seen_at: datetime | None
+    seen_age_s: float | None
+    max_csn: str | None
+    pending: int
+    waiting: int
+    paused: bool
+    oldest_pending_age_s: float | None
+    oldest_pending: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PendingStatus:
+    """The pending and waiting changes of all replicas; `oldest`: a transaction."""
+
+    pending: int
+    waiting: int
+    oldest_age_s: float | None
+    oldest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementStatus:
+    """The two positions of an agreement, and how many hub epochs its consumer is behind."""
+
+    name: str
+    consumer: str
+    state: str
+    sent_covers: int
+    acked_covers: int
+    lag_epochs: int
+    level: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineStatus:
+    """How many records are kept, over all and by reason."""
+
+    kept: int
+    by_reason: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictStatus:
+    """How many conflicts are recorded, over all and by kind."""
+
+    total: int
+    by_kind: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class HubStatus:
+    """The hub; ages in seconds, None where no batch is committed yet.
+
+    `process`: the one that wrote last. `planned_batch`: one that is planned and not committed.
+    `counts`: of the last batch; `totals`: since the state was made.
+    """
+
+    hub: str
+    state: Path
+    process: str
+    committed_at: datetime | None
+    age_s: float | None
+    batch: int
+    planned_batch: int | None
+    hub_epoch: int
+    generation: int | None
+    config_version: int | None
+    ruvs: dict[str, Ruv]
+    replicas: tuple[ReplicaStatus, ...]
+    pending: PendingStatus
+    agreements: tuple[AgreementStatus, ...]
+    quarantine: QuarantineStatus
+    conflicts: ConflictStatus
+    counters: tuple[ConflictCounters, ...]
+    counts: dict[str, int]
+    totals: dict[str, int]
+
+    def document(self) -> dict[str, Any]:
+        """The facts as one JSON document, in the order of the fields; `ruvs` as text."""
+        found: dict[str, Any] = {}
+        for name, value in asdict(replace(self, ruvs={})).items():
+            found |= ruv_document(self.ruvs) if name == "ruvs" else {name: value}
+        return found
+
+
+def hub_status(config: Config, reader: Reader, now_s: float) -> HubStatus:
+    """The status of the hub as of the reader's commit; ages are counted up to `now_s`."""
+    commit = reader.commit
+    state = commit.state if commit else None
+    quarantine, conflicts = reader.quarantine_counts(), reader.conflict_counts()
+    replicas = _replicas(config, reader, now_s)
+    counts, totals = (commit.counts, commit.totals) if commit else ({}, {})
+    return HubStatus(
+        hub=config.hub.name,
+        state=config.hub.state,
+        process=reader.hub,
+        committed_at=time_of(commit.at_ms) if commit else None,
+        age_s=round(now_s - commit.at_ms / 1000, 3) if commit else None,
+        batch=reader.batch,
+        planned_batch=reader.planned,
+        hub_epoch=state.hub_epoch if state else 0,
+        generation=state.generation if state else None,
+        config_version=commit.config_version if commit else None,
+        ruvs=dict(state.ruvs) if state else {},
+        replicas=replicas,
+        pending=_pending(replicas),
+        agreements=_agreements(config, reader),
+        quarantine=QuarantineStatus(sum(quarantine.values()), quarantine),
+        conflicts=ConflictStatus(sum(conflicts.values()), conflicts),
+        counters=conflict_counters(totals, names_of(config)),
+        counts=plain(counts),
+        totals=plain(totals),
+    )
+
+
+def _replicas(config: Config, reader: Reader, now_s: float) -> tuple[ReplicaStatus, ...]:
+    state = reader.commit.state if reader.commit else None
+    names, opened = names_of(config), reader.open_changes()
+    known, largest = (state.replicas, state.largest) if state else ({}, {})
+    rids = dict.fromkeys([*(r.rid for r in config.replicas), *known])
+    most = config.limits.pending_changes
+    return tuple(
+        _replica(known.get(rid, ReplicaState(rid)), names, largest, opened, most, now_s)
+        for rid in rids
+    )
+
+
+def _replica(
+    replica: ReplicaState,
+    names: Mapping[int, str],
+    largest: Mapping[int, str],
+    opened: Mapping[tuple[int, str], OpenChanges],
+    most: int,
+    now_s: float,
+) -> ReplicaStatus:
+    pending = opened.get((replica.rid, "pending"), NONE_OPEN)
+    waiting = opened.get((replica.rid, "waiting"), NONE_OPEN)
+    seen = replica.seen_ms > 0
+    oldest = pending.oldest
+    return ReplicaStatus(
+        rid=replica.rid,
+        name=names.get(replica.rid),
+        state=replica.status_text,
+        session=replica.session.id if replica.session else None,
+        epoch=replica.epoch,
+        mre=replica.mre,
+        last_conflict_epoch=replica.last_conflict_epoch,
+        last_stable_epoch=replica.last_stable_epoch,
+        conflict_handling=replica.handles_conflict,
+        seen_at=time_of(replica.seen_ms) if seen else None,
+        seen_age_s=round(now_s - replica.seen_ms / 1000, 3) if seen else None,
+        max_csn=largest.get(replica.rid),
+        pending=pending.count,
+        waiting=waiting.count,
+        paused=pending.count + waiting.count >= most,
+        oldest_pending_age_s=None if oldest is None else round(now_s - oldest.timestamp(), 3),
+        oldest_pending=pending.transaction,
+    )
+
+
+def _pending(replicas: Sequence[ReplicaStatus]) -> PendingStatus:
+    oldest = max(
+        (one for one in replicas if one.oldest_pending_age_s is not None),
+        key=lambda one: one.oldest_pending_age_s or 0,
+        default=None,
+    )
+    return PendingStatus(
+        pending=sum(one.pending for one in replicas),
+        waiting=sum(one.waiting for one in replicas),
+        oldest_age_s=oldest.oldest_pending_age_s if oldest else None,
+        oldest=oldest.oldest_pending if oldest else None,
+    )
+
+
+def _agreements(config: Config, reader: Reader) -> tuple[AgreementStatus, ...]:
+    hub = reader.commit.state if reader.commit else None
+    return tuple(
+        AgreementStatus(
+            name=lag.agreement,
+            consumer=lag.consumer,
+            state=lag.state,
+            sent_covers=state_of(hub, lag.agreement).sent_covers if hub else 0,
+            acked_covers=lag.acked_covers,
+            lag_epochs=lag.epochs,
+            level=lag.is_level,
+        )
+        for lag in lags(config, reader)
+    )
