@@ -5,12 +5,32 @@ they append it to the changelog and send it from where it is.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import pyarrow as pa
 
 from checkpoints.store import Rows
 from streaming.stages.publish import Chunk, Outgoing
+
+DRIVER_BATCH_RECORDS = 50_000
+"""The most records of a batch that the driver of a cluster carries unless configured otherwise.
+
+It carries so many in about half a second; and they are a quarter of the default of
+limits.offsets_per_batch, so the full batches of a backlog are carried by the executors.
+"""
+
+
+def is_carried_by_executors(
+    records: int, driver_batch_records: int | Literal["auto"], *, is_local: bool
+) -> bool:
+    """Return whether the executors carry a batch of so many records.
+
+    `driver_batch_records`: as configured. `is_local`: Spark runs in the driver's own process, where
+    the executors are threads beside it and carrying there only adds work.
+    """
+    if driver_batch_records == "auto":
+        return not is_local and records > DRIVER_BATCH_RECORDS
+    return records > driver_batch_records
 
 
 class Carrier(Protocol):

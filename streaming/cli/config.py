@@ -9,7 +9,7 @@ from enum import Enum
 from itertools import pairwise
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from pydantic import BaseModel
@@ -121,7 +121,9 @@ def _type_text(kind: Any) -> str:  # noqa: ANN401  # annotations have no common 
     if origin is dict:
         return f"table of {_type_text(inner[1])}"
     if origin in (Union, UnionType):
-        return _type_text(inner[0])
+        return " or ".join(_type_text(one) for one in inner if one is not type(None))
+    if origin is Literal:
+        return " or ".join(json.dumps(one) for one in inner)
     if issubclass(kind, Enum):
         return "one of " + ", ".join(member.value for member in kind)
     return {str: "text", int: "integer", Path: "path"}[kind]

@@ -4,9 +4,18 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from streaming.config.options import Options, masked
@@ -19,6 +28,17 @@ _BROKER = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]]+):[0-9]{1,5}$")
 Name = Annotated[str, Field(pattern="^[a-z0-9_-]+$", max_length=100)]
 Identifier = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$")]
 Positive = Annotated[int, Field(gt=0)]
+NonNegative = Annotated[int, Field(ge=0)]
+
+
+def _number_or_auto(value: object, validate: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return validate(value)
+    except ValidationError:  # one line, in place of one for each member of the union
+        raise PydanticCustomError("number", 'give a number from 0 on, or "auto"') from None
+
+
+NumberOrAuto = Annotated[NonNegative | Literal["auto"], WrapValidator(_number_or_auto)]
 
 
 class _Section(BaseModel):
@@ -174,10 +194,11 @@ class LimitsConfig(_Section):
     offsets_per_batch: Positive = 200_000
     """The most input records of one batch; all of them are in memory at once, several times over,
     so set it lower where records have tens of kilobytes."""
-    driver_batch_records: int = Field(default=500_000, ge=0)
-    """A batch of at most so many records is taken apart and carried by the driver, a larger one by
-    the executors: set it low on a cluster, where their Python (`spark.pyspark.python`, if not the
-    path of the hub's own) has the hub's packages."""
+    driver_batch_records: NumberOrAuto = "auto"
+    """A batch of at most so many records is parsed and carried by the driver, a larger one by the
+    executors; 0: every batch. "auto": 50,000 on a cluster, no bound where `spark.master` is local.
+    On a cluster the executors' Python (`spark.pyspark.python`, if not the path of the hub's own)
+    needs the hub's packages."""
     min_partitions: Positive = 1
     """Into how many tasks at least the reading of a batch is cut. There are more anyway: a task
     reads one topic, and 25,000 records at most."""

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from checkpoints.epochs import Plan
 from connectors.kafka.client import sink_options, source_options
-from streaming.carriers.carrier import Carrier
+from streaming.carriers.carrier import Carrier, is_carried_by_executors
 from streaming.carriers.driver import DriverCarrier, parse_on_driver
 from streaming.carriers.executors import ExecutorsCarrier, Sink
 from streaming.carriers.read import batch
@@ -16,6 +16,7 @@ from streaming.config.sections import LimitsConfig
 from streaming.core.intake.check import Limits
 from streaming.core.model.errors import SourceError
 from streaming.hub.pipeline import BatchSettings
+from streaming.jvm.session import is_local_master
 from streaming.stages.check import check_records
 from streaming.stages.checked import NO_CHECKED
 
@@ -55,7 +56,8 @@ class Source:
         count = sum(end - first for first, end in named.values())
         topics, tables, allowed = settings.topics, settings.topology.tables, _allowed(limits)
         carrier: Carrier
-        if count > limits.driver_batch_records:
+        is_local = is_local_master(self.spark.sparkContext.master or "")
+        if is_carried_by_executors(count, limits.driver_batch_records, is_local=is_local):
             carrier = ExecutorsCarrier(records, topics, tables, allowed, self.sink)
         else:
             carrier = DriverCarrier(parse_on_driver(records, topics, tables, allowed))

@@ -75,9 +75,14 @@ def session(app: str, extra: Mapping[str, str] | None = None) -> SparkSession:
     conf = SparkConf().setAppName(app).setAll(list(settings.items()))
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.pythonExec = settings.get("spark.pyspark.python", sys.executable)
-    if re.match(r"local(\[|$)", settings["spark.master"]):
+    if is_local_master(settings["spark.master"]):
         _write_files_without_chmod(spark)
     return spark
+
+
+def is_local_master(master: str) -> bool:
+    """Return whether `spark.master` names this process: local or local[n], not local-cluster."""
+    return re.match(r"local(\[|$)", master) is not None
 
 
 @contextmanager

@@ -238,6 +238,11 @@ REPLICA_A, TABLE_T = '[[replicas]]\nname = "a"', '[[tables]]\nname = "t"'
         ('name = "to-b"', 'name = "to-a"', "agreements[1].name = 'to-a': agreements[0] has it"),
         ('tables = ["u"]', 'tables = ["v"]', "agreements[1].tables: 'v' is no table: use of t, u"),
         ("[spark]", "[limits]\nskew_s = 0\n[spark]", "limits.skew_s = 0: should be greater than 0"),
+        (
+            "[spark]",
+            "[limits]\ndriver_batch_records = -1\n[spark]",
+            'limits.driver_batch_records = -1: give a number from 0 on, or "auto"',
+        ),
     ],
 )
 def test_a_mistake_is_told_with_field_value_and_advice(
