@@ -11,7 +11,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError, KafkaTimeoutError
 
 from connectors.agent.settings import AgentSettings
-from connectors.kafka.client import REQUEST_BYTES_MAX, client_options
+from connectors.kafka.options import REQUEST_BYTES_MAX, client_options
 
 FOR_EVER_MS = 2**31 - 1
 ASK_MS = 5_000

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from kafka import KafkaConsumer, TopicPartition
 
-from connectors.kafka.client import client_options
+from connectors.kafka.options import client_options
 from streaming.core.model.errors import SourceError
 
 _PATIENCE_MS = 30_000

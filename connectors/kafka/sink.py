@@ -7,17 +7,16 @@ batch of 200,000 changes one twentieth slower.
 import logging
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from connectors.kafka.client import (
-    CONNECT_TIMEOUT_MS,
+from connectors.kafka.options import (
     PRODUCER,
     REQUEST_BYTES_MAX,
     UNFLUSHED_BYTES_MAX,
-    client_options,
+    producer_options,
 )
+from connectors.kafka.topics import CONNECT_TIMEOUT_MS
 from streaming.core.model.errors import PublishError
 
 LOG = logging.getLogger("kafka.librdkafka")
@@ -31,28 +30,6 @@ _PRODUCER: Mapping[str, str | int | bool] = {
     "allow.auto.create.topics": False,  # a topic that is gone must not come back in another shape
     "socket.nagle.disable": True,
 }
-
-_RENAMED = {
-    "receive_buffer_bytes": "socket.receive.buffer.bytes",
-    "sasl_plain_password": "sasl.password",
-    "sasl_plain_username": "sasl.username",
-    "send_buffer_bytes": "socket.send.buffer.bytes",
-    "ssl_cafile": "ssl.ca.location",
-    "ssl_certfile": "ssl.certificate.location",
-    "ssl_keyfile": "ssl.key.location",
-    "ssl_password": "ssl.key.password",
-}
-
-
-def producer_options(options: Mapping[str, str]) -> dict[str, Any]:
-    """The same plain Kafka options as librdkafka takes them; ConfigError as for kafka-python."""
-    found: dict[str, Any] = {}
-    for name, value in client_options(options).items():
-        if name == "ssl_check_hostname":
-            found["ssl.endpoint.identification.algorithm"] = "https" if value else "none"
-        else:
-            found[_RENAMED.get(name, name.replace("_", "."))] = value
-    return found
 
 
 class UpdatesSink:
@@ -84,9 +61,9 @@ class UpdatesSink:
     def send(self, topic: str, key: bytes, value: bytes) -> None:
         """Hands over one record; PublishError at once where it cannot even be tried."""
         self._raise_failure()
-        told = partial(self._told, topic, key)
+        report = partial(self._delivered, topic, key)
         try:
-            self._producer.produce(topic, value, key, 0, on_delivery=told)
+            self._producer.produce(topic, value, key, 0, on_delivery=report)
         except (KafkaException, BufferError) as error:
             self._failed(topic, key, error)
         self._unflushed_bytes += len(value)
@@ -107,7 +84,7 @@ class UpdatesSink:
             self._producer.flush(CONNECT_TIMEOUT_MS / 1000)
         self._producer.purge()
 
-    def _told(self, topic: str, key: bytes, error: KafkaError | None, _: Message) -> None:
+    def _delivered(self, topic: str, key: bytes, error: KafkaError | None, _: Message) -> None:
         """What became of a record."""
         if error is not None and self._failure is None:
             self._failed(topic, key, error)

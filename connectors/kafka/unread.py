@@ -8,7 +8,8 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from connectors.kafka.client import Topics, client_options
+from connectors.kafka.options import client_options
+from connectors.kafka.topics import Topics
 from connectors.wire import decode
 from streaming.core.model.errors import SourceError, WireError
 from streaming.core.model.record import Applied, Hello, Record

@@ -29,7 +29,7 @@ def stream(
 ) -> DataFrame:
     """The records of `topics` from `starting` on, a bounded number in each micro-batch.
 
-    `options` are those of Spark's Kafka source (connectors/kafka/client.py: source_options),
+    `options` are those of Spark's Kafka source (connectors/kafka/options.py: source_options),
     `topics` are topic -> rid, `starting` is topic -> first offset; KeyError if a topic has none.
     An offset that the topic no longer has fails the query: the hub never steps over lost input.
     """

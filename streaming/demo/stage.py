@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from checkpoints.reader import Reader, open_state
-from connectors.kafka.client import Topics
+from connectors.kafka.topics import Topics
 from streaming.cli.output import as_counts, write_json, write_line
 from streaming.config.config import ENV_PREFIX, Config
 from streaming.core.model.errors import HubError, StateError

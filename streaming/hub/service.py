@@ -26,9 +26,9 @@ from checkpoints.epochs import Checkpoint, Plan, plan_of, plan_topic_ids
 from checkpoints.maintenance import Maintenance
 from checkpoints.store import StateStore, explained
 from checkpoints.tables import TableName
-from connectors.kafka.client import Topics
 from connectors.kafka.originals import read_records
 from connectors.kafka.sink import UpdatesSink
+from connectors.kafka.topics import Topics
 from streaming.carriers.carrier import Carrier
 from streaming.carriers.offsets import end_offsets
 from streaming.carriers.read import stream

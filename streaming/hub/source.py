@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from checkpoints.epochs import Plan
-from connectors.kafka.client import sink_options, source_options
+from connectors.kafka.options import sink_options, source_options
 from streaming.carriers.carrier import Carrier, is_carried_by_executors
 from streaming.carriers.driver import DriverCarrier, parse_on_driver
 from streaming.carriers.executors import ExecutorsCarrier, Sink

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from connectors.jars import setup_step, spark_jars
 from connectors.kafka.broker import Broker
-from connectors.kafka.client import ensure_topics
 from connectors.kafka.sink import UpdatesSink
+from connectors.kafka.topics import ensure_topics
 from connectors.wire import encode
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import CsnParts, format_csn

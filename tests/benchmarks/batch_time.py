@@ -10,7 +10,7 @@ from statistics import median
 from kafka import KafkaProducer
 from pyspark.sql import DataFrame
 
-from connectors.kafka.client import ensure_topics
+from connectors.kafka.topics import ensure_topics
 from streaming.config.config import Config
 from tests.benchmarks import source
 from tests.benchmarks.ground import Ground, HubKind, Run, run_preloaded, wait

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from checkpoints.faults import Point
 from connectors.kafka.broker import Broker
-from connectors.kafka.client import ensure_topics
+from connectors.kafka.topics import ensure_topics
 from streaming.config.config import Config, load
 from streaming.hub.service import Service
 from streaming.jvm.private import jvm_pid

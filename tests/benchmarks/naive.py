@@ -16,7 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from connectors.kafka.client import end_offsets, ensure_topics
+from connectors.kafka.topics import end_offsets, ensure_topics
 from streaming.config.config import Config
 from tests.benchmarks import source
 from tests.benchmarks.counting import WrongCountError

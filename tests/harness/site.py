@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from checkpoints.faults import Point
 from checkpoints.reader import open_state
-from connectors.kafka.client import ensure_topics
+from connectors.kafka.topics import ensure_topics
 from streaming.cli.main import main
 from streaming.config.config import Config, load
 from streaming.hub.service import Service

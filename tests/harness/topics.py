@@ -5,7 +5,7 @@ from typing import Self
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from connectors.kafka.client import client_options
+from connectors.kafka.options import client_options
 from tests.harness.hub_process import TIMEOUT_S
 
 

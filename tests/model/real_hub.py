@@ -15,7 +15,7 @@ from checkpoints.reader import open_state
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from connectors import wire
-from connectors.kafka.client import ensure_topics
+from connectors.kafka.topics import ensure_topics
 from streaming.cli.command import ask_hub
 from streaming.config.config import Config, load
 from streaming.core.model.change import RowKey

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from connectors.kafka.broker import HOST, Broker, BrokerError
-from connectors.kafka.client import Topics
 from connectors.kafka.sink import UpdatesSink
+from connectors.kafka.topics import Topics
 
 TOPIC = "slackwater.test"
 

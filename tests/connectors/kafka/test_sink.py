@@ -3,10 +3,10 @@
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
-from connectors.kafka import client as kafka
 from connectors.kafka.broker import Broker
-from connectors.kafka.client import ensure_topics
+from connectors.kafka.options import SAME_NAME
 from connectors.kafka.sink import UpdatesSink
+from connectors.kafka.topics import ensure_topics
 from streaming.core.model.errors import PublishError
 
 RECORD_BYTES = 1_000_000
@@ -88,7 +88,7 @@ def test_a_topic_that_is_gone_is_not_made_anew(broker: Broker, topic_prefix: str
 
 def test_every_option_of_the_other_clients_is_known_here(broker: Broker) -> None:
     """A name that librdkafka does not know would end the hub at its start."""
-    values = {name: "1000" if name.endswith((".ms", ".bytes")) else "" for name in kafka.SAME_NAME}
+    values = {name: "1000" if name.endswith((".ms", ".bytes")) else "" for name in SAME_NAME}
     texts = {
         "client.dns.lookup": "use_all_dns_ips",
         "client.id": "hub",

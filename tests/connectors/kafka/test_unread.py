@@ -4,7 +4,7 @@ import pytest
 
 from connectors import wire
 from connectors.kafka.broker import Broker
-from connectors.kafka.client import ensure_topics
+from connectors.kafka.topics import ensure_topics
 from connectors.kafka.unread import unread
 from streaming.core.model.errors import SourceError
 from streaming.core.model.record import Applied, Heartbeat, Hello, Record

@@ -19,8 +19,8 @@ from kafka import KafkaConsumer, TopicPartition
 from connectors import wire
 from connectors.agent.settings import AgentSettings
 from connectors.kafka.broker import Broker
-from connectors.kafka.client import ensure_topics
 from connectors.kafka.sink import UpdatesSink
+from connectors.kafka.topics import ensure_topics
 from streaming.core.model.change import Change
 from streaming.core.model.record import (
     Applied,

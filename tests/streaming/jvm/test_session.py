@@ -9,8 +9,9 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from connectors.kafka.broker import Broker
-from connectors.kafka.client import ensure_topics, source_options
+from connectors.kafka.options import source_options
 from connectors.kafka.sink import UpdatesSink
+from connectors.kafka.topics import ensure_topics
 from streaming.jvm.private import hadoop_configuration, jvm
 
 ALONE = """

@@ -1,19 +1,12 @@
-"""Topics are made right or refused, offsets are true, and options reach every client."""
+"""Topics are made right or refused, and their offsets are true."""
 
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
 from connectors.kafka.broker import Broker
-from connectors.kafka.client import (
-    Topics,
-    client_options,
-    end_offsets,
-    ensure_topics,
-    source_options,
-    topic_ids,
-)
-from connectors.kafka.sink import UpdatesSink, producer_options
-from streaming.core.model.errors import ConfigError, SourceError
+from connectors.kafka.sink import UpdatesSink
+from connectors.kafka.topics import Topics, end_offsets, ensure_topics, topic_ids
+from streaming.core.model.errors import SourceError
 
 RECORD_BYTES = 1_000_000
 
@@ -126,68 +119,3 @@ def test_a_broker_that_is_not_there_is_named() -> None:
     """The first thing that goes wrong for a new user is the address."""
     with pytest.raises(SourceError, match=r"127\.0\.0\.1:9.*kafka\.bootstrap_servers"):
         Topics("127.0.0.1:9", {}, connect_timeout_ms=500)
-
-
-def test_spark_and_python_clients_reach_the_same_cluster() -> None:
-    """One set of plain Kafka options in the configuration serves both."""
-    options = {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.jaas.config": 'x.ScramLoginModule required username="hub" password="s3cret";',
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": "/etc/ca.pem",
-        "ssl.keystore.location": "/etc/hub.pem",
-        "request.timeout.ms": "5000",
-        "fetch.max.bytes": "1000",
-    }
-
-    assert source_options("host:1", options)["kafka.sasl.mechanism"] == "SCRAM-SHA-512"
-    assert client_options(options) == {
-        "security_protocol": "SASL_SSL",
-        "sasl_mechanism": "SCRAM-SHA-512",
-        "sasl_plain_username": "hub",
-        "sasl_plain_password": "s3cret",
-        "ssl_cafile": "/etc/ca.pem",
-        "ssl_certfile": "/etc/hub.pem",
-        "ssl_keyfile": "/etc/hub.pem",
-        "request_timeout_ms": 5000,
-        "reconnect_backoff_max_ms": 1000,
-    }
-    assert producer_options(options) == {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.username": "hub",
-        "sasl.password": "s3cret",
-        "ssl.ca.location": "/etc/ca.pem",
-        "ssl.certificate.location": "/etc/hub.pem",
-        "ssl.key.location": "/etc/hub.pem",
-        "request.timeout.ms": 5000,
-        "reconnect.backoff.max.ms": 1000,
-    }
-
-
-def test_pause_before_a_new_connection_is_the_users_to_set() -> None:
-    """A default of Slackwater's own is a default: what the configuration says counts."""
-    options = {"reconnect.backoff.max.ms": "9000"}
-
-    assert client_options(options) == {"reconnect_backoff_max_ms": 9000}
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("ssl.truststore.type", "JKS"),
-        ("ssl.truststore.password", "s3cret"),
-        ("sasl.login.class", "s3cret"),
-        ("sasl.jaas.config", "s3cret"),
-        ("request.timeout.ms", "soon"),
-    ],
-)
-def test_an_option_that_python_cannot_honour_is_refused_without_its_secret(
-    name: str, value: str
-) -> None:
-    """Half of a security setting is worse than an error, and errors end up in logs."""
-    with pytest.raises(ConfigError, match=name) as refused:
-        client_options({name: value})
-
-    assert "s3cret" not in str(refused.value)

@@ -1,0 +1,150 @@
+"""Kafka's options: one set of plain names for Spark, the hub's producer and Python clients."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from streaming.core.model.errors import ConfigError
+
+REQUEST_BYTES_MAX = 32 * 2**20
+UNFLUSHED_BYTES_MAX = 64 * 2**20
+
+SAME_NAME = {
+    "client.dns.lookup",
+    "client.id",
+    "connections.max.idle.ms",
+    "metadata.max.age.ms",
+    "receive.buffer.bytes",
+    "reconnect.backoff.max.ms",
+    "reconnect.backoff.ms",
+    "request.timeout.ms",
+    "retry.backoff.ms",
+    "sasl.kerberos.service.name",
+    "sasl.mechanism",
+    "security.protocol",
+    "send.buffer.bytes",
+}
+_RENAMED = {
+    "ssl.truststore.location": "ssl_cafile",
+    "ssl.keystore.location": "ssl_certfile",
+    "ssl.key.password": "ssl_password",
+}
+_JAVA_ONLY = {"ssl.truststore.type", "ssl.keystore.type", "ssl.endpoint.identification.algorithm"}
+_LIBRDKAFKA_NAMES = {
+    "receive_buffer_bytes": "socket.receive.buffer.bytes",
+    "sasl_plain_password": "sasl.password",
+    "sasl_plain_username": "sasl.username",
+    "send_buffer_bytes": "socket.send.buffer.bytes",
+    "ssl_cafile": "ssl.ca.location",
+    "ssl_certfile": "ssl.certificate.location",
+    "ssl_keyfile": "ssl.key.location",
+    "ssl_password": "ssl.key.password",
+}
+
+
+def source_options(bootstrap: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options of Spark's Kafka source that reach the cluster; `options` pass through."""
+    return _for_spark(bootstrap, {**_SOURCE, **options})
+
+
+def sink_options(bootstrap: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options of Spark's Kafka sink that reach the cluster; `options` pass through."""
+    return _for_spark(bootstrap, {**_SINK, **options})
+
+
+def _for_spark(bootstrap: str, options: Mapping[str, str]) -> dict[str, str]:
+    passed = {f"kafka.{name}": value for name, value in options.items()}
+    return {"kafka.bootstrap.servers": bootstrap, **passed}
+
+
+_SOURCE = {"fetch.max.wait.ms": "1"}
+"""At the end of a topic Spark's consumer has a fetch under way when it asks for the topic's range,
+and a broker answers one request of a connection after the other: with the default each task of a
+small batch stands still for half a second."""
+
+
+_CLIENT = {"reconnect_backoff_max_ms": 1_000}
+"""As Java clients do: with kafka-python's 30 s a broker that is back is not asked for as long."""
+
+
+PRODUCER = {
+    "acks": "all",
+    "enable.idempotence": "true",  # a repeated request neither doubles nor overtakes
+    "compression.type": "lz4",
+    "batch.size": str(2**18),
+}
+"""How updates are sent, whether by the driver or by the executors."""
+
+_SINK = {
+    **PRODUCER,
+    "max.request.size": str(REQUEST_BYTES_MAX),
+    "buffer.memory": str(UNFLUSHED_BYTES_MAX),
+}
+
+
+def client_options(options: Mapping[str, str]) -> dict[str, Any]:
+    """The same plain Kafka options as any client of kafka-python takes them.
+
+    An option that only tunes Java clients is left to Spark. One that decides who may connect is
+    never dropped: ConfigError if kafka-python cannot do it.
+    """
+    found: dict[str, Any] = dict(_CLIENT)
+    for name, value in options.items():
+        if name == "sasl.jaas.config":
+            found |= _login(value)
+        elif name in _JAVA_ONLY:
+            found |= _java_only(name, value)
+        elif name in _RENAMED:
+            found[_RENAMED[name]] = value
+        elif name in SAME_NAME:
+            found[name.replace(".", "_")] = _typed(name, value)
+        elif name.startswith(("security.", "sasl.", "ssl.")):
+            raise ConfigError(
+                f"kafka.options.{name}: the Python client has no such option; "
+                "use PEM files (ssl.truststore.location, ssl.keystore.location, ssl.key.password) "
+                "and sasl.jaas.config with username and password"
+            )
+    if "ssl_certfile" in found:  # a PEM store holds both
+        found.setdefault("ssl_keyfile", found["ssl_certfile"])
+    return found
+
+
+def producer_options(options: Mapping[str, str]) -> dict[str, Any]:
+    """The same plain Kafka options as librdkafka takes them; ConfigError as for kafka-python."""
+    found: dict[str, Any] = {}
+    for name, value in client_options(options).items():
+        if name == "ssl_check_hostname":
+            found["ssl.endpoint.identification.algorithm"] = "https" if value else "none"
+        else:
+            found[_LIBRDKAFKA_NAMES.get(name, name.replace("_", "."))] = value
+    return found
+
+
+def _login(jaas: str) -> dict[str, str]:
+    """User name and password of a JAAS line."""
+    pairs = dict(re.findall(r'\b(username|password)\s*=\s*"([^"]*)"', jaas))
+    if len(pairs) < 2:
+        raise ConfigError(
+            'kafka.options.sasl.jaas.config: username="..." and password="..." are needed '
+            "(mechanisms PLAIN and SCRAM)"
+        )
+    return {f"sasl_plain_{name}": value for name, value in pairs.items()}
+
+
+def _java_only(name: str, value: str) -> dict[str, Any]:
+    """What an option without a namesake means for kafka-python."""
+    if name == "ssl.endpoint.identification.algorithm":
+        return {"ssl_check_hostname": value.lower() == "https"}
+    if value.upper() != "PEM":
+        raise ConfigError(f"kafka.options.{name}: {value} is for Java alone, use PEM files")
+    return {}
+
+
+def _typed(name: str, value: str) -> str | int:
+    """Names that end in a unit have whole numbers."""
+    if not name.endswith((".ms", ".bytes")):
+        return value
+    try:
+        return int(value)
+    except ValueError as error:
+        raise ConfigError(f"kafka.options.{name}: {value!r} is not a whole number") from error
