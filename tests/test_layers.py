@@ -1,6 +1,7 @@
 """Imports go one way: core <- stages <- carriers <- pipeline <- service <- cli; facts <- cli."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -134,3 +135,10 @@ def test_the_agents_loop_imports_no_database() -> None:
     ]
 
     assert found == []
+
+
+def test_no_two_files_of_the_tests_have_one_name() -> None:
+    """A name in a traceback or in an editor's list then names one file."""
+    names = Counter(path.name for path in (CHECKOUT / "tests").rglob("*.py"))
+
+    assert {name for name, count in names.items() if count > 1} <= {"__init__.py", "conftest.py"}

@@ -36,7 +36,7 @@ class Process:
         prefix = config.hub.topic_prefix
         self.marks_path = ground.folder / f"{name}.jsonl"
         self.started_s = time.time()
-        command = [sys.executable, "-m", "tests.benchmarks.hub"]
+        command = [sys.executable, "-m", "tests.benchmarks.timed_hub"]
         files = [str(ground.folder / f"{prefix.rstrip('.')}.toml"), str(self.marks_path)]
         self.process = Popen([*command, *files], stdin=DEVNULL, start_new_session=True)
 

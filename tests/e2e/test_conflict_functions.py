@@ -16,7 +16,7 @@ from connectors import wire
 from connectors.kafka.broker import Broker
 from streaming.core.model.change import Change
 from streaming.core.model.record import Heartbeat, Reason
-from tests.harness import functions, verdict
+from tests.harness import user_functions, verdict
 from tests.harness.hub_process import KILLED
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site
@@ -31,8 +31,8 @@ FUNCTIONS = {
     "csn": "CSN",
     "pass": "PASS",
     "primary": "PRIMARY(b)",
-    "user": functions.MERGE,
-    "broken": functions.FAIL,
+    "user": user_functions.MERGE,
+    "broken": user_functions.FAIL,
 }
 """Table -> its function."""
 
@@ -160,7 +160,7 @@ def test_each_function_decides_its_conflicts(many: Site, spark: SparkSession) ->
     (kept,) = many.slackwater("quarantine", "list")
     broken = next(s for s in seconds if s.table == "broken")
     assert (kept["reason"], kept["csn"]) == (Reason.FUNCTION, broken.csn)
-    assert kept["detail"] == f"{functions.FAIL} failed: ValueError: not {broken.key}"
+    assert kept["detail"] == f"{user_functions.FAIL} failed: ValueError: not {broken.key}"
     author = next(r for r in (a, b, c) if r.rid == broken.rid)
     assert base64.b64decode(kept["value_base64"]) == wire.encode(author.session, broken)
     for replica in (a, b, c):
@@ -229,7 +229,7 @@ def refreshed(at: Site, change: Change) -> list[str | None]:
 @pytest.fixture
 def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
     """A hub with two replicas, and tables whose functions need something of a change or of us."""
-    chosen = {"t": "OLD(v)", "max": "MAX(v)", "counted": functions.BY_COUNTER}
+    chosen = {"t": "OLD(v)", "max": "MAX(v)", "counted": user_functions.BY_COUNTER}
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, functions=chosen) as made:
         for replica in made.replicas.values():
             replica.hello()
@@ -282,7 +282,7 @@ def test_function_that_never_says_the_same_is_asked_once(
 ) -> None:
     """What stands in the changelog is what was decided; the next hub must not ask again."""
     counter = pair.folder / "counter"
-    monkeypatch.setenv(functions.COUNTER_VARIABLE, str(counter))
+    monkeypatch.setenv(user_functions.COUNTER_VARIABLE, str(counter))
     a, b = pair.replicas.values()
     pair.run_available(spark)
     keys = ("merged", "lost", "won", "failed")
@@ -293,11 +293,11 @@ def test_function_that_never_says_the_same_is_asked_once(
     with pair.hub("--available-now", fault=Point.AFTER_CHANGELOG) as hub:
         hub.ends_with(KILLED)
     before = verdict.changes_of(pair)
-    asked = functions.calls(counter)
+    asked = user_functions.calls(counter)
 
     pair.run_available(spark)
 
-    assert functions.calls(counter) == asked == len(keys)
+    assert user_functions.calls(counter) == asked == len(keys)
     assert verdict.changes_of(pair) == before
     verdicts = {row["csn"]: row["verdict"] for row in before}
     expected = ["accepted", REJECTED, "accepted", "quarantined"]

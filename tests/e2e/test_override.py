@@ -12,12 +12,17 @@ from checkpoints.tables import TableName
 from connectors.kafka.broker import Broker
 from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
-from tests.harness import functions, verdict
+from tests.harness import user_functions, verdict
 from tests.harness.hub_process import KILLED
 from tests.harness.site import Site, site
 from tests.model.replica import image
 
-TABLES = {"t": "EPOCH", "max": "MAX(v)", "broken": functions.FAIL, "mine": functions.FAIL_FOR_HUB}
+TABLES = {
+    "t": "EPOCH",
+    "max": "MAX(v)",
+    "broken": user_functions.FAIL,
+    "mine": user_functions.FAIL_FOR_HUB,
+}
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from streaming.core.model.errors import VectorError
 from tests.vectors.deviations import CounterRule
 from tests.vectors.expectations import differences
+from tests.vectors.origin_world import World, canonical
 from tests.vectors.outcome import Case, Difference
 from tests.vectors.steps import (
     CLUSTERS,
@@ -21,7 +22,6 @@ from tests.vectors.steps import (
     tables,
     transactions,
 )
-from tests.vectors.world import World, canonical
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from streaming.core.delivery.sending import LogEntry
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.errors import VectorError
 from tests.vectors.deviations import CounterRule
+from tests.vectors.origin_world import Hub, World
 from tests.vectors.outcome import About, Case, Difference
 from tests.vectors.steps import CLUSTERS, row_of
-from tests.vectors.world import Hub, World
 
 OP_TYPES = {Op.INSERT: "WRITE_ROW", Op.UPDATE: "UPDATE_ROW", Op.DELETE: "DELETE_ROW"}
 CAUSES = {

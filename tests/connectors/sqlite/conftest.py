@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.connectors.sqlite.replica import (
+from tests.connectors.sqlite.sqlite_replica import (
     CREATE_ITEMS,
     CREATE_PAIRS,
     ITEMS,

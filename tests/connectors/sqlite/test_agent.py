@@ -33,7 +33,7 @@ from streaming.core.model.record import (
     Update,
 )
 from streaming.core.model.ruv import Ruv
-from tests.connectors.sqlite.replica import RID, Replica
+from tests.connectors.sqlite.sqlite_replica import RID, Replica
 
 T = TypeVar("T")
 TIMEOUT_S = 60

@@ -18,7 +18,7 @@ from streaming.core.model.change import Op
 from streaming.core.model.record import Commit
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
-from tests.connectors.sqlite.replica import (
+from tests.connectors.sqlite.sqlite_replica import (
     CREATE_ITEMS,
     CREATE_PAIRS,
     ITEMS,

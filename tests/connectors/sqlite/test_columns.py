@@ -20,7 +20,7 @@ from streaming.core.delivery.consumer import Apply, Position
 from streaming.core.model.record import Item, ItemType
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value
-from tests.connectors.sqlite.replica import Replica, make
+from tests.connectors.sqlite.sqlite_replica import Replica, make
 
 DECLARED = {
     ColumnType.BOOL: "BOOLEAN",

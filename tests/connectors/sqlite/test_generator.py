@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from connectors.sqlite import sql
 from connectors.sqlite.system import CAPTURE, CSN_SQL, TABLES, next_csn_sql
 from streaming.core.model.csn import MAX_SEQUENCE, Generator, rid_of, time_of
-from tests.connectors.sqlite.replica import RID, Replica
+from tests.connectors.sqlite.sqlite_replica import RID, Replica
 
 SMALL = st.integers(0, 50)
 GENERATORS = st.builds(

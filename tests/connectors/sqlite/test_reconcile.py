@@ -21,7 +21,7 @@ from connectors.sqlite.transaction import transaction
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import CsnParts, format_csn, parse
 from streaming.core.model.record import Commit, Heartbeat, Hello, Record
-from tests.connectors.sqlite.replica import CREATE_ITEMS, ITEMS, RID, Replica, make
+from tests.connectors.sqlite.sqlite_replica import CREATE_ITEMS, ITEMS, RID, Replica, make
 
 
 @dataclass(slots=True)

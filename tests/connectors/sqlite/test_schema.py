@@ -11,7 +11,7 @@ from connectors.sqlite.store import SqliteStore
 from connectors.sqlite.user_triggers import GUARD
 from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.model.table import ColumnType, Table
-from tests.connectors.sqlite.replica import ITEMS, RID, Replica
+from tests.connectors.sqlite.sqlite_replica import ITEMS, RID, Replica
 
 T = ColumnType
 

@@ -8,7 +8,7 @@ import pytest
 from connectors.agent.settings import AgentSettings, parse
 from connectors.sqlite.__main__ import main
 from streaming.core.model.errors import ConfigError
-from tests.connectors.sqlite.replica import ITEMS, PAIRS
+from tests.connectors.sqlite.sqlite_replica import ITEMS, PAIRS
 
 SETTINGS = AgentSettings(
     Path("/data/r1.db"),

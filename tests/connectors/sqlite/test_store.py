@@ -13,7 +13,7 @@ from streaming.core.model.csn import MAX_SKEW_S, time_of
 from streaming.core.model.errors import StateError
 from streaming.core.model.record import Applied, Commit, Hello, Item, ItemType, Refused, Update
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from tests.connectors.sqlite.replica import CREATE_ITEMS, ITEMS, RID, Replica, make
+from tests.connectors.sqlite.sqlite_replica import CREATE_ITEMS, ITEMS, RID, Replica, make
 
 CLOCK_S = 1_800_000_000
 CSN = f"{CLOCK_S:08x}000500020000"

@@ -22,7 +22,7 @@ from streaming.stages import check as check_stage
 from streaming.stages.check import check_records
 from streaming.stages.checked import CHECKED
 from tests.harness.differential import differences, fuzz, records_of
-from tests.harness.memory import Topics
+from tests.harness.memory_topics import Topics
 from tests.harness.mutations import KNOWN
 from tests.harness.raw_records import (
     CSN,

@@ -1,6 +1,6 @@
 """The hub as a process of its own that notes when it has come how far.
 
-    python -m tests.benchmarks.hub CONFIG.toml MARKS.jsonl
+    python -m tests.benchmarks.timed_hub CONFIG.toml MARKS.jsonl
 
 It does what `slackwater run` does, in the same order.
 """

@@ -7,10 +7,10 @@ from pathlib import Path
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
 from streaming.core.model.change import HUB_RID
 
-MERGE = "tests.harness.functions:merge"
-FAIL = "tests.harness.functions:fail"
-FAIL_FOR_HUB = "tests.harness.functions:fail_for_hub"
-BY_COUNTER = "tests.harness.functions:by_counter"
+MERGE = "tests.harness.user_functions:merge"
+FAIL = "tests.harness.user_functions:fail"
+FAIL_FOR_HUB = "tests.harness.user_functions:fail_for_hub"
+BY_COUNTER = "tests.harness.user_functions:by_counter"
 
 COUNTER_VARIABLE = "SLACKWATER_TEST_COUNTER"
 """The environment variable that names the counter file of `by_counter`."""
