@@ -18,7 +18,8 @@ from checkpoints.maintenance import Maintenance, compact
 from checkpoints.store import KEPT_HOURS, StateStore, rows_of
 from checkpoints.tables import TableName
 from streaming.core.model.errors import StateError
-from tests.checkpoints.written_state import WrittenState, csn
+from tests.checkpoints.written_state import WrittenState
+from tests.harness.builders import csn
 
 
 def add(table: DeltaTable, number: int) -> None:
@@ -40,7 +41,7 @@ def accepted(epoch: int, number: int, place: int = 0) -> dict[str, object]:
         "kind": "change",
         "verdict": "accepted",
         "rid": 1,
-        "csn": csn(1, epoch),
+        "csn": csn(epoch, 1),
         "table": "t",
         "key": f'{{"k":"{number}"}}',
         "image": f'{{"k":"{number}","v":"{epoch}"}}',
@@ -196,7 +197,7 @@ def test_two_hubs_that_materialize_at_once_make_the_same_rows(
         hub.close()
 
     rows = query.select(query.open_table(tmp_path, TableName.ROWS), TableName.ROWS)
-    assert sorted(rows["csn"].to_pylist()) == [csn(1, n) for n in (4, 5, 6)]
+    assert sorted(rows["csn"].to_pylist()) == [csn(n, 1) for n in (4, 5, 6)]
 
 
 def test_work_that_the_disk_refuses_is_told_in_one_sentence(

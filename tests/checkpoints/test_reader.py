@@ -15,10 +15,10 @@ from tests.checkpoints.written_state import (
     WrittenState,
     agreement,
     change_row,
-    csn,
     replica,
     ruv,
 )
+from tests.harness.builders import csn
 
 
 @pytest.fixture
@@ -89,11 +89,11 @@ def test_rows_of_an_uncommitted_batch_are_not_seen(state: WrittenState) -> None:
     """What a killed hub wrote before its commit row may be written again, or differently."""
     state.commit(1, 1, ruv(r1=1), agreements=[agreement("to-b", 2, 0, ruv())])
     for batch in (1, 2):
-        state.append(TableName.CHANGELOG, change_row(batch, batch, 0, csn(1, batch)))
+        state.append(TableName.CHANGELOG, change_row(batch, batch, 0, csn(batch, 1)))
         conflict = {"batch": batch, "hub_epoch": batch, "place": 0, "kind": "insert_exists"}
         state.append(TableName.CONFLICTS, conflict)
         state.append(TableName.QUARANTINE, quarantined(batch, f"1-{batch}", "kept", "json"))
-        pending = {"batch": batch, "place": 0, "action": "pending", "rid": 1, "csn": csn(1, batch)}
+        pending = {"batch": batch, "place": 0, "action": "pending", "rid": 1, "csn": csn(batch, 1)}
         state.append(TableName.PENDING, pending)
 
     reader = open_state(state.root)
@@ -110,9 +110,9 @@ def test_rows_of_an_uncommitted_batch_are_not_seen(state: WrittenState) -> None:
 def test_a_changelog_slice_is_in_hub_order(state: WrittenState) -> None:
     """Consumers apply in hub order; the files are in no order at all."""
     state.commit(3, 3, ruv(r1=4))
-    state.append(TableName.CHANGELOG, change_row(3, 3, 0, csn(1, 4)))
+    state.append(TableName.CHANGELOG, change_row(3, 3, 0, csn(4, 1)))
     state.append(
-        TableName.CHANGELOG, change_row(2, 2, 1, csn(1, 3)), change_row(2, 2, 0, csn(1, 2))
+        TableName.CHANGELOG, change_row(2, 2, 1, csn(3, 1)), change_row(2, 2, 0, csn(2, 1))
     )
     state.append(TableName.CHANGELOG, change_row(1, 1, 0, csn(1, 1)))
 
@@ -120,8 +120,8 @@ def test_a_changelog_slice_is_in_hub_order(state: WrittenState) -> None:
 
     places = reader.changelog(columns=["hub_epoch", "place"]).to_pylist()
     assert [(p["hub_epoch"], p["place"]) for p in places] == [(1, 0), (2, 0), (2, 1), (3, 0)]
-    assert reader.changelog(after=1, upto=2).column("csn").to_pylist() == [csn(1, 2), csn(1, 3)]
-    assert reader.changelog({"csn": csn(1, 4)}).num_rows == 1
+    assert reader.changelog(after=1, upto=2).column("csn").to_pylist() == [csn(2, 1), csn(3, 1)]
+    assert reader.changelog({"csn": csn(4, 1)}).num_rows == 1
     assert reader.changelog({"key": "it's"}).num_rows == 0
 
 
@@ -157,7 +157,7 @@ def test_a_change_is_pending_or_waiting_by_its_latest_row(state: WrittenState) -
     state.commit(2, 1, ruv(r1=1))
 
     def row(batch: int, place: int, action: str, number: int) -> dict[str, object]:
-        named = {"rid": 1, "csn": csn(1, number), "prim_csn": csn(1, 3)}
+        named = {"rid": 1, "csn": csn(number, 1), "prim_csn": csn(3, 1)}
         time = datetime.fromtimestamp(START_S + number, UTC)
         return {"batch": batch, "place": place, "action": action, "time": time, **named}
 
@@ -166,8 +166,8 @@ def test_a_change_is_pending_or_waiting_by_its_latest_row(state: WrittenState) -
     state.append(TableName.PENDING, row(2, 2, "gone", 1), row(2, 3, "ended", 4))
 
     assert open_state(state.root).open_changes() == {
-        (1, "pending"): OpenChanges(1, datetime.fromtimestamp(START_S + 3, UTC), csn(1, 3)),
-        (1, "waiting"): OpenChanges(1, datetime.fromtimestamp(START_S + 2, UTC), csn(1, 3)),
+        (1, "pending"): OpenChanges(1, datetime.fromtimestamp(START_S + 3, UTC), csn(3, 1)),
+        (1, "waiting"): OpenChanges(1, datetime.fromtimestamp(START_S + 2, UTC), csn(3, 1)),
     }
 
 
@@ -178,17 +178,17 @@ def test_what_a_csn_names_is_told_by_its_latest_row(state: WrittenState) -> None
     state.append(
         TableName.PENDING,
         {**named, "place": 0, "action": "pending", "csn": csn(1, 1)},
-        {**named, "place": 1, "action": "pending", "csn": csn(1, 2)},
-        {**named, "place": 2, "action": "ended", "reason": "hello", "csn": csn(1, 2)},
-        {**named, "place": 3, "action": "pending", "csn": csn(1, 4), "prim_csn": csn(1, 3)},
+        {**named, "place": 1, "action": "pending", "csn": csn(2, 1)},
+        {**named, "place": 2, "action": "ended", "reason": "hello", "csn": csn(2, 1)},
+        {**named, "place": 3, "action": "pending", "csn": csn(4, 1), "prim_csn": csn(3, 1)},
     )
 
     reader = open_state(state.root)
 
     assert reader.standing_of(csn(1, 1)) == {"pending": None, "ended": "hello"}
-    assert reader.standing_of(csn(1, 2)) == {"ended": "hello"}
-    assert reader.standing_of(csn(1, 3)) == {"pending": None}
-    assert reader.standing_of(csn(1, 5)) == {}
+    assert reader.standing_of(csn(2, 1)) == {"ended": "hello"}
+    assert reader.standing_of(csn(3, 1)) == {"pending": None}
+    assert reader.standing_of(csn(5, 1)) == {}
 
 
 def test_to_be_sent_counts_what_sending_would_send(state: WrittenState) -> None:
@@ -198,10 +198,10 @@ def test_to_be_sent_counts_what_sending_would_send(state: WrittenState) -> None:
     state.append(
         TableName.CHANGELOG,
         change_row(1, 1, 0, csn(1, 1)),
-        change_row(2, 2, 0, csn(2, 1)),
-        change_row(2, 2, 1, csn(3, 1)),
-        change_row(2, 2, 2, csn(3, 2)) | {"verdict": "rejected"},
-        change_row(2, 2, 3, csn(1, 2), table="other"),
+        change_row(2, 2, 0, csn(1, 2)),
+        change_row(2, 2, 1, csn(1, 3)),
+        change_row(2, 2, 2, csn(2, 3)) | {"verdict": "rejected"},
+        change_row(2, 2, 3, csn(2, 1), table="other"),
         refresh | {"csn": csn(1, 1)},
         refresh | {"csn": csn(1, 1), "to": 3},
     )

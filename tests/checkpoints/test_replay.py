@@ -8,7 +8,8 @@ from checkpoints.lookup import Images, edge_of, forgotten, replay_rows
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.model.row import Realign, RowState
-from tests.checkpoints.written_state import WrittenState, change_row, csn, ruv
+from tests.checkpoints.written_state import WrittenState, change_row, ruv
+from tests.harness.builders import csn
 
 KEY = '{"id":"1"}'
 ROW = ("t", KEY)

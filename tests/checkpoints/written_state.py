@@ -10,18 +10,13 @@ from checkpoints.epochs import Checkpoint, Plan, commit_row, plan_row
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from streaming.core.intake.reflection import Session
-from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.state import AgreementState, HubState, ReplicaState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.model.table import DEFAULT_DATASET
+from tests.harness.builders import csn
 
 START_S = 1_700_000_000
-
-
-def csn(rid: int, number: int) -> str:
-    """The number-th CSN of this replica."""
-    return format_csn(CsnParts(START_S, number, rid, 0))
 
 
 def ruv(**largest: int) -> Ruv:
@@ -29,7 +24,7 @@ def ruv(**largest: int) -> Ruv:
     known = Ruv("655d1c80000000010000")
     for name, number in largest.items():
         rid = int(name.removeprefix("r"))
-        known = known.with_csn(csn(rid, 1)).with_csn(csn(rid, number))
+        known = known.with_csn(csn(1, rid)).with_csn(csn(number, rid))
     return known
 
 

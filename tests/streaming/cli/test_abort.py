@@ -4,13 +4,14 @@ import pytest
 
 from checkpoints.reader import open_state
 from checkpoints.tables import TableName
-from tests.checkpoints.written_state import WrittenState, change_row, csn, ruv
+from tests.checkpoints.written_state import WrittenState, change_row, ruv
+from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
 
 
 def row(number: int, action: str, reason: str | None = None) -> dict[str, object]:
     """What `pending` says of a change of the transaction of CSN 2."""
-    named = {"rid": 1, "csn": csn(1, number), "prim_csn": csn(1, 2)}
+    named = {"rid": 1, "csn": csn(number, 1), "prim_csn": csn(2, 1)}
     return {"batch": 1, "place": number, "action": action, "reason": reason, **named}
 
 
@@ -25,13 +26,13 @@ def test_abort_waits_for_the_hub(slackwater: Slackwater, state: WrittenState, nu
     state.commit(1, 1, ruv(r1=1))
     state.append(TableName.PENDING, row(3, "pending"))
 
-    answer = slackwater("abort", csn(1, number))
+    answer = slackwater("abort", csn(number, 1))
 
     assert answer.code == 0
     assert "command 1" in answer.out
-    assert asked(state) == [("abort", csn(1, number))]
-    numbers = slackwater("abort", csn(1, number), "--json").facts["numbers"]
-    assert numbers == {csn(1, number): 1}
+    assert asked(state) == [("abort", csn(number, 1))]
+    numbers = slackwater("abort", csn(number, 1), "--json").facts["numbers"]
+    assert numbers == {csn(number, 1): 1}
 
 
 REFUSED = {
@@ -51,7 +52,7 @@ def test_what_is_not_open_is_refused_beforehand(
     state.commit(1, 1, ruv(r1=1))
     state.append(TableName.PENDING, pending)
 
-    answer = slackwater("abort", csn(1, 3))
+    answer = slackwater("abort", csn(3, 1))
 
     assert answer.code == 1
     assert complaint in answer.err

@@ -4,7 +4,8 @@ import pytest
 
 from checkpoints.reader import open_state
 from checkpoints.tables import TableName
-from tests.checkpoints.written_state import WrittenState, csn, ruv
+from tests.checkpoints.written_state import WrittenState, ruv
+from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
 
 
@@ -26,10 +27,10 @@ def conflicts(state: WrittenState) -> None:
                 "function": "EPOCH",
                 "table": "t",
                 "key": '{"id":"7"}' if number == 3 else '{"id":"1"}',
-                "loser_csn": csn(2, number),
+                "loser_csn": csn(number, 2),
                 "loser_rid": 2,
                 "loser_epoch": 4,
-                "winner_csn": csn(1, number),
+                "winner_csn": csn(number, 1),
                 "winner_rid": 1,
                 "winner_epoch": number,
                 "mre": number - 1,
@@ -56,8 +57,8 @@ def test_a_limit_keeps_the_newest(slackwater: Slackwater) -> None:
     """Old ones were seen before."""
     answer = slackwater("conflicts", "list", "--limit", "2")
 
-    assert csn(2, 1) not in answer.out
-    assert csn(2, 3) in answer.out
+    assert csn(1, 2) not in answer.out
+    assert csn(3, 2) in answer.out
     assert "2 of 3 conflicts" in answer.out
 
 
@@ -83,12 +84,12 @@ def test_a_list_can_be_narrowed(
 @pytest.mark.parametrize("rid", [1, 2])
 def test_a_conflict_is_found_by_loser_and_by_winner(slackwater: Slackwater, rid: int) -> None:
     """An operator has one CSN and wants the other."""
-    answer = slackwater("conflicts", "show", csn(rid, 2))
+    answer = slackwater("conflicts", "show", csn(2, rid))
 
     assert answer.code == 0
     assert '{"id":"1","loses":2}' in answer.out
     assert '{"id":"1","wins":2}' in answer.out
-    assert len(slackwater("conflicts", "show", csn(rid, 2), "--json").facts) == 1
+    assert len(slackwater("conflicts", "show", csn(2, rid), "--json").facts) == 1
 
 
 def test_a_conflict_is_found_as_it_is_listed(slackwater: Slackwater) -> None:
@@ -113,24 +114,24 @@ def test_a_filter_that_names_nothing_is_wrong_usage(
 
 def test_a_deleted_winner_is_shown_as_such(slackwater: Slackwater) -> None:
     """A missing image means that the row is gone."""
-    assert "deleted" in slackwater("conflicts", "show", csn(2, 3)).out
+    assert "deleted" in slackwater("conflicts", "show", csn(3, 2)).out
 
 
 def test_a_change_without_conflict_is_exit_code_1(slackwater: Slackwater) -> None:
     """`no` is an answer."""
-    answer = slackwater("conflicts", "show", csn(3, 1))
+    answer = slackwater("conflicts", "show", csn(1, 3))
 
     assert answer.code == 1
-    assert csn(3, 1) in answer.err
+    assert csn(1, 3) in answer.err
 
 
 def test_a_row_that_nobody_wrote_can_win(slackwater: Slackwater, state: WrittenState) -> None:
     """A row that was there before the hub, or was realigned, has no CSN."""
-    row = {"batch": 3, "hub_epoch": 3, "place": 1, "loser_csn": csn(2, 4), "loser_rid": 2}
+    row = {"batch": 3, "hub_epoch": 3, "place": 1, "loser_csn": csn(4, 2), "loser_rid": 2}
     row |= {"kind": "update_recently_deleted", "winner_rid": 0, "id": "3-1", "cause": "realign"}
     state.append(TableName.CONFLICTS, row | {"lost": "change", "resolution": "open"})
 
-    assert "nobody" in slackwater("conflicts", "show", csn(2, 4)).out
+    assert "nobody" in slackwater("conflicts", "show", csn(4, 2)).out
     assert "None" not in slackwater("conflicts", "list").out
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.checkpoints.written_state import WrittenState, csn, ruv
+from tests.checkpoints.written_state import WrittenState, ruv
+from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
 
 READERS = [

@@ -6,22 +6,16 @@ import pytest
 
 from checkpoints.tables import TableName
 from streaming.core.model.ruv import Element, Ruv, parse_ruv
-from tests.checkpoints.written_state import (
-    WrittenState,
-    agreement,
-    change_row,
-    csn,
-    replica,
-    ruv,
-)
+from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
+from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
 
 
 def behind(state: WrittenState, acked: Ruv) -> None:
     """Commit three changes of a and one of b, of which b acknowledged `acked`."""
     known = ruv(r1=3, r2=1)
-    state.append(TableName.CHANGELOG, *(change_row(n, n, 0, csn(1, n)) for n in (1, 2, 3)))
-    state.append(TableName.CHANGELOG, change_row(3, 3, 1, csn(2, 1)))
+    state.append(TableName.CHANGELOG, *(change_row(n, n, 0, csn(n, 1)) for n in (1, 2, 3)))
+    state.append(TableName.CHANGELOG, change_row(3, 3, 1, csn(1, 2)))
     refresh = {"batch": 3, "hub_epoch": 3, "place": 2, "kind": "refresh", "rid": 1, "to": 2}
     state.append(TableName.CHANGELOG, refresh)
     agreements = [agreement("to-a", 1, 3, known), agreement("to-b", 2, 1, acked)]
@@ -65,7 +59,7 @@ def of_two_data_sets(state: WrittenState, config_file: Path) -> None:
     text = text.replace('consumer = "a"', 'consumer = "a"\ntables = ["t"]')
     text = text.replace('consumer = "b"', 'consumer = "b"\ntables = ["u"]')
     config_file.write_text(text + TABLE_OF_ANOTHER, encoding="utf-8")
-    state.append(TableName.CHANGELOG, change_row(2, 2, 0, csn(1, 3), table="u"))
+    state.append(TableName.CHANGELOG, change_row(2, 2, 0, csn(3, 1), table="u"))
     agreements = [agreement("to-a", 1, 2, ruv(r2=1)), agreement("to-b", 2, 1, ruv(r1=2))]
     state.commit(2, 2, ruv(r2=1), [replica(1), replica(2)], agreements, others={"other": ruv(r1=3)})
 
@@ -97,10 +91,10 @@ def test_an_agreement_is_held_against_the_ruv_of_its_data_set(
 
     assert slackwater("lacks", "to-a", "--json").facts["anchor"] is None
     anchor = slackwater("lacks", "to-b", "--json").facts["anchor"]
-    assert (anchor["csn"], anchor["start"]) == (csn(1, 2), "after")
+    assert (anchor["csn"], anchor["start"]) == (csn(2, 1), "after")
     lacking = {a["name"]: a["lacking"] for a in slackwater("level", "--json").facts["agreements"]}
     assert lacking == {"to-a": [], "to-b": ["a"]}
-    assert slackwater("status", "--json").facts["replicas"][0]["max_csn"] == csn(1, 3)
+    assert slackwater("status", "--json").facts["replicas"][0]["max_csn"] == csn(3, 1)
 
 
 def test_lacks_tells_anchor_stop_and_how_many(slackwater: Slackwater, state: WrittenState) -> None:
@@ -126,10 +120,10 @@ def test_lacks_tells_each_replicas_reason_start_stop_and_count(
 ) -> None:
     """A consumer lags behind one replica rather than behind the hub."""
     known = ruv(r1=3, r2=1, r3=2, r9=1)
-    state.append(TableName.CHANGELOG, *(change_row(1, 1, n, csn(1, n)) for n in (1, 2, 3)))
-    state.append(TableName.CHANGELOG, *(change_row(2, 2, n, csn(3, n)) for n in (1, 2)))
-    state.append(TableName.CHANGELOG, change_row(2, 2, 3, csn(2, 1)))
-    state.append(TableName.CHANGELOG, change_row(2, 2, 4, csn(9, 1), table="of no agreement"))
+    state.append(TableName.CHANGELOG, *(change_row(1, 1, n, csn(n, 1)) for n in (1, 2, 3)))
+    state.append(TableName.CHANGELOG, *(change_row(2, 2, n, csn(n, 3)) for n in (1, 2)))
+    state.append(TableName.CHANGELOG, change_row(2, 2, 3, csn(1, 2)))
+    state.append(TableName.CHANGELOG, change_row(2, 2, 4, csn(1, 9), table="of no agreement"))
     has = ruv(r1=1, r7=4, r9=1)
     state.commit(2, 2, known, [replica(1), replica(2)], [agreement("to-b", 2, 0, has)])
 
@@ -142,20 +136,20 @@ def test_lacks_tells_each_replicas_reason_start_stop_and_count(
             "need": "behind",
             "is_own": False,
             "start": {"csn": csn(1, 1), "start": "after"},
-            "stop": csn(1, 3),
+            "stop": csn(3, 1),
             "changes": 2,
         },
-        2: quiet("b", "level", csn(2, 1)) | {"is_own": True},
+        2: quiet("b", "level", csn(1, 2)) | {"is_own": True},
         3: {
             "replica": "3",
             "need": "never_seen",
             "is_own": False,
-            "start": {"csn": csn(3, 1), "start": "at"},
-            "stop": csn(3, 2),
+            "start": {"csn": csn(1, 3), "start": "at"},
+            "stop": csn(2, 3),
             "changes": 2,
         },
         7: quiet("7", "stranger", None),
-        9: quiet("9", "level", csn(9, 1)),
+        9: quiet("9", "level", csn(1, 9)),
     }
     assert facts["anchor"]["csn"] == csn(1, 1)
 
@@ -184,8 +178,8 @@ def test_lacks_shows_the_same_to_people(slackwater: Slackwater, state: WrittenSt
     assert lines[9] == f"stop        {of_hub[0]}"
     assert lines[12] == "to be sent  2 changes, 1 refreshes"
     assert [line.split() for line in lines[-2:]] == [
-        ["1", "a", "behind", "after", csn(1, 1), csn(1, 3), "2"],
-        ["2", "b", "level,", "its", "own", "-", csn(2, 1), "0"],
+        ["1", "a", "behind", "after", csn(1, 1), csn(3, 1), "2"],
+        ["2", "b", "level,", "its", "own", "-", csn(1, 2), "0"],
     ]
 
 
@@ -222,7 +216,7 @@ def test_a_level_consumer_lacks_nothing(slackwater: Slackwater, state: WrittenSt
             ruv(r1=2), "purged", "came with the initial load, so it needs a resync", id="purged"
         ),
         pytest.param(
-            Ruv(elements={1: Element(csn(1, 0), csn(1, 0))}),
+            Ruv(elements={1: Element(csn(0, 1), csn(0, 1))}),
             "missing",
             "though it was not purged",
             id="missing",
@@ -233,7 +227,7 @@ def test_a_start_that_is_not_in_the_changelog_is_told(
     slackwater: Slackwater, state: WrittenState, purged: Ruv, gap: str, text: str
 ) -> None:
     """Nothing may be sent over a gap, and purged is mended otherwise than missing."""
-    state.append(TableName.CHANGELOG, change_row(3, 3, 0, csn(1, 3)))
+    state.append(TableName.CHANGELOG, change_row(3, 3, 0, csn(3, 1)))
     state.commit(
         3, 3, ruv(r1=3), [replica(1)], [agreement("to-b", 2, 1, ruv(r1=1))], purge_ruv=purged
     )

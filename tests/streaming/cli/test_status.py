@@ -15,7 +15,8 @@ from streaming.core.conflict.counters import (
     counter,
 )
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason
-from tests.checkpoints.written_state import WrittenState, agreement, csn, replica, ruv
+from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
+from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
 
 
@@ -34,7 +35,7 @@ def test_status_tells_where_everybody_is(slackwater: Slackwater, state: WrittenS
     state.append(TableName.CONFLICTS, conflict, conflict | {"place": 1, "kind": "other"})
     kept = {"batch": 9, "id": "1-4", "action": "kept", "reason": "json", "rid": 1}
     state.append(TableName.QUARANTINE, kept)
-    pending = {"batch": 9, "place": 0, "action": "pending", "rid": 2, "csn": csn(2, 3)}
+    pending = {"batch": 9, "place": 0, "action": "pending", "rid": 2, "csn": csn(3, 2)}
     state.append(TableName.PENDING, pending)
 
     facts = slackwater("status", "--json").facts
@@ -50,7 +51,7 @@ def test_status_tells_where_everybody_is(slackwater: Slackwater, state: WrittenS
         "session-1",
         8,
     )
-    assert (one["mre"], one["max_csn"], one["pending"]) == (4, csn(1, 3), 0)
+    assert (one["mre"], one["max_csn"], one["pending"]) == (4, csn(3, 1), 0)
     assert (two["state"], two["session"], two["mre"], two["pending"]) == ("silent", None, 0, 1)
     assert [
         (a["name"], a["state"], a["sent_covers"], a["acked_covers"], a["lag_epochs"], a["level"])
@@ -137,30 +138,30 @@ def test_status_shows_the_oldest_pending_change(
     row = {"batch": 1, "place": 0, "action": "pending"}
     state.append(
         TableName.PENDING,
-        {**row, "rid": 1, "csn": csn(1, 2), "time": now - timedelta(hours=1)},
-        {**row, "rid": 2, "csn": csn(2, 3), "time": now},
+        {**row, "rid": 1, "csn": csn(2, 1), "time": now - timedelta(hours=1)},
+        {**row, "rid": 2, "csn": csn(3, 2), "time": now},
         {
             **row,
             "rid": 2,
             "csn": csn(2, 2),
-            "prim_csn": csn(2, 1),
+            "prim_csn": csn(1, 2),
             "time": now - timedelta(hours=3),
         },
-        {**row, "rid": 2, "csn": csn(2, 4), "time": now, "action": "waiting"},
+        {**row, "rid": 2, "csn": csn(4, 2), "time": now, "action": "waiting"},
     )
 
     facts, shown = slackwater("status", "--json").facts, slackwater("status").out
 
     ages = [one["oldest_pending_age_s"] for one in facts["replicas"]]
     assert ages == pytest.approx([3_600, 10_800], abs=60)
-    assert [one["oldest_pending"] for one in facts["replicas"]] == [csn(1, 2), csn(2, 1)]
+    assert [one["oldest_pending"] for one in facts["replicas"]] == [csn(2, 1), csn(1, 2)]
     assert facts["pending"] == {
         "pending": 3,
         "waiting": 1,
         "oldest_age_s": pytest.approx(10_800, abs=60),
-        "oldest": csn(2, 1),
+        "oldest": csn(1, 2),
     }
-    assert f"the oldest came 3 h 0 min ago, of transaction {csn(2, 1)}" in shown
+    assert f"the oldest came 3 h 0 min ago, of transaction {csn(1, 2)}" in shown
 
 
 def test_status_shows_how_old_the_last_commit_is(

@@ -14,8 +14,9 @@ from streaming.core.model.record import Commit
 from streaming.core.model.ruv import Element, Ruv
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.reload import Case, Session, case_of, first_load, read, reload
-from tests.streaming.core.delivery.logs import RIDS, csn
-from tests.streaming.core.intake.speaker import Speaker, change, fresh_state, intake_of
+from tests.harness.builders import change, csn
+from tests.streaming.core.delivery.logs import RIDS
+from tests.streaming.core.intake.speaker import Speaker, fresh_state, intake_of
 from tests.streaming.core.paging import (
     Step,
     Story,

@@ -15,8 +15,8 @@ from streaming.core.model.record import Abort, Commit, Heartbeat, Reason, Receiv
 from streaming.core.model.row import Arrived, Floor, Realign, RowState
 from streaming.core.model.state import HubState, ReplicaState
 from streaming.core.model.table import DEFAULT_DATASET
-from tests.streaming.core.delivery.logs import csn
-from tests.streaming.core.intake.speaker import RULES, Speaker, change, fresh_state
+from tests.harness.builders import change, csn
+from tests.streaming.core.intake.speaker import RULES, Speaker, fresh_state
 
 K: RowKey = ("t", '{"k":"k"}')
 THEIRS = RowState(2, 5, csn(1, 2), exists=True, image='{"k":"k","v":"theirs"}')

@@ -22,8 +22,8 @@ from streaming.core.model.row import (
     blocking_epoch,
     realigned,
 )
-from tests.streaming.core.delivery.logs import csn
-from tests.streaming.core.intake.speaker import COLUMNS, T, change
+from tests.harness.builders import change, csn
+from tests.streaming.core.intake.speaker import COLUMNS, T
 
 ME, OTHER = 1, 2
 NOW = 9

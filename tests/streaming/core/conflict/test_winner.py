@@ -23,7 +23,7 @@ from streaming.core.model.change import Change, Op
 from streaming.core.model.record import Reason
 from streaming.core.model.row import Arrived, Floor, Realign, RowState
 from streaming.core.model.table import ColumnType, Table
-from tests.streaming.core.delivery.logs import csn
+from tests.harness.builders import csn
 
 ME, OTHER, NOW = 1, 2, 9
 COLUMNS = {"k": ColumnType.TEXT, "x": ColumnType.INT64, "v": ColumnType.TEXT}

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from streaming.core.model.csn import Csn, CsnParts, format_csn, rid_of
 from streaming.core.model.ruv import Element, Ruv
+from tests.harness.builders import csn
 
 RIDS = (1, 2, 258, 65_000)
 
@@ -18,11 +19,6 @@ parts = st.builds(
     st.integers(0, 2**16 - 1),
 )
 csns = parts.map(format_csn)
-
-
-def csn(number: int, rid: int) -> Csn:
-    """The CSN of a replica's change at a time of few seconds, so that replicas interleave."""
-    return format_csn(CsnParts(0x6B000000 + number // 4, number % 4, rid, 0))
 
 
 @st.composite

@@ -11,7 +11,7 @@ from streaming.core.intake.reflection import Session
 from streaming.core.model.record import Applied, Hello, Record
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.state import AgreementState, HubState, ReplicaState
-from tests.streaming.core.delivery.logs import csn
+from tests.harness.builders import csn
 
 epochs = st.integers(0, 60)
 

@@ -19,7 +19,8 @@ from streaming.core.delivery.lack import (
 )
 from streaming.core.model.csn import CsnParts, format_csn, rid_of
 from streaming.core.model.ruv import Element, Ruv
-from tests.streaming.core.delivery.logs import RIDS, History, csn, histories, ruv_of
+from tests.harness.builders import csn
+from tests.streaming.core.delivery.logs import RIDS, History, histories, ruv_of
 
 A, B, C = 1, 2, 258
 NOTHING_PURGED = Ruv()

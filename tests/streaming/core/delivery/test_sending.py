@@ -24,8 +24,7 @@ from streaming.core.model.ruv import NOTHING_KNOWN, Element, Ruv
 from streaming.core.model.state import AgreementState, SendRange
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
-from tests.streaming.core.delivery.logs import csn
-from tests.streaming.core.intake.speaker import change
+from tests.harness.builders import change, csn
 
 RUV = Ruv("g", {1: Element(csn(1, 1), csn(9, 1))})
 INTERVAL_MS = 1_000

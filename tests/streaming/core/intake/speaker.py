@@ -4,13 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from streaming.core.intake.transactions import Intake, in_order
-from streaming.core.model.change import Change, Op
 from streaming.core.model.record import Applied, Hello, Reason, ReceivedRecord, Record
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.state import AgreementState, HubState, ReplicaState
 from streaming.core.model.table import DEFAULT_DATASET, ColumnType, Table
 from streaming.core.model.topology import Subscription, Topology
-from tests.streaming.core.delivery.logs import csn
+from tests.harness.builders import csn
 
 T = Table("t", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.TEXT})
 COLUMNS = tuple(T.columns)
@@ -30,24 +29,6 @@ def fresh_state(
         replicas={rid: ReplicaState(rid) for rid in (1, 2)},
         agreements={f"a{rid}": AgreementState(f"a{rid}", rid) for rid in (1, 2)},
     )
-
-
-def change(
-    number: int,
-    key: str = "k",
-    value: str | None = "v",
-    *,
-    rid: int = 1,
-    epoch: int = 1,
-    tx: int | None = None,
-    opno: int | None = None,
-) -> Change:
-    """A change with the replica's CSN of this number; `tx`: the number of its prim_csn."""
-    op = Op.DELETE if value is None else Op.UPDATE
-    after = None if value is None else f'{{"k":"{key}","v":"{value}"}}'
-    prim = None if tx is None else csn(tx, rid)
-    text = f'{{"k":"{key}"}}'
-    return Change(csn(number, rid), rid, epoch, "t", text, op, after, prim_csn=prim, opno=opno)
 
 
 @dataclass(slots=True)

@@ -6,14 +6,8 @@ from streaming.core.intake.arrival import AbortTransaction
 from streaming.core.intake.transactions import OPERATOR, Intake
 from streaming.core.model.change import Change
 from streaming.core.model.record import Abort, Commit, Reason, Record
-from tests.streaming.core.delivery.logs import csn
-from tests.streaming.core.intake.speaker import (
-    Speaker,
-    change,
-    numbers,
-    reasons,
-    told,
-)
+from tests.harness.builders import change, csn
+from tests.streaming.core.intake.speaker import Speaker, numbers, reasons, told
 
 C10 = csn(10, 1)
 

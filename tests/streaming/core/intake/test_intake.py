@@ -8,11 +8,10 @@ from streaming.core.intake.transactions import Intake, in_order
 from streaming.core.model.record import Abort, Applied, Commit, Reason, Record
 from streaming.core.model.ruv import NOTHING_KNOWN, Element, Ruv
 from streaming.core.model.table import DEFAULT_DATASET
-from tests.streaming.core.delivery.logs import csn
+from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import (
     RULES,
     Speaker,
-    change,
     fresh_state,
     intake_of,
     numbers,

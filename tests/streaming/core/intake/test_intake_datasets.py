@@ -9,16 +9,8 @@ from streaming.core.model.ruv import Element, Ruv
 from streaming.core.model.statuses import ReplicaStatus
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.model.topology import Subscription, Topology
-from tests.streaming.core.delivery.logs import csn
-from tests.streaming.core.intake.speaker import (
-    Speaker,
-    T,
-    change,
-    fresh_state,
-    numbers,
-    reasons,
-    told,
-)
+from tests.harness.builders import change, csn
+from tests.streaming.core.intake.speaker import Speaker, T, fresh_state, numbers, reasons, told
 
 C10, C13 = csn(10, 1), csn(13, 1)
 

@@ -10,8 +10,8 @@ from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Abort, Commit, Reason, Record
 from streaming.core.model.ruv import Element
 from streaming.core.model.table import DEFAULT_DATASET
-from tests.streaming.core.delivery.logs import csn
-from tests.streaming.core.intake.speaker import Speaker, change, intake_of, numbers, reasons, told
+from tests.harness.builders import change, csn
+from tests.streaming.core.intake.speaker import Speaker, intake_of, numbers, reasons, told
 
 C10, C13 = csn(10, 1), csn(13, 1)
 

@@ -8,14 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.core.intake.pending import Context, ListKey, PendingLists
+from tests.harness.builders import csn
 
 ONE, TWO, OTHER = ("default", 1), ("default", 2), ("other", 1)
 LISTS = (ONE, TWO, OTHER)
-
-
-def csn(number: int) -> str:
-    """A CSN of which only the order matters here."""
-    return f"{number:020x}"
 
 
 def lists_of(members: dict[str, list[int]], committed: Iterable[str]) -> PendingLists:

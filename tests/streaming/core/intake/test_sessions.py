@@ -10,15 +10,8 @@ from streaming.core.model.change import Op
 from streaming.core.model.record import Heartbeat, ReceivedRecord, Record, Refused, Snapshot
 from streaming.core.model.ruv import Element, Ruv
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, StopReason
-from tests.streaming.core.delivery.logs import csn
-from tests.streaming.core.intake.speaker import (
-    Speaker,
-    change,
-    fresh_state,
-    intake_of,
-    numbers,
-    told,
-)
+from tests.harness.builders import change, csn
+from tests.streaming.core.intake.speaker import Speaker, fresh_state, intake_of, numbers, told
 
 C10 = csn(10, 1)
 

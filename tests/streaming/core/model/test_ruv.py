@@ -5,7 +5,8 @@ from hypothesis import given
 
 from streaming.core.model.errors import RuvError
 from streaming.core.model.ruv import Element, Ruv, Standing, parse_ruv
-from tests.streaming.core.delivery.logs import csn, csns, ruvs
+from tests.harness.builders import csn
+from tests.streaming.core.delivery.logs import csns, ruvs
 
 LOW, HIGH = "6b006264000000010000", "6b006335000000010000"
 URL = "ldap://localhost:31389"
