@@ -1,0 +1,56 @@
+"""Batches of a few records as the stages see them, without Kafka and without Spark."""
+
+from collections.abc import Collection, Mapping
+
+import pyarrow as pa
+
+from streaming.core.conflict.window import Window, WindowRow, text_of
+from streaming.core.intake.transactions import Intake
+from streaming.core.model.change import RowKey
+from streaming.core.model.record import ReceivedRecord, Record
+from streaming.core.model.row import RowState
+from streaming.stages.checked import CheckedRecords, checked_records
+from streaming.stages.intake import TakenRecords, take
+from streaming.stages.judge import Verdicts, judge
+from tests.harness.carried import facts_from
+from tests.streaming.core.intake.speaker import RULES, Speaker, fresh_state
+
+HUB_EPOCH = 5
+
+
+def records_of(*records: Record, rid: int = 1) -> list[ReceivedRecord]:
+    """A hello of the replica and these records behind it."""
+    speaker = Speaker(rid)
+    return [*speaker.hello(), *speaker.say(*records)]
+
+
+def checked(*received: ReceivedRecord) -> CheckedRecords:
+    """The records of a batch as the driver decides by them."""
+    return checked_records(facts_from(received, RULES.tables), RULES.tables)
+
+
+def taken(*received: ReceivedRecord) -> tuple[TakenRecords, Intake]:
+    """What intake makes of a batch of a hub that has had none before."""
+    intake = Intake(fresh_state(), RULES)
+    return take(intake, checked(*received)), intake
+
+
+def judged(received: list[ReceivedRecord], rows: Mapping[RowKey, RowState]) -> Verdicts:
+    """The verdicts of a batch at HUB_EPOCH over these rows, all of which the window holds."""
+    found, intake = taken(*received)
+    window = Window(rows={text_of(key): _without_image(row) for key, row in rows.items()})
+
+    def images(keys: Mapping[RowKey, RowState]) -> Mapping[RowKey, str | None]:
+        return {key: rows[key].image for key in keys}
+
+    def look_up(keys: Collection[RowKey]) -> Mapping[RowKey, RowState]:
+        return {key: RowState() for key in keys}
+
+    def fetch(places: pa.Table) -> pa.Table:
+        raise AssertionError(places)  # the driver has every image
+
+    return judge(found.eligible, intake, HUB_EPOCH, window, look_up, images, {}, fetch)
+
+
+def _without_image(row: RowState) -> WindowRow:
+    return row.author, row.epoch, row.csn, row.exists, row.realign

@@ -1,0 +1,89 @@
+"""Runs go into the intake at once, everything else record by record."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from streaming.core.intake.transactions import Intake
+from streaming.core.model.record import Applied, Commit, Heartbeat, Reason, Record
+from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.stages.checked import checked_records
+from streaming.stages.intake import arrived_of, repeated_or_old, take
+from tests.harness.builders import change, csn
+from tests.streaming.core.intake.speaker import RULES, fresh_state, intake_of
+from tests.streaming.stages.batches import checked, records_of, taken
+
+BATCHES: dict[str, list[Record]] = {
+    "plain changes": [change(10), change(11), change(12)],
+    "a whole transaction": [change(10, tx=10), change(11, tx=10), Commit(csn(10)), change(12)],
+    "an open transaction that is ended later": [
+        *(change(10, tx=10), change(11), change(12, tx=10), Commit(csn(10)), change(13)),
+    ],
+    "one that stays open": [change(10), change(11, tx=11), change(12)],
+    "a late change": [change(11), change(10), change(12)],
+    "a change between reflections": [change(10), Applied(1, 3, 1, NOTHING_KNOWN), change(11)],
+    "opnos": [change(10, opno=1), change(11, opno=2), change(12, opno=3)],
+}
+
+
+@pytest.mark.parametrize("records", BATCHES.values(), ids=BATCHES.keys())
+def test_bulk_and_one_by_one_are_the_same_intake(records: list[Record]) -> None:
+    """A run is what the rule would have let pass record by record."""
+    received = records_of(*records)
+
+    found, intake = taken(*received)
+
+    exact = intake_of(received)
+    eligible = [one for transaction in exact.eligible for one in transaction]
+    assert [a.change for a in arrived_of(found.eligible)] == [a.change for a in eligible]
+    assert [a.mre for a in arrived_of(found.eligible)] == [a.mre for a in eligible]
+    assert intake.ruvs == exact.ruvs
+    assert [q.reason for q in intake.quarantined] == [q.reason for q in exact.quarantined]
+
+
+def test_commits_of_runs_are_returned_apart() -> None:
+    """They are control events, and the intake has not seen them one by one."""
+    records = change(10, tx=10), change(11, tx=10), Commit(csn(10)), change(12, tx=12)
+
+    found, intake = taken(*records_of(*records), *records_of(Heartbeat(1), rid=2))
+
+    assert found.commits["prim_csn"].to_pylist() == [csn(10)]
+    assert not any(isinstance(received.record, Commit) for received, _ in intake.events)
+
+
+def test_transactions_of_all_replicas_stand_in_order_of_their_largest_csn() -> None:
+    """The judging order does not depend on the order in which topics are read."""
+    one = records_of(change(10, tx=10), change(14, tx=10), Commit(csn(10)))
+    two = records_of(change(12, rid=2), change(16, rid=2), rid=2)
+
+    found, _ = taken(*one, *two)
+
+    csns = [csn(12, 2), csn(10), csn(14), csn(16, 2)]
+    assert found.eligible["csn"].to_pylist() == csns
+    assert found.eligible["tx"].to_pylist() == [csn(12, 2), csn(14), csn(14), csn(16, 2)]
+
+
+def test_a_change_taken_one_by_one_whose_images_are_away_is_lacking() -> None:
+    """It becomes a value of core, which needs its images: the batch is taken anew with them."""
+    records = change(10), Heartbeat(1), change(9), Heartbeat(1), change(11)
+    table = checked(*records_of(*records)).table
+    sizes = pa.array([None, 9, None, 9, None, 9], pa.int64())
+    away = table.set_column(table.schema.get_field_index("size"), "size", sizes)
+
+    found = take(Intake(fresh_state(), RULES), checked_records(away, RULES.tables))
+
+    assert found.lacking.tolist() == [False, False, False, True, False, False]
+
+
+def test_csns_at_or_below_the_largest_known_are_looked_up() -> None:
+    """Only they can repeat what the changelog holds; ordinary batches look nothing up."""
+    received = records_of(change(10), change(12), change(13))
+    received[2] = replace(received[2], reason=Reason.SKEW)
+
+    facts = checked(*received)
+
+    assert repeated_or_old(facts, {1: csn(9)}) == []
+    assert repeated_or_old(facts, {1: csn(10)}) == [csn(10)]
+    assert repeated_or_old(facts, {1: csn(12)}) == [csn(10), csn(12)]
+    assert repeated_or_old(facts, {2: csn(99, 2)}) == []

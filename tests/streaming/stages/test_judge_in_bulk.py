@@ -1,0 +1,81 @@
+"""Rows that nobody contends are decided in columns, the others by core's rule."""
+
+from streaming.core.conflict.judge import Verdict
+from streaming.core.conflict.window import text_of
+from streaming.core.model.row import RowState
+from streaming.stages.judge import LAST
+from tests.harness.builders import change, csn
+from tests.streaming.stages.batches import HUB_EPOCH, judged, records_of
+
+K, L = ("t", '{"k":"k"}'), ("t", '{"k":"l"}')
+IMAGE = '{"k":"k","v":"theirs"}'
+THEIRS = RowState(2, 3, csn(1, 2), exists=True, image=IMAGE)
+MINE = RowState(1, 3, csn(1), exists=True, image=IMAGE)
+
+
+def test_a_row_that_nobody_contends_is_its_last_change() -> None:
+    """Core is not called; the next change of the row meets the one before it."""
+    verdicts = judged(records_of(change(10), change(11), change(12, "l", None)), {K: MINE})
+
+    assert verdicts.judged == {}
+    assert verdicts.refreshes == []
+    assert verdicts.rows == {
+        text_of(K): (1, HUB_EPOCH, csn(11), True, ()),
+        text_of(L): (1, HUB_EPOCH, csn(12), False, ()),
+    }
+    assert verdicts.row_author.tolist() == [1, 1, 0]
+    assert verdicts.row_epoch.tolist() == [3, HUB_EPOCH, 0]
+    assert verdicts.row_csn.to_pylist() == [csn(1), csn(10), None]
+
+
+def test_a_row_that_another_wrote_unseen_goes_to_core() -> None:
+    """The row wins, its writer is realigned and sent the row behind the change."""
+    verdicts = judged(records_of(change(10, "l"), change(11)), {K: THEIRS})
+
+    (place,) = verdicts.judged
+    one = verdicts.judged[place]
+    assert (place, one.verdict, one.concurrent) == (1, Verdict.REJECTED, True)
+    ((behind, refresh),) = verdicts.refreshes
+    assert (behind, refresh.to, refresh.row.image) == (1, 1, IMAGE)
+    author, epoch, written, exists, realign = verdicts.rows[text_of(K)]
+    assert (author, epoch, written, exists) == (2, 3, csn(1, 2), True)
+    assert [(r.rid, r.epoch) for r in realign] == [(1, HUB_EPOCH)]
+
+
+def test_a_row_that_two_replicas_write_in_one_batch_goes_to_core() -> None:
+    """Neither has seen the other's change."""
+    received = [*records_of(change(10)), *records_of(change(11, rid=2), rid=2)]
+
+    verdicts = judged(received, {})
+
+    assert [one.verdict for one in verdicts.judged.values()] == [
+        Verdict.ACCEPTED,
+        Verdict.REJECTED,
+    ]
+    assert [refresh.to for _, refresh in verdicts.refreshes] == [2]
+
+
+def test_a_partial_image_is_merged_by_core() -> None:
+    """An absent column is unknown: the row as it stands has it."""
+    partial = change(10)._replace(after='{"k":"k"}')
+
+    verdicts = judged(records_of(partial), {K: MINE})
+
+    (one,) = verdicts.judged.values()
+    assert (one.verdict, one.after.image) == (Verdict.ACCEPTED, IMAGE)
+    (row,) = verdicts.contended
+    assert row.image == IMAGE
+
+
+def test_the_refresh_of_a_late_change_stands_behind_all_others() -> None:
+    """Whatever else the batch wrote to that row is in it."""
+    verdicts = judged(records_of(change(11), change(10), change(12)), {})
+
+    assert [one.verdict for one in verdicts.judged.values()] == [
+        Verdict.ACCEPTED,
+        Verdict.REJECTED,
+    ]
+    assert [(place, str(refresh.cause)) for place, refresh in verdicts.refreshes] == [
+        (1, "conflict"),
+        (LAST, "late"),
+    ]

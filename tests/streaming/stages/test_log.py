@@ -1,0 +1,116 @@
+"""What a batch writes: hub order, losers with their winners, and the original bytes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from checkpoints.tables import CONFLICTS
+from connectors import wire
+from streaming.core.model.change import Change
+from streaming.core.model.record import Commit, Heartbeat, Reason
+from streaming.core.model.row import RowState
+from streaming.stages.judge import Verdicts
+from streaming.stages.log import CHANGE, LOG, REFRESH, changelog, conflicts, events, quarantine
+from tests.harness.builders import change, csn
+from tests.streaming.core.intake.speaker import RULES
+from tests.streaming.stages.batches import HUB_EPOCH, judged, records_of, taken
+
+BATCH = 8
+K, L = ("t", '{"k":"k"}'), ("t", '{"k":"l"}')
+IMAGE = '{"k":"k","v":"theirs"}'
+THEIRS = RowState(2, 3, csn(1, 2), exists=True, image=IMAGE)
+TOPICS = {1: "changes.a", 2: "changes.b"}
+
+
+@pytest.fixture
+def verdicts() -> Verdicts:
+    """A change that loses between two that nobody contends, the second of them a delete."""
+    return judged(records_of(change(10, "l"), change(11), change(12, "l", None)), {K: THEIRS})
+
+
+def test_places_are_the_hub_order_with_each_refresh_behind_its_change(verdicts: Verdicts) -> None:
+    """Whoever reads by place applies what the hub decided, in that order."""
+    log = changelog(verdicts, BATCH, HUB_EPOCH)
+
+    in_order = log.sort_by("place")
+    assert log.schema == LOG
+    assert in_order["place"].to_pylist() == [0, 1, 2, 3]
+    assert in_order["kind"].to_pylist() == [CHANGE, CHANGE, REFRESH, CHANGE]
+    assert in_order["verdict"].to_pylist() == ["accepted", "rejected", None, "accepted"]
+    assert set(log["hub_epoch"].to_pylist()) == {HUB_EPOCH}
+
+
+def test_a_rejected_change_leaves_no_image_and_a_delete_none(verdicts: Verdicts) -> None:
+    """`image` is the row after the entry: what a consumer is sent."""
+    log = changelog(verdicts, BATCH, HUB_EPOCH).sort_by("place")
+
+    assert log["image"].to_pylist() == ['{"k":"l","v":"v"}', None, IMAGE, None]
+    assert log["after"].to_pylist()[1] == change(11).after
+    refresh = log.to_pylist()[2]
+    assert (refresh["to"], refresh["op"], refresh["csn"]) == (1, "update", csn(1, 2))
+
+
+def test_the_facts_of_a_verdict_stand_beside_it(verdicts: Verdicts) -> None:
+    """`replay` and an operator judge by them again."""
+    row = changelog(verdicts, BATCH, HUB_EPOCH).sort_by("place").to_pylist()[1]
+
+    assert (row["concurrent"], row["cause"]) == (True, "author")
+    assert (row["row_author"], row["row_epoch"], row["row_csn"]) == (2, 3, csn(1, 2))
+
+
+def test_a_loser_is_recorded_with_its_winner(verdicts: Verdicts) -> None:
+    """No overwritten or rejected change is lost without a record."""
+    log = changelog(verdicts, BATCH, HUB_EPOCH)
+
+    found = conflicts(log, list(verdicts.judged.values()), RULES)
+
+    (row,) = found.to_pylist()
+    assert found.schema == CONFLICTS
+    assert (row["id"], row["lost"], row["resolution"]) == (f"{HUB_EPOCH}-1", "change", "open")
+    assert (row["loser_csn"], row["winner_csn"]) == (csn(11), csn(1, 2))
+    assert (row["after"], row["winner_image"]) == (change(11).after, IMAGE)
+
+
+def test_a_batch_without_a_conflict_records_none() -> None:
+    """Most batches write no row of that table."""
+    verdicts = judged(records_of(change(10)), {})
+
+    log = changelog(verdicts, BATCH, HUB_EPOCH)
+    assert conflicts(log, list(verdicts.judged.values()), RULES).num_rows == 0
+
+
+def test_quarantine_keeps_the_bytes_wherever_they_are() -> None:
+    """Those that came with the batch are not fetched again."""
+    received = records_of(change(11), change(10), change(12))
+    received[3] = replace(received[3], reason=Reason.SKEW)
+    _, intake = taken(*received)
+    fetched = list[tuple[int, int]]()
+
+    def originals(places: Sequence[tuple[int, int]]) -> Mapping[tuple[int, int], bytes]:
+        fetched.extend(places)
+        return dict.fromkeys(places, b"from Kafka")
+
+    found = quarantine(intake.quarantined, {(1, 2): b"here"}, originals, TOPICS, BATCH)
+
+    kept = {row["id"]: (row["reason"], row["value"]) for row in found.to_pylist()}
+    assert kept == {"1-2": ("late", b"here"), "1-3": ("skew", b"from Kafka")}
+    assert fetched == [(1, 3)]
+
+
+def test_events_of_runs_and_of_single_records_are_in_topic_order() -> None:
+    """A batch can be judged again without Kafka, from these."""
+    received = records_of(change(10, tx=10), Commit(csn(10)), Heartbeat(1), change(11))
+    found, intake = taken(*received)
+    values = {
+        (one.rid, one.offset): wire.encode("1-1", one.record)
+        for one in received
+        if one.record is not None and not isinstance(one.record, Change)
+    }
+
+    rows = events(intake, found.commits, values, TOPICS, BATCH, HUB_EPOCH)
+
+    written = [(row["offset"], row["kind"], row["outcome"]) for row in rows.to_pylist()]
+    assert written == [(0, "hello", "taken"), (2, "commit", "taken"), (3, "heartbeat", "taken")]
+    assert {row["topic"] for row in rows.to_pylist()} == {"changes.a"}
+    assert all(row["value"] for row in rows.to_pylist())
