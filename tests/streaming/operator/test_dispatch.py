@@ -16,8 +16,8 @@ from streaming.core.model.command import Command, CommandName
 from streaming.core.model.row import ALL_OFFSETS
 from streaming.operator.dispatch import CommandEffects, carry_out
 from tests.checkpoints.written_state import WrittenState
-from tests.streaming.core.delivery.logs import csn
-from tests.streaming.core.intake.speaker import change, told
+from tests.harness.builders import change, csn
+from tests.streaming.core.intake.speaker import told
 
 HUB = 99
 LOSER = change(7, "k", "lost")
