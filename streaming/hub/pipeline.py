@@ -336,7 +336,11 @@ def _has_items(outgoing: Outgoing, intake: Intake) -> dict[str, bool]:
     """Which agreements the batch's own hub epoch holds something for."""
     tables = {name: s.tables for name, s in intake.topology.subscriptions.items()}
     return {
-        name: bool(outgoing.for_consumer(a.consumer, tables[name], a.sent_ruv).any())
+        name: bool(
+            outgoing.for_consumer(
+                a.consumer, tables[name], a.sent_ruv, intake.replicas[a.consumer].floors
+            ).any()
+        )
         for name, a in intake.agreements.items()
     }
 
@@ -375,7 +379,14 @@ def publish(hub: Hub, state: HubState, fresh: DecidedBatch | None = None) -> Non
         outgoing, ruvs = _range(hub, state, to_send, dataset, fresh)
         tables = hub.settings.topology.subscriptions[name].tables
         chunks = publish_stage.chunks(
-            outgoing, agreement, to_send, tables, ruvs, state.generation, hub.settings.chunks
+            outgoing,
+            agreement,
+            to_send,
+            tables,
+            ruvs,
+            state.generation,
+            hub.settings.chunks,
+            state.replicas[agreement.consumer].floors,
         )
         if outgoing.away.any():
             carried += chunks

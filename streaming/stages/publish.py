@@ -1,6 +1,6 @@
 """From changelog rows to the records of an agreement's updates topic."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from connectors.wire import items_text, update_of
 from streaming.core.conflict.judge import Verdict
 from streaming.core.model.record import ItemType, Update
+from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import AgreementState, SendRange
 from streaming.stages.checked import Bools, Ints, bools, ints, is_away, texts
@@ -61,12 +62,21 @@ class Outgoing:
         self._table = np.asarray(encoded.indices, dtype=np.int64)
         self._items = _BESIDE.submit(lambda: items_text(_items(log)).cast(pa.large_binary()))
 
-    def for_consumer(self, consumer: int, tables: frozenset[str], ruv: Ruv) -> Bools:
-        """Mark the rows that go to this consumer: core's `is_for`, in columns."""
+    def for_consumer(
+        self, consumer: int, tables: frozenset[str], ruv: Ruv, floors: Sequence[Floor] = ()
+    ) -> Bools:
+        """Mark the rows that are sent to this consumer: core's `is_for`, in columns.
+
+        `floors`: those of the consumer, which gets back its own changes that it lost.
+        """
         served = np.array([name in tables for name in self._tables], dtype=np.bool_)
-        fresh = self._is_accepted & (self._rid != consumer) & served[self._table]
+        accepted = self._is_accepted & served[self._table]
+        fresh = accepted & (self._rid != consumer)
         for known, largest in ruv.max_csns().items():
             fresh &= ~((self._rid == known) & (self._csn <= largest.encode()))
+        for floor in floors:
+            lost = (self._csn > floor.after.encode()) & (self._csn <= floor.upto.encode())
+            fresh |= accepted & (self._rid == consumer) & lost
         refresh = ~self._is_change & (self._to == consumer)
         return np.asarray(fresh | refresh, dtype=np.bool_)
 
@@ -97,14 +107,16 @@ def chunks(
     ruvs: Mapping[int, Ruv],
     generation: int,
     limits: Chunks,
+    floors: Sequence[Floor] = (),
 ) -> Iterator[Chunk]:
     """The records that this batch sends to one agreement, in order.
 
     `outgoing`: the changelog rows of its hub epochs. `ruvs`: hub epoch -> the RUV behind it.
+    `floors`: those of the agreement's consumer.
     Each hub epoch with something for the consumer is one batch in chunks; the last one is sent
     also when it is empty, for its covers.
     """
-    is_own = outgoing.for_consumer(agreement.consumer, tables, to_send.known)
+    is_own = outgoing.for_consumer(agreement.consumer, tables, to_send.known, floors)
     own = outgoing.order[is_own[outgoing.order]]
     epochs = outgoing.hub_epoch[own]
     prev = to_send.prev

@@ -3,10 +3,18 @@
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.stages.publish import Chunks, cuts
+from checkpoints.tables import CHANGELOG
+from streaming.core.conflict.judge import Judged, Verdict
+from streaming.core.delivery.sending import LogEntry, Refresh, is_for
+from streaming.core.model.change import Change, Op
+from streaming.core.model.row import Arrived, Floor, RowState
+from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.stages.publish import Chunks, Outgoing, cuts
+from tests.harness.builders import csn
 
 ITEMS = st.lists(st.binary(min_size=1, max_size=9).map(lambda b: b.replace(b",", b".")))
 
@@ -28,3 +36,68 @@ def test_chunks_hold_every_item_once_and_are_as_large_as_may_be(
         assert len(chunk) <= size or len(part) == 1
     for chunk, part, following in zip(chunks, parts, parts[1:], strict=False):
         assert len(part) == count or len(chunk) + 1 + len(following[0]) > size
+
+
+WRITERS = (1, 2, 3)
+CSNS = st.builds(csn, st.integers(1, 6), st.sampled_from(WRITERS))
+FLOORS = st.lists(
+    st.builds(Floor, st.just(1), st.just(0), st.just("") | CSNS, CSNS), max_size=2
+).map(tuple)
+
+
+@st.composite
+def entries(draw: st.DrawFn) -> LogEntry:
+    """A judged change of some replica, or a refresh for some replica."""
+    table, rid = draw(st.sampled_from(["t", "u"])), draw(st.sampled_from(WRITERS))
+    number = csn(draw(st.integers(1, 6)), rid)
+    if draw(st.booleans()):
+        row = RowState(rid, 1, number, exists=True, image="{}")
+        return Refresh(draw(st.sampled_from(WRITERS)), table, "{}", row, "conflict")
+    change = Change(number, rid, 1, table, "{}", Op.UPDATE, "{}")
+    row = RowState(rid, 1, number, exists=True, image="{}")
+    verdict = draw(st.sampled_from(Verdict))
+    return Judged(Arrived(change, "", "", 0, 0, 0, 0), verdict, None, 0, RowState(), row)
+
+
+def log_of(found: list[LogEntry]) -> pa.Table:
+    """Entries as rows of the changelog, one behind the other."""
+    rows = [
+        {
+            "hub_epoch": 1,
+            "place": place,
+            "kind": "refresh" if isinstance(one, Refresh) else "change",
+            "rid": one.row.author if isinstance(one, Refresh) else one.arrived.change.rid,
+            "csn": one.row.csn if isinstance(one, Refresh) else one.arrived.change.csn,
+            "table": one.table if isinstance(one, Refresh) else one.arrived.change.table,
+            "verdict": None if isinstance(one, Refresh) else one.verdict.value,
+            "to": one.to if isinstance(one, Refresh) else None,
+            "key": "{}",
+            "op": "update",
+        }
+        for place, one in enumerate(found)
+    ]
+    return pa.Table.from_pylist(rows, schema=CHANGELOG)
+
+
+@given(
+    st.lists(entries(), min_size=1, max_size=12),
+    st.sampled_from(WRITERS),
+    st.sets(st.sampled_from(["t", "u"])),
+    st.dictionaries(st.sampled_from(WRITERS), st.integers(1, 6)),
+    FLOORS,
+)
+def test_columns_and_core_agree_on_who_is_sent_what(
+    found: list[LogEntry],
+    consumer: int,
+    tables: set[str],
+    known: dict[int, int],
+    floors: tuple[Floor, ...],
+) -> None:
+    """A row that only one of them sends is lost, or sent back to a replica that has it."""
+    ruv = NOTHING_KNOWN
+    for rid, number in known.items():
+        ruv = ruv.with_csn(csn(number, rid))
+
+    marked = Outgoing(log_of(found)).for_consumer(consumer, frozenset(tables), ruv, floors)
+
+    assert marked.tolist() == [is_for(one, consumer, tables, ruv, floors) for one in found]
