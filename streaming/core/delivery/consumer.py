@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from streaming.core.model.record import Applied, Hello, Item, Update
+from streaming.core.model.record import WIRE_VERSIONS, Applied, Hello, Item, Update
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 
 
@@ -31,7 +31,7 @@ class Position:
 
     def hello(self, own: str | None, *, lost: bool) -> Hello:
         """The record that starts its session."""
-        return Hello(self.epoch, self.covers, self.generation, self.ruv, own, lost)
+        return Hello(self.epoch, self.covers, self.generation, self.ruv, own, lost, WIRE_VERSIONS)
 
     def applied(self) -> Applied:
         """The record that tells of the batch that was applied last."""

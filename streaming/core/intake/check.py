@@ -15,7 +15,14 @@ from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import CSN_PATTERN, MAX_SKEW_S, rid_of, time_of
 from streaming.core.model.errors import RuvError, WireError
 from streaming.core.model.kinds import KINDS, NUMBERS, FieldType
-from streaming.core.model.record import RECORD_BYTES, Reason, Record, RecordKind, Snapshot
+from streaming.core.model.record import (
+    RECORD_BYTES,
+    WIRE_VERSIONS,
+    Reason,
+    Record,
+    RecordKind,
+    Snapshot,
+)
 from streaming.core.model.ruv import parse_ruv
 from streaming.core.model.table import Table
 from streaming.core.model.values import (
@@ -27,7 +34,7 @@ from streaming.core.model.values import (
     raw_text,
 )
 
-VERSION = 1
+VERSION = WIRE_VERSIONS[-1]
 """The wire's newest version that is read here."""
 
 LABEL_CHARS = 100

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from streaming.core.intake.reflection import Session, opened
-from streaming.core.model.record import Applied, Hello, ReceivedRecord
+from streaming.core.model.record import WIRE_VERSIONS, Applied, Hello, ReceivedRecord
 from streaming.core.model.row import Floor
 from streaming.core.model.state import AgreementState, HubState, ReplicaState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
@@ -33,7 +33,17 @@ def stops(
         return Stop(StopReason.HUB_BEHIND)
     if hello.lost and not losses:
         return Stop(StopReason.UNSUPPORTED, "hello with lost")
-    return None
+    return _no_common_version(hello)
+
+
+def _no_common_version(hello: Hello) -> Stop | None:
+    """A consumer that does not understand what it would be sent must not be sent anything."""
+    theirs = hello.versions or WIRE_VERSIONS[:1]
+    if set(theirs) & set(WIRE_VERSIONS):
+        return None
+    numbers = ", ".join(map(str, theirs))
+    ours = ", ".join(map(str, WIRE_VERSIONS))
+    return Stop(StopReason.UNSUPPORTED, f"wire version {numbers}; this hub speaks {ours}")
 
 
 def started(replica: ReplicaState, session_id: str, hello: Hello) -> ReplicaState:

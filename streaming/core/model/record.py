@@ -28,6 +28,9 @@ class RecordKind(StrEnum):
     """initial load of a replica that has data"""
 
 
+WIRE_VERSIONS = (1,)
+"""The versions of the wire that this release reads and writes, the newest last."""
+
 RECORD_BYTES = 1_000_000
 """What a change may have in bytes, unless the configuration says otherwise."""
 

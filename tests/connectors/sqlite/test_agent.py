@@ -23,6 +23,7 @@ from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics
 from streaming.core.model.change import Change
 from streaming.core.model.record import (
+    WIRE_VERSIONS,
     Applied,
     Heartbeat,
     Hello,
@@ -335,7 +336,10 @@ def test_a_restarted_agent_says_where_it_stands(replica: Replica, hub: Hub, agen
     session = hub.session(2)
     until(lambda: len(hub.changes()) == 2)
     first, second = replica.changes()
-    assert hub.said(Hello)[1] == (session, Hello(1, 4, 1, RUV, first.csn, lost=False))
+    assert hub.said(Hello)[1] == (
+        session,
+        Hello(1, 4, 1, RUV, first.csn, lost=False, versions=WIRE_VERSIONS),
+    )
     assert hub.said(Change)[1] == (session, second)
     assert (first.epoch, second.epoch) == (1, 2)
 

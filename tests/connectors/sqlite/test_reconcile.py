@@ -385,7 +385,12 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def no_transaction_is_torn(self) -> None:
-        """Between two hellos, a transaction that has a commit has all its changes."""
+        """Between two hellos, a transaction that has a commit has all its changes.
+
+        A restored database may give the name of a lost transaction to another one, until its
+        agent starts: nothing of that one stands in the topic.
+        """
+        published = {r for _, r in self.life.topic.records() if isinstance(r, Change)}
         open_prims = dict[str, int]()
         sizes = dict[str, int]()
         for _, record in self.life.topic.records():
@@ -400,7 +405,7 @@ class Lives(RuleBasedStateMachine):
                     pass
         for prim, size in sizes.items():
             changes = [c for c in self.life.replica.changes() if c.prim_csn == prim]
-            assert not changes or size == len(changes)
+            assert published.isdisjoint(changes) or size == len(changes)
 
 
 TestLives = Lives.TestCase

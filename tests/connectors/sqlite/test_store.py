@@ -11,7 +11,16 @@ from connectors.sqlite.transaction import BEGIN_GROUP, transaction
 from streaming.core.delivery.consumer import Apply, Position, receive
 from streaming.core.model.csn import MAX_SKEW_S, time_of
 from streaming.core.model.errors import StateError
-from streaming.core.model.record import Applied, Commit, Hello, Item, ItemType, Refused, Update
+from streaming.core.model.record import (
+    WIRE_VERSIONS,
+    Applied,
+    Commit,
+    Hello,
+    Item,
+    ItemType,
+    Refused,
+    Update,
+)
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from tests.connectors.sqlite.sqlite_replica import CREATE_ITEMS, ITEMS, RID, Replica, make
 
@@ -222,8 +231,8 @@ def test_a_hello_tells_the_position_and_stands_for_unpublished_answers(
 
     second = store.start_session("s2", "own", lost=True)
 
-    assert first == Hello(0, 0, 0, NOTHING_KNOWN, None, lost=False)
-    assert second == Hello(2, 6, 1, RUV, "own", lost=True)
+    assert first == Hello(0, 0, 0, NOTHING_KNOWN, None, lost=False, versions=WIRE_VERSIONS)
+    assert second == Hello(2, 6, 1, RUV, "own", lost=True, versions=WIRE_VERSIONS)
     assert store.position.last == 6
     assert replica.said() == replica.changes()
     assert replica.store().position == Position("s2", 6, 6, 2, RUV, 1)

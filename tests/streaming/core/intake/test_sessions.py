@@ -7,7 +7,7 @@ import pytest
 
 from streaming.core.intake.sessions import KEPT_SESSION_IDS, KEPT_SESSIONS
 from streaming.core.model.change import Op
-from streaming.core.model.record import Heartbeat, ReceivedRecord, Record, Refused, Snapshot
+from streaming.core.model.record import Heartbeat, Hello, ReceivedRecord, Record, Refused, Snapshot
 from streaming.core.model.ruv import Element, Ruv
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, StopReason
 from tests.harness.builders import change, csn
@@ -86,6 +86,10 @@ STOPPING: dict[str, tuple[Callable[[Speaker], list[ReceivedRecord]], StopReason]
         lambda s: s.hello(ruv=Ruv("other")),
         StopReason.OTHER_REPLICAGENERATION,
     ),
+    "it understands no version that the hub speaks": (
+        lambda s: s.say(Hello(0, 0, 1, Ruv(), None, lost=False, versions=(2, 3))),
+        StopReason.UNSUPPORTED,
+    ),
 }
 
 
@@ -118,3 +122,14 @@ def test_a_heartbeat_tells_the_epoch() -> None:
 
     assert intake.replicas[1].epoch == 7
     assert intake.eligible == []
+
+
+@pytest.mark.parametrize("versions", [None, (1,), (1, 2), (3, 1)])
+def test_a_hello_that_shares_a_wire_version_is_answered(versions: tuple[int, ...] | None) -> None:
+    """An agent that is newer than its hub goes on with what both understand."""
+    speaker = Speaker(1)
+    hello = Hello(0, 0, 1, Ruv(), None, lost=False, versions=versions)
+
+    intake = intake_of(speaker.say(hello))
+
+    assert intake.replicas[1].status is ReplicaStatus.LIVE
