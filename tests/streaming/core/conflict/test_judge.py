@@ -1,5 +1,7 @@
 """Who wins: the author and epoch rule, realignment, and what becomes of the row."""
 
+from itertools import permutations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from streaming.core.conflict.judge import (
     conflict_kind,
     judge,
     merged,
+    rejects_transaction,
 )
 from streaming.core.model.change import NOBODY, Change, Op
 from streaming.core.model.row import (
@@ -156,22 +159,41 @@ def test_what_only_a_floor_made_a_conflict_is_not_of_the_same_epoch() -> None:
     assert not judged.same_epoch_only
 
 
-realigns = st.builds(Realign, st.integers(1, 2), st.integers(1, 6), st.integers(-1, 6))
+realigns = st.builds(
+    Realign, st.integers(1, 2), st.integers(1, 6), st.integers(-1, 6), st.booleans()
+)
 
 
 @given(st.lists(realigns, max_size=12), st.integers(0, 8), st.integers(1, 2))
 def test_a_realign_that_was_left_out_blocked_nothing_more(
     added: list[Realign], offset: int, rid: int
 ) -> None:
-    """The row blocks what all of them together would block."""
+    """The row blocks what all of them together would block, alone or with its transaction."""
     before = RowState()
     for one in added:
         before = realigned(before, one)
 
-    blocked = blocking_epoch(arrived()._replace(change=change(1, rid=rid), offset=offset), before)
+    later = arrived()._replace(change=change(1, rid=rid), offset=offset)
+    blocks = [r for r in added if r.rid == rid and r.offset < offset]
+    blocks_whole = [r.epoch for r in blocks if r.whole]
 
-    assert blocked == max((r.epoch for r in added if r.rid == rid and r.offset < offset), default=0)
-    assert len(before.realign) <= 2 * len({r.epoch for r in added})
+    assert blocking_epoch(later, before) == max((r.epoch for r in blocks), default=0)
+    for mre in range(7):
+        expected = any(epoch > mre for epoch in blocks_whole)
+        assert rejects_transaction(later._replace(mre=mre), before, T.function) is expected
+
+
+@given(st.lists(realigns, max_size=12))
+def test_no_realign_of_a_row_dominates_another_one(added: list[Realign]) -> None:
+    """A row keeps one per replica, hub epoch and kind at most, however many were added."""
+    row = RowState()
+    for one in added:
+        row = realigned(row, one)
+
+    kept = row.realign
+
+    assert not [(one, other) for one, other in permutations(kept, 2) if one.dominates(other)]
+    assert len(kept) == len({(r.rid, r.epoch, r.whole) for r in kept})
 
 
 def test_a_realign_for_all_offsets_leaves_no_other_of_its_replica() -> None:
