@@ -54,12 +54,18 @@ class Speaker:
         return ReceivedRecord(self.rid, offset, 1_000 + offset, session or self.session, record)
 
     def hello(
-        self, epoch: int = 0, covers: int = 0, ruv: Ruv = NOTHING_KNOWN, *, lost: bool = False
+        self,
+        epoch: int = 0,
+        covers: int = 0,
+        ruv: Ruv = NOTHING_KNOWN,
+        *,
+        generation: int = 1,
+        lost: bool = False,
     ) -> list[ReceivedRecord]:
         """The start of the next session."""
         self.sessions += 1
         self.session = f"{self.rid}-{self.sessions}"
-        return self.say(Hello(epoch, covers, 1, ruv, None, lost=lost))
+        return self.say(Hello(epoch, covers, generation, ruv, None, lost=lost))
 
     def applied(self, epoch: int, covers: int) -> list[ReceivedRecord]:
         """A reflection."""

@@ -54,6 +54,30 @@ def test_thinning_never_raises_the_mre(received: list[tuple[int, int]], limit: i
     assert thin.reflected(31) == whole.reflected(31)
 
 
+def test_thinning_forgets_every_second_step_of_the_older_half() -> None:
+    """The hello's step stays, so does every newer one, and each with the covers it came with."""
+    session = opened("s", 0, 5)
+    for epoch in range(1, 8):
+        session = reflect(session, epoch, 10 * epoch, limit=8)
+    assert session.epochs == (0, 1, 2, 3, 4, 5, 6, 7)
+
+    session = reflect(session, 8, 80, limit=8)
+
+    assert session.epochs == (0, 2, 4, 5, 6, 7, 8)
+    assert session.covers == (5, 20, 40, 50, 60, 70, 80)
+
+
+@pytest.mark.parametrize("limit", range(2, 10))
+def test_a_long_session_never_raises_the_mre(limit: int) -> None:
+    """Thinned again and again, it still knows no more of any epoch than was reflected."""
+    said = [(epoch, 10 * epoch) for epoch in range(1, 60)]
+    for count in range(1, len(said)):
+        thin, whole = session_of(said[:count], limit), session_of(said[:count])
+
+        assert all(thin.reflected(e) <= whole.reflected(e) for e in range(62))
+        assert thin.reflected(count + 1) == whole.reflected(count + 1)
+
+
 @given(reflections, st.integers(4, 8))
 def test_a_session_is_bounded(received: list[tuple[int, int]], limit: int) -> None:
     """However long a session lasts, what is kept of it fits the commit row."""

@@ -1,14 +1,16 @@
 """Sessions: what a hello starts and ends, and what stops a replica."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import pytest
 
-from streaming.core.intake.sessions import KEPT_SESSION_IDS, KEPT_SESSIONS
+from streaming.core.intake.sessions import KEPT_FLOORS, KEPT_SESSION_IDS, KEPT_SESSIONS, floored
 from streaming.core.model.change import Op
 from streaming.core.model.record import Heartbeat, Hello, ReceivedRecord, Record, Refused, Snapshot
+from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Element, Ruv
+from streaming.core.model.state import ReplicaState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, StopReason
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import Speaker, fresh_state, intake_of, numbers, told
@@ -54,6 +56,30 @@ def test_sessions_are_bounded() -> None:
     assert intake.hellos == 300
 
 
+def test_floors_are_bounded_and_merged_on_the_safe_side() -> None:
+    """What the merged floors block and give back includes all that every floor did."""
+    floors = [Floor(10 * n, 5 * n, csn(3 * n, 1), csn(3 * n + 2, 1)) for n in range(1, 20)]
+    replica = ReplicaState(1)
+    for floor in floors:
+        replica = floored(replica, floor)
+
+    kept = replica.floors
+
+    assert len(kept) == KEPT_FLOORS
+    assert kept[1:] == tuple(floors[-KEPT_FLOORS + 1 :])
+    for offset in range(5 * 20):
+        assert epoch_behind(kept, offset) >= epoch_behind(floors, offset)
+        assert bool(epoch_behind(kept, offset)) is bool(epoch_behind(floors, offset))
+    for number in range(3 * 20):
+        given_back = any(floor.gives_back(csn(number, 1)) for floor in floors)
+        assert any(floor.gives_back(csn(number, 1)) for floor in kept) >= given_back
+
+
+def epoch_behind(floors: Iterable[Floor], offset: int) -> int:
+    """The hub epoch that a change at this offset must have seen because of these floors."""
+    return max((floor.epoch for floor in floors if floor.offset < offset), default=0)
+
+
 UNSUPPORTED: dict[str, tuple[Record, str]] = {
     "refused": (Refused(1, C10, "t", "{}", "check", ""), "refused"),
     "snapshot": (Snapshot("begin", "s"), "snapshot"),
@@ -78,6 +104,7 @@ def test_what_this_version_cannot_do_stops_the_replica(case: tuple[Record, str])
 STOPPING: dict[str, tuple[Callable[[Speaker], list[ReceivedRecord]], StopReason]] = {
     "it lost what it said": (lambda s: s.hello(lost=True), StopReason.UNSUPPORTED),
     "it covers what was never committed": (lambda s: s.hello(covers=1), StopReason.HUB_BEHIND),
+    "it is of a later generation": (lambda s: s.hello(generation=2), StopReason.HUB_BEHIND),
     "it knows a change that is not here": (
         lambda s: s.hello(ruv=Ruv("g", {2: Element(csn(5, 2), csn(6, 2))})),
         StopReason.HUB_BEHIND,
