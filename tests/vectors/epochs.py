@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from streaming.core.model.errors import VectorError
 from tests.vectors.deviations import CounterRule
-from tests.vectors.expectations import differences
+from tests.vectors.expectations import Moment, differences
+from tests.vectors.findings import of_hub
+from tests.vectors.origin_findings import origin_findings
 from tests.vectors.origin_world import World, canonical
 from tests.vectors.outcome import Case, Difference
 from tests.vectors.steps import (
@@ -33,30 +35,44 @@ class Played:
 
 
 def is_epoch_case(case: Case) -> bool:
-    """Claim that the case is a conflict of two clusters."""
+    """Return whether the case is a conflict of two clusters."""
     return case.keys() >= {"function", "detecting_cluster", "setup_rows", "steps"}
 
 
 def play(case: Case, counters: Sequence[CounterRule]) -> Played:
     """Run the steps and compare, at each sync and at the end."""
-    detecting = case["detecting_cluster"]
-    rows = {row_of(each): canonical(image_of(each)) for each in case["setup_rows"]}
-    world = World.start(CLUSTERS.values(), tables(case), rows)
-    found = list[Difference]()
-    for segment in segments(steps(case)):
-        for transaction in transactions(segment):
-            replica = world.replicas[CLUSTERS[transaction[0].cluster]]
-            replica.write([(w.op, w.row, w.values) for w in transaction])
-            if transaction[0].cluster == detecting:
-                world.publish(replica.rid)
-        if isinstance(segment[-1], Sync):
-            exchange(world, segment[-1], detecting)
-            expect = segment[-1].expect
-            found += differences(case, world, expect, counters, listed_only=True)
+    world, moments = _run(case)
     for record in world.hub.quarantined:
         raise VectorError(f"a record of replica {record.rid} went to quarantine: {record.detail}")
-    found += differences(case, world, case["expect"], counters)
-    return Played(world, tuple(found))
+    if not any(differences(case, moment, counters) for moment in moments):
+        return Played(world, ())
+    origin = origin_findings(case)
+    found = (differences(case, moment, counters, origin[moment.step]) for moment in moments)
+    return Played(world, tuple(each for of_moment in found for each in of_moment))
+
+
+def _run(case: Case) -> tuple[World, list[Moment]]:
+    """Run the steps: the world at the end, and what is expected and found at each sync and then."""
+    detecting, all_steps = case["detecting_cluster"], steps(case)
+    rows = {row_of(each): canonical(image_of(each)) for each in case["setup_rows"]}
+    world = World.start(CLUSTERS.values(), tables(case), rows)
+    places = {id(step): place for place, step in enumerate(all_steps)}
+    written = dict[str, int]()
+    moments = list[Moment]()
+    for segment in segments(all_steps):
+        for transaction in transactions(segment):
+            replica = world.replicas[CLUSTERS[transaction[0].cluster]]
+            csns = replica.write([(w.op, w.row, w.values) for w in transaction])
+            written |= {c: places[id(w)] for c, w in zip(csns, transaction, strict=True) if c}
+            if transaction[0].cluster == detecting:
+                world.publish(replica.rid)
+        sync = segment[-1]
+        if isinstance(sync, Sync):
+            exchange(world, sync, detecting)
+            found = of_hub(world, written)
+            moments.append(Moment(places[id(sync)], sync.expect, found, listed_only=True))
+    moments.append(Moment(len(all_steps), case["expect"], of_hub(world, written)))
+    return world, moments
 
 
 def exchange(world: World, sync: Sync, detecting: str) -> None:

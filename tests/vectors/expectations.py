@@ -1,130 +1,180 @@
-"""What a case of two clusters expects: rows, conflicts, exceptions, counters; null is anything."""
+"""What a case of two clusters expects: rows, conflicts, exceptions, counters; null is anything.
 
-import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+An expectation that the hub does not meet is held against what the origin's rules make of the case.
+Where they make the same, each write that they and the hub see otherwise is a difference of its own,
+which a rule may account for; where they do not, none may.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from streaming.core.conflict.counters import (
-    CONFLICT_COMMIT,
-    FUNCTION,
-    ROW_REJECT,
-    TRANSACTION_REJECT,
-    counted,
-)
-from streaming.core.conflict.function import ConflictRule
-from streaming.core.conflict.judge import ConflictKind, Judged, Verdict
-from streaming.core.delivery.sending import LogEntry
-from streaming.core.model.change import Op, RowKey
+from streaming.core.conflict.counters import CONFLICT_COMMIT, ROW_REJECT, TRANSACTION_REJECT
+from streaming.core.model.change import RowKey
 from streaming.core.model.errors import VectorError
 from tests.vectors.deviations import CounterRule
-from tests.vectors.origin_world import Hub, World
+from tests.vectors.findings import Findings, Recorded, Unit
 from tests.vectors.outcome import About, Case, Difference
-from tests.vectors.steps import CLUSTERS, row_of
+from tests.vectors.steps import row_of
 
-OP_TYPES = {Op.INSERT: "WRITE_ROW", Op.UPDATE: "UPDATE_ROW", Op.DELETE: "DELETE_ROW"}
-CAUSES = {
-    "insert_exists": "ROW_ALREADY_EXISTS",
-    "update_origin_change": "DATA_IN_CONFLICT",
-    "delete_recently_updated": "DATA_IN_CONFLICT",
-    "update_recently_deleted": "ROW_DOES_NOT_EXIST",
-    "delete_recently_deleted": "ROW_DOES_NOT_EXIST",
-    "transaction": "TRANS_IN_CONFLICT",
-}
-"""The origin's cause for each conflict kind."""
 REJECTS = (ROW_REJECT, TRANSACTION_REJECT, CONFLICT_COMMIT)
 """The counters of what goes whole."""
-INSERT_AS_UPDATE = (ConflictRule.MAX_INS, ConflictRule.MAX_DEL_WIN_INS)
-"""Under these an insert on a row is compared with it, and loses by that."""
 
 
-def differences(
-    case: Case,
-    world: World,
-    expect: Mapping[str, Any],
-    counters: Sequence[CounterRule],
-    *,
-    listed_only: bool = False,
-) -> list[Difference]:
-    """What is otherwise; null is not compared, nor a counter that the hub does not have.
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What is expected behind a step, and what the hub found there.
 
     `listed_only`: of rows only those are compared that are expected, if there are any.
     """
-    hub = world.hub
-    conflicts = [judged for judged in hub.judged if _in_conflict(judged, _rule(hub, judged))]
-    found = list[Difference]()
-    for name, expected in expect.items():
+
+    step: int
+    expect: Mapping[str, Any]
+    found: Findings
+    listed_only: bool = False
+
+
+def differences(
+    case: Case, moment: Moment, counters: Sequence[CounterRule], origin: Findings | None = None
+) -> list[Difference]:
+    """What is otherwise; null is not compared, nor a counter that the hub does not have.
+
+    `origin`: what the origin's rules make of the case there; without it nothing is the origin's.
+    """
+    compared = _Compared(case, moment, counters, origin)
+    return [
+        each for name, expected in moment.expect.items() for each in compared.of(name, expected)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    case: Case
+    moment: Moment
+    counters: Sequence[CounterRule]
+    origin: Findings | None
+
+    def of(self, name: str, expected: Any) -> Iterator[Difference]:  # noqa: ANN401
+        """The differences to one expectation."""
         match name.removeprefix("final_"), expected:
             case _, None:
-                continue
+                return
             case ("rows_A" | "rows_B") as where, list():
-                wanted = expected if listed_only and expected else case.get("final_rows_filter")
-                found += _rows(world, where.removeprefix("rows_"), expected, wanted)
+                listed = self.moment.listed_only and expected
+                wanted = expected if listed else self.case.get("final_rows_filter")
+                yield from self._rows(where.removeprefix("rows_"), expected, wanted)
             case "conflict_count_delta", int():
-                found += _count("conflicts", expected, len(conflicts))
+                yield from self._conflicts("conflicts", expected, None)
             case "conflict_count_delta", dict():
                 for table, count in expected.items():
-                    of_table = [c for c in conflicts if c.arrived.change.table == table]
-                    found += _count(f"conflicts of {table}", count, len(of_table))
+                    yield from self._conflicts(f"conflicts of {table}", count, table)
             case "exceptions", list():
-                found += _exceptions(hub, expected)
+                yield from self._exceptions(expected)
             case "counters", dict():
-                found += _counters(hub, conflicts, expected, counters, case)
+                for counter, count in expected.items():
+                    yield from self._counter(counter, count)
             case _:
                 raise VectorError(f"{name}: {expected!r} is an unknown kind of expectation")
-    return found
+
+    def _rows(
+        self,
+        cluster: str,
+        expected: Sequence[Mapping[str, Any]],
+        wanted: Any,  # noqa: ANN401
+    ) -> Iterator[Difference]:
+        """Rows are compared in the columns that are expected of them."""
+        there, should = self.moment.found.rows[cluster], {row_of(e): e["values"] for e in expected}
+        at_origin = self.origin.rows[cluster] if self.origin else None
+        shown = {row for row in there if _is_shown(row, wanted)}
+        for row in sorted(shown | should.keys()):
+            got, want = there.get(row) if row in shown else None, should.get(row)
+            if not _is_row(got, want):
+                text = f"row {row[0]} {row[1]} of {cluster}: expected {want}, got {got}"
+                is_origins = at_origin is not None and _is_row(at_origin.get(row), want)
+                yield Difference(text, About.CONTENT, row, self.moment.step, is_origins)
+
+    def _conflicts(
+        self, name: str, expected: int | None, table: str | None
+    ) -> Iterator[Difference]:
+        def of(found: Findings) -> AbstractSet[Unit]:
+            return {unit for unit in found.conflicts if self._is_of(unit, table)}
+
+        yield from self._count(name, expected, of, About.COUNT)
+
+    def _is_of(self, unit: Unit, table: str | None) -> bool:
+        return table is None or all(self._row(step)[0] == table for step in unit)
+
+    def _counter(self, name: str, expected: int | None) -> Iterator[Difference]:
+        cluster, _, bare = name.rpartition(".")
+        if cluster and cluster != self.case["detecting_cluster"]:
+            bare = name
+        rule = next((c for c in self.counters if fnmatchcase(bare.lower(), c.name)), None)
+        if rule is None:
+            raise VectorError(f"{name} is an unknown counter")
+        if rule.counts:
+            about = About.REJECTS if rule.counts in REJECTS else About.COUNT
+            counts = rule.counts
+            yield from self._count(
+                name, expected, lambda found: found.counters.get(counts, frozenset()), about
+            )
+
+    def _count(
+        self,
+        name: str,
+        expected: int | None,
+        units: Callable[[Findings], AbstractSet[Unit]],
+        about: About,
+    ) -> Iterator[Difference]:
+        got = units(self.moment.found)
+        if expected is None or expected == len(got):
+            return
+        text = f"{name}: expected {expected}, got {len(got)}"
+        there = None if self.origin is None else units(self.origin)
+        if there is None or len(there) != expected:
+            yield Difference(text, about)
+        else:
+            yield from self._of_writes(text, about, *(got ^ there))
+
+    def _exceptions(self, expected: Sequence[Mapping[str, Any]]) -> Iterator[Difference]:
+        """Exceptions row by row, in the order of its changes; null fields are not compared."""
+        got = _by_row(self.moment.found.exceptions)
+        at_origin = _by_row(self.origin.exceptions) if self.origin else None
+        want: dict[RowKey, list[Mapping[str, Any]]] = {}
+        for each in expected:
+            want.setdefault(row_of(each), []).append(each)
+        for row in sorted(got.keys() | want.keys()):
+            have, should = got.get(row, []), want.get(row, [])
+            if _are(have, should):
+                continue
+            shown = [dict(each.fields) for each in have]
+            text = f"exceptions of row {row[0]} {row[1]}: expected {should}, got {shown}"
+            there = None if at_origin is None else at_origin.get(row, [])
+            if there is None or not _are(there, should):
+                yield Difference(text, About.EXCEPTIONS, row)
+            else:
+                yield from self._of_writes(text, About.EXCEPTIONS, *_otherwise(have, there))
+
+    def _of_writes(self, text: str, about: About, *units: Unit) -> Iterator[Difference]:
+        """A difference per write, all of which must be accounted for."""
+        if not units:  # the same writes were counted, and yet the sums differ
+            yield Difference(text, about)
+        for step in sorted(frozenset[int]().union(*units)):
+            yield Difference(text, about, self._row(step), step, is_origins=True)
+
+    def _row(self, step: int) -> RowKey:
+        return row_of(self.case["steps"][step])
 
 
-def _in_conflict(judged: Judged, rule: ConflictRule) -> bool:
-    """Claim that the origin would find this row in conflict itself: not what won over a row."""
-    deleted_twice = judged.arrived.change.op is Op.DELETE and not judged.before.exists
-    lost = judged.verdict is Verdict.REJECTED or (rule is ConflictRule.EPOCH2 and deleted_twice)
-    return judged.concurrent and lost and rule is not ConflictRule.PASS
-
-
-def _lost(judged: Judged, rule: ConflictRule) -> bool:
-    """Claim that the change was rejected, alone or with its transaction."""
-    return judged.verdict is Verdict.REJECTED and rule is not ConflictRule.PASS
-
-
-def _rule(hub: Hub, judged: Judged) -> ConflictRule:
-    return hub.topology.tables[judged.arrived.change.table].function.rule
-
-
-def _count(
-    name: str, expected: int | None, got: int, about: About = About.COUNT
-) -> list[Difference]:
-    if expected is None or expected == got:
-        return []
-    return [Difference(f"{name}: expected {expected}, got {got}", about)]
-
-
-def _rows(
-    world: World,
-    cluster: str,
-    expected: Sequence[Mapping[str, Any]],
-    wanted: Any,  # noqa: ANN401
-) -> list[Difference]:
-    """Rows are compared in the columns that are expected of them."""
-    there = {
-        row: image
-        for row, image in world.replicas[CLUSTERS[cluster]].rows.items()
-        if _is_shown(row, wanted)
-    }
-    should = {row_of(each): each["values"] for each in expected}
-    found = list[Difference]()
-    for row in sorted(there.keys() | should.keys()):
-        got = json.loads(there[row]) if row in there else None
-        want = should.get(row)
-        if got is None or want is None or any(got.get(c) != v for c, v in want.items()):
-            text = f"row {row[0]} {row[1]} of {cluster}: expected {want}, got {there.get(row)}"
-            found.append(Difference(text, About.CONTENT, row))
-    return found
+def _is_row(got: Mapping[str, Any] | None, want: Mapping[str, Any] | None) -> bool:
+    if got is None or want is None:
+        return got is want
+    return all(got.get(column) == value for column, value in want.items())
 
 
 def _is_shown(row: RowKey, wanted: Any) -> bool:  # noqa: ANN401
-    """Claim that the origin printed this row: one filter or one of several lets it through."""
+    """Return whether the origin printed this row: one filter or one of several lets it through."""
     filters = wanted if isinstance(wanted, list) else [wanted or {}]
     return any(
         row[0] == each.get("table", row[0]) and ("key" not in each or row == row_of(each))
@@ -132,34 +182,24 @@ def _is_shown(row: RowKey, wanted: Any) -> bool:  # noqa: ANN401
     )
 
 
-def _exceptions(hub: Hub, expected: Sequence[Mapping[str, Any]]) -> list[Difference]:
-    """Exceptions row by row, in the order of the row's changes; null fields are not compared."""
-    got: dict[RowKey, list[dict[str, Any]]] = {}
-    for judged in hub.judged:
-        if _lost(judged, rule := _rule(hub, judged)):
-            got.setdefault(judged.arrived.change.row, []).append(_exception(judged, rule))
-    want: dict[RowKey, list[Mapping[str, Any]]] = {}
-    for each in expected:
-        want.setdefault(row_of(each), []).append(each)
-    found = list[Difference]()
-    for row in sorted(got.keys() | want.keys()):
-        have, should = got.get(row, []), want.get(row, [])
-        if len(have) != len(should) or not all(map(_fits, have, should)):
-            text = f"exceptions of row {row[0]} {row[1]}: expected {should}, got {have}"
-            found.append(Difference(text, About.EXCEPTIONS, row))
+def _by_row(exceptions: Sequence[Recorded]) -> dict[RowKey, list[Recorded]]:
+    found: dict[RowKey, list[Recorded]] = {}
+    for each in exceptions:
+        found.setdefault(each.row, []).append(each)
     return found
 
 
-def _exception(judged: Judged, rule: ConflictRule) -> dict[str, Any]:
-    """A rejected change as an exceptions table shows it: the loser's own images."""
-    change, conflict = judged.arrived.change, judged.conflict
-    compared = conflict is ConflictKind.INSERT_EXISTS and rule in INSERT_AS_UPDATE
-    return {
-        "op_type": OP_TYPES[change.op],
-        "cause": "DATA_IN_CONFLICT" if compared else CAUSES[str(conflict)],
-        "old": json.loads(change.before or "{}"),
-        "new": json.loads(change.after or "{}"),
-    }
+def _are(got: Sequence[Recorded], expected: Sequence[Mapping[str, Any]]) -> bool:
+    fields = [each.fields for each in got]
+    return len(fields) == len(expected) and all(map(_fits, fields, expected))
+
+
+def _otherwise(got: Sequence[Recorded], at_origin: Sequence[Recorded]) -> list[Unit]:
+    """The writes that only one of the two recorded, or that they recorded otherwise."""
+    one, other = ({each.unit: each.fields for each in of} for of in (got, at_origin))
+    both = one.keys() & other.keys()
+    unlike = [unit for unit in both if not _fits(one[unit], other[unit])]
+    return [*(one.keys() ^ other.keys()), *unlike]
 
 
 def _fits(got: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
@@ -170,40 +210,3 @@ def _fits(got: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
         for column, value in (expected.get(name) or {}).items()
     )
     return plain and all(images)
-
-
-def _counters(
-    hub: Hub,
-    conflicts: Sequence[Judged],
-    expected: Mapping[str, int | None],
-    counters: Sequence[CounterRule],
-    case: Case,
-) -> list[Difference]:
-    have = _counted(hub, conflicts)
-    found = list[Difference]()
-    for name, value in expected.items():
-        cluster, _, bare = name.rpartition(".")
-        if cluster and cluster != case["detecting_cluster"]:
-            bare = name
-        rule = next((c for c in counters if fnmatchcase(bare.lower(), c.name)), None)
-        if rule is None:
-            raise VectorError(f"{name} is an unknown counter")
-        if rule.counts:
-            about = About.REJECTS if rule.counts in REJECTS else About.COUNT
-            found += _count(name, value, have[rule.counts], about)
-    return found
-
-
-def _counted(hub: Hub, conflicts: Sequence[Judged]) -> Counter[str]:
-    """The hub's counters, of all replicas and tables; those of functions count what has lost."""
-    batches: dict[int, list[LogEntry]] = {}
-    for hub_epoch, entry in hub.log:
-        batches.setdefault(hub_epoch, []).append(entry)
-    found = Counter[str]()
-    for entries in batches.values():
-        of_batch = Counter[str]()
-        for key, count in counted(entries, hub.topology).items():
-            of_batch[key.split("/")[0]] += count
-        of_batch[CONFLICT_COMMIT] = min(1, of_batch[CONFLICT_COMMIT])
-        found += Counter({n: c for n, c in of_batch.items() if not n.startswith(FUNCTION)})
-    return found + Counter(FUNCTION + _rule(hub, judged).lower() for judged in conflicts)

@@ -34,13 +34,14 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A write of the cluster that does not detect."""
+    """A write of the cluster that does not detect; `steps`: where it stands in the case."""
 
     op: str
     row: Row
     before: Image
     after: Image
     transaction: object
+    steps: frozenset[int]
 
 
 @dataclass(slots=True)
@@ -48,23 +49,47 @@ class Clusters:
     """A detects and B follows; each log holds what the other has not applied yet.
 
     `functions`: those of A's tables, None for none. `log_a`: rows, each with the operation that
-    it reflects if it does. `local_b`: the rows that B wrote last itself.
+    it reflects if it does. `local_b`: the rows that B wrote last itself. `columns`: what is
+    compared, where it is not X. `exceptions`: with their causes. `rejected`: transactions;
+    `rejected_together`: those of one epoch in one.
     """
 
     functions: Mapping[str, str | None]
     a: dict[Row, Stored]
     b: dict[Row, dict[str, Any]]
+    columns: Mapping[str, str] = field(default_factory=dict)
     epoch: int = 1
     replicated: int = 0
     local_b: set[Row] = field(default_factory=set)
     log_a: list[tuple[Row, Image, str | None]] = field(default_factory=list)
     log_b: list[Event | int] = field(default_factory=list)
-    exceptions: list[dict[str, Any]] = field(default_factory=list)
+    exceptions: list[tuple[str, Event]] = field(default_factory=list)
     conflicts: list[Event] = field(default_factory=list)
     rejected: list[list[Event]] = field(default_factory=list)
+    rejected_together: list[list[Event]] = field(default_factory=list)
 
-    def write(self, cluster: str, op: str, row: Row, values: Image, transaction: object) -> bool:
-        """Commit a write; False when there is nothing to write it on."""
+    @classmethod
+    def start(
+        cls,
+        functions: Mapping[str, str | None],
+        setup: Sequence[Mapping[str, Any]],
+        columns: Mapping[str, str] | None = None,
+    ) -> "Clusters":
+        """Both with the same rows, which nobody wrote."""
+        rows = {row_of(each): dict(each["values"]) for each in setup}
+        there = {row: Stored(image, 0, is_local=False) for row, image in rows.items()}
+        return cls(functions, there, dict(rows), columns or {})
+
+    def take(self, number: int, step: Mapping[str, Any]) -> bool:
+        """Do a step of a case; False for a write when there is nothing to write it on."""
+        if "sync" in step:
+            (self.to_b if step["sync"] == "A->B" else self.to_a)()
+            return True
+        transaction = number if step.get("txn") is None else f"txn {step['txn']}"
+        return self._write(number, step, transaction)
+
+    def _write(self, number: int, step: Mapping[str, Any], transaction: object) -> bool:
+        cluster, op, row, values = step["cluster"], step["op"], row_of(step), step["values"]
         stored = self.a.get(row) if cluster == "A" else self.b.get(row)
         if (stored is None) != (op == "insert"):
             return False
@@ -76,7 +101,8 @@ class Clusters:
         else:
             _put(self.b, row, after)
             self.local_b.add(row)
-            self.log_b.append(Event(op, row, before, after, transaction))
+            event = Event(op, row, before, after, transaction, frozenset({number}))
+            self.log_b.append(event)
         return True
 
     def to_b(self) -> None:
@@ -106,7 +132,7 @@ class Clusters:
     def _judge(self, epoch: Sequence[Event]) -> None:
         """Reject transactions with what builds on them in this epoch; apply the others."""
         of_rejected: dict[Row, bool] = {}
-        tracked = dict(self.a)
+        tracked, before = dict(self.a), len(self.rejected)
         for _, group in groupby(epoch, lambda event: event.transaction):
             transaction = _merged(group)
             self._track(transaction, tracked)
@@ -118,6 +144,8 @@ class Clusters:
             else:
                 for event in transaction:
                     self._apply(event)
+        if together := [event for each in self.rejected[before:] for event in each]:
+            self.rejected_together.append(together)
 
     def _track(self, transaction: Sequence[Event], tracked: dict[Row, Stored]) -> None:
         """Count what is in conflict itself where all else of the epoch is applied."""
@@ -140,7 +168,7 @@ class Clusters:
         self.rejected.append(transaction)
         for event in transaction:
             if self.functions[event.row[0]]:
-                self._record(TRANSACTION, event)
+                self.exceptions.append((TRANSACTION, event))
             self._refresh(event.row)
 
     def _apply(self, event: Event) -> None:
@@ -154,7 +182,7 @@ class Clusters:
             return
         if function != WHOLE:
             self.conflicts.append(event)
-        self._record(cause, event)
+        self.exceptions.append((cause, event))
         by_epoch = function is not None and function.startswith("NDB$EPOCH")
         if by_epoch and not self._is_on_nothing(event):
             self._refresh(event.row)
@@ -173,12 +201,8 @@ class Clusters:
         if function.startswith("NDB$EPOCH"):
             seen = _saturated(stored.epoch, function) <= self.replicated
             return None if seen or not stored.is_local else DATA
-        return None if _wins_by_column(event, stored.image, function) else DATA
-
-    def _record(self, cause: str, event: Event) -> None:
-        images = {"old": event.before or {"b": None}, "new": event.after or {"b": None}}
-        named = {"table": event.row[0], "key": event.row[1], "op_type": OP_TYPES[event.op]}
-        self.exceptions.append({**named, "cause": cause, **images})
+        column = self.columns.get(event.row[0], COLUMN)
+        return None if _wins_by_column(event, stored.image, function, column) else DATA
 
     def _refresh(self, row: Row) -> None:
         stored = self.a.get(row)
@@ -196,20 +220,23 @@ def _merged(transaction: Iterable[Event]) -> list[Event]:
     for event in transaction:
         rows.setdefault(event.row, []).append(event)
     events = list[Event]()
-    for first, last in ((of_row[0], of_row[-1]) for of_row in rows.values()):
+    for of_row in rows.values():
+        first, last = of_row[0], of_row[-1]
         op = "insert" if first.before is None else "delete" if last.after is None else "update"
         if (first.before, last.after) != (None, None):
-            events.append(Event(op, first.row, first.before, last.after, first.transaction))
+            together = frozenset[int]().union(*(event.steps for event in of_row))
+            one = Event(op, first.row, first.before, last.after, first.transaction, together)
+            events.append(one)
     return events
 
 
-def _wins_by_column(event: Event, stored: dict[str, Any], function: str) -> bool:
+def _wins_by_column(event: Event, stored: dict[str, Any], function: str, column: str) -> bool:
     is_delete = event.op == "delete"
     if is_delete and "_DEL" in function:
         return True
     if is_delete or function == "NDB$OLD":
-        return event.before is not None and bool(event.before[COLUMN] == stored[COLUMN])
-    return event.after is not None and bool(event.after[COLUMN] > stored[COLUMN])
+        return event.before is not None and bool(event.before[column] == stored[column])
+    return event.after is not None and bool(event.after[column] > stored[column])
 
 
 def _saturated(epoch: int, function: str) -> int:
@@ -238,26 +265,17 @@ def case(
     """
     written = [*setup, *(step for step in steps if "table" in step)]
     functions = table_functions or {each["table"]: function for each in written}
-    rows = {_row(each): dict(each["values"]) for each in setup}
-    there = {row: Stored(image, 0, is_local=False) for row, image in rows.items()}
-    clusters, done = Clusters(functions, there, dict(rows)), []
+    clusters, done = Clusters.start(functions, setup), []
     for number, step in enumerate(steps):
-        if step.get("sync") == "A->B":
-            clusters.to_b()
-            done.append({**step, "expect_rows_B": _shown(clusters.b)})
+        if not clusters.take(number, step):
             continue
-        if step.get("sync") == "B->A":
-            clusters.to_a()
-            done.append({**step, "expect_rows_A": _shown_a(clusters)})
-            continue
-        if clusters.write(
-            step["cluster"],
-            step["op"],
-            _row(step),
-            step["values"],
-            number if step["txn"] is None else f"txn {step['txn']}",
-        ):
-            done.append(step)
+        match step.get("sync"):
+            case "A->B":
+                done.append({**step, "expect_rows_B": _shown(clusters.b)})
+            case "B->A":
+                done.append({**step, "expect_rows_A": _shown_a(clusters)})
+            case _:
+                done.append(step)
     return {
         "id": "random",
         "function": function,
@@ -268,7 +286,10 @@ def case(
         "expect": {
             "final_rows_A": _shown_a(clusters),
             "final_rows_B": _shown(clusters.b),
-            "exceptions": clusters.exceptions,
+            "exceptions": [
+                {"table": event.row[0], "key": event.row[1], **exception(cause, event)}
+                for cause, event in clusters.exceptions
+            ],
             **_counts(clusters, function),
         },
     }
@@ -286,18 +307,26 @@ def _counts(clusters: Clusters, function: str) -> dict[str, Any]:
             "ndb_conflict_trans_reject_count": len(clusters.rejected),
         }
         return {"conflict_count_delta": whole, "counters": counters}
-    on_nothing = [
-        each
-        for each in clusters.exceptions
-        if (each["op_type"], each["cause"]) == ("DELETE_ROW", MISSING)
-    ]
+    on_nothing = [one for one in clusters.exceptions if is_delete_on_nothing(*one)]
     counters = {f"ndb_conflict_fn_{short}": len(found)}
     if function.startswith("NDB$EPOCH"):
         counters["ndb_conflict_epoch_delete_delete_count"] = len(on_nothing)
     return {"conflict_count_delta": len(found), "counters": counters}
 
 
-def _row(written: Mapping[str, Any]) -> Row:
+def exception(cause: str, event: Event) -> dict[str, Any]:
+    """What an exceptions table shows of a rejected write."""
+    images = {"old": event.before or {"b": None}, "new": event.after or {"b": None}}
+    return {"op_type": OP_TYPES[event.op], "cause": cause, **images}
+
+
+def is_delete_on_nothing(cause: str, event: Event) -> bool:
+    """Claim that this was the delete of a row that was not there."""
+    return (event.op, cause) == ("delete", MISSING)
+
+
+def row_of(written: Mapping[str, Any]) -> Row:
+    """The row that is meant; a key of several columns is a list."""
     key = written["key"]
     return written["table"], tuple(key) if isinstance(key, list) else key
 

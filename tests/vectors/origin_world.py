@@ -83,7 +83,10 @@ class Hub:
 
 @dataclass(slots=True)
 class Replica:
-    """A database and its agent; `outbox` is its topic behind what the hub has read."""
+    """A database and its agent; `outbox` is its topic behind what the hub has read.
+
+    `written`: CSN -> the hub epoch up to which it had applied everything when it wrote that.
+    """
 
     rid: int
     rows: dict[RowKey, str] = field(default_factory=dict)
@@ -93,7 +96,7 @@ class Replica:
     offset: int = 0
     outbox: list[ReceivedRecord] = field(default_factory=list)
     inbox: list[Batch] = field(default_factory=list)
-    written: list[str] = field(default_factory=list)
+    written: dict[str, int] = field(default_factory=dict)
     generator: Generator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,15 +105,20 @@ class Replica:
         self._say(Hello(0, 0, GENERATION, NOTHING_KNOWN, own=None, lost=False))
         self.epoch = 1
 
-    def write(self, changes: Iterable[tuple[Op, RowKey, Image | None]]) -> None:
-        """Commit one transaction; an update or delete of a row that is not here does nothing."""
-        done = [change for one in changes if (change := self._apply_local(*one)) is not None]
+    def write(self, changes: Iterable[tuple[Op, RowKey, Image | None]]) -> list[str | None]:
+        """Commit one transaction; an update or delete of a row that is not here does nothing.
+
+        Gives the CSN of each change, None where nothing was done.
+        """
+        all_ = [self._apply_local(*one) for one in changes]
+        done = [change for change in all_ if change is not None]
         primary = done[0].csn if len(done) > 1 else None
         for change in done:
             self._say(change._replace(prim_csn=primary))
-            self.written.append(change.csn)
+            self.written[change.csn] = self.covers
         if primary is not None:
             self._say(Commit(primary))
+        return [change and change.csn for change in all_]
 
     def receive(self) -> None:
         """Apply all that was sent, in its order, and tell the hub: a new epoch."""

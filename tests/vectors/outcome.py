@@ -17,24 +17,34 @@ class About(StrEnum):
     EXCEPTIONS = "exceptions"
     """the rejected changes of a row"""
     COUNT = "count"
-    """how many rows are in conflict themselves, of all"""
+    """how many rows are in conflict themselves"""
     REJECTS = "rejects"
-    """how many rows or transactions go whole, of all"""
-    SESSION = "session"
+    """how many rows or transactions go whole"""
+    ANCHOR = "anchor"
+    """where a session starts, or that it does not"""
+    SENT = "sent"
     """what a session sends"""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One expectation that was not met; `row` where it is about one row of one table."""
+    """One expectation that was not met.
+
+    `row`, `step`: the row of a table that it is about, and the write that is counted or recorded
+    otherwise, or the sync behind which the row is another; None: it is about no single one.
+    `is_origins`: the expectation is what the origin's own rules make of the case. No rule accounts
+    for any other.
+    """
 
     text: str
     about: About
     row: tuple[str, str] | None = None
+    step: int | None = None
+    is_origins: bool = False
 
 
 Explains = Callable[[Difference], bool]
-"""Claims that a rule accounts for a difference."""
+"""Returns whether a rule accounts for a difference."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ KINDS: tuple[Kind[Any], ...] = (
             shapes.dependent_is_counted,
             shapes.delete_meets_unseen_delete,
             shapes.answer_meets_newer_write,
+            shapes.insert_over_own_winner,
             shapes.update_does_not_raise_its_column,
             shapes.crossing_writes_are_told,
             shapes.crossing_writes_of_no_function,
@@ -143,8 +144,8 @@ def _deviation(
     used = set[Rule]()
     for difference in differences:
         rule = next((r for r, explain in explains.items() if explain and explain(difference)), None)
-        if rule is None:
-            return "; ".join(each.text for each in differences), True
+        if rule is None or not difference.is_origins:
+            return "; ".join(dict.fromkeys(each.text for each in differences)), True
         used.add(rule)
     names = " and ".join(rule.name for rule in rules if rule in used)
     broken = [why for rule in used if (why := kind.laws[rule.law](case, played)) is not None]

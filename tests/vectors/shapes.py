@@ -1,12 +1,13 @@
 """Shapes of steps at which the hub means something else, and the law that holds instead."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from streaming.core.conflict.function import COLUMN_RULES, ConflictRule
-from streaming.core.conflict.judge import Verdict
-from streaming.core.model.change import Change, Op
+from streaming.core.conflict.judge import Judged, Verdict
+from streaming.core.model.change import Change, Op, RowKey
 from tests.vectors.epochs import Played, exchange
+from tests.vectors.origin_world import World
 from tests.vectors.outcome import About, Case, Difference, Explains
 from tests.vectors.steps import CLUSTERS, Sync
 from tests.vectors.story import Story
@@ -22,12 +23,17 @@ RAISED = (
     ConflictRule.MAX_DEL_WIN_INS,
 )
 """Functions under which an update must raise its column."""
+ALONE = (About.CONTENT, About.COUNT, About.EXCEPTIONS)
+"""What may be otherwise where a write wins or loses without its transaction."""
+WHOLE = (*ALONE, About.REJECTS)
+"""What may be otherwise where it goes with its transaction."""
 
 
 def insert_meets_unseen_delete(case: Case, _: Played) -> Explains | None:
     """The other cluster inserts a row that the detecting one deleted; it had not seen that."""
     story = Story.of(case)
-    return _explains(story, (p for p in _losing_inserts(story) if story.meets_unseen(p, Op.DELETE)))
+    inserts = (p for p in _losing_inserts(story) if story.meets_unseen(p, Op.DELETE))
+    return _explains(story, inserts, *WHOLE)
 
 
 def insert_follows_rejected_write(case: Case, _: Played) -> Explains | None:
@@ -38,7 +44,8 @@ def insert_follows_rejected_write(case: Case, _: Played) -> Explains | None:
         if story.meets_unseen(place, Op.DELETE) or rejected.intersection(story.unanswered(place)):
             rejected.add(place)
     inserts = _losing_inserts(story)
-    return _explains(story, (p for p in inserts if rejected.intersection(story.unanswered(p))))
+    followers = (p for p in inserts if rejected.intersection(story.unanswered(p)))
+    return _explains(story, followers, *WHOLE)
 
 
 def _losing_inserts(story: Story) -> list[int]:
@@ -68,7 +75,7 @@ def write_builds_on_rejected_transaction(case: Case, _: Played) -> Explains | No
         rejected = story.whole.intersection(story.unanswered(place))
         return any(story.is_after_sync(earlier, place) for earlier in rejected)
 
-    return _explains(story, filter(builds, hidden))
+    return _explains(story, filter(builds, hidden), About.CONTENT, About.EXCEPTIONS, About.REJECTS)
 
 
 def dependent_is_counted(case: Case, _: Played) -> Explains | None:
@@ -97,7 +104,28 @@ def answer_meets_newer_write(case: Case, _: Played) -> Explains | None:
         is_judged = any(story.judged(earlier) < place for earlier in story.unanswered(place))
         return is_judged and story.told(place) < len(story.steps)
 
-    return _explains(story, filter(meets_answer, story.others(EPOCH2)))
+    return _explains(story, filter(meets_answer, story.others(EPOCH2)), *ALONE)
+
+
+def insert_over_own_winner(case: Case, _: Played) -> Explains | None:
+    """The other cluster inserts a row again that its winning insert holds at the hub.
+
+    The delete over which that one won had reached it meanwhile, so the row was gone there.
+    """
+    story = Story.of(case)
+    inserts = story.others(EPOCH2, Op.INSERT)
+    won = set(inserts).difference(_losing_inserts(story))
+
+    def is_over_own(place: int) -> bool:
+        deletes = [
+            story.told(word)
+            for word in story.words(place, place, by_detecting=True)
+            if story.write(word).op is Op.DELETE
+        ]
+        earlier = won.intersection(story.unanswered(place))
+        return any(winner < told < place for winner in earlier for told in deletes)
+
+    return _explains(story, filter(is_over_own, inserts), *ALONE)
 
 
 def update_does_not_raise_its_column(case: Case, played: Played) -> Explains | None:
@@ -111,9 +139,8 @@ def update_does_not_raise_its_column(case: Case, played: Played) -> Explains | N
             before, after = ((value is not None, value) for value in values)
             if not after > before:
                 rows.add(change.row)
-    return _explains(
-        story, (p for p in story.others(RAISED, Op.UPDATE) if story.write(p).row in rows)
-    )
+    updates = (p for p in story.others(RAISED, Op.UPDATE) if story.write(p).row in rows)
+    return _explains(story, updates, *ALONE)
 
 
 def crossing_writes_are_told(case: Case, _: Played) -> Explains | None:
@@ -123,13 +150,14 @@ def crossing_writes_are_told(case: Case, _: Played) -> Explains | None:
     told = {p: t for p in story.blocked.intersection(writes) if (t := story.answered(p)) < end}
     content = _explains(story, told, About.CONTENT)
     later = (p for p in writes if any(told.get(e, end) < p for e in story.earlier(p)))
-    return _either(content, _explains(story, later))
+    return _either(content, _explains(story, later, *ALONE))
 
 
 def crossing_writes_of_no_function(case: Case, _: Played) -> Explains | None:
     """Both clusters wrote a row of a table without a function, neither knowing it of the other."""
     story = Story.of(case)
-    return _explains(story, story.blocked.intersection(story.others((ConflictRule.PASS,))))
+    crossing = story.blocked.intersection(story.others((ConflictRule.PASS,)))
+    return _explains(story, crossing, About.CONTENT)
 
 
 def write_in_the_epochs_that_bits_hide(case: Case, _: Played) -> Explains | None:
@@ -143,7 +171,7 @@ def write_in_the_epochs_that_bits_hide(case: Case, _: Played) -> Explains | None
         knows = story.judged if detects else story.told
         if any(knows(w) < place for w in story.words(place, place, by_detecting=not detects)):
             seen.add(place)
-    return _explains(story, seen)
+    return _explains(story, seen, *ALONE)
 
 
 def row_written_twice_in_a_transaction(case: Case, _: Played) -> Explains | None:
@@ -151,7 +179,8 @@ def row_written_twice_in_a_transaction(case: Case, _: Played) -> Explains | None
     story = Story.of(case)
     rows = [[story.write(p).row for p in commit] for commit in story.others_commits()]
     commits = zip(story.others_commits(), rows, strict=True)
-    return _explains(story, (p for c, of in commits for p in c if of.count(story.write(p).row) > 1))
+    twice = (p for c, of in commits for p in c if of.count(story.write(p).row) > 1)
+    return _explains(story, twice, *WHOLE)
 
 
 def _rid(story: Story) -> int:
@@ -162,15 +191,17 @@ def _images(change: Change) -> tuple[str | None, str | None]:
     return change.before, change.after
 
 
-def _explains(story: Story, seeds: Iterable[int], about: About | None = None) -> Explains | None:
-    """Explain what differs on the rows of such writes, and counts, which are of all rows."""
-    rows = story.rows_of(set(seeds))
+def _explains(story: Story, seeds: Iterable[int], *abouts: About) -> Explains | None:
+    """Account for what differs on the rows of such writes, from the first of each on."""
+    since = story.touched_by(set(seeds))
 
     def explains(difference: Difference) -> bool:
-        there = difference.row is None or difference.row in rows
-        return there and about in (None, difference.about)
+        row, step = difference.row, difference.step
+        if row not in since or step is None or difference.about not in abouts:
+            return False
+        return step >= since[row]
 
-    return explains if rows else None
+    return explains if since else None
 
 
 def _either(one: Explains | None, other: Explains | None) -> Explains | None:
@@ -195,4 +226,20 @@ def converged(case: Case, played: Played) -> str | None:
         return "not every change was judged once"
     if any(each.conflict is None and each.verdict is not Verdict.ACCEPTED for each in judged):
         return "a rejected change was not recorded as a conflict"
-    return None
+    return next(_unrecorded(world), None)
+
+
+def _unrecorded(world: World) -> Iterator[str]:
+    """The changes that were overwritten by who had not seen them, and are in no conflict."""
+    last: dict[RowKey, tuple[int, Change]] = {}
+    for hub_epoch, judged in world.hub.log:
+        if not isinstance(judged, Judged) or judged.verdict is not Verdict.ACCEPTED:
+            continue
+        change = judged.arrived.change
+        since, met = last.get(change.row, (0, None))
+        last[change.row] = hub_epoch, change
+        if met is None or met.rid == change.rid or (met.op is change.op is Op.DELETE):
+            continue
+        is_seen = since <= world.replicas[change.rid].written[change.csn]
+        if not is_seen and not (judged.row_lost and judged.before.csn == met.csn):
+            yield f"{change.csn} overwrote {met.csn} unseen, which was not recorded as a conflict"

@@ -83,7 +83,7 @@ class Story:
         return self._sync(start, to_detecting=False)
 
     def is_told(self, start: int, end: int) -> bool:
-        """Claim that what the detecting cluster knew at `start` reached the other before `end`."""
+        """Return whether the other knew before `end` what the detecting one knew at `start`."""
         return self.told(start) < end
 
     def answered(self, place: int) -> int:
@@ -99,27 +99,39 @@ class Story:
         return [e for e in self.earlier(place) if self.answered(e) >= place]
 
     def is_after_sync(self, earlier: int, place: int) -> bool:
-        """Claim that the two writes are of different epochs."""
+        """Return whether the two writes are of different epochs."""
         return any(isinstance(step, Sync) for step in self.steps[earlier:place])
 
     def meets_unseen(self, place: int, *ops: Op) -> bool:
-        """Claim that the detecting cluster's last word, one of these, is not known to a write."""
+        """Return whether a write does not know the detecting cluster's last word, one of these."""
         words = self.words(place, self.judged(place), by_detecting=True)
         named = bool(words) and (not ops or self.write(words[-1]).op in ops)
         return named and not self.is_told(words[-1], place)
 
-    def rows_of(self, seeds: set[int]) -> set[RowKey]:
-        """The rows of these writes, and where transactions go whole, all that hang on them."""
+    def touched_by(self, seeds: set[int]) -> dict[RowKey, int]:
+        """The rows of these writes, and the step from which each may be another because of them.
+
+        Where transactions go whole, so may all that hang on them.
+        """
+        found = dict[RowKey, int]()
         if all(
             function.rule is not ConflictRule.EPOCH_TRANS for function in self.functions.values()
         ):
-            return {self.write(place).row for place in seeds}
-        found = set[RowKey]()
+            for place in seeds:
+                row = self.write(place).row
+                found[row] = min(self._first_met(place), found.get(row, place))
+            return found
         for commit in self.others_commits():
             rows = {self.write(place).row for place in commit}
-            if rows & found or not seeds.isdisjoint(commit):
-                found |= rows
+            if rows & found.keys() or not seeds.isdisjoint(commit):
+                found = {**dict.fromkeys(rows, min(commit)), **found}
         return found
+
+    def _first_met(self, place: int) -> int:
+        """The write itself, or the other cluster's first one that it overtakes at the hub."""
+        if self.write(place).cluster != self.detecting:
+            return place
+        return min([place, *(e for e in self.earlier(place) if self.judged(e) > place)])
 
     def _sync(self, start: int, *, to_detecting: bool) -> int:
         later = enumerate(self.steps[start:], start)

@@ -175,7 +175,7 @@ def test_a_realign_that_was_left_out_blocked_nothing_more(
 
     later = arrived()._replace(change=change(1, rid=rid), offset=offset)
     blocks = [r for r in added if r.rid == rid and r.offset < offset]
-    blocks_whole = [r.epoch for r in blocks if r.whole]
+    blocks_whole = [r.epoch for r in blocks if r.rejects_transaction]
 
     assert blocking_epoch(later, before) == max((r.epoch for r in blocks), default=0)
     for mre in range(7):
@@ -193,7 +193,7 @@ def test_no_realign_of_a_row_dominates_another_one(added: list[Realign]) -> None
     kept = row.realign
 
     assert not [(one, other) for one, other in permutations(kept, 2) if one.dominates(other)]
-    assert len(kept) == len({(r.rid, r.epoch, r.whole) for r in kept})
+    assert len(kept) == len({(r.rid, r.epoch, r.rejects_transaction) for r in kept})
 
 
 def test_a_realign_for_all_offsets_leaves_no_other_of_its_replica() -> None:
