@@ -7,7 +7,8 @@ RECORDS ?= 1000000
 
 .PHONY: setup demo test test-deep fuzz-check check format bench bench-quick
 
-SEED ?= $(shell date +%s)
+SEED := $(or $(SEED),$(shell date +%s))
+SLACKWATER_EXAMPLES ?= 15000
 
 setup:  ## .venv and caches; offline once they are full
 	@$(PYTHON) deploy/setup.py
@@ -18,9 +19,10 @@ demo: setup  ## three replicas that collide, one hub, and a verdict
 test: setup  ## all tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-test-deep: setup  ## the model of convergence, 20,000 random stories of each kind; SEED repeats a run
-	@echo "seed $(SEED)"
-	SLACKWATER_EXAMPLES=20000 $(BIN)/python -m pytest tests/model/test_convergence.py --hypothesis-seed=$(SEED)
+test-deep: setup  ## every property on many more random cases; SEED repeats a run, SLACKWATER_EXAMPLES sizes it
+	@echo "seed $(SEED), $(SLACKWATER_EXAMPLES) examples"
+	SLACKWATER_EXAMPLES=$(SLACKWATER_EXAMPLES) $(BIN)/python -m pytest -m hypothesis -n 2 \
+		--dist worksteal --hypothesis-seed=$(SEED)
 
 fuzz-check: setup  ## core's check and the columns' on RECORDS mutated records; SEED repeats a run
 	$(BIN)/python -m tests.fuzz.check $(RECORDS) $(SEED)

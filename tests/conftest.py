@@ -9,8 +9,9 @@ from pyspark.sql import SparkSession
 
 from connectors.kafka.broker import Broker
 from streaming.jvm.session import session
+from tests.harness.examples import examples
 
-settings.register_profile("slackwater", deadline=None)  # a busy machine is not a failed law
+settings.register_profile("slackwater", examples())
 settings.load_profile("slackwater")
 
 SMALL_SPARK = {

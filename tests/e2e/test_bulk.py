@@ -38,6 +38,7 @@ from streaming.stages.checked import checked_records
 from streaming.stages.intake import take
 from streaming.stages.publish import Chunks
 from tests.harness.carried import facts_from
+from tests.harness.examples import examples
 from tests.harness.histories import NUMBERED, STEPS, Author, Steps, batches
 from tests.harness.other_values import Elsewhere
 
@@ -163,23 +164,26 @@ class NeverDone:
 FULL = 1
 """The size of a window that forgets all but a row."""
 
-RANDOM_HISTORIES = settings(
+NOT_SHRUNK = settings(
     phases=[Phase.explicit, Phase.generate],
     deadline=None,
-    derandomize=True,
     suppress_health_check=list(HealthCheck),
 )
-"""The same ones in every run, none of them made smaller: each takes a hub on real tables."""
 
 
-@settings(RANDOM_HISTORIES, max_examples=45)
+def histories(usual: int) -> settings:
+    """The same ones in every run, none of them made smaller: each takes a hub on real tables."""
+    return examples(usual, share=40, is_fixed=True, base=NOT_SHRUNK)
+
+
+@histories(45)
 @given(STEPS, BOTH)
 def test_bulk_decides_as_core_does(steps: Steps, functions: tuple[str, str]) -> None:
     """A verdict that depended on how it was computed would make replays lie."""
     check(steps, topology_of(functions))
 
 
-@settings(RANDOM_HISTORIES, max_examples=30)
+@histories(30)
 @given(STEPS, BOTH)
 def test_bulk_decides_as_core_does_in_two_data_sets(
     steps: Steps, functions: tuple[str, str]
@@ -188,7 +192,7 @@ def test_bulk_decides_as_core_does_in_two_data_sets(
     check(steps, two_datasets(topology_of(functions)))
 
 
-@settings(RANDOM_HISTORIES, max_examples=25)
+@histories(25)
 @given(STEPS, BOTH)
 def test_bulk_decides_as_core_does_without_the_images(
     steps: Steps, functions: tuple[str, str]
@@ -197,7 +201,7 @@ def test_bulk_decides_as_core_does_without_the_images(
     check(steps, topology_of(functions), apart=True)
 
 
-@settings(RANDOM_HISTORIES, max_examples=25)
+@histories(25)
 @given(STEPS, BOTH)
 def test_bulk_decides_as_core_does_with_a_full_window(
     steps: Steps, functions: tuple[str, str]

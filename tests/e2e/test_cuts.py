@@ -7,7 +7,7 @@ from itertools import takewhile
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from streaming.core.conflict.judge import Judged
 from streaming.core.delivery.sending import Refresh
@@ -16,6 +16,7 @@ from streaming.core.model.record import Applied, Hello, Reason, ReceivedRecord
 from streaming.core.model.row import Arrived
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import DEFAULT_DATASET
+from tests.harness.examples import examples
 from tests.model.hub import Plan, PureHub
 from tests.model.storyteller import REORDERS, REUSES, Plot, Step, Storyteller, plots
 from tests.model.world import topology
@@ -164,7 +165,7 @@ def same_verdicts(one: PureHub, other: PureHub) -> Counter[str]:
     return compared
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
+@examples(is_fixed=True)
 @given(plots(EVERYTHING))
 def test_a_cut_changes_no_fact(plot: Plot) -> None:
     """Else a hub that was slow, or started again, would keep other things than a fast one."""
@@ -177,7 +178,7 @@ def test_a_cut_changes_no_fact(plot: Plot) -> None:
         same_verdicts(whole, again)
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
+@examples(is_fixed=True)
 @given(plots(EVERYTHING))
 def test_a_record_that_comes_twice_changes_nothing(plot: Plot) -> None:
     """Whatever became of it the first time (docs/traps.md, Duplicates and late changes)."""

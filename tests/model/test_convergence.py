@@ -1,10 +1,10 @@
 """Whatever happens, in whatever order: all replicas come to the same rows, and nothing is lost."""
 
-import os
 from collections.abc import Callable, Sequence
 
-from hypothesis import given, note, settings
+from hypothesis import given, note
 
+from tests.harness.examples import examples
 from tests.model.laws import ALWAYS, AT_REST, check_transactions_are_whole
 from tests.model.storyteller import (
     BY_HAND,
@@ -19,10 +19,8 @@ from tests.model.storyteller import (
 )
 from tests.model.world import World
 
-EXAMPLES = int(os.environ.get("SLACKWATER_EXAMPLES", "300"))
-"""How many stories of each kind are told; with the default they are the same in every run."""
-
-FIXED = settings(max_examples=EXAMPLES, derandomize=EXAMPLES == 300, deadline=None)
+FIXED = examples(300, share=1, is_fixed=True)
+"""The same stories of each kind in every run; others, and many more, in a deep one."""
 
 
 @FIXED

@@ -5,10 +5,11 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.core.conflict.judge import Judged
+from tests.harness.examples import examples
 from tests.vectors import epochs, origin, shapes
 from tests.vectors.cases import CASES, DEVIATIONS, broken, csn, session
 from tests.vectors.deviations import FILE
@@ -248,7 +249,7 @@ def test_rules_name_no_case() -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@settings(max_examples=100, derandomize=True)
+@examples(share=6, is_fixed=True)
 @given(data=st.data())
 def test_the_rules_account_for_every_difference_to_the_origin(
     name: str, data: st.DataObject

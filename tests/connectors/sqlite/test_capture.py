@@ -27,6 +27,7 @@ from tests.connectors.sqlite.sqlite_replica import (
     Replica,
     make,
 )
+from tests.harness.examples import examples
 
 ONE = '{"id":"1","name":"a","price":"1.50"}'
 TWO = '{"id":"2","name":"b","price":null}'
@@ -433,4 +434,4 @@ class Writes(RuleBasedStateMachine):
 
 
 TestWrites = Writes.TestCase
-TestWrites.settings = settings(max_examples=40, stateful_step_count=25)
+TestWrites.settings = settings(examples(40, share=8), stateful_step_count=25)

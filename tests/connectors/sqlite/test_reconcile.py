@@ -22,6 +22,7 @@ from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import CsnParts, format_csn, parse
 from streaming.core.model.record import Commit, Heartbeat, Hello, Record
 from tests.connectors.sqlite.sqlite_replica import CREATE_ITEMS, ITEMS, RID, Replica, make
+from tests.harness.examples import examples
 
 
 @dataclass(slots=True)
@@ -409,4 +410,4 @@ class Lives(RuleBasedStateMachine):
 
 
 TestLives = Lives.TestCase
-TestLives.settings = settings(max_examples=25, stateful_step_count=15)
+TestLives.settings = settings(examples(25, share=15), stateful_step_count=15)

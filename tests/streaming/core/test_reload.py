@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streaming.core.delivery.lack import Anchor, lack
@@ -15,6 +15,7 @@ from streaming.core.model.ruv import Element, Ruv
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.reload import Case, Session, case_of, first_load, read, reload
 from tests.harness.builders import change, csn
+from tests.harness.examples import examples
 from tests.streaming.core.delivery.logs import RIDS
 from tests.streaming.core.intake.speaker import Speaker, fresh_state, intake_of
 from tests.streaming.core.paging import (
@@ -225,7 +226,7 @@ def test_a_real_servers_session_is_the_same_in_pages(case: Vector, size: int) ->
     st.lists(st.tuples(st.integers(0, 9), st.sampled_from((1, 2)), st.booleans()), max_size=24),
     st.data(),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_theorem_1_only_a_csn_above_the_max_is_inserted(
     arriving: list[tuple[int, int, bool]], data: st.DataObject
 ) -> None:
@@ -258,7 +259,7 @@ def test_theorem_1_only_a_csn_above_the_max_is_inserted(
 
 
 @given(stories())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_theorem_2_what_comes_while_a_page_is_processed_is_above_its_stop(story: Story) -> None:
     """So a replica whose stop lies ahead of the page cannot have missed anything in it."""
     _, played = play(story)
@@ -274,7 +275,7 @@ TIE = Story([csn(1, A), csn(9, A)], Ruv(), [Step([csn(4, C)], [], 2)])
 
 @given(stories())
 @example(TIE)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_every_page_sends_what_a_calculation_from_scratch_sends(story: Story) -> None:
     """The document's own question: up to the end of the page, both send the same in one order."""
     supplier, played = play(story)
@@ -288,7 +289,7 @@ def test_every_page_sends_what_a_calculation_from_scratch_sends(story: Story) ->
 
 @given(stories(), st.integers(1, 4))
 @example(TIE, 1)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_paging_sends_exactly_what_is_lacking_in_each_replicas_order(
     story: Story, page: int
 ) -> None:
@@ -304,7 +305,7 @@ def test_paging_sends_exactly_what_is_lacking_in_each_replicas_order(
 
 
 @given(stories(), st.integers(0, 8), st.integers(1, 5))
-@settings(max_examples=100, deadline=None)
+@examples()
 def test_pages_of_whole_hub_epochs_send_the_same(
     story: Story, covers: int, page_items: int
 ) -> None:
@@ -318,7 +319,7 @@ def test_pages_of_whole_hub_epochs_send_the_same(
 
 
 @given(stories(), st.sampled_from(RIDS))
-@settings(max_examples=100, deadline=None)
+@examples()
 def test_own_changes_are_never_sent_back(story: Story, own: int) -> None:
     """And the others are all sent, though the anchor knows nothing of the own ones."""
     supplier, played = play(story, own)

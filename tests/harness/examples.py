@@ -1,0 +1,30 @@
+"""How many random cases a property is tried on: a few in `make test`, many in `make test-deep`."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+DEEP = int(os.environ.get("SLACKWATER_EXAMPLES", "0"))
+"""The number of the cheapest properties in a deep run; 0: this is none."""
+
+SHARE = 4
+"""A property that names no share of its own is tried on a quarter of DEEP."""
+
+CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""A busy machine is not a failed law."""
+
+
+def examples(
+    usual: int = 100,
+    *,
+    share: int = SHARE,
+    is_fixed: bool = False,
+    base: settings = CALM,
+) -> settings:
+    """Try a property on `usual` cases; in a deep run on DEEP / `share` of them, and no fewer.
+
+    `share`: what a case costs, so that no property takes all the time. `is_fixed`: the same cases
+    in every run that is not deep.
+    """
+    count = max(usual, DEEP // share) if DEEP else usual
+    return settings(base, max_examples=count, derandomize=is_fixed and not DEEP)
