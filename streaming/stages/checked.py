@@ -1,6 +1,6 @@
 """The compact facts of a batch on the driver: Arrow columns, and numpy arrays beside them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -186,8 +186,3 @@ def texts(column: pa.ChunkedArray | pa.Array) -> Texts:
     array = fixed.combine_chunks() if isinstance(fixed, pa.ChunkedArray) else fixed
     start = array.offset * CSN_BYTES
     return np.frombuffer(array.buffers()[1], CSN_TYPE, len(array), start)
-
-
-def strings(values: Sequence[bytes] | Texts) -> list[str]:
-    """Fixed-width bytes back as text."""
-    return [value.decode() for value in values]

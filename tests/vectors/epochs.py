@@ -7,13 +7,12 @@ all, then its target has a new epoch.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streaming.core.model.errors import VectorError
 from tests.vectors.deviations import CounterRule
 from tests.vectors.expectations import Moment, differences
 from tests.vectors.findings import of_hub
 from tests.vectors.origin_findings import origin_findings
 from tests.vectors.origin_world import World, canonical
-from tests.vectors.outcome import Case, Difference
+from tests.vectors.outcome import Case, Difference, VectorError
 from tests.vectors.steps import (
     CLUSTERS,
     Sync,

@@ -13,10 +13,9 @@ from typing import Any
 
 from streaming.core.conflict.counters import CONFLICT_COMMIT, ROW_REJECT, TRANSACTION_REJECT
 from streaming.core.model.change import RowKey
-from streaming.core.model.errors import VectorError
 from tests.vectors.deviations import CounterRule
 from tests.vectors.findings import Findings, Recorded, Unit
-from tests.vectors.outcome import About, Case, Difference
+from tests.vectors.outcome import About, Case, Difference, VectorError
 from tests.vectors.steps import row_of
 
 REJECTS = (ROW_REJECT, TRANSACTION_REJECT, CONFLICT_COMMIT)

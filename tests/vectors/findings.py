@@ -10,8 +10,8 @@ from streaming.core.conflict.counters import CONFLICT_COMMIT, FUNCTION, TRANSACT
 from streaming.core.conflict.function import ConflictRule
 from streaming.core.conflict.judge import ConflictKind, Judged, Verdict
 from streaming.core.model.change import Op, RowKey
-from streaming.core.model.errors import VectorError
 from tests.vectors.origin_world import Hub, World
+from tests.vectors.outcome import VectorError
 from tests.vectors.steps import CLUSTERS
 
 Unit = frozenset[int]

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from streaming.core.conflict.function import COLUMN_RULES, ConflictFunction, ConflictRule
-from streaming.core.model.errors import VectorError
 from streaming.core.model.table import ColumnType
-from tests.vectors.outcome import Case
+from tests.vectors.outcome import Case, VectorError
 
 NO_FUNCTION = ""
 """Of a table whose changes are all applied as they come."""

@@ -9,6 +9,10 @@ Case = dict[str, Any]
 """A case as it stands in its file."""
 
 
+class VectorError(Exception):
+    """A test vector is of an unknown kind or shape."""
+
+
 class About(StrEnum):
     """What an expectation is about."""
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from streaming.core.model.errors import VectorError
 from tests.vectors import epochs, functions, sessions, shapes
 from tests.vectors.deviations import Deviations, Rule
-from tests.vectors.outcome import Case, Difference, Explains, Outcome
+from tests.vectors.outcome import Case, Difference, Explains, Outcome, VectorError
 
 P = TypeVar("P")
 

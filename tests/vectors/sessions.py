@@ -9,9 +9,8 @@ from typing import Any
 
 from streaming.core.delivery.lack import Lack, SendingRefused, lack, refused
 from streaming.core.model.csn import rid_of
-from streaming.core.model.errors import VectorError
 from streaming.core.model.ruv import Element, Ruv, parse_ruv
-from tests.vectors.outcome import About, Case, Difference, Explains
+from tests.vectors.outcome import About, Case, Difference, Explains, VectorError
 
 START_ITERATION = "00000000-00000000-00000000-00000000"
 """nsuniqueid of the record that marks where a log begins: an anchor, never sent."""

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from streaming.core.model.change import Op, RowKey
-from streaming.core.model.errors import VectorError
 from streaming.core.model.table import ColumnType, Table
 from tests.vectors.functions import function_for, name_for
-from tests.vectors.outcome import Case
+from tests.vectors.outcome import Case, VectorError
 
 CLUSTERS = {"A": 1, "B": 2}
 OPS = (Op.INSERT, Op.UPDATE, Op.DELETE)

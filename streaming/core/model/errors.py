@@ -39,7 +39,3 @@ class CsnError(HubError):
 
 class RuvError(HubError):
     """A text is not an element of a RUV."""
-
-
-class VectorError(HubError):
-    """A test vector is of an unknown kind or shape."""

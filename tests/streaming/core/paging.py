@@ -15,9 +15,9 @@ from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import AgreementState
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
-from streaming.core.reload import Session, first_load, read, reload
 from tests.harness.builders import change, csn
 from tests.streaming.core.delivery.logs import RIDS, ruv_of
+from tests.streaming.core.reload import Session, first_load, read, reload
 
 CONSUMER = 9
 """The rid of a consumer that writes nothing."""

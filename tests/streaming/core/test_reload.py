@@ -13,7 +13,6 @@ from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Commit
 from streaming.core.model.ruv import Element, Ruv
 from streaming.core.model.table import DEFAULT_DATASET
-from streaming.core.reload import Case, Session, case_of, first_load, read, reload
 from tests.harness.builders import change, csn
 from tests.harness.examples import examples
 from tests.streaming.core.delivery.logs import RIDS
@@ -27,6 +26,7 @@ from tests.streaming.core.paging import (
     play,
     stories,
 )
+from tests.streaming.core.reload import Case, Session, case_of, first_load, read, reload
 from tests.vectors.cases import SESSIONS, by_id
 from tests.vectors.outcome import Case as Vector
 from tests.vectors.sessions import play as played_whole
