@@ -2,13 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-
 RECORDS ?= 1000000
 
-.PHONY: setup demo test test-deep fuzz-check check format bench bench-quick
+.PHONY: setup demo test test-deep fuzz-check mutants check format bench bench-quick
 
 SEED := $(or $(SEED),$(shell date +%s))
 SLACKWATER_EXAMPLES ?= 15000
+MUTANTS_MINUTES ?= 30
 
 setup:  ## .venv and caches; offline once they are full
 	@$(PYTHON) deploy/setup.py
@@ -26,6 +26,10 @@ test-deep: setup  ## every property on many more random cases; SEED repeats a ru
 
 fuzz-check: setup  ## core's check and the columns' on RECORDS mutated records; SEED repeats a run
 	$(BIN)/python -m tests.fuzz.check $(RECORDS) $(SEED)
+
+mutants: setup  ## core and commit with one thing changed at a time, and the changes that no test finds
+	-timeout --signal=INT $(MUTANTS_MINUTES)m $(BIN)/mutmut run --max-children 2
+	$(BIN)/mutmut results | grep -v ': not checked' || true
 
 check: setup  ## format, lint, types
 	$(BIN)/ruff format --check .
