@@ -11,7 +11,9 @@ import pytest
 CHECKOUT = Path(__file__).parent.parent
 NO_INDEX = "http://127.0.0.1:9/simple"
 NO_PROXY = "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9"
-NOT_COPIED = shutil.ignore_patterns(".venv", ".git", "*.egg-info", ".*_cache", "__pycache__")
+NOT_COPIED = shutil.ignore_patterns(
+    ".venv", ".git", "mutants", "*.egg-info", ".*_cache", "__pycache__"
+)
 
 
 def offline(**more: str) -> dict[str, str]:

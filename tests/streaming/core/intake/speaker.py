@@ -60,12 +60,13 @@ class Speaker:
         ruv: Ruv = NOTHING_KNOWN,
         *,
         generation: int = 1,
+        own: str | None = None,
         lost: bool = False,
     ) -> list[ReceivedRecord]:
         """The start of the next session."""
         self.sessions += 1
         self.session = f"{self.rid}-{self.sessions}"
-        return self.say(Hello(epoch, covers, generation, ruv, None, lost=lost))
+        return self.say(Hello(epoch, covers, generation, ruv, own, lost=lost))
 
     def applied(self, epoch: int, covers: int) -> list[ReceivedRecord]:
         """A reflection."""

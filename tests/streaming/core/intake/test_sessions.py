@@ -23,9 +23,16 @@ def test_a_hello_sets_the_position_from_which_sending_goes_on() -> None:
     ruv = Ruv("g", {2: Element(csn(5, 2), csn(5, 2))})
     state = fresh_state(hub_epoch=9, ruv=Ruv("g", {2: Element(csn(5, 2), csn(8, 2))}))
 
-    agreement = intake_of(Speaker().hello(epoch=3, covers=4, ruv=ruv), state).agreements["a1"]
+    sent_before = {name: replace(a, sent_ms=900) for name, a in state.agreements.items()}
+    state = replace(state, agreements=sent_before)
 
+    intake = intake_of(Speaker().hello(epoch=3, covers=4, ruv=ruv, own=C10), state)
+
+    agreement = intake.agreements["a1"]
+    assert intake.replicas[1].epoch == 3
     assert agreement.status is AgreementStatus.CATCHING_UP
+    assert agreement.own == C10
+    assert (agreement.sent_ms, agreement.acked_ms) == (0, 1_000)
     assert agreement.session == "1-1"
     assert (agreement.sent_epoch, agreement.sent_covers, agreement.scanned) == (4, 4, 4)
     assert (agreement.sent_ruv, agreement.acked_ruv, agreement.acked_covers) == (ruv, ruv, 4)
@@ -42,7 +49,19 @@ def test_an_applied_is_the_consumers_last_word() -> None:
         intake.take(received)
 
     assert intake.agreements["a1"].acked_covers == 7
+    assert intake.agreements["a1"].acked_ms == 1_001
     assert intake.replicas[1].epoch == 3
+
+
+def test_an_applied_of_the_same_covers_is_a_newer_word() -> None:
+    """A consumer that repeats its position is alive, and its RUV may be another."""
+    speaker = Speaker()
+    intake = intake_of(speaker.hello(), fresh_state())
+
+    for received in speaker.applied(epoch=1, covers=0):
+        intake.take(received)
+
+    assert intake.agreements["a1"].acked_ms == 1_001
 
 
 def test_sessions_are_bounded() -> None:
@@ -67,6 +86,8 @@ def test_floors_are_bounded_and_merged_on_the_safe_side() -> None:
 
     assert len(kept) == KEPT_FLOORS
     assert kept[1:] == tuple(floors[-KEPT_FLOORS + 1 :])
+    oldest, newest = floors[0], floors[-KEPT_FLOORS]
+    assert kept[0] == Floor(newest.epoch, oldest.offset, oldest.after, newest.upto)
     for offset in range(5 * 20):
         assert epoch_behind(kept, offset) >= epoch_behind(floors, offset)
         assert bool(epoch_behind(kept, offset)) is bool(epoch_behind(floors, offset))
