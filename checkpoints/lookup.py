@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from sys import getsizeof
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow.compute as pc
@@ -15,16 +16,22 @@ from streaming.core.conflict.judge import Verdict
 from streaming.core.conflict.winner import Failed, Merged, Resolution, Winner
 from streaming.core.delivery.sending import WHOLE, EpochMark
 from streaming.core.model.change import Op, RowKey
+from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Reason
 from streaming.core.model.row import Realign, RowState, readable, realigned
 
 
-def contents(store: StateStore, csns: Collection[str], batch: int) -> dict[str, frozenset[str]]:
+def contents(
+    store: StateStore,
+    csns: Collection[str],
+    batch: int,
+    on_disk: Mapping[int, str] = MappingProxyType({}),
+) -> dict[str, frozenset[str]]:
     """Csn -> the contents under which changelog and quarantine know it before this batch.
 
     One pruned read each. What is in quarantine for its session is no base for a duplicate
     (docs/traps.md, A duplicate of a record of an old session); what a hub that died has written
-    of this very batch is none either.
+    of this very batch is none either. `on_disk`: rid -> a CSN up to which `pending` is read too.
     """
     if not csns:
         return {}
@@ -32,7 +39,10 @@ def contents(store: StateStore, csns: Collection[str], batch: int) -> dict[str, 
     here = among("csn", list(csns)) & (ds.field("batch") < batch)
     logged = here & (ds.field("kind") == "change")
     refused = here & (ds.field("reason") != Reason.SESSION.value) & ds.field("content").is_valid()
-    for name, where in ((TableName.CHANGELOG, logged), (TableName.QUARANTINE, refused)):
+    tables = [(TableName.CHANGELOG, logged), (TableName.QUARANTINE, refused)]
+    if any(csn <= on_disk.get(rid_of(csn), "") for csn in csns):
+        tables.append((TableName.PENDING, here & ds.field("content").is_valid()))
+    for name, where in tables:
         for row in store.read(name, where, ["csn", "content"]).to_pylist():
             found.setdefault(row["csn"], set()).add(row["content"])
     return {csn: frozenset(known) for csn, known in found.items()}

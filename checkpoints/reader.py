@@ -30,7 +30,7 @@ _NEWEST = """
 """
 _LATEST_PENDING = """
     SELECT * FROM (
-        SELECT rid, action, reason, csn, prim_csn, time, row_number() OVER (
+        SELECT rid, action, reason, csn, prim_csn, time, opno, row_number() OVER (
             PARTITION BY rid, csn, CASE WHEN csn IS NULL THEN prim_csn END
             ORDER BY batch DESC, place DESC
         ) AS n FROM t WHERE batch <= {batch}
@@ -164,6 +164,20 @@ class Reader:
             )
             for row in self._ask(TableName.PENDING, sql)
         }
+
+    def open_transactions(self, opno: Mapping[int, int]) -> dict[int, int]:
+        """Rid -> its transactions that are uncommitted or above a hole in its opno.
+
+        opno: rid -> the opno up to which there is no hole. See HubState.open_transactions.
+        """
+        above = [f"(rid = {rid} AND opno > {last})" for rid, last in opno.items()]
+        sql = f"""
+            SELECT rid, count(DISTINCT coalesce(prim_csn, csn)) AS count
+            FROM ({self._latest_pending})
+            WHERE action = 'pending' OR (action = 'waiting' AND ({" OR ".join(above) or "false"}))
+            GROUP BY rid
+        """  # noqa: S608
+        return {row["rid"]: row["count"] for row in self._ask(TableName.PENDING, sql)}
 
     def standing_of(self, csn: str) -> dict[str, str | None]:
         """What `pending` says of the transactions that this CSN names: action -> reason."""

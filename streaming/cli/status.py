@@ -96,7 +96,7 @@ def _paused(replicas: Sequence[ReplicaStatus]) -> str:
     names = ", ".join(str(one.name or one.rid) for one in replicas if one.paused)
     if not names:
         return ""
-    return f"\nnot read on, for limits.pending_changes: {names}; abort one, or raise the limit"
+    return f"\npaused, for limits.open_transactions: {names}; abort one, or raise the limit"
 
 
 def _last_commit(found: HubStatus) -> str:

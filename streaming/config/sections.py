@@ -212,10 +212,14 @@ class LimitsConfig(_Section):
     """A change of more bytes is quarantined as `size`; the topics take records that large."""
     skew_s: Positive = 86_400
     """A CSN so many seconds ahead of its record's own time is quarantined as `skew`."""
-    pending_changes: Positive = 500_000
-    """From so many open changes of one replica on, nothing more is read from it until it has fewer:
-    they are held in memory, about 1 kB each besides their images. The status says `paused`; an
-    operator aborts a transaction, or starts the hub with a larger limit."""
+    pending_changes: Positive = 100_000
+    """From so many open changes of one replica on, they are only in the table `pending`, and a few
+    of each transaction in memory; they are read back when they become eligible. An open change in
+    memory takes about 1 kB besides its images."""
+    open_transactions: Positive = 100_000
+    """From so many uncommitted transactions of one replica on, nothing more is read from it until
+    it has fewer; an open transaction takes 5 kB at most. The status says `paused`; an operator
+    aborts a transaction, or starts the hub with a larger limit."""
     window_rows: Positive = 1_000_000
     """The most rows that are kept in memory for judging; older ones are looked up in `rows` and
     the changelog behind it."""

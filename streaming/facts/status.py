@@ -1,6 +1,6 @@
 """The state of the hub as of its last commit: replicas, agreements, quarantine, conflicts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -23,9 +23,9 @@ class ReplicaStatus:
 
     `last_conflict_epoch`, `last_stable_epoch`, `conflict_handling`: how far it has come with what
     its last conflict made it get. `seen_age_s`: since its last record. `pending`, `waiting`:
-    changes that are uncommitted, and that are committed and not eligible. `paused`: they are as
-    many as limits.pending_changes, so reading its topic is paused. `oldest_pending`: the
-    transaction of its oldest uncommitted change.
+    changes that are uncommitted, and that are committed and not eligible. `paused`: as many
+    transactions as limits.open_transactions are uncommitted, so reading its topic is paused.
+    `oldest_pending`: the transaction of its oldest uncommitted change.
     """
 
     rid: int
@@ -157,9 +157,11 @@ def _replicas(config: Config, reader: Reader, now_s: float) -> tuple[ReplicaStat
     names, opened = names_of(config), reader.open_changes()
     known, largest = (state.replicas, state.largest) if state else ({}, {})
     rids = dict.fromkeys([*(r.rid for r in config.replicas), *known])
-    most = config.limits.pending_changes
+    most = config.limits.open_transactions
+    several = reader.open_transactions({rid: one.opno for rid, one in known.items()})
+    paused = {rid for rid, count in several.items() if count >= most}
     return tuple(
-        _replica(known.get(rid, ReplicaState(rid)), names, largest, opened, most, now_s)
+        _replica(known.get(rid, ReplicaState(rid)), names, largest, opened, paused, now_s)
         for rid in rids
     )
 
@@ -169,7 +171,7 @@ def _replica(
     names: Mapping[int, str],
     largest: Mapping[int, str],
     opened: Mapping[tuple[int, str], OpenChanges],
-    most: int,
+    paused: Collection[int],
     now_s: float,
 ) -> ReplicaStatus:
     pending = opened.get((replica.rid, "pending"), NONE_OPEN)
@@ -191,7 +193,7 @@ def _replica(
         max_csn=largest.get(replica.rid),
         pending=pending.count,
         waiting=waiting.count,
-        paused=pending.count + waiting.count >= most,
+        paused=replica.rid in paused,
         oldest_pending_age_s=None if oldest is None else round(now_s - oldest.timestamp(), 3),
         oldest_pending=pending.transaction,
     )

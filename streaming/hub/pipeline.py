@@ -23,6 +23,8 @@ from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.conflict.window import Window, WindowRow, rebuilt
 from streaming.core.conflict.winner import Resolution
 from streaming.core.delivery.sending import Refresh, SendingView, wants_batch
+from streaming.core.intake.eviction import evict
+from streaming.core.intake.pending import Context
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.command import Command
 from streaming.core.model.row import RowState
@@ -56,6 +58,7 @@ class BatchSettings:
     chunks: publish_stage.Chunks
     offsets_per_batch: int
     pending_changes: int
+    open_transactions: int
     window_rows: int
     kept_image_bytes: int
     materialize_every_epochs: int
@@ -116,6 +119,7 @@ class Hub:
         decision.carrier.close()
         self.images.keep(decision.contended)
         self.state = decision.checkpoint.state
+        evict(self.state.open, self.state.replicas, self.settings.pending_changes)
         self.window.merge(self.state.hub_epoch, decision.rows)
         asked = self.settings
         self.upkeep.rows(self.state, self.window, asked.materialize_every_epochs, asked.window_rows)
@@ -146,8 +150,8 @@ class Hub:
         )
 
     def paused(self) -> dict[int, int]:
-        """Rid -> its open changes, of the replicas that have too many for more to be read."""
-        return self.state.paused(self.settings.pending_changes)
+        """Rid -> its open transactions, of replicas that have too many for more to be read."""
+        return self.state.open_transactions(self.settings.open_transactions)
 
     def _read_to(self, ends: Mapping[str, int]) -> dict[str, int]:
         """How far a batch reads; what it leaves is read later, from where it stopped.
@@ -166,7 +170,13 @@ class Hub:
 def resume(ledger: Ledger, settings: BatchSettings, outlets: Effects) -> Hub:
     """The hub behind the last commit: open transactions and window are read back."""
     last, store = ledger.last, ledger.store
-    opened = pending.load(store, last.state.batch, last.state.largest)
+    opened = pending.load(
+        store,
+        last.state.batch,
+        last.state.largest,
+        last.state.replicas,
+        settings.pending_changes,
+    )
     edge = lookup.edge_of(store, last.rows_epoch, last.state.hub_epoch, settings.window_rows)
     told = lookup.replay_rows(store, last.rows_epoch, edge, last.state.hub_epoch)
     state = replace(last.state, open=opened)
@@ -204,6 +214,7 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     after = _after(hub, plan, taken, outgoing, hub_epoch, judged)
     told = _tables(hub, plan, taken, log, hub_epoch, judged)
     tables = {TableName.CHANGELOG: carrier.changelog(log), **told}
+    intake.forget_ended()
     counts = _counts(taken, log, judged, [refresh for _, refresh in verdicts.refreshes])
     return DecidedBatch(
         tables,
@@ -216,20 +227,36 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
 
 
 def _taken(hub: Hub, plan: Plan, carrier: Carrier) -> _TakenBatch:
-    """Take the batch in; again with the images that it turned out to need."""
+    """Take the batch in; again with the images and evicted facts that it turned out to need."""
     facts = checked_records(carrier.facts, hub.settings.topology.tables)
+    state = _restored(hub, hub.state, intake_stage.merged_and_named(facts, hub.state.open))
     while True:
-        taken, lacking = _take(hub, plan, facts)
-        if not lacking.any():
+        taken, lacking = _take(hub, state, plan, facts)
+        if taken.intake.wanted:
+            state = _restored(hub, state, taken.intake.wanted)
+        elif lacking.any():
+            facts = facts.with_images(lacking, carrier.images)
+        else:
             return taken
-        facts = facts.with_images(lacking, carrier.images)
 
 
-def _take(hub: Hub, plan: Plan, facts: CheckedRecords) -> tuple[_TakenBatch, Bools]:
+def _restored(hub: Hub, state: HubState, contexts: Collection[Context]) -> HubState:
+    """The state with these evicted transactions in memory."""
+    if not contexts:
+        return state
+    opened = pending.restored(hub.ledger.store, state.open, contexts, state.batch)
+    return replace(state, open=opened)
+
+
+def _take(
+    hub: Hub, state: HubState, plan: Plan, facts: CheckedRecords
+) -> tuple[_TakenBatch, Bools]:
     """Carry out the operator's commands, then take in the records in the order of their topics."""
-    store, state, settings = hub.ledger.store, hub.state, hub.settings
-    old = intake_stage.repeated_or_old(facts, state.largest)
-    intake = Intake(state, settings.topology, lookup.contents(store, old, plan.batch))
+    store, settings, on_disk = hub.ledger.store, hub.settings, state.open.on_disk
+    known = {rid: max(state.largest.get(rid, ""), on_disk.get(rid, "")) for rid in state.replicas}
+    old = intake_stage.repeated_or_old(facts, known)
+    history = lookup.contents(store, old, plan.batch, on_disk)
+    intake = Intake(state, settings.topology, history)
     commands = carry_out(
         plan,
         intake,
@@ -238,7 +265,8 @@ def _take(hub: Hub, plan: Plan, facts: CheckedRecords) -> tuple[_TakenBatch, Boo
         hub_rid=settings.hub_rid,
         topics=settings.topics,
     )
-    found = intake_stage.take(intake, facts)
+    read_pending = partial(pending.on_disk, store, state.open, batch=state.batch)
+    found = intake_stage.take(intake, facts, read_pending)
     taken = _TakenBatch(facts, intake, found.eligible, found.commits, commands)
     return taken, found.lacking
 
@@ -295,7 +323,9 @@ def _tables(
     return {
         TableName.CONFLICTS: pa.concat_tables([lost, resolved]),
         TableName.QUARANTINE: pa.concat_tables([kept, taken.commands.released]),
-        TableName.PENDING: pending.moves(hub.state.open, intake.open, intake.ended, plan.batch),
+        TableName.PENDING: pending.moves(
+            hub.ledger.store, intake.state.open, intake.open, intake.ended, plan.batch
+        ),
         TableName.EVENTS: told,
     }
 

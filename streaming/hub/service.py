@@ -86,6 +86,7 @@ def settings_of(config: Config) -> BatchSettings:
         Chunks(config.limits.chunk_items, config.limits.chunk_bytes),
         config.limits.offsets_per_batch,
         config.limits.pending_changes,
+        config.limits.open_transactions,
         config.limits.window_rows,
         config.limits.kept_image_bytes,
         config.limits.materialize_every_epochs,
@@ -342,12 +343,12 @@ class Service:
         names = {rid: topic for topic, rid in self.settings.topics.items()}
         for rid in paused.keys() - self.paused:
             LOG.warning(
-                "%s is not read on: its replica has %d open changes, limits.pending_changes is %d;"
-                " end its oldest transaction (`slackwater status` names it, `slackwater abort` ends"
-                " it) or start the hub with a larger limit",
+                "%s is paused: its replica has %d open transactions, limits.open_transactions is"
+                " %d; end the oldest (`slackwater status` names it, `slackwater abort` ends it) or"
+                " start the hub with a larger limit",
                 names[rid],
                 paused[rid],
-                self.settings.pending_changes,
+                self.settings.open_transactions,
             )
         for rid in self.paused - paused.keys():
             LOG.info("%s is read on", names[rid])

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from checkpoints import pending
 from checkpoints.epochs import Plan
 from checkpoints.store import StateStore
 from streaming.core.intake.arrival import AbortTransaction
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.command import Command, CommandName
+from streaming.core.model.csn import rid_of
 from streaming.operator import release, resolve
 from streaming.operator.hub_changes import HubChangeWriter
 from streaming.operator.release import Revalidate
@@ -51,7 +53,7 @@ def carry_out(
     for command in plan.commands:
         match command.name:
             case CommandName.ABORT:
-                _abort(intake, command, behind)
+                _abort(intake, command, behind, store)
             case CommandName.RELEASE | CommandName.DROP:
                 quarantined.append(command)
             case CommandName.ACCEPT | CommandName.OVERRIDE:
@@ -64,6 +66,15 @@ def carry_out(
     return CommandEffects(released, resolved, nudged)
 
 
-def _abort(intake: Intake, command: Command, behind: Mapping[int, int]) -> None:
+def _abort(intake: Intake, command: Command, behind: Mapping[int, int], store: StateStore) -> None:
     if command.argument:
-        intake.end_by_hand(AbortTransaction(command.argument, behind))
+        named = _transaction_named(intake, command.argument, store)
+        intake.end_by_hand(AbortTransaction(named, behind))
+
+
+def _transaction_named(intake: Intake, csn: str, store: StateStore) -> str:
+    """The CSN by which memory knows the transaction of this change, which may be on disk."""
+    rid, opened = rid_of(csn), intake.open
+    if opened.lists.open_with(csn) or csn > opened.on_disk.get(rid, ""):
+        return csn
+    return pending.transaction_of(store, rid, csn, intake.state.batch) or csn

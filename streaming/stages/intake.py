@@ -3,7 +3,7 @@
 The exact rule is core's `Intake.take`; a run is what it would have let pass one by one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -14,14 +14,20 @@ import pyarrow.compute as pc
 
 from checkpoints.tables import CHANGELOG
 from streaming.core.intake.check import decode
+from streaming.core.intake.pending import Context
 from streaming.core.intake.reflection import mre, mre_same
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.transactions import Intake, Transaction
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import is_csn_of
 from streaming.core.model.record import Reason, ReceivedRecord, Record, RecordKind
 from streaming.core.model.row import Arrived
-from streaming.stages.checked import Bools, CheckedRecords, Ints, ints, is_away, texts
+from streaming.core.model.state import OpenTransactions
+from streaming.core.model.values import json_text
+from streaming.stages.checked import Bools, CheckedRecords, Ints, bools, ints, is_away, texts
 from streaming.stages.runs import RecordRun, closing, runs
+
+ReadPending = Callable[[Collection[Context]], pa.Table]
+"""Evicted transactions -> the rows that table `pending` has of them, in CSN order by replica."""
 
 _FIELDS = (
     *("rid", "offset", "time", "session", "csn", "prim_csn", "epoch", "table", "key", "op"),
@@ -59,8 +65,8 @@ class TakenRecords:
     lacking: Bools
 
 
-def take(intake: Intake, facts: CheckedRecords) -> TakenRecords:
-    """Take every record of the batch."""
+def take(intake: Intake, facts: CheckedRecords, read_pending: ReadPending) -> TakenRecords:
+    """Take every record of the batch; what was evicted comes back from table `pending`."""
     one_by_one = np.zeros(len(facts), dtype=np.bool_)
     session = facts.table["session"].combine_chunks()
     bulk, in_bulk = list[pa.Table](), np.zeros(len(facts), dtype=np.bool_)
@@ -76,9 +82,24 @@ def take(intake: Intake, facts: CheckedRecords) -> TakenRecords:
             one_by_one[run.rows] = True
             for received in _received(rows):
                 intake.take(received)
-    eligible = _ordered([*bulk, _single(intake)])
+    lacking = one_by_one & is_away(facts.table)
+    again = bool(lacking.any()) or bool(intake.wanted)
+    evicted = [] if again else [_on_disk(intake, read_pending)]
+    eligible = _ordered([*bulk, _single(intake, intake.eligible), *evicted])
     commits = facts.table.filter(pa.array(in_bulk & facts.commit))
-    return TakenRecords(eligible, commits, one_by_one & is_away(facts.table))
+    return TakenRecords(eligible, commits, lacking)
+
+
+def merged_and_named(facts: CheckedRecords, opened: OpenTransactions) -> set[Context]:
+    """The merged transactions of which a change or commit of the batch names one, or may."""
+    found = set[Context]()
+    for context in (context for context, one in opened.evicted.items() if one.merged):
+        members, here = opened.lists.members[context], facts.rid == context[1]
+        first, last = min(members).encode(), max(members).encode()
+        for named in (facts.csn, facts.prim_csn):
+            if (here & (named >= first) & (named <= last)).any():
+                found.add(context)
+    return found
 
 
 def repeated_or_old(facts: CheckedRecords, maxima: Mapping[int, str]) -> list[str]:
@@ -181,7 +202,7 @@ def _change(row: Mapping[str, Any]) -> Change:
     )
 
 
-def _single(intake: Intake) -> pa.Table:
+def _single(intake: Intake, transactions: Sequence[Transaction]) -> pa.Table:
     """What became eligible record by record, waiting changes of earlier batches included."""
     rows = [
         {
@@ -193,12 +214,62 @@ def _single(intake: Intake) -> pa.Table:
             "mre": arrived.mre,
             "mre_same": arrived.mre_same,
             "tx": transaction[-1].change.csn,
-            "partial": True,
         }
-        for transaction in intake.eligible
+        for transaction in transactions
         for arrived in transaction
     ]
-    return pa.Table.from_pylist(rows, schema=ELIGIBLE)
+    return _with_partial(pa.Table.from_pylist(rows, schema=ELIGIBLE), intake)
+
+
+def _on_disk(intake: Intake, read_pending: ReadPending) -> pa.Table:
+    """The evicted transactions that became eligible, those of their changes included that are new.
+
+    A merged one comes apart: each of its own is named by its prim_csn or its only CSN.
+    """
+    parts = [ELIGIBLE.empty_table()]
+    for rid in sorted({one.context[1] for one in intake.eligible_on_disk}):
+        mine = [one for one in intake.eligible_on_disk if one.context[1] == rid]
+        rows = read_pending([one.context for one in mine])
+        columns = {name: rows[name] for name in (*_FIELDS, "mre", "mre_same")}
+        nothing = {
+            name: pa.nulls(rows.num_rows, ELIGIBLE.field(name).type)
+            for name in ("tx", "partial", "size")
+        }
+        old = pa.table({**columns, **nothing}).select(ELIGIBLE.names).cast(ELIGIBLE)
+        fresh = _single(intake, [one.fresh for one in mine if one.fresh])
+        parts.append(_named(pa.concat_tables([old, fresh])))
+    return _with_partial(pa.concat_tables(parts), intake)
+
+
+def _named(rows: pa.Table) -> pa.Table:
+    """Rows of one replica, each with the largest CSN of its transaction."""
+    rows = rows.sort_by("csn").combine_chunks()
+    if not rows.num_rows:
+        return rows
+    names = pc.coalesce(rows["prim_csn"], rows["csn"]).combine_chunks().dictionary_encode()
+    codes = np.asarray(names.indices)
+    last = np.zeros(len(names.dictionary), dtype=np.int64)
+    last[codes] = np.arange(len(codes))  # of several values for one place the last stays
+    largest = rows["csn"].take(pa.array(last[codes]))
+    return rows.set_column(rows.schema.get_field_index("tx"), ELIGIBLE.field("tx"), largest)
+
+
+def _with_partial(rows: pa.Table, intake: Intake) -> pa.Table:
+    """Rows that say which images may lack columns.
+
+    Text is canonical, so a quoted name before a colon is no part of a value: there, quotes are
+    escaped. What the hub wrote itself counts as if it lacked some.
+    """
+    lacking = ~np.isin(ints(rows["rid"]), list(intake.replicas))
+    for name, table in intake.topology.tables.items():
+        here = bools(pc.equal(rows["table"], name))
+        if here.any():
+            for column in table.columns:
+                lacking |= here & ~bools(pc.match_substring(rows["after"], json_text(column) + ":"))
+    column = pa.array(lacking, pa.bool_())
+    return rows.set_column(
+        rows.schema.get_field_index("partial"), ELIGIBLE.field("partial"), column
+    )
 
 
 def _ordered(parts: list[pa.Table]) -> pa.Table:

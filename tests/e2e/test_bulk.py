@@ -1,5 +1,6 @@
 """The stages' bulk decisions are core's rule, one change at a time."""
 
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -39,8 +40,9 @@ from streaming.stages.intake import take
 from streaming.stages.publish import Chunks
 from tests.harness.carried import facts_from
 from tests.harness.examples import examples
-from tests.harness.histories import NUMBERED, STEPS, Author, Steps, batches
+from tests.harness.histories import NUMBERED, OPEN_STEPS, STEPS, Author, Steps, batches
 from tests.harness.other_values import Elsewhere
+from tests.streaming.stages.batches import nothing_evicted
 
 COLUMNS = {"id": ColumnType.INT64, "v": ColumnType.TEXT, "w": ColumnType.TEXT}
 USER = "tests.e2e.test_bulk:longer"
@@ -120,7 +122,9 @@ class Model:
         return list(decision.entries)
 
 
-def real_hub(root: Path, topology: Topology, window_rows: int = 1_000) -> Hub:
+def real_hub(
+    root: Path, topology: Topology, window_rows: int = 1_000, pending_changes: int = 1_000_000
+) -> Hub:
     """The pipeline's hub on real Delta tables, publishing into nothing."""
     store = StateStore(root)
     state = adopted(HubState(1, GENERATION), topology, [1, 2, 3])
@@ -138,7 +142,8 @@ def real_hub(root: Path, topology: Topology, window_rows: int = 1_000) -> Hub:
         65_534,
         Chunks(3, 1_000),
         offsets_per_batch=1_000_000,
-        pending_changes=1_000_000,
+        pending_changes=pending_changes,
+        open_transactions=1_000_000,
         window_rows=window_rows,
         kept_image_bytes=200,  # those of few rows
         materialize_every_epochs=1_000_000,
@@ -161,8 +166,8 @@ class NeverDone:
     vacuum = tidy
 
 
-FULL = 1
-"""The size of a window that forgets all but a row."""
+FEW = 1
+"""The size of a window that forgets all but a row, or of open changes that keeps none."""
 
 NOT_SHRUNK = settings(
     phases=[Phase.explicit, Phase.generate],
@@ -207,37 +212,128 @@ def test_bulk_decides_as_core_does_with_a_full_window(
     steps: Steps, functions: tuple[str, str]
 ) -> None:
     """What it forgot before `rows` had it is looked up in the changelog, after a restart too."""
-    check(steps, topology_of(functions), window_rows=FULL)
+    check(steps, topology_of(functions), window_rows=FEW)
+
+
+@histories(30)
+@given(OPEN_STEPS, BOTH)
+def test_bulk_decides_as_core_does_with_open_changes_on_disk(
+    steps: Steps, functions: tuple[str, str]
+) -> None:
+    """How many of them memory may hold decides nothing, after a restart neither."""
+    check(steps, topology_of(functions), pending_changes=FEW)
+
+
+@histories(15)
+@given(OPEN_STEPS, BOTH)
+def test_bulk_decides_as_core_does_with_open_changes_of_two_data_sets_on_disk(
+    steps: Steps, functions: tuple[str, str]
+) -> None:
+    """A transaction in both waits for what is below it in either."""
+    check(steps, two_datasets(topology_of(functions)), apart=True, pending_changes=FEW)
 
 
 def check(
-    steps: Steps, topology: Topology, *, apart: bool = False, window_rows: int = 1_000
+    steps: Steps,
+    topology: Topology,
+    *,
+    apart: bool = False,
+    window_rows: int = 1_000,
+    pending_changes: int = 1_000_000,
 ) -> None:
     """Run the steps through both, batch by batch; `apart`: the images are elsewhere."""
+    check_batches(
+        batches(steps),
+        topology,
+        apart=apart,
+        window_rows=window_rows,
+        pending_changes=pending_changes,
+    )
+
+
+def check_batches(
+    cut: Iterable[list[ReceivedRecord]],
+    topology: Topology,
+    *,
+    apart: bool = False,
+    window_rows: int = 1_000,
+    pending_changes: int = 1_000_000,
+) -> None:
+    """Run these batches through both; `apart`: the images are elsewhere."""
+    compared = comparable if pending_changes > FEW else without_evicted
     with TemporaryDirectory() as folder:
-        hub = real_hub(Path(folder), topology, window_rows)
+        hub = real_hub(Path(folder), topology, window_rows, pending_changes)
         model = Model(hub.state, topology)
 
-        for number, received in enumerate(batches(steps), start=1):
+        for number, received in enumerate(cut, start=1):
             expected = model.batch(received, number * 10_000)
             plan = hub.next_plan({"1": number}, number * 10_000, ())
             facts = facts_from(received, topology.tables)
             carrier = Elsewhere(facts, topology.tables) if apart else DriverCarrier(facts)
             hub.process(plan, partial(read, carrier))
 
-            assert comparable(hub.state) == comparable(model.state)
+            assert compared(hub.state) == compared(model.state)
             assert logged(hub, number) == [summary(entry) for entry in expected]
             quarantined, counts = model.intake.quarantined, model.intake.counts
             assert kept(hub, number) == sorted((q.rid, q.offset, q.reason) for q in quarantined)
             assert told(hub, number) == [event(*one) for one in model.intake.events]
             assert counts.items() <= hub.ledger.last.counts.items()
-            if window_rows == FULL and number % 3 == 2:
+            if FEW in (window_rows, pending_changes) and number % 3 == 2:
                 hub = restarted(hub)
         again = restarted(hub)
-        assert comparable(again.state) == comparable(hub.state)
+        assert compared(again.state) == compared(hub.state)
         edge = max(hub.window.edge, again.window.edge)
         assert len(again.window) <= window_rows
         assert above(edge, again.window) == above(edge, hub.window)
+
+
+def between(author: Author, prim: str) -> None:
+    """A transaction begins between changes that wait, and stays open: only those below it go."""
+    author.change(0, Op.INSERT, back=9, prim="", part=False)
+    author.say(Commit(prim))
+
+
+def again(author: Author, prim: str) -> None:
+    """A transaction that waits gets a change and a commit once more."""
+    waiting = next(c for c in author.said if c.prim_csn not in (None, prim)).prim_csn
+    author.say(Commit(waiting or ""))
+    author.change(0, Op.INSERT, back=0, prim=waiting, part=False)
+    author.say(Commit(prim))
+
+
+def used_again(author: Author, prim: str) -> None:
+    """The CSN of a change that waits is used again, with other content."""
+    waiting = next(c for c in author.said if c.prim_csn is None)
+    author.say(waiting._replace(after=None, op=Op.DELETE))
+    author.say(waiting)
+    author.say(Commit(prim))
+
+
+@pytest.mark.parametrize("limit", [FEW, 1_000])
+@pytest.mark.parametrize("follows", [between, again, used_again])
+def test_what_names_a_change_that_waits_on_disk_is_decided_as_in_memory(
+    limit: int, follows: Callable[[Author, str], None]
+) -> None:
+    """What waits in one piece is one in memory, until a record means a part of it."""
+    author = Author(1)
+
+    def cut() -> list[ReceivedRecord]:
+        received, author.received = author.received, []
+        author.said += [r.record for r in received if isinstance(r.record, Change)]
+        return received
+
+    def story() -> Iterator[list[ReceivedRecord]]:
+        author.hello(0)
+        prim = author.change(0, Op.INSERT, back=0, prim="", part=False)
+        yield cut()
+        for key in range(4):
+            author.change(key, Op.UPDATE, back=0, prim=None, part=False)
+            author.say(Commit(author.members(key, Op.UPDATE, one_table=True)))
+        yield cut()
+        follows(author, prim)
+        yield cut()
+
+    check_batches(story(), topology_of(("EPOCH", "EPOCH")), pending_changes=limit)
 
 
 def restarted(hub: Hub) -> Hub:
@@ -266,7 +362,7 @@ def test_whole_transactions_go_in_bulk(rid: int) -> None:
     intake = Intake(adopted(HubState(1, GENERATION), topology, [1, 2, 3]), topology)
     facts = checked_records(facts_from(author.received, topology.tables), topology.tables)
 
-    taken = take(intake, facts)
+    taken = take(intake, facts, nothing_evicted)
 
     assert (taken.eligible.num_rows, taken.commits.num_rows) == (10, 3)
     assert intake.eligible == []
@@ -299,6 +395,15 @@ def comparable(state: HubState) -> dict[str, object]:
         "ended_csns": opened.ended_csns,
         "quarantined": {c: kept for c, kept in quarantined.items() if kept},
     }
+
+
+def without_evicted(state: HubState) -> dict[str, object]:
+    """The same where open and ended changes may be on disk."""
+    found = comparable(state)
+    ended = {context: one.reason for context, one in state.open.ended.items()}
+    left = {name: found[name] for name in found if name not in ("changes", "lists", "ended_csns")}
+    del left["committed"], left["quarantined"]
+    return {**left, "ended": ended, "mre": state.smallest_mre}
 
 
 def summary(entry: Judged | Refresh) -> tuple[object, ...]:

@@ -38,6 +38,7 @@ class Author:
     received: list[ReceivedRecord] = field(default_factory=list)
     held: list[Change] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
+    said: list[Change] = field(default_factory=list)
 
     def say(self, record: Record) -> None:
         """Append a record of the session in force."""
@@ -163,37 +164,39 @@ ODD = (
     "truncated",
 )
 
-STEPS = st.lists(
-    st.tuples(
+
+def _steps(kinds: list[str], least: int, most: int) -> st.SearchStrategy["Steps"]:
+    """So many steps, each of one of these kinds."""
+    step = st.tuples(
         st.sampled_from([1, 2, 3]),
-        st.sampled_from(
-            ["change"] * 8
-            + ["whole"] * 8
-            + [
-                *ODD,
-                "cut",
-                "stale",
-                "misnamed",
-                "transaction",
-                "commit",
-                "abort",
-                "applied",
-                "hello",
-                "hole",
-                "fill",
-                "late",
-                "again",
-                "batch",
-                "batch",
-            ]
-        ),
+        st.sampled_from(kinds),
         st.integers(0, 3),
         st.sampled_from([Op.INSERT, Op.UPDATE, Op.DELETE]),
         st.booleans(),
-    ),
-    min_size=30,
-    max_size=60,
+    )
+    return st.lists(step, min_size=least, max_size=most)
+
+
+STEPS = _steps(
+    ["change"] * 8
+    + ["whole"] * 8
+    + [*ODD, "cut", "stale", "misnamed", "transaction", "commit", "abort", "applied", "hello"]
+    + ["hole", "fill", "late", "again", "batch", "batch"],
+    30,
+    60,
 )
+
+OPEN_STEPS = _steps(
+    ["change"] * 10
+    + ["whole"] * 3
+    + ["transaction"] * 8
+    + ["batch"] * 9
+    + ["late", "late", "again", "said again", "older member", "bad member", "misnamed", "greeted"]
+    + ["commit", "commit", "abort", "applied", "hello", "hole", "fill", "old"],
+    50,
+    100,
+)
+"""Many transactions stay open over several batches, and whole ones wait behind them."""
 
 Steps = list[tuple[int, str, int, Op, bool]]
 
@@ -254,6 +257,8 @@ def batches(steps: Steps) -> Iterator[list[ReceivedRecord]]:
                 numbered.say(numbered.held.pop(0))
             case "again" if author.received:
                 author.say(author.received[-1].record)  # type: ignore[arg-type]
+            case "old":
+                author.change(key, op, back=9 + 4 * key, prim=None, part=part)
             case "batch":
                 yield _cut(authors)
             case _ if what in ODD:

@@ -14,7 +14,8 @@ class KnownCsns:
     """What one batch knows of CSNs: by `open` and `history` from before, and by what it took.
 
     `history`: csn -> contents of what is in the changelog or the quarantine, for the CSNs of
-    this batch that are not above their replica's largest in any RUV at its start. `largest`: rid
+    this batch that are not above their replica's largest in any RUV at its start; and of what is
+    in `pending`, for those that may be on disk only. `largest`: rid
     -> the largest eligible CSN in any data set. `passed`: what this batch made eligible.
     `remembered`: rid -> the CSNs above its largest that were ended or quarantined.
     """
@@ -58,6 +59,6 @@ class KnownCsns:
 
     def is_clear(self, rid: int, first: str, last: str | None) -> bool:
         """Claim that all from the first to the last CSN are new; last None: anywhere above."""
-        if first <= self.largest.get(rid, ""):
+        if first <= max(self.largest.get(rid, ""), self.open.on_disk.get(rid, "")):
             return False
         return not any(first <= csn <= (last or csn) for csn in self.remembered.get(rid, ()))

@@ -59,18 +59,32 @@ Transaction = tuple[Arrived, ...]
 """The changes of one transaction in CSN order."""
 
 
+@dataclass(frozen=True, slots=True)
+class EligibleOnDisk:
+    """An evicted transaction that became eligible: table `pending` has its images.
+
+    `fresh`: its changes that came with this batch, in CSN order; `pending` has the others.
+    """
+
+    context: Context
+    fresh: Transaction
+
+
 @dataclass(slots=True)
 class Intake:
     """One batch's working copy of the state; `take` every record of a topic in its order.
 
     `history`: see KnownCsns. A CSN is known, and an opno is taken, whatever the data set; it is
-    late within its own.
+    late within its own. `wanted`: the transactions of which evicted facts are needed after all: if
+    there are some, nothing of this holds, and with them restored the batch must be taken anew.
     """
 
     state: HubState
     topology: Topology
     history: Mapping[str, frozenset[str]] = field(default_factory=dict)
     eligible: list[Transaction] = field(default_factory=list)
+    eligible_on_disk: list[EligibleOnDisk] = field(default_factory=list)
+    wanted: set[Context] = field(default_factory=set)
     quarantined: list[Quarantined] = field(default_factory=list)
     repairs: list[Repair] = field(default_factory=list)
     ended: list[tuple[Context, str, tuple[Arrived, ...]]] = field(default_factory=list)
@@ -282,6 +296,7 @@ class Intake:
 
     def _take_along(self, received: ReceivedRecord, context: Context, reason: Reason) -> None:
         """Quarantine what is open of a transaction, and remember that it ended."""
+        self._want(context)
         members = [self.open.changes[csn] for csn in self.open.lists.members.get(context, {})]
         for arrived in members:
             detail = f"its transaction {context[0]} went to quarantine: {reason}"
@@ -300,6 +315,8 @@ class Intake:
         if ended.reason not in _UNTOLD:
             return
         if ended.reason == HELLO:
+            if ended.on_disk:
+                self.wanted.add(context)
             for row in ended.rows:
                 self._repair(received, row, Reason.ENDED)
         self.open.ended[context] = replace(ended, reason=Reason.ENDED.value)
@@ -336,6 +353,7 @@ class Intake:
         """
         contexts = self.open.lists.open_with(abort.csn)
         for context in contexts:
+            self._want(context)
             rid, members = context[1], list(self.open.lists.members[context])
             rows = dict.fromkeys(self.open.changes[csn].change.row for csn in members)
             behind = abort.behind.get(rid, ALL_OFFSETS)
@@ -349,8 +367,10 @@ class Intake:
         if context in self.open.lists.members:
             keys |= self.open.lists.lists_of(context)
         gone = [self.open.changes.pop(csn) for csn in self.open.lists.remove(context)]
-        rows = tuple(dict.fromkeys(a.change.row for a in gone))
-        self.open.ended[context] = EndedTransaction(reason, rows)
+        evicted = self.open.evicted.pop(context, None)
+        on_disk = evicted is not None and evicted.absent > 0
+        rows = () if on_disk else tuple(dict.fromkeys(a.change.row for a in gone))
+        self.open.ended[context] = EndedTransaction(reason, rows, on_disk)
         self.known.end(context, gone)
         self.ended.append((context, reason, tuple(gone)))
         self._roll_up(keys)
@@ -370,7 +390,21 @@ class Intake:
                 for arrived in transaction:
                     self._pass(arrived.change.csn, members[arrived.change.csn], arrived.content)
                 lists.remove(context)
-                self.eligible.append(transaction)
+                self._make_eligible(context, transaction)
+
+    def _make_eligible(self, context: Context, transaction: Transaction) -> None:
+        if self.open.evicted.pop(context, None) is None:
+            self.eligible.append(transaction)
+            return
+        before = self.state.open.changes
+        fresh = tuple(arrived for arrived in transaction if arrived.change.csn not in before)
+        self.eligible_on_disk.append(EligibleOnDisk(context, fresh))
+
+    def _want(self, context: Context) -> None:
+        """Ask for the facts of a transaction of which some are on disk only."""
+        evicted = self.open.evicted.get(context)
+        if evicted is not None and evicted.absent:
+            self.wanted.add(context)
 
     def _pass(self, csn: str, key: ListKey, content: str) -> None:
         self.known.make_eligible(csn, key[1], content)
@@ -419,6 +453,16 @@ class Intake:
             change.opno is None or change.opno <= self.replicas[change.rid].opno
             for change in (self.open.changes[c].change for c in self.open.lists.members[context])
         )
+
+    def forget_ended(self) -> None:
+        """Leave to `pending` the CSNs of ended transactions of which it has the others already."""
+        for context, _, gone in self.ended:
+            if self.open.ended[context].on_disk:
+                for arrived in gone:
+                    self.open.ended_csns.pop(arrived.change.csn, None)
+                csns = (arrived.change.csn for arrived in gone)
+                rid = context[1]
+                self.open.on_disk[rid] = max([self.open.on_disk.get(rid, ""), *csns])
 
     def _fill_opno(self, rid: int, opno: int | None) -> None:
         if opno is not None:

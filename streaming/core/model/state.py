@@ -138,21 +138,41 @@ class EndedTransaction:
     reason: aborted (by its replica) · hello (its replica started anew; no commit seen since) ·
     operator (by hand, its rows refreshed at the origin; nothing more of it seen since) ·
     ended, late, reused (in quarantine, its rows refreshed at the origin).
+    on_disk: its rows and CSNs are not in memory; table `pending` has them.
     """
 
     reason: str
     rows: tuple[RowKey, ...]
+    on_disk: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    """A transaction of which the images, and the facts of most changes, are only in `pending`.
+
+    `absent`: how many of its changes are not in memory. `merged`: it stands for several whole
+    transactions of one list that wait one behind the other, and has the name of the last one.
+    """
+
+    absent: int
+    merged: bool = False
 
 
 @dataclass(slots=True)
 class OpenTransactions:
-    """Everything that is announced and not judged, and the memory of what never will be."""
+    """Everything that is announced and not judged, and the memory of what never will be.
+
+    `evicted`: what of it is on disk (core/intake/eviction.py). `on_disk`: rid -> a CSN up to which
+    `pending` may know CSNs that memory does not.
+    """
 
     lists: PendingLists = field(default_factory=PendingLists)
     changes: dict[str, Arrived] = field(default_factory=dict)
     ended: dict[Context, EndedTransaction] = field(default_factory=dict)
     ended_csns: dict[str, str] = field(default_factory=dict)
     quarantined: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    evicted: dict[Context, Evicted] = field(default_factory=dict)
+    on_disk: dict[int, str] = field(default_factory=dict)
 
     def forget(self, ruvs: Iterable[Ruv]) -> None:
         """Drop the memory of quarantined CSNs that a RUV covers: a repeat is looked up."""
@@ -172,6 +192,8 @@ class OpenTransactions:
             dict(self.ended),
             dict(self.ended_csns),
             dict(self.quarantined),
+            dict(self.evicted),
+            dict(self.on_disk),
         )
 
 
@@ -220,12 +242,16 @@ class HubState:
         waiting = [arrived.mre for arrived in self.open.changes.values()]
         return min([*sessions, *waiting], default=self.hub_epoch)
 
-    def paused(self, pending_changes: int) -> dict[int, int]:
-        """Rid -> its open changes, of each replica that has at least so many of them.
+    def open_transactions(self, at_least: int) -> dict[int, int]:
+        """Rid -> its transactions that no record behind them frees, where there are so many.
 
-        Nothing more is read from it until it has fewer: what is open is held in memory.
+        Those are the uncommitted ones, and those with a change above a hole in the opno. All others
+        are kept together on disk, however many there are.
         """
-        opened = Counter[int]()
-        for (_, rid), entries in self.open.lists.by_list.items():
-            opened[rid] += len(entries)
-        return {rid: count for rid, count in opened.items() if count >= pending_changes}
+        found = Counter[int]()
+        for context, members in self.open.lists.members.items():
+            found[context[1]] += context not in self.open.lists.committed or any(
+                (self.open.changes[csn].change.opno or 0) > self.replicas[rid].opno
+                for csn, (_, rid) in members.items()
+            )
+        return {rid: count for rid, count in found.items() if count >= at_least}

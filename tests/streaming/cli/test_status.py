@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -162,6 +163,30 @@ def test_status_shows_the_oldest_pending_change(
         "oldest": csn(1, 2),
     }
     assert f"the oldest came 3 h 0 min ago, of transaction {csn(1, 2)}" in shown
+
+
+@pytest.mark.parametrize(("limit", "paused"), [(2, [True, True]), (3, [False, True])])
+def test_a_replica_with_too_many_open_transactions_is_paused(
+    slackwater: Slackwater, state: WrittenState, config_file: Path, limit: int, paused: list[bool]
+) -> None:
+    """Uncommitted ones and those above a hole count; what else waits can be any number."""
+    state.commit(1, 1, ruv(r1=1), [replica(1), replica(2, opno=7)])
+    row = {"batch": 1, "place": 0, "action": "pending", "time": datetime.now(UTC)}
+    state.append(
+        TableName.PENDING,
+        {**row, "rid": 1, "csn": csn(2, 1), "prim_csn": csn(2, 1)},
+        {**row, "rid": 1, "csn": csn(3, 1), "prim_csn": csn(2, 1)},
+        {**row, "rid": 1, "csn": csn(4, 1), "prim_csn": csn(4, 1)},
+        *({**row, "rid": 1, "csn": csn(n, 1), "action": "waiting"} for n in range(5, 20)),
+        *(
+            {**row, "rid": 2, "csn": csn(n, 2), "action": "waiting", "opno": n}
+            for n in range(5, 11)
+        ),
+    )
+    limits = f"[limits]\nopen_transactions = {limit}\n"
+    config_file.write_text(limits + config_file.read_text())
+
+    assert [one["paused"] for one in slackwater("status", "--json").facts["replicas"]] == paused
 
 
 def test_status_shows_how_old_the_last_commit_is(

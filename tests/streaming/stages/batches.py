@@ -4,7 +4,9 @@ from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 
+from checkpoints.tables import PENDING
 from streaming.core.conflict.window import Window, WindowRow, text_of
+from streaming.core.intake.pending import Context
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.record import ReceivedRecord, Record
@@ -29,10 +31,15 @@ def checked(*received: ReceivedRecord) -> CheckedRecords:
     return checked_records(facts_from(received, RULES.tables), RULES.tables)
 
 
+def nothing_evicted(_: Collection[Context]) -> pa.Table:
+    """What table `pending` has where nothing was evicted to it."""
+    return PENDING.empty_table()
+
+
 def taken(*received: ReceivedRecord) -> tuple[TakenRecords, Intake]:
     """What intake makes of a batch of a hub that has had none before."""
     intake = Intake(fresh_state(), RULES)
-    return take(intake, checked(*received)), intake
+    return take(intake, checked(*received), nothing_evicted), intake
 
 
 def judged(received: list[ReceivedRecord], rows: Mapping[RowKey, RowState]) -> Verdicts:

@@ -12,7 +12,7 @@ from streaming.stages.checked import checked_records
 from streaming.stages.intake import arrived_of, repeated_or_old, take
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import RULES, fresh_state, intake_of
-from tests.streaming.stages.batches import checked, records_of, taken
+from tests.streaming.stages.batches import checked, nothing_evicted, records_of, taken
 
 BATCHES: dict[str, list[Record]] = {
     "plain changes": [change(10), change(11), change(12)],
@@ -71,7 +71,7 @@ def test_a_change_taken_one_by_one_whose_images_are_away_is_lacking() -> None:
     sizes = pa.array([None, 9, None, 9, None, 9], pa.int64())
     away = table.set_column(table.schema.get_field_index("size"), "size", sizes)
 
-    found = take(Intake(fresh_state(), RULES), checked_records(away, RULES.tables))
+    found = take(Intake(fresh_state(), RULES), checked_records(away, RULES.tables), nothing_evicted)
 
     assert found.lacking.tolist() == [False, False, False, True, False, False]
 
