@@ -11,6 +11,9 @@ CHECKOUT = Path(__file__).parent.parent
 OURS = ("streaming", "connectors", "checkpoints")
 LEAF = ("streaming.core", "streaming.jvm.java")  # who finds Java needs nothing but an error class
 
+FLOW = ("settings", "hub", "take_in", "outcome", "publishing", "pipeline")
+"""The modules of the flow of a batch; each may import those before it."""
+
 MAY_IMPORT = {
     "streaming/core": ("streaming.core",),
     "streaming/jvm/java.py": ("streaming.core.model.errors",),
@@ -31,10 +34,14 @@ MAY_IMPORT = {
     ),
     "streaming/operator": (*LEAF, "checkpoints", "streaming.operator"),
     "streaming/hub/upkeep.py": (*LEAF, "checkpoints"),
-    "streaming/hub/pipeline.py": (
-        *(*LEAF, "connectors", "checkpoints"),
-        *("streaming.stages", "streaming.carriers", "streaming.operator", "streaming.hub.upkeep"),
-    ),
+    **{
+        f"streaming/hub/{name}.py": (
+            *(*LEAF, "connectors", "checkpoints"),
+            *("streaming.stages", "streaming.carriers", "streaming.operator"),
+            *(f"streaming.hub.{below}" for below in ("upkeep", *FLOW[:place])),
+        )
+        for place, name in enumerate(FLOW)
+    },
 }
 PRIVATE = "streaming/jvm/private.py"
 OF_PYSPARK = {

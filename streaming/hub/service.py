@@ -40,7 +40,10 @@ from streaming.core.model.errors import HubError, SourceError
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import AgreementState, HubState, ReplicaState
 from streaming.core.model.topology import Subscription, Topology
-from streaming.hub.pipeline import BatchSettings, Effects, Hub, Read, publish, resume
+from streaming.hub.hub import Hub, resume
+from streaming.hub.pipeline import Read, process
+from streaming.hub.publishing import publish
+from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.source import Source, ranges
 from streaming.jvm.java import check_java
 from streaming.stages.publish import Chunks
@@ -213,7 +216,7 @@ class Service:
         hub = resume(ledger, settings, self._outlets())
         self._adopt(hub, settings, plan.offsets_from, ids, plan.config_version)
         LOG.info("finishing batch %d of a hub that died", plan.batch)
-        hub.process(plan, lambda p: self.source.planned(p, settings, config.limits))
+        process(hub, plan, lambda p: self.source.planned(p, settings, config.limits))
         return hub
 
     def _config_of(self, version: int) -> Config:
@@ -325,7 +328,7 @@ class Service:
         plan = self.hub.next_plan(self.shown, _now_ms(), self._commands())
         is_due = self.hub.is_due(plan)
         if is_due:
-            self.hub.process(plan, read)
+            process(self.hub, plan, read)
             self._tell_paused()
         return is_due
 

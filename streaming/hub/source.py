@@ -15,7 +15,7 @@ from streaming.config.config import Config
 from streaming.config.sections import LimitsConfig
 from streaming.core.intake.check import Limits
 from streaming.core.model.errors import SourceError
-from streaming.hub.pipeline import BatchSettings
+from streaming.hub.settings import BatchSettings
 from streaming.jvm.session import is_local_master
 from streaming.stages.check import check_records
 from streaming.stages.checked import NO_CHECKED

@@ -33,8 +33,10 @@ from streaming.core.model.row import RowState
 from streaming.core.model.state import HubState
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.topology import Subscription, Topology
-from streaming.hub.pipeline import BatchSettings, Effects, Hub, resume
+from streaming.hub.hub import Hub, resume
+from streaming.hub.pipeline import process
 from streaming.hub.service import adopted
+from streaming.hub.settings import BatchSettings, Effects
 from streaming.stages.checked import checked_records
 from streaming.stages.intake import take
 from streaming.stages.publish import Chunks
@@ -270,7 +272,7 @@ def check_batches(
             plan = hub.next_plan({"1": number}, number * 10_000, ())
             facts = facts_from(received, topology.tables)
             carrier = Elsewhere(facts, topology.tables) if apart else DriverCarrier(facts)
-            hub.process(plan, partial(read, carrier))
+            process(hub, plan, partial(read, carrier))
 
             assert compared(hub.state) == compared(model.state)
             assert logged(hub, number) == [summary(entry) for entry in expected]

@@ -12,7 +12,8 @@ from streaming.core.model.record import Applied, Hello, Item, ReceivedRecord
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
-from streaming.hub.pipeline import Hub
+from streaming.hub.hub import Hub
+from streaming.hub.pipeline import process
 from tests.e2e.test_bulk import real_hub, topology_of
 from tests.harness.carried import facts_from
 from tests.harness.histories import Author
@@ -36,7 +37,8 @@ class Site:
         for author in self.authors.values():
             author.received.clear()
         offsets = {str(r): a.offset for r, a in self.authors.items()}
-        self.hub.process(
+        process(
+            self.hub,
             self.plan(offsets),
             lambda _: DriverCarrier(facts_from(received, self.hub.settings.topology.tables)),
         )

@@ -24,6 +24,7 @@ from streaming.core.model.record import Record, Update
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import DEFAULT_DATASET, Table
 from streaming.core.model.topology import Topology
+from streaming.hub.pipeline import process
 from streaming.hub.service import Service
 from tests.harness.topics import TopicEnds
 from tests.model.backend import Conflict, Judgement, Kept, Standing
@@ -114,7 +115,7 @@ class RealHub:
         plan = hub.next_plan(to, time.time_ns() // 1_000_000, asked)
         if hub.is_due(plan):
             try:
-                hub.process(plan, self._service().planned)
+                process(hub, plan, self._service().planned)
             except HubKilledError:
                 self._service().sink.close()
                 self.service = None

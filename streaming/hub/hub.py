@@ -1,0 +1,90 @@
+"""A hub at work: what it keeps in memory between two batches, and which batch comes next."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from checkpoints import lookup, pending
+from checkpoints.commit import Ledger
+from checkpoints.epochs import Plan
+from streaming.core.conflict.window import Window, rebuilt
+from streaming.core.delivery.sending import wants_batch
+from streaming.core.model.command import Command
+from streaming.core.model.state import HubState
+from streaming.hub.settings import BatchSettings, Effects
+from streaming.hub.upkeep import Upkeep
+
+
+@dataclass(slots=True)
+class Hub:
+    """A hub at work: its ledger, its state behind the last commit, and the window in memory.
+
+    `images`: of rows that were contended lately.
+    """
+
+    ledger: Ledger
+    settings: BatchSettings
+    outlets: Effects
+    state: HubState
+    window: Window
+    images: lookup.Images
+    upkeep: Upkeep
+
+    def next_plan(self, ends: Mapping[str, int], at_ms: int, commands: Sequence[Command]) -> Plan:
+        """The plan of the next batch, of topics that end here; absent ones stay where they are."""
+        last = self.ledger.last
+        return Plan(
+            last.state.batch + 1,
+            max(at_ms, last.at_ms),
+            last.config_version,
+            last.offsets,
+            {**last.offsets, **self._read_to(ends)},
+            tuple(commands),
+            self.ledger.store.versions(),
+        )
+
+    def is_due(self, plan: Plan) -> bool:
+        """Claim that the batch has input, a command, or something to send: else it is left out."""
+        if plan.offsets_from != plan.offsets_to or plan.commands:
+            return True
+        interval_ms = self.settings.topology.covers_interval_ms
+        return any(
+            wants_batch(a, self.state.hub_epoch, plan.at_ms, interval_ms, nudged=False)
+            for a in self.state.agreements.values()
+        )
+
+    def paused(self) -> dict[int, int]:
+        """Rid -> its open transactions, of replicas that have too many for more to be read."""
+        return self.state.open_transactions(self.settings.open_transactions)
+
+    def _read_to(self, ends: Mapping[str, int]) -> dict[str, int]:
+        """How far a batch reads; what it leaves is read later, from where it stopped.
+
+        Nothing of replicas that are stopped or paused, and no more of others than a batch may be.
+        """
+        paused, room, found = self.paused(), self.settings.offsets_per_batch, dict[str, int]()
+        for topic, end in ends.items():
+            rid, first = self.settings.topics[topic], self.ledger.last.offsets[topic]
+            if rid not in paused and not self.state.replicas[rid].is_stopped:
+                found[topic] = min(end, first + room)
+                room -= found[topic] - first
+        return found
+
+
+def resume(ledger: Ledger, settings: BatchSettings, outlets: Effects) -> Hub:
+    """The hub behind the last commit: open transactions and window are read back."""
+    last, store = ledger.last, ledger.store
+    opened = pending.load(
+        store,
+        last.state.batch,
+        last.state.largest,
+        last.state.replicas,
+        settings.pending_changes,
+    )
+    edge = lookup.edge_of(store, last.rows_epoch, last.state.hub_epoch, settings.window_rows)
+    told = lookup.replay_rows(store, last.rows_epoch, edge, last.state.hub_epoch)
+    state = replace(last.state, open=opened)
+    ledger.last = replace(last, state=state)
+    window = rebuilt(edge, told.items())
+    images = lookup.Images(settings.kept_image_bytes)
+    upkeep = Upkeep(ledger, outlets.maintenance, last.rows_epoch)
+    return Hub(ledger, settings, outlets, state, window, images, upkeep)

@@ -1,0 +1,125 @@
+"""What a batch leaves behind: the rows of each table, its counts, and the state after it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkpoints import lookup, pending
+from checkpoints.epochs import Checkpoint, Plan
+from checkpoints.store import Rows
+from checkpoints.tables import TableName
+from streaming.core.conflict.batch import settled
+from streaming.core.conflict.counters import counted, in_conflict
+from streaming.core.conflict.judge import Judged, Verdict
+from streaming.core.delivery.sending import Refresh, SendingView
+from streaming.core.intake.transactions import Intake
+from streaming.core.model.state import HubState
+from streaming.hub.hub import Hub
+from streaming.hub.take_in import TakenBatch
+from streaming.stages import log as log_stage
+from streaming.stages.publish import Outgoing
+
+
+def state_after(
+    hub: Hub,
+    plan: Plan,
+    taken: TakenBatch,
+    outgoing: Outgoing,
+    hub_epoch: int,
+    judged: Sequence[Judged],
+) -> HubState:
+    """The state after the batch, with what each agreement is sent."""
+    state, intake, nudged = hub.state, taken.intake, taken.commands.nudged
+    marks = partial(lookup.marks, hub.ledger.store, committed=state.hub_epoch)
+    view = SendingView(state.hub_epoch, hub_epoch, state.ruvs, plan.at_ms, nudged, marks)
+    has_items, entries = _has_items(outgoing, intake), outgoing.log.num_rows
+    return settled(intake, hub_epoch, entries, has_items, view, in_conflict(judged))
+
+
+def _has_items(outgoing: Outgoing, intake: Intake) -> dict[str, bool]:
+    """Which agreements the batch's own hub epoch holds something for."""
+    tables = {name: s.tables for name, s in intake.topology.subscriptions.items()}
+    return {
+        name: bool(
+            outgoing.for_consumer(
+                a.consumer, tables[name], a.sent_ruv, intake.replicas[a.consumer].floors
+            ).any()
+        )
+        for name, a in intake.agreements.items()
+    }
+
+
+def table_rows(
+    hub: Hub,
+    plan: Plan,
+    taken: TakenBatch,
+    log: pa.Table,
+    hub_epoch: int,
+    judged: Sequence[Judged],
+) -> dict[TableName, Rows]:
+    """The rows for each table of the state but the changelog."""
+    intake, values = taken.intake, _values(taken.facts.table)
+    topics = {rid: topic for topic, rid in hub.settings.topics.items()}
+    originals = hub.outlets.originals
+    kept = log_stage.quarantine(intake.quarantined, values, originals, topics, plan.batch)
+    lost = log_stage.conflicts(log, judged, hub.settings.topology)
+    rejected = {one.arrived.change.csn for one in judged if one.verdict is not Verdict.ACCEPTED}
+    resolved = taken.commands.resolved.rows(plan.batch, rejected)
+    told = log_stage.events(intake, taken.commits, values, topics, plan.batch, hub_epoch)
+    return {
+        TableName.CONFLICTS: pa.concat_tables([lost, resolved]),
+        TableName.QUARANTINE: pa.concat_tables([kept, taken.commands.released]),
+        TableName.PENDING: pending.moves(
+            hub.ledger.store, intake.state.open, intake.open, intake.ended, plan.batch
+        ),
+        TableName.EVENTS: told,
+    }
+
+
+def _values(records: pa.Table) -> dict[tuple[int, int], bytes]:
+    """(rid, offset) -> the bytes of the records that came with them."""
+    told = records.filter(pc.is_valid(records["value"])).select(["rid", "offset", "value"])
+    return {(row["rid"], row["offset"]): row["value"] for row in told.to_pylist()}
+
+
+def batch_counts(
+    taken: TakenBatch, log: pa.Table, judged: Sequence[Judged], refreshes: Sequence[Refresh]
+) -> dict[str, int]:
+    """What the batch counts, by name."""
+    verdicts = (one.verdict for one in judged)
+    lost = Counter(verdict.value for verdict in verdicts if verdict is not Verdict.ACCEPTED)
+    return {
+        "judged": taken.eligible.num_rows,
+        "accepted": taken.eligible.num_rows - lost.total(),
+        **lost,
+        "entries": log.num_rows,
+        "quarantined": len(taken.intake.quarantined),
+        **taken.intake.counts,
+        **counted([*judged, *refreshes], taken.intake.topology),
+    }
+
+
+def checkpoint_of(hub: Hub, plan: Plan, after: HubState, counts: Mapping[str, int]) -> Checkpoint:
+    """The state after the batch with the positions around it; a stopped topic stays there."""
+    last = hub.ledger.last
+    names = {*counts, *last.totals}
+    stops = {
+        topic: replica.stop_offset
+        for topic, rid in hub.settings.topics.items()
+        if (replica := after.replicas[rid]).stop_offset is not None
+    }
+    return replace(
+        last,
+        state=after,
+        offsets={**plan.offsets_to, **stops},
+        command_number=max((c.number for c in plan.commands), default=last.command_number),
+        rows_epoch=hub.upkeep.rows_epoch,
+        at_ms=plan.at_ms,
+        counts=counts,
+        totals={name: last.totals.get(name, 0) + counts.get(name, 0) for name in sorted(names)},
+        versions=hub.ledger.store.versions(),
+    )

@@ -1,0 +1,40 @@
+"""What a batch needs of its surroundings: the configuration, and where the hub reaches out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from streaming.core.model.topology import Topology
+from streaming.hub.upkeep import MaintenanceTasks
+from streaming.operator.release import Revalidate
+from streaming.stages.log import Originals
+from streaming.stages.publish import Chunks
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSettings:
+    """What a batch needs of the configuration besides the rules."""
+
+    topology: Topology
+    topics: Mapping[str, int]
+    hub_rid: int
+    chunks: Chunks
+    offsets_per_batch: int
+    pending_changes: int
+    open_transactions: int
+    window_rows: int
+    kept_image_bytes: int
+    materialize_every_epochs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Where a hub reaches out: the updates topics, old input, and the work beside the batches.
+
+    `send(agreement, id, bytes)` hands a record over, `flush()` returns when all are delivered.
+    """
+
+    send: Callable[[str, str, bytes], None]
+    flush: Callable[[], None]
+    originals: Originals
+    revalidate: Revalidate
+    maintenance: MaintenanceTasks
