@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.intake.check import LABEL_CHARS, VERSION, Limits
+from streaming.core.intake.check import VERSION, Limits
+from streaming.core.intake.form import LABEL_CHARS
 from streaming.core.model.change import CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, Op, content_of
 from streaming.core.model.record import RecordKind
 from streaming.core.model.table import ColumnType, Table

@@ -1,0 +1,124 @@
+"""Key and images of a change in canonical text, or what is wrong with them."""
+
+import json
+from collections.abc import Mapping
+from json.encoder import encode_basestring
+from typing import NamedTuple
+
+from streaming.core.intake.members import Fault, Fields, Repeated, got, is_text, shown
+from streaming.core.model.change import Op
+from streaming.core.model.record import Reason
+from streaming.core.model.table import Table
+from streaming.core.model.values import EXPECTED, canonical_text, json_text
+
+
+class Images(NamedTuple):
+    """Key and images of a change in canonical text; a truncate has none."""
+
+    key: str | None
+    before: str | None
+    after: str | None
+    partial: bool
+
+
+_Members = dict[str, str]
+"""Column -> the canonical text of its value."""
+
+
+def images_of(fields: Fields, tables: Mapping[str, Table]) -> Images | Fault:
+    """Key and images of a change whose form is good.
+
+    A key column that `after` lacks is filled in from the key; the columns stand in schema order.
+    """
+    name, op, key = fields["table"], fields["op"], fields.get("key")
+    table = tables.get(name) if is_text(name) else None
+    if table is None:
+        return Fault(Reason.TABLE, f"table {got(name)} is not in the configuration")
+    after = _image(fields, "after", table)
+    if isinstance(after, Fault):
+        return after
+    before = _image(fields, "before", table)
+    if isinstance(before, Fault):
+        return before
+    if op == Op.TRUNCATE:
+        if key is not None and key != {}:
+            return Fault(Reason.KEY, f"a truncate has no key: got {got(key)}")
+        return Images(None, _object_text(before, table), None, partial=False)
+    values = _key(key, table)
+    if isinstance(values, Fault):
+        return values
+    if after is not None:
+        other = [n for n in table.key if after.get(n, values[n]) != values[n]]
+        if other:
+            return Fault(
+                Reason.KEY,
+                f"column {other[0]} of table {table.name}: after has {after[other[0]]}, key has"
+                f" {values[other[0]]}",
+            )
+        after = {**after, **values}
+    return Images(
+        "{" + ",".join(f"{encode_basestring(n)}:{text}" for n, text in values.items()) + "}",
+        _object_text(before, table),
+        _object_text(after, table),
+        partial=after is not None and len(after) < len(table.columns),
+    )
+
+
+def _image(fields: Fields, name: str, table: Table) -> _Members | Fault | None:
+    image = fields.get(name)
+    if image is None:
+        return None
+    found: _Members = {}
+    for column, value in image.items():
+        kind = table.columns.get(column)
+        if kind is None:
+            continue
+        text = "null" if value is None and column not in table.key else canonical_text(value, kind)
+        if text is None:
+            return _misfit(Reason.TABLE, table, column, value)
+        found[column] = text
+    if isinstance(image, Repeated):
+        return Fault(Reason.TABLE, f"a column stands twice in {name} of table {table.name}")
+    unknown = [column for column in image if column not in table.columns]
+    if unknown:
+        names = shown(", ".join(map(json.dumps, unknown)))
+        return Fault(
+            Reason.TABLE,
+            f"unknown columns in {name} of table {table.name}: {names}; add them to its columns",
+        )
+    return found
+
+
+def _key(key: object, table: Table) -> _Members | Fault:
+    if not isinstance(key, dict):
+        return _at_key(table, f"key is not an object: got {got(key)}")
+    if isinstance(key, Repeated) or tuple(key) != table.key:
+        names = ", ".join(map(json_text, table.key))
+        return _at_key(table, f"the columns of its key must be {names}, got {got(key)}")
+    found: _Members = {}
+    for column, value in key.items():
+        text = None if value is None else canonical_text(value, table.columns[column])
+        if text is None:
+            return _misfit(Reason.KEY, table, column, value)
+        found[column] = text
+    return found
+
+
+def _at_key(table: Table, text: str) -> Fault:
+    return Fault(Reason.KEY, f"table {table.name}: {text}")
+
+
+def _misfit(reason: Reason, table: Table, column: str, value: object) -> Fault:
+    wanted = EXPECTED[table.columns[column]]
+    what = "" if reason is Reason.TABLE else "the key's "
+    return Fault(
+        reason,
+        f"{what}column {column} of table {table.name}: expected {wanted}, got {got(value)}",
+    )
+
+
+def _object_text(members: _Members | None, table: Table) -> str | None:
+    if members is None:
+        return None
+    texts = (f"{encode_basestring(n)}:{members[n]}" for n in table.columns if n in members)
+    return "{" + ",".join(texts) + "}"
