@@ -194,6 +194,7 @@ def expected_conflict(
         **{f"loser_{name}": value for name, value in loser.items()},
         **{f"winner_{name}": value for name, value in winner.items()},
         "row_epoch": met["hub_epoch"],
+        "app": None,
         "mre": seen,
         "reflected_epoch": seen,
         "realign_epoch": 0,
