@@ -1,4 +1,4 @@
-"""The commit protocol: a batch is planned, decided, written, committed, and only then told."""
+"""The commit protocol: a batch is planned, decided, written, committed, and only then published."""
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -30,7 +30,7 @@ _KEY = "epochs"
 
 @dataclass(frozen=True, slots=True)
 class BatchOutcome:
-    """What a batch came to: rows for each table that has some, and the checkpoint after it."""
+    """The result of a batch: rows for each table that has some, and the checkpoint after it."""
 
     tables: Mapping[TableName, Rows]
     checkpoint: Checkpoint
@@ -38,11 +38,11 @@ class BatchOutcome:
 
 @dataclass(slots=True)
 class Ledger:
-    """The one writer's view of `epochs`: every append is a compare-and-set on what it last saw.
+    """The one writer's view of `epochs`: every append is a compare-and-set on what it last read.
 
     Plan n carries the application transaction (epochs, 2n), commit n (epochs, 2n + 1). Delta
-    refuses one that is concurrent with what the table object saw, and what it saw must end with
-    the one before: so the append of a hub that was overtaken always fails.
+    refuses one that is concurrent with the version that the table object read, which must end with
+    the number before: so the append of a hub that was overtaken always fails.
     """
 
     store: StateStore
@@ -54,7 +54,7 @@ class Ledger:
     _number: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Keep a table object of our own: nobody else moves it on, or uses it meanwhile."""
+        """Keep a table object of our own: nothing else refreshes or uses it."""
         self._open()
 
     def reopen(self) -> None:
@@ -71,16 +71,16 @@ class Ledger:
         self._append(plan_row(plan, self.last, self.hub), 2 * plan.batch)
 
     def write_commit(self, checkpoint: Checkpoint) -> None:
-        """Make batch n hold; OvertakenError when another hub wrote since."""
+        """Commit batch n; OvertakenError when another hub wrote since."""
         self._append(commit_row(checkpoint, self.hub), 2 * checkpoint.state.batch + 1)
         self.last = checkpoint
         self.unfinished = None
 
     def check_ours(self, plan: Plan) -> None:
-        """OvertakenError unless this plan is still the last word in `epochs`.
+        """OvertakenError unless this plan is still the last row of `epochs`.
 
-        What was decided before this holds: nothing that it read can have been changed by a hub
-        that went on. What is written after it is what that hub would have written.
+        What was decided before this is valid: no other hub can have changed anything that it read.
+        If another hub continues after it, that hub writes the same rows.
         """
         newest = self._number
         if self.store.is_behind(TableName.EPOCHS, self._table.version()):
@@ -91,15 +91,15 @@ class Ledger:
     def _append(self, row: Mapping[str, object], number: int) -> None:
         if self._number != number - 1:
             raise self._overtaken()
-        with self._behind(number - 1):
+        with self._overtaken_errors(number - 1):
             append(self._table, rows_of(TableName.EPOCHS, [row]), _KEY, number)
         self._number = number
 
     @contextmanager
-    def _behind(self, number: int) -> Iterator[None]:
-        """Tells what Delta refuses because `epochs` does not end with this transaction any more.
+    def _overtaken_errors(self, number: int) -> Iterator[None]:
+        """OvertakenError if Delta refuses because `epochs` does not end with this transaction.
 
-        A hub that slept long does not even find the log entries that it saw.
+        A hub that was suspended for long does not even find the log entries that it read.
         """
         try:
             yield
@@ -121,7 +121,7 @@ class Ledger:
         )
 
 
-_BESIDE = ThreadPoolExecutor(len(WRITTEN), "commit")
+_POOL = ThreadPoolExecutor(len(WRITTEN), "commit")
 """Delta works outside of Python's lock, and an append is mostly waiting."""
 
 Decided = TypeVar("Decided", bound=BatchOutcome)
@@ -136,16 +136,16 @@ def run(
     """Run one batch to its end, in this order (docs/protocol.md, The order of a batch).
 
     0. plan: claimed by compare-and-set, unless it is the unfinished one of a hub that died.
-    1. decide: everything that is read is pinned to the plan; time is the plan's clock. It goes on
-       while the plan is written, for nothing is written that was decided before the plan holds.
+    1. decide: everything that is read is pinned to the plan; time is the plan's clock. It runs
+       while the plan is written; the tables are written only once the plan is committed.
     2. tables, side by side: unless overtaken, each append carries (table and generation, n) and is
        left out if it is there. A hub that dies here leaves any of them.
-    3. commit: the commit row; from here on the batch holds, readers see it.
-    4. publish: Kafka is told. A crash before 3 runs again from the plan, one after 3 repeats
-       only this, with the same ids.
+    3. commit: the commit row; from here on the batch is committed and readers see it.
+    4. publish: the updates go to Kafka. After a crash before 3 the batch runs again from the plan;
+       after one behind 3 only this step is repeated, with the same ids.
     """
     at = ledger.at
-    claimed = _BESIDE.submit(_claim, ledger, plan)
+    claimed = _POOL.submit(_claim, ledger, plan)
     try:
         outcome = decide(plan)
     finally:
@@ -154,7 +154,7 @@ def run(
 
     ledger.check_ours(plan)
     written = [
-        _BESIDE.submit(_write, ledger, name, rows, outcome.checkpoint.state)
+        _POOL.submit(_write, ledger, name, rows, outcome.checkpoint.state)
         for name, rows in outcome.tables.items()
         if rows.num_rows
     ]
@@ -182,7 +182,7 @@ def _write(ledger: Ledger, name: TableName, rows: Rows, state: HubState) -> None
     ledger.at(WRITTEN[name])
 
 
-def found(store: StateStore, genesis: Checkpoint, hub: str) -> None:
+def create_state(store: StateStore, genesis: Checkpoint, hub: str) -> None:
     """Create what is missing, up to the first commit row, batch 0; what is there stays."""
     store.create()
     store.append_once(

@@ -1,4 +1,4 @@
-"""Table `config`: every version of the configuration, and what operators asked for."""
+"""Table `config`: every version of the configuration, and the operators' commands."""
 
 import pyarrow.dataset as ds
 
@@ -11,7 +11,7 @@ KEY = "config"
 """The application transaction under which a number of this table is taken."""
 
 
-def remember(store: StateStore, document: str, at_ms: int) -> int:
+def store_configuration(store: StateStore, document: str, at_ms: int) -> int:
     """The version of this configuration; a new one if it is not the last that was stored."""
     while True:
         last = last_version(store)
@@ -44,7 +44,7 @@ def settings_document(store: StateStore, version: int) -> str | None:
 def commands(store: StateStore, after: int) -> tuple[Command, ...]:
     """The operator's commands with a number above `after`, in order.
 
-    Those of a later version, which this one does not know, are left out.
+    Those that only a later version knows are left out.
     """
     store.refreshed(TableName.CONFIG)
     where = (ds.field("kind") == "command") & (ds.field("number") > after)

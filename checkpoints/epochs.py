@@ -1,4 +1,4 @@
-"""The heart: what a plan and a commit say, as values and as rows of `epochs`."""
+"""Plans and commits: what each records, as values and as rows of `epochs`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -18,7 +18,7 @@ PLAN = "plan"
 COMMIT = "commit"
 
 _NOTHING = SendRange(0, 0, 0, NOTHING_KNOWN)
-"""What the row of an agreement holds to which its batch publishes nothing."""
+"""The send range of an agreement to which its batch publishes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Everything that a commit row says: the hub's state and the positions around it."""
+    """Everything that a commit row records: the hub's state and the positions around it."""
 
     state: HubState
     offsets: Mapping[str, int]

@@ -10,7 +10,7 @@ from streaming.core.model.errors import ConfigError
 
 
 class Point(StrEnum):
-    """Every place between two side effects of a batch."""
+    """The points between two side effects of a batch."""
 
     AFTER_PLAN = "after_plan"
     """the plan is in `epochs`, nothing else"""
@@ -31,17 +31,17 @@ class Point(StrEnum):
     AFTER_COMMIT = "after_commit"
     """the commit row is written, nothing is published"""
     BETWEEN_CHUNKS = "between_chunks"
-    """a chunk of an agreement's batch is handed over, the next is not"""
+    """a chunk of an agreement's batch is sent, the next is not"""
     BETWEEN_AGREEMENTS = "between_agreements"
-    """one agreement's batch is handed over, the next is not"""
+    """one agreement's batch is sent, the next is not"""
     AFTER_PUBLISH = "after_publish"
-    """everything is delivered, Spark does not know yet"""
+    """everything is delivered, Spark has not recorded it yet"""
     AFTER_ROWS = "after_rows"
-    """`rows` is brought up to date, `epochs` does not say so yet"""
+    """`rows` is brought up to date, `epochs` does not record it yet"""
 
 
-_UNDER_WAY_S = 0.5
-"""How long before the blow, so that what was handed over is delivered."""
+_DELIVERY_S = 0.5
+"""The wait before the signal, so that what was sent is delivered."""
 
 At = Callable[[Point], None]
 """Called at every point; in production it does nothing."""
@@ -56,7 +56,7 @@ def from_text(text: str | None) -> At:
     if not text:
         return nowhere
     words = text.split(":")
-    blow = signal.SIGSTOP if words[0] == "stop" else signal.SIGKILL
+    fatal_signal = signal.SIGSTOP if words[0] == "stop" else signal.SIGKILL
     words = words[1:] if words[0] == "stop" else words
     if words[0] not in set(Point):
         raise ConfigError(f"{text!r} names no fault point; there are: {', '.join(Point)}")
@@ -67,8 +67,8 @@ def from_text(text: str | None) -> At:
         if point is fatal:
             left -= 1
             if left == 0:
-                time.sleep(_UNDER_WAY_S)
-                os.kill(os.getpid(), blow)
-                time.sleep(_UNDER_WAY_S)  # the blow may come by another thread, and later
+                time.sleep(_DELIVERY_S)
+                os.kill(os.getpid(), fatal_signal)
+                time.sleep(_DELIVERY_S)  # another thread may receive the signal, and later
 
     return at

@@ -1,7 +1,7 @@
-"""The work beside the hot path: `rows` is brought up to date, files and logs are kept few.
+"""Background maintenance: `rows` is brought up to date, small files and logs are compacted.
 
 One thread, one job at a time; Spark and deltalake work outside of Python's lock. The hub's own
-table objects stay where they are until it looks again.
+table objects stay at their version until it refreshes them.
 """
 
 from collections.abc import Callable
@@ -17,18 +17,18 @@ from pyspark.sql import SparkSession
 
 from checkpoints.rows import materialize
 from checkpoints.spark_errors import translated
-from checkpoints.store import FILES, KEPT_HOURS, StateStore, explained
+from checkpoints.store import FILES, KEPT_HOURS, StateStore, storage_errors
 from checkpoints.tables import TableName
 
 POOL = "maintenance"
-"""Spark's scheduler pool of this work: a batch gets a slot as soon as one is free."""
+"""Spark's scheduler pool for maintenance: a batch gets a slot as soon as one is free."""
 
 SMALL_BYTES = 5_000_000
 ROWS_BYTES = 64_000_000
 """A file of `rows`, at most."""
 
 SMALL_FILES_MAX = 100
-"""Who reads a table opens each of its files; a hundred cost a large one's time."""
+"""A reader opens each file of a table; a hundred small ones take as long as a large one."""
 
 _CANCEL_EVERY_S = 0.1
 """One statement is several jobs, and only one that runs can be cancelled."""
@@ -46,22 +46,22 @@ class Maintenance:
         self._thread = ThreadPoolExecutor(1, POOL, self._yield_to_batches)
         self._tag = f"{POOL}-{uuid4().hex}"
         self._works: list[Future[None]] = []
-        self._seen_to = dict.fromkeys(TableName, 0)
+        self._maintained_at = dict.fromkeys(TableName, 0)
 
     def materialize(self, after: int, to: int) -> "Future[None]":
         """Start to bring `rows` from one hub epoch up to another."""
         return self._start(lambda: self._materialize(after, to))
 
     def tidy(self) -> "Future[None]":
-        """Start to keep files and logs few."""
+        """Start to compact files and logs."""
         return self._start(self._tidy)
 
     def vacuum(self) -> "Future[None]":
-        """Start to remove the files that no version of the last week holds: that takes long."""
+        """Start to remove the files that no version of the last week references: it takes long."""
         return self._start(self._vacuum)
 
     def close(self) -> None:
-        """End soon: what Spark has under way is given up, for the next start does it again."""
+        """Cancel Spark's running jobs and end; the next start runs them again."""
         running = [work for work in self._works if not work.cancel()]
         while wait(running, timeout=_CANCEL_EVERY_S).not_done:
             with suppress(ConnectionError, Py4JError):  # its JVM may be gone
@@ -69,7 +69,7 @@ class Maintenance:
         self._thread.shutdown()
 
     def _start(self, work: Callable[[], None]) -> "Future[None]":
-        started = self._thread.submit(self._told, work)
+        started = self._thread.submit(self._with_storage_errors, work)
         self._works = [*(work for work in self._works if not work.done()), started]
         return started
 
@@ -78,26 +78,26 @@ class Maintenance:
         self._spark.sparkContext.addJobTag(self._tag)
 
     def _materialize(self, after: int, to: int) -> None:
-        """Merge; again if another hub did so meanwhile, which changes nothing that is there."""
+        """Merge, and retry if another hub merged meanwhile; merging again changes nothing."""
         while True:
             with suppress(CommitFailedError), translated():
                 return materialize(self._spark, self._store, after, to)
 
     def _tidy(self) -> None:
-        """See to each table that had many commits, unless another hub is at it."""
+        """Maintain each table that had many commits, unless another process holds the lock."""
         with self._store.locked() as is_ours:
             for name in TableName if is_ours else ():
-                self._see_to(name)
+                self._maintain(name)
 
-    def _see_to(self, name: TableName) -> None:
+    def _maintain(self, name: TableName) -> None:
         table, merged = DeltaTable(self._store.uri(name)), name is TableName.ROWS
-        if table.version() - self._seen_to[name] < CHECKPOINT_EVERY_COMMITS:
+        if table.version() - self._maintained_at[name] < CHECKPOINT_EVERY_COMMITS:
             return
         compact(self._spark, table, merged=merged)
-        if not merged:  # Spark sees to the log of what it merges
+        if not merged:  # Spark maintains the log of `rows`
             table.cleanup_metadata()  # up to the checkpoint before, at which the hub has it open
             table.create_checkpoint()
-        self._seen_to[name] = table.version()
+        self._maintained_at[name] = table.version()
 
     def _vacuum(self) -> None:
         """Of `rows` by Spark, which knows its deletion vectors."""
@@ -108,14 +108,14 @@ class Maintenance:
             rows = self._store.uri(TableName.ROWS)
             self._spark.sql(f"VACUUM delta.`{rows}`")
 
-    def _told(self, work: Callable[[], None]) -> None:
-        """Do the work; StateError for what the storage refuses."""
-        with explained(self._store.root):
+    def _with_storage_errors(self, work: Callable[[], None]) -> None:
+        """Do the work; StateError if the storage fails."""
+        with storage_errors(self._store.root):
             work()
 
 
 def compact(spark: SparkSession, table: DeltaTable, *, merged: bool) -> None:
-    """Make a table's small files one when they are many; what is large is not touched again.
+    """Merge a table's small files when there are many; large files are not rewritten.
 
     `merged`: the table has deletion vectors, which only Spark can write. For all others deltalake
     takes a hundredth of Spark's time. Delta refuses the slower of two compactions that start from

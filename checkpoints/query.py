@@ -1,4 +1,4 @@
-"""Asks a Delta table of the state in SQL, in this process: no JVM, nothing is written."""
+"""Queries a Delta table of the state in SQL, in this process: no JVM, nothing is written."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -27,8 +27,8 @@ def open_table(root: Path, name: TableName) -> DeltaTable | None:
         raise StateError(f"the table {path} cannot be read: {_one_line(error)}") from error
 
 
-def ask(table: DeltaTable, sql: str) -> pa.Table:
-    """The answer to a query over the table, which is called `t` in it."""
+def execute(table: DeltaTable, sql: str) -> pa.Table:
+    """The result of a query over the table, which is named `t` in it."""
     try:
         return pa.table(QueryBuilder().register("t", table).execute(sql).read_all())
     except Exception as error:  # deltalake has no narrower one for a file that is gone
@@ -59,11 +59,11 @@ def select(
     sql += f" WHERE {conditions}" if conditions else ""
     sql += f" ORDER BY {order_by}" if order_by else ""
     sql += f" LIMIT {limit}" if limit is not None else ""
-    return ask(table, sql).cast(chosen)
+    return execute(table, sql).cast(chosen)
 
 
 def equals(values: Mapping[str, Value | None]) -> list[str]:
-    """Conditions that these columns have these values; a None asks nothing."""
+    """Conditions that these columns have these values; None means any value."""
     return [f"{quoted(k)} = {literal(v)}" for k, v in values.items() if v is not None]
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from checkpoints.epochs import COMMIT, PLAN, Checkpoint, checkpoint_of
-from checkpoints.query import Value, among, ask, equals, open_table, quoted, records, select
+from checkpoints.query import Value, among, equals, execute, open_table, quoted, records, select
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import StateError
 from streaming.core.model.ruv import Ruv
@@ -54,8 +54,8 @@ NONE_OPEN = OpenChanges(0, None, None)
 class Reader:
     """The state as of one commit; what is committed later is not seen (open it again).
 
-    `commit` None: no batch was committed yet. `planned`: the batch behind it that is at work, or
-    whose hub died. `hub`: the process that wrote last.
+    `commit` None: no batch was committed yet. `planned`: the batch after it that is in progress,
+    or whose hub crashed. `hub`: the process that wrote last.
     """
 
     root: Path
@@ -115,14 +115,14 @@ class Reader:
             SELECT {columns} FROM ({_NEWEST.format(batch=self.batch)}) WHERE {where}
             ORDER BY hub_epoch DESC, place DESC
         """ + (f"LIMIT {newest}" if newest is not None else "")  # noqa: S608
-        rows = ask(table, sql).cast(SCHEMAS[TableName.CONFLICTS])
+        rows = execute(table, sql).cast(SCHEMAS[TableName.CONFLICTS])
         return rows.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
 
     def conflict_counts(self) -> dict[str, int]:
         """Kind of conflict -> how many there are."""
         newest = _NEWEST.format(batch=self.batch)
         sql = f"SELECT kind, count(*) AS count FROM ({newest}) WHERE n = 1 GROUP BY kind"  # noqa: S608
-        return {row["kind"]: row["count"] for row in self._ask(TableName.CONFLICTS, sql)}
+        return {row["kind"]: row["count"] for row in self._query(TableName.CONFLICTS, sql)}
 
     def quarantine(self, equal: Mapping[str, Value | None] | None = None) -> list[dict[str, Any]]:
         """Each record as it was last kept, with its latest `action` and that one's batch.
@@ -130,7 +130,7 @@ class Reader:
         The fields are the table's, and `action_batch`. Of one batch's actions the largest of
         kept < released < dropped counts.
         """
-        latest = {row["id"]: row for row in self._ask(TableName.QUARANTINE, self._latest_action)}
+        latest = {row["id"]: row for row in self._query(TableName.QUARANTINE, self._latest_action)}
         kept = self.read(
             TableName.QUARANTINE,
             where=["action = 'kept'", *equals(equal or {})],
@@ -148,10 +148,10 @@ class Reader:
             SELECT reason, count(*) AS count FROM ({self._latest_action})
             WHERE action = 'kept' GROUP BY reason
         """  # noqa: S608
-        return {row["reason"]: row["count"] for row in self._ask(TableName.QUARANTINE, sql)}
+        return {row["reason"]: row["count"] for row in self._query(TableName.QUARANTINE, sql)}
 
     def open_changes(self) -> dict[tuple[int, str], OpenChanges]:
-        """(rid, pending | waiting) -> the replica's changes that are."""
+        """(rid, pending | waiting) -> the replica's changes in that state."""
         sql = f"""
             SELECT rid, action, count(*) AS count, min(time) AS oldest,
                 first_value(coalesce(prim_csn, csn) ORDER BY time, csn) AS transaction
@@ -162,7 +162,7 @@ class Reader:
             (row["rid"], row["action"]): OpenChanges(
                 row["count"], row["oldest"], row["transaction"]
             )
-            for row in self._ask(TableName.PENDING, sql)
+            for row in self._query(TableName.PENDING, sql)
         }
 
     def open_transactions(self, opno: Mapping[int, int]) -> dict[int, int]:
@@ -177,20 +177,20 @@ class Reader:
             WHERE action = 'pending' OR (action = 'waiting' AND ({" OR ".join(above) or "false"}))
             GROUP BY rid
         """  # noqa: S608
-        return {row["rid"]: row["count"] for row in self._ask(TableName.PENDING, sql)}
+        return {row["rid"]: row["count"] for row in self._query(TableName.PENDING, sql)}
 
     def standing_of(self, csn: str) -> dict[str, str | None]:
-        """What `pending` says of the transactions that this CSN names: action -> reason."""
+        """Latest rows of `pending` for the transactions that this CSN names: action -> reason."""
         named = " OR ".join(equals({"csn": csn}) + equals({"prim_csn": csn}))
         sql = f"SELECT DISTINCT action, reason FROM ({self._latest_pending}) WHERE {named}"  # noqa: S608
-        return {row["action"]: row["reason"] for row in self._ask(TableName.PENDING, sql)}
+        return {row["action"]: row["reason"] for row in self._query(TableName.PENDING, sql)}
 
     def configs(self) -> list[dict[str, Any]]:
         """The versions of the configuration, oldest first."""
         return self._config("config")
 
     def commands(self) -> list[dict[str, Any]]:
-        """The operator commands, oldest first; the hub took those up to `command_number`."""
+        """The operator commands, oldest first; the hub has taken those up to `command_number`."""
         return self._config("command")
 
     def to_be_sent(
@@ -215,7 +215,7 @@ class Reader:
                 AND (({fresh}) OR (kind = 'refresh' AND "to" = {consumer}))
             GROUP BY kind, rid ORDER BY kind, rid
         """  # noqa: S608
-        counts = self._ask(TableName.CHANGELOG, sql)
+        counts = self._query(TableName.CHANGELOG, sql)
         changes = {row["rid"]: row["count"] for row in counts if row["kind"] == "change"}
         return changes, sum(row["count"] for row in counts if row["kind"] == "refresh")
 
@@ -232,9 +232,9 @@ class Reader:
         where = equals({"kind": kind})
         return records(select(table, TableName.CONFIG, where=where, order_by="number"))
 
-    def _ask(self, name: TableName, sql: str) -> list[dict[str, Any]]:
+    def _query(self, name: TableName, sql: str) -> list[dict[str, Any]]:
         table = self._table(name)
-        return [] if table is None else records(ask(table, sql))
+        return [] if table is None else records(execute(table, sql))
 
     def _table(self, name: TableName) -> DeltaTable | None:
         if name not in self.tables:

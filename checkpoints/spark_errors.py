@@ -1,4 +1,4 @@
-"""What Delta says through Spark, as the rest of the hub knows it."""
+"""Delta's errors raised through Spark, as the exceptions that the rest of the hub handles."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,12 +7,12 @@ from deltalake.exceptions import CommitFailedError
 from py4j.protocol import Py4JJavaError
 
 _CONFLICT = "DELTA_CONCURRENT"
-"""Another hub was faster: of the two, one was overtaken, and may not know it yet."""
+"""Another hub committed first: one of the two was overtaken and may not have noticed yet."""
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """CommitFailedError where another hub was faster, OSError for what the storage refuses."""
+    """CommitFailedError if another hub committed first, OSError if the storage fails."""
     try:
         yield
     except Py4JJavaError as error:
@@ -22,7 +22,7 @@ def translated() -> Iterator[None]:
 
 
 def _root_cause(error: Py4JJavaError) -> str:
-    """What Java said first, in one line."""
+    """The root cause of a Java exception, in one line."""
     cause = error.java_exception
     while cause.getCause() is not None:
         cause = cause.getCause()

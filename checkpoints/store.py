@@ -27,7 +27,7 @@ from streaming.core.model.errors import StateError
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 KEPT_HOURS = 168
-"""How long files stay that no newer version of their table holds."""
+"""How long files are kept that no newer version of their table references."""
 
 LOCK = "maintenance.lock"
 """A file in the state root."""
@@ -37,9 +37,9 @@ _APPENDED = {
     "delta.logRetentionDuration": "interval 3 minutes",
     "delta.dataSkippingNumIndexedCols": "9",
 }
-"""Of tables that are only appended to: their rows say of which batch they are, so no older version
-tells more. A commit lists the log, 2 ms for 1,000 entries: a day of them would take a second.
-Reading leaves files out by their first columns, up to the CSN; more of them make commits slow."""
+"""Of tables that are only appended to: their rows name their batch, so an older version
+contains nothing more. A commit lists the log, 2 ms for 1,000 entries: a second for a day of them.
+Reading skips files by their first columns, up to the CSN; more of them make commits slow."""
 
 _MERGED = {
     "delta.checkpointInterval": "100",
@@ -59,15 +59,15 @@ FILES = WriterProperties(
     compression_level=1,
     column_properties={n: ColumnProperties(dictionary_enabled=False) for n in _DIFFERENT},
 )
-"""What differs from row to row is not looked for in a dictionary: two thirds of the time, and a
-third of the bytes of what deltalake does by itself."""
+"""Columns that differ from row to row are not dictionary-encoded: writing takes two thirds of the
+time and a third of the bytes of deltalake's defaults."""
 
 _LATER = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 """Checkpoints and old log entries are the maintenance's work: no batch waits for them."""
 
 
-class Carried(Protocol):
-    """Rows that are not on the driver, and are appended from where they are."""
+class RemoteRows(Protocol):
+    """Rows that are not on the driver; the executors that hold them append them."""
 
     @property
     def num_rows(self) -> int:
@@ -76,11 +76,11 @@ class Carried(Protocol):
     def append(self, uri: str, key: str, number: int) -> None:
         """Append them to the table there, with the application transaction, in one commit.
 
-        CommitFailedError when another hub did so meanwhile, OSError if the storage refuses.
+        CommitFailedError when another hub did so meanwhile, OSError if the storage fails.
         """
 
 
-Rows: TypeAlias = "pa.Table | Carried"
+Rows: TypeAlias = "pa.Table | RemoteRows"
 
 
 class StateStore:
@@ -118,7 +118,7 @@ class StateStore:
         return str(self.root / name.value)
 
     def table(self, name: TableName) -> DeltaTable:
-        """The table as this process last saw it; `refreshed` for what others wrote."""
+        """The table at the version that this process last read; see `refreshed`."""
         if name not in self._open:
             self._open[name] = DeltaTable(self.uri(name))
         return self._open[name]
@@ -141,7 +141,7 @@ class StateStore:
         ).exists()
 
     def reopen(self) -> None:
-        """Open the tables anew, at their newest versions: what they saw so far weighs on each."""
+        """Reopen the tables at their newest versions: loaded versions slow down each commit."""
         self._open = {name: DeltaTable(self.uri(name)) for name in self._open}
 
     @contextmanager
@@ -173,7 +173,7 @@ class StateStore:
         return False
 
     def _last_number(self, name: TableName, table: DeltaTable, key: str) -> int:
-        """The number of the key's last append; to ask the table takes milliseconds."""
+        """The number of the key's last append; reading it from the table takes milliseconds."""
         version, last_key, number = self._appended.get(name, (None, "", 0))
         if (version, last_key) == (table.version(), key):
             return number
@@ -195,10 +195,10 @@ class StateStore:
 
 
 @contextmanager
-def explained(root: Path) -> Iterator[None]:
-    """Turns what the storage of a state root refuses into a StateError that says what to do.
+def storage_errors(root: Path) -> Iterator[None]:
+    """Raise a failure of the state root's storage as a StateError that names the remedy.
 
-    A connection is none of the storage: that of Spark's JVM is told by streaming/jvm/session.py.
+    Connection errors are not the storage's: streaming/jvm/session.py handles those of Spark's JVM.
     """
     try:
         yield
@@ -207,8 +207,8 @@ def explained(root: Path) -> Iterator[None]:
     except (DeltaError, OSError) as error:
         plain = " ".join(_COLOUR.sub("", str(error)).split())
         raise StateError(
-            f"the state in {root} cannot be used ({plain}): see to its disk (space, "
-            "rights), then start the hub again; nothing is lost, it goes on where it was"
+            f"the state in {root} cannot be used ({plain}): check its disk (space, "
+            "rights), then start the hub again; nothing is lost, it resumes where it stopped"
         ) from error
 
 

@@ -22,7 +22,7 @@ class TableName(StrEnum):
     CONFLICTS = "conflicts"
     """every loser with its winner"""
     QUARANTINE = "quarantine"
-    """input that was no good, with its original bytes, and what became of it"""
+    """records that the hub could not process, with their original bytes, and the action taken"""
     PENDING = "pending"
     """changes of transactions that are pending, waiting or ended"""
     EVENTS = "events"
@@ -67,14 +67,17 @@ CHANGELOG = pa.schema(
         ("concurrent", pa.bool_()),
         ("mre", pa.int64()),
         ("mre_same", pa.int64()),  # counting reflections of the change's own epoch too
-        ("row_author", pa.int32()),  # the row as the change met it, or as it is sent; 0: nobody
+        (
+            "row_author",
+            pa.int32(),
+        ),  # the row judged against, or as it is sent; 0: nobody
         ("row_epoch", pa.int64()),
         ("row_csn", pa.string()),
         ("realign_epoch", pa.int64()),  # largest realign or floor that blocked it; else 0
         ("image", pa.string()),  # the row after an accepted change or in a refresh; null: deleted
         ("to", pa.int32()),  # the receiver of a refresh
         ("cause", pa.string()),  # of a refresh: conflict | late ...; of a change: why in conflict
-        ("app", pa.string()),  # who wrote the change, as its origin says; null: not said
+        ("app", pa.string()),  # who wrote the change, as stated by its origin; null: not stated
     ]
 )
 
@@ -95,7 +98,7 @@ CONFLICTS = pa.schema(
         ("winner_csn", pa.string()),
         ("winner_rid", pa.int32()),
         ("winner_epoch", pa.int64()),  # hub epoch of the winner's row
-        ("row_epoch", pa.int64()),  # hub epoch of the row that the change met
+        ("row_epoch", pa.int64()),  # hub epoch of the row that the change was judged against
         ("mre", pa.int64()),
         ("reflected_epoch", pa.int64()),  # the MRE, had its own epoch's reflection counted
         ("realign_epoch", pa.int64()),
@@ -151,7 +154,7 @@ EVENTS = pa.schema(
         *_INPUT,
         ("kind", pa.string()),
         ("outcome", pa.string()),  # taken | duplicate | unknown | unsupported
-        ("value", pa.string()),  # the record as it came
+        ("value", pa.string()),  # the record as received
     ]
 )
 

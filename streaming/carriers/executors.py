@@ -139,7 +139,7 @@ class _Appended:
     num_rows: int
 
     def append(self, uri: str, key: str, number: int) -> None:
-        """See Carried."""
+        """See RemoteRows."""
         marks = {"txnAppId": key, "txnVersion": str(number)}
         with translated():
             self.rows.write.format("delta").mode("append").options(**marks).save(uri)

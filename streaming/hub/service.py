@@ -20,11 +20,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from checkpoints import faults
-from checkpoints.commit import Ledger, found, open_ledger
-from checkpoints.config import commands, remember, settings_document
+from checkpoints.commit import Ledger, create_state, open_ledger
+from checkpoints.config import commands, settings_document, store_configuration
 from checkpoints.epochs import Checkpoint, Plan, plan_of, plan_topic_ids
 from checkpoints.maintenance import Maintenance
-from checkpoints.store import StateStore, explained
+from checkpoints.store import StateStore, storage_errors
 from checkpoints.tables import TableName
 from connectors.kafka.originals import read_records
 from connectors.kafka.sink import UpdatesSink
@@ -113,7 +113,10 @@ def run(config: Config, available_now: bool = False) -> int:  # noqa: FBT001, FB
         signal.signal(number, lambda _number, _frame: end.set())
     at = faults.from_text(os.environ.get(FAULT_VARIABLE))
     settings = {**_scratch(config), **config.spark}
-    with started(f"slackwater {config.hub.name}", settings) as spark, explained(config.hub.state):
+    with (
+        started(f"slackwater {config.hub.name}", settings) as spark,
+        storage_errors(config.hub.state),
+    ):
         Service(config, spark, at).run(end, available_now=available_now)
     return 0
 
@@ -185,11 +188,11 @@ class Service:
             ids = admin.ids([*topics, *updates])
             first = admin.first_offsets(topics)
         self.sink = UpdatesSink(kafka.bootstrap_servers, kafka.options)
-        found(self.store, self._genesis(), self.name)
+        create_state(self.store, self._genesis(), self.name)
         ledger = open_ledger(self.store, self.name, self.at)
         self._check_topics(ledger, ids)
         hub = self._finished(ledger, ids)
-        version = remember(self.store, config.document(), _now_ms())
+        version = store_configuration(self.store, config.document(), _now_ms())
         self._adopt(hub, self.settings, first, ids, version)
         return hub
 
@@ -302,7 +305,7 @@ class Service:
             if self.ended:
                 return
             try:
-                with explained(self.store.root):
+                with storage_errors(self.store.root):
                     before, self.shown = self.shown, end_offsets(self._checkpoint(), batch_id)
                     self._process(lambda plan: self._of_micro_batch(records, before, plan))
             except HubError as error:

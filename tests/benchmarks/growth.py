@@ -12,7 +12,7 @@ from statistics import median
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from checkpoints.commit import found
+from checkpoints.commit import create_state
 from checkpoints.epochs import Checkpoint
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
@@ -99,7 +99,7 @@ def _generate(ground: Ground, config: Config, past: _Past) -> None:
         ruvs={TABLE.dataset: Ruv(replicageneration)},
     )
     genesis = Checkpoint(state, {}, {}, 0, rows_epoch=PAST_EPOCHS, at_ms=(now_s - 7_200) * 1000)
-    found(store, genesis, "benchmark")
+    create_state(store, genesis, "benchmark")
     base_s = now_s - 80_000  # before all that the load writes
     _append(store, TableName.ROWS, _rows(ground, past.rows, base_s))
     _append(store, TableName.CHANGELOG, _log(ground, past.changelog, base_s))

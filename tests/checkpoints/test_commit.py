@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from checkpoints.commit import BatchOutcome, Ledger, found, open_ledger, run
+from checkpoints.commit import BatchOutcome, Ledger, create_state, open_ledger, run
 from checkpoints.config import KEY, commands
 from checkpoints.epochs import Checkpoint, Plan, plan_of
 from checkpoints.faults import Point, from_text
@@ -26,7 +26,7 @@ COMMAND = Command(7, CommandName.LEVEL, None)
 def store(tmp_path: Path) -> StateStore:
     """An empty state that was founded."""
     opened = StateStore(tmp_path / "state")
-    found(opened, GENESIS, "first")
+    create_state(opened, GENESIS, "first")
     return opened
 
 

@@ -210,12 +210,12 @@ def test_work_that_the_disk_refuses_is_told_in_one_sentence(
     Path(changes).unlink()
     hub = Maintenance(spark, StateStore(tmp_path))
 
-    with pytest.raises(StateError, match="see to its disk") as told:
+    with pytest.raises(StateError, match="check its disk") as raised:
         hub.materialize(0, 1).result()
 
     hub.close()
-    assert Path(changes).name in str(told.value)
-    assert "\n" not in str(told.value)
+    assert Path(changes).name in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_log_gets_its_checkpoints_beside_the_batches(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from checkpoints.commit import found, open_ledger
+from checkpoints.commit import create_state, open_ledger
 from checkpoints.epochs import Checkpoint, Plan, time_of
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
@@ -130,7 +130,7 @@ def real_hub(
     """The pipeline's hub on real Delta tables, publishing into nothing."""
     store = StateStore(root)
     state = adopted(HubState(1, GENERATION), topology, [1, 2, 3])
-    found(store, Checkpoint(state, {"1": 0, "2": 0, "3": 0}, {}, 0), "test")
+    create_state(store, Checkpoint(state, {"1": 0, "2": 0, "3": 0}, {}, 0), "test")
     outlets = Effects(
         send=lambda _a, _i, _v: None,
         flush=lambda: None,

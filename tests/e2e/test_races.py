@@ -245,7 +245,7 @@ def test_disk_that_takes_nothing_any_more(pair: Site, spark: SparkSession) -> No
             changelog.rename(pair.folder / "aside")
             changelog.write_text("no folder")
 
-    with pytest.raises(StateError, match="see to its disk") as told:
+    with pytest.raises(StateError, match="check its disk") as told:
         Service(pair.config(), spark, breaks).run(threading.Event(), available_now=True)
     changelog.unlink()
     (pair.folder / "aside").rename(changelog)
