@@ -1,1 +1,1 @@
-"""How changes come and go: Kafka, the wire format, the replica agents."""
+"""Connections to the outside: Kafka, the wire format and the replica agents."""

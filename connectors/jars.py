@@ -1,7 +1,7 @@
-"""The jars of the broker and of Spark's connectors: fetched once, read from the cache ever after.
+"""The jars of the broker and of Spark's connectors: fetched once, then read from the cache.
 
-The fetching is done by the Ivy that pyspark ships. A set is made in a folder beside its place and
-renamed when it is whole: it is either complete or not there.
+They are fetched by the Ivy that pyspark ships. A set is built in a temporary folder beside its
+place and renamed when it is complete: it is either complete or absent.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ from streaming.jvm.java import find_java
 
 
 class JarsError(HubError):
-    """The jars are not in the cache, or could not be brought there."""
+    """The jars are not in the cache, or could not be fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class JarSet:
     name: str
     roots: tuple[tuple[str, str, str], ...]
     excludes: tuple[str, ...] = ()  # organisations that pyspark brings anyway
-    beside_pyspark: bool = False  # leaves out every jar that pyspark has, in whatever version
+    beside_pyspark: bool = False  # leaves out every jar that pyspark has, in any version
 
 
 KAFKA = JarSet(
@@ -64,12 +64,12 @@ def cache_folder() -> Path:
 
 
 def kafka_jars() -> list[Path]:
-    """The class path of the embedded broker; JarsError if the cache lacks it."""
+    """The class path of the embedded broker; JarsError if the cache does not hold it."""
     return cached(KAFKA)
 
 
 def spark_jars() -> list[Path]:
-    """What Spark needs beside pyspark for Delta and Kafka; JarsError if the cache lacks it."""
+    """Spark's jars for Delta and Kafka; JarsError if the cache does not hold them."""
     return cached(SPARK)
 
 
@@ -82,14 +82,14 @@ def cached(jars: JarSet) -> list[Path]:
 
 
 def folder(jars: JarSet) -> Path:
-    """The place of a set; other versions have another place, so none is changed under a user."""
+    """The folder of a set; other versions have another folder, so no set in use is changed."""
     versions = repr((jars.roots, jars.excludes, importlib.metadata.version("pyspark")))
     mark = hashlib.sha256(versions.encode()).hexdigest()[:8]
     return cache_folder() / "jars" / f"{jars.name}-{mark}"
 
 
 def fill(jars: JarSet) -> None:
-    """Fetches the set unless the cache has it; JarsError with what to do if that fails."""
+    """Fetch the set unless the cache has it; a JarsError names the remedy."""
     place = folder(jars)
     place.parent.mkdir(parents=True, exist_ok=True)
     with (place.parent / f"{place.name}.lock").open("w") as lock:
@@ -98,21 +98,21 @@ def fill(jars: JarSet) -> None:
             return
         sys.stdout.write(f"fetching the jars of {jars.name} (once, kept in {place})\n")
         sys.stdout.flush()
-        with tempfile.TemporaryDirectory(dir=place.parent) as workshop:
-            _retrieve(jars, Path(workshop))
-            (Path(workshop) / "jars").rename(place)
+        with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+            _retrieve(jars, Path(scratch))
+            (Path(scratch) / "jars").rename(place)
 
 
-def _retrieve(jars: JarSet, workshop: Path) -> None:
-    """Brings the set's files to `workshop`/jars."""
-    module = workshop / "ivy.xml"
+def _retrieve(jars: JarSet, scratch: Path) -> None:
+    """Fetch the set's files into `scratch`/jars."""
+    module = scratch / "ivy.xml"
     module.write_text(_module(jars))
-    fetched = workshop / "fetched"
-    ivy: list[str | Path] = [find_java(), "-jar", _ivy(), "-warn", "-cache", workshop / "cache"]
-    what: list[str | Path] = ["-ivy", module, "-confs", "default", "-types", "jar", "bundle"]
+    fetched = scratch / "fetched"
+    ivy: list[str | Path] = [find_java(), "-jar", _ivy(), "-warn", "-cache", scratch / "cache"]
+    request: list[str | Path] = ["-ivy", module, "-confs", "default", "-types", "jar", "bundle"]
     pattern = f"{fetched}/[artifact]/[artifact]-[revision].[ext]"
     done = subprocess.run(
-        [*ivy, *what, "-retrieve", pattern], capture_output=True, text=True, check=False
+        [*ivy, *request, "-retrieve", pattern], capture_output=True, text=True, check=False
     )
     if done.returncode or not fetched.is_dir():
         tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
@@ -121,7 +121,7 @@ def _retrieve(jars: JarSet, workshop: Path) -> None:
             "reached (a proxy goes into JAVA_TOOL_OPTIONS, as -Dhttps.proxyHost=...), "
             f"then run make setup again\n{tail}"
         )
-    target = workshop / "jars"
+    target = scratch / "jars"
     target.mkdir()
     for jar in fetched.glob("*/*.jar"):
         if not (jars.beside_pyspark and _pyspark_ships(jar.parent.name)):
@@ -129,13 +129,13 @@ def _retrieve(jars: JarSet, workshop: Path) -> None:
 
 
 def _pyspark_ships(artifact: str) -> bool:
-    """Whether pyspark has the library, in whatever version."""
+    """Return whether pyspark ships the library, in any version."""
     name = re.compile(re.escape(artifact) + r"-\d.*\.jar")
     return any(name.fullmatch(jar.name) for jar in _pyspark_jars().iterdir())
 
 
 def _module(jars: JarSet) -> str:
-    """The Ivy file that asks for the set; one file for all roots, so that versions agree."""
+    """The Ivy file that requests the set; one file for all roots, so that versions agree."""
     wanted = "".join(
         f'<dependency org="{organisation}" name="{name}" rev="{version}" conf="default"/>'
         for organisation, name, version in jars.roots
@@ -164,13 +164,13 @@ def _pyspark_jars() -> Path:
 
 
 def fill_all() -> None:
-    """Fills the cache with every set; JarsError if one cannot be had."""
+    """Fill the cache with every set; JarsError if one cannot be fetched."""
     for jars in (KAFKA, SPARK):
         fill(jars)
 
 
 def setup_step(work: Callable[[], None]) -> int:
-    """Does a step of `make setup`: exit code 1, with the reason, if it fails."""
+    """Run a step of `make setup`: exit code 1, with the reason, if it fails."""
     try:
         work()
     except (HubError, OSError) as error:

@@ -1,4 +1,4 @@
-"""The wire: records, updates and column values as JSON; the rule for all that reads or writes it.
+"""The wire: records, updates and column values as JSON; the one definition for readers and writers.
 
 Every record is a JSON object in UTF-8 with `v`, `kind` and `session` (docs/wire.md). Keys and
 images are objects on the wire and canonical text inside: no spaces, columns in schema order,
@@ -47,10 +47,10 @@ def loads(text: str | bytes) -> dict[str, object]:
 
 def image_text(values: Mapping[str, Value], table: Table) -> str:
     """The canonical text of a row; columns that `values` lacks are left out."""
-    _known(values, table)
+    _check_columns(values, table)
     present = {name: kind for name, kind in table.columns.items() if name in values}
     return json_text(
-        {name: _of(name, to_json, values[name], kind) for name, kind in present.items()}
+        {name: _convert(name, to_json, values[name], kind) for name, kind in present.items()}
     )
 
 
@@ -60,24 +60,26 @@ def key_text(values: Mapping[str, Value], table: Table) -> str:
         if values.get(name) is None:
             raise WireError(f"column {name} of the key of table {table.name} is missing or null")
     return json_text(
-        {name: _of(name, to_json, values[name], table.columns[name]) for name in table.key}
+        {name: _convert(name, to_json, values[name], table.columns[name]) for name in table.key}
     )
 
 
 def image_values(text: str, table: Table) -> dict[str, Value]:
     """The values of an image or key text, in its order; WireError names the column."""
     image = loads(text)
-    _known(image, table)
-    return {name: _of(name, from_json, json_, table.columns[name]) for name, json_ in image.items()}
+    _check_columns(image, table)
+    return {
+        name: _convert(name, from_json, json_, table.columns[name]) for name, json_ in image.items()
+    }
 
 
-def _known(image: Mapping[str, object], table: Table) -> None:
+def _check_columns(image: Mapping[str, object], table: Table) -> None:
     unknown = [name for name in image if name not in table.columns]
     if unknown:
         raise WireError(f"column {unknown[0]} is not in table {table.name}: add it to its columns")
 
 
-def _of(
+def _convert(
     name: str, convert: Callable[[_Given, ColumnType], _Made], value: _Given, kind: ColumnType
 ) -> _Made:
     try:
@@ -86,7 +88,7 @@ def _of(
         raise WireError(f"column {name}: {error}") from error
 
 
-# -- what replicas say -----------------------------------------------------------------------
+# -- records of replicas ---------------------------------------------------------------------
 
 
 def encode(session: str, record: Record) -> bytes:
@@ -120,7 +122,7 @@ def decode(value: bytes) -> tuple[str, Record]:
     return check.decode(value)
 
 
-# -- what the hub says -----------------------------------------------------------------------
+# -- updates of the hub ----------------------------------------------------------------------
 
 
 def encode_update(update: Update) -> bytes:
@@ -129,13 +131,13 @@ def encode_update(update: Update) -> bytes:
 
 
 def update_of(header: Update, items: bytes) -> bytes:
-    """A chunk composed of ready items, commas between; those of `header` are not looked at."""
+    """A chunk composed of ready items, separated by commas; those of `header` are ignored."""
     head, tail = update_ends(header)
     return b"".join((head.encode(), items, tail.encode()))
 
 
 def update_ends(header: Update) -> tuple[str, str]:
-    """What stands before and behind the items of a chunk."""
+    """The text before and after the items of a chunk."""
     head = (
         f'{{"v":{VERSION},"kind":"{UPDATE_KIND}","session":{json_text(header.session)},'
         f'"agreement":{json_text(header.agreement)},"generation":{header.generation},'
@@ -147,7 +149,7 @@ def update_ends(header: Update) -> tuple[str, str]:
 
 
 def item_text(item: Item) -> str:
-    """The JSON text of an item; what is None is left out."""
+    """The JSON text of an item; members that are None are left out."""
     after = "" if item.after is None else f',"after":{item.after}'
     csn = "" if item.csn is None else f',"csn":{json_text(item.csn)}'
     prim = "" if item.prim_csn is None else f',"prim_csn":{json_text(item.prim_csn)}'
@@ -168,7 +170,7 @@ CHANGE_ITEM_SQL = """concat(
 
 
 def items_text(items: pa.Table) -> pa.Array:
-    """`item_text` in columns: type, table, key, op, after, csn, author, prim_csn, cause -> text.
+    """`item_text` vectorized: type, table, key, op, after, csn, author, prim_csn, cause -> text.
 
     `key` and `after` hold JSON text; every column but `author` is of strings.
     """
@@ -178,9 +180,9 @@ def items_text(items: pa.Table) -> pa.Array:
         _member(',"key":', _strings(items["key"])),
         _member(',"op":', _quoted(items["op"])),
         _member(',"after":', _strings(items["after"])),
-        _member(',"csn":', _quoted_plain(items["csn"])),
+        _member(',"csn":', _quoted_without_escapes(items["csn"])),
         _member(',"author":', _strings(items["author"])),
-        _member(',"prim_csn":', _quoted_plain(items["prim_csn"])),
+        _member(',"prim_csn":', _quoted_without_escapes(items["prim_csn"])),
         _member(',"cause":', _quoted(items["cause"])),
     ]
     return pc.binary_join_element_wise(
@@ -201,7 +203,7 @@ def _strings(column: pa.ChunkedArray) -> pa.Array:
     return column.cast(pa.large_string()).combine_chunks()
 
 
-def _quoted_plain(column: pa.ChunkedArray) -> pa.Array:
+def _quoted_without_escapes(column: pa.ChunkedArray) -> pa.Array:
     """Strings in which nothing needs an escape, in quotes."""
     return pc.binary_join_element_wise(_text('"'), _strings(column), _text('"'), _text(""))
 

@@ -25,7 +25,7 @@ class StoreError(HubError):
 
 
 class StoreBusyError(StoreError):
-    """A local transaction is in the way: nothing was changed, and the call can be repeated."""
+    """A local transaction holds a lock: nothing was changed, and the call can be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class AppliedBatch:
 
 
 class CaptureJournal(Protocol):
-    """Capture: committed local changes, and what the agent answers, in one order."""
+    """Capture: committed local changes and the agent's own records, in one order."""
 
     def unpublished(self, rows_max: int, bytes_max: int) -> list[JournalEntry]:
         """The next entries behind the last one marked as published, in commit order.
@@ -90,7 +90,7 @@ class PositionStore(Protocol):
         """The offset in the updates topic behind the last batch that was applied."""
 
     def compared_up_to(self) -> tuple[int, OwnTopic]:
-        """The offset of the own topic from which to compare, and what was known there."""
+        """The offset of the own topic from which to compare, and the state at that offset."""
 
     def mark_compared(self, offset: int, past: OwnTopic) -> None:
         """Store that the own topic was compared up to this offset, and its losses reported."""
@@ -121,7 +121,7 @@ class BatchApplier(Protocol):
 
         One transaction holds the rows, the position, the epoch raised by one, the CSN generator
         moved past the items' CSNs, a `refused` for each item that the database does not accept,
-        and the `applied` with the epoch before. A refused item does not hold up the others.
+        and the `applied` with the epoch before. A refused item does not block the others.
         StoreBusyError: a local transaction has rows open, and nothing was applied.
         StateError: the batch holds an item of a kind that this agent does not know.
         """
@@ -145,4 +145,4 @@ class Receiver(Protocol):
     """Receive: the topic in which the hub sends batches to the replica."""
 
     def poll(self, timeout_ms: int) -> list[tuple[int, bytes]]:
-        """The next records as (offset, value); empty if none comes in that time."""
+        """The next records as (offset, value); empty if none arrives in that time."""

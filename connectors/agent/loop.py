@@ -1,7 +1,7 @@
 """The agent's loop: publishes what was written at one replica, applies what others wrote.
 
-One process, one thread. What must not be lost is in the database; whatever Kafka may not have got
-is published again, in the same order and with the same content.
+One process, one thread. What must not be lost is in the database; records that Kafka may not have
+received are published again, in the same order and with the same content.
 """
 
 import logging
@@ -30,11 +30,11 @@ from streaming.core.model.csn import rid_of
 from streaming.core.model.errors import WireError
 from streaming.core.model.record import Commit, Heartbeat, Record
 
-ROUND_ROWS = 500
-ROUND_BYTES = 8_000_000
+PUBLISH_ROWS = 500
+PUBLISH_BYTES = 8_000_000
 """How much of the journal is published at a time, at most."""
 POLL_MS = 20
-"""How long the agent waits for an update before it looks at the journal again."""
+"""How long the agent waits for an update before it checks the journal again."""
 HEARTBEAT_MOVED_S = 1.0
 HEARTBEAT_S = 10.0
 """The interval of heartbeats while the epoch moves, and while it does not."""
@@ -61,7 +61,7 @@ def run(settings: AgentSettings, store: ReplicaStore, stop: threading.Event) -> 
             while not stop.is_set():
                 agent.run_once()
         except StopRequested:
-            log.info("stopped while Kafka was away; the journal keeps what is not published")
+            log.info("stopped while Kafka was unreachable; the journal keeps what is not published")
         finally:
             if updates is not None:
                 updates.close()
@@ -94,7 +94,7 @@ class Agent:
             self._compare(past, value)
             end = place + 1
         own = self.store.reconcile(past)
-        self._finish_cut_off(past)
+        self._finish_interrupted(past)
         if past.missing:
             log.warning(
                 "the topic holds %d changes that the database lost, from %s on: the hello reports"
@@ -114,14 +114,14 @@ class Agent:
         if not isinstance(record, Change) or rid_of(record.csn) == self.rid:
             past.add(session, record, self.store.find)
 
-    def _finish_cut_off(self, past: OwnTopic) -> None:
-        """Publish the rest of a transaction that was cut off, in the session that began it.
+    def _finish_interrupted(self, past: OwnTopic) -> None:
+        """Publish the rest of an interrupted transaction, in the session that began it.
 
         A hello would abort it, although it is committed here.
         """
-        cut_off = past.unfinished()
-        while entries := self.store.unpublished(ROUND_ROWS, ROUND_BYTES):
-            rest = [entry for entry in entries if _group(entry.record) in cut_off]
+        interrupted = past.unfinished()
+        while entries := self.store.unpublished(PUBLISH_ROWS, PUBLISH_BYTES):
+            rest = [entry for entry in entries if _group(entry.record) in interrupted]
             if not rest or rest[0] is not entries[0]:
                 return
             self._publish_entries(rest, past.session or "")
@@ -134,10 +134,10 @@ class Agent:
         self._publish_record(hello)
         log.info("session %s starts: covers %d", self.session, hello.covers)
 
-    # -- one round after the other ----------------------------------------------------------
+    # -- one iteration of the loop ----------------------------------------------------------
 
     def run_once(self) -> None:
-        """Publish what is new here, receive what is new elsewhere, send a heartbeat if due."""
+        """Publish local changes, receive and apply updates, send a heartbeat if one is due."""
         try:
             published = self.publish()
             self.receive(0 if published else POLL_MS)
@@ -145,12 +145,12 @@ class Agent:
             self.is_busy = False
         except StoreBusyError as error:
             if not self.is_busy:
-                log.warning("a long transaction holds up the agent, it retries: %s", error)
+                log.warning("a long transaction blocks the agent, which retries: %s", error)
             self.is_busy = True
 
     def publish(self) -> bool:
-        """Publish the next journal entries; False: there was none."""
-        entries = self.store.unpublished(ROUND_ROWS, ROUND_BYTES)
+        """Publish the next journal entries; return whether there were any."""
+        entries = self.store.unpublished(PUBLISH_ROWS, PUBLISH_BYTES)
         if not entries:
             self.store.close_abandoned_group()
             return False
@@ -158,7 +158,7 @@ class Agent:
         return True
 
     def receive(self, timeout_ms: int) -> None:
-        """Apply the next records of the updates topic, if any comes in that time."""
+        """Apply the next records of the updates topic, if any arrive in that time."""
         if self.updates is None:
             time.sleep(timeout_ms / 1000)
             return
@@ -179,7 +179,7 @@ class Agent:
     def _receive_record(self, offset: int, value: bytes) -> None:
         try:
             update = wire.decode_update(value)
-        except WireError as error:  # a gap that it makes is noticed by the next batch
+        except WireError as error:  # the next batch detects the gap
             log.warning("update at offset %d is ignored: %s", offset, error)
             return
         outcome = receive(self.store.position, update)

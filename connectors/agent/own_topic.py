@@ -1,6 +1,6 @@
-"""What a replica's own topic holds, folded record by record (docs/protocol.md, Hello).
+"""What a replica's own topic holds, computed record by record (docs/protocol.md, Hello).
 
-The topic may know more than the database (it was restored from a backup) or less (the journal's
+The topic may hold more than the database (it was restored from a backup) or less (the journal's
 tail was not published yet).
 """
 
@@ -19,28 +19,30 @@ from streaming.core.model.record import (
     Snapshot,
 )
 
-Find = Callable[[Change | Commit], int | None]
+FindEntry = Callable[[Change | Commit], int | None]
 """The id of the journal entry with the same content, or None: the database lacks it."""
 
 
 @dataclass(slots=True)
 class OwnTopic:
-    """Everything behind the offset up to which the topic was compared before.
+    """The records from the offset on up to which the topic was compared before.
 
     `session` and `own` start with what was stored for that offset. Only records of the session in
     force count for `found`, `own` and `missing`: the hub has put others into quarantine.
     """
 
     session: str | None = None
-    own: str | None = None  # the largest CSN of a change that holds
+    own: str | None = None  # the largest CSN of a committed change
     csn: str = ""  # the largest CSN of all
     epoch: int = 0  # the largest that was ever reached
     opno: int = 0
     found: int = 0  # the largest journal id that the topic holds
-    missing: list[str] = field(default_factory=list)  # hold, but the database lacks them
-    open: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)  # prim -> (csn, had)
+    missing: list[str] = field(default_factory=list)  # committed, but the database lacks them
+    open: dict[str, list[tuple[str, bool]]] = field(
+        default_factory=dict
+    )  # prim -> (csn, in_database)
 
-    def add(self, session: str, record: Record, find: Find) -> None:
+    def add(self, session: str, record: Record, find: FindEntry) -> None:
         """Add the next record of the topic."""
         match record:
             case Hello():
@@ -54,8 +56,8 @@ class OwnTopic:
             case Commit():
                 if session == self.session:
                     self.found = max(self.found, find(record) or 0)
-                    for csn, had in self.open.pop(record.prim_csn, ()):
-                        self._holds(csn, had=had)
+                    for csn, in_database in self.open.pop(record.prim_csn, ()):
+                        self._add_committed(csn, in_database=in_database)
             case Abort():
                 if session == self.session:
                     self.open.pop(record.prim_csn, None)
@@ -67,8 +69,10 @@ class OwnTopic:
                 pass
 
     def unfinished(self) -> set[str]:
-        """The transactions that were cut off in mid publishing and that the database has."""
-        return {prim for prim, csns in self.open.items() if all(had for _, had in csns)}
+        """The transactions that were published only in part and that the database has."""
+        return {
+            prim for prim, csns in self.open.items() if all(in_database for _, in_database in csns)
+        }
 
     def _hello(self, session: str, hello: Hello) -> None:
         """A hello ends what is open; a loss that it reported is not reported again."""
@@ -81,11 +85,11 @@ class OwnTopic:
     def _change(self, change: Change, found: int | None) -> None:
         self.found = max(self.found, found or 0)
         if change.prim_csn is None:
-            self._holds(change.csn, had=found is not None)
+            self._add_committed(change.csn, in_database=found is not None)
         else:
             self.open.setdefault(change.prim_csn, []).append((change.csn, found is not None))
 
-    def _holds(self, csn: str, *, had: bool) -> None:
+    def _add_committed(self, csn: str, *, in_database: bool) -> None:
         self.own = max(self.own or "", csn)
-        if not had:
+        if not in_database:
             self.missing.append(csn)

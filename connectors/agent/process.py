@@ -14,7 +14,7 @@ from connectors.agent.settings import AgentSettings, parse
 from streaming.core.model.errors import HubError
 
 OpenStore = Callable[[AgentSettings], AbstractContextManager[ReplicaStore]]
-"""Opens a replica's database and keeps other agents off it; HubError if it cannot."""
+"""Open a replica's database and lock out other agents; HubError if that fails."""
 
 
 def run_file(source: str, open_store: OpenStore) -> int:

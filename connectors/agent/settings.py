@@ -1,4 +1,4 @@
-"""What an agent must know to start: one JSON document, so that no secret is on a command line."""
+"""An agent's settings: one JSON document, so that no secret is on a command line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from streaming.core.model.values import json_text
 class AgentSettings:
     """One replica: its database, its two topics, how to reach Kafka, and its tables.
 
-    `updates_topic` None: no agreement sends it anything. `options` are plain Kafka client names.
+    `updates_topic` None: no agreement sends to it. `options` are plain Kafka client names.
     `rows_are_shared`: rows that were there before are the same at every replica.
     """
 
@@ -53,7 +53,7 @@ class AgentSettings:
 
 
 def parse(text: str) -> AgentSettings:
-    """Settings from their document; ConfigError says what is wrong, without showing a value."""
+    """Settings from their document; ConfigError names the mistake, without showing a value."""
     try:
         values: dict[str, Any] = wire.loads(text)
         tables = tuple(_table(table) for table in values.pop("tables"))

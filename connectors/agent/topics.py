@@ -1,4 +1,4 @@
-"""A replica's two topics, through times when the broker is away."""
+"""A replica's two topics, with retries while the broker is unreachable."""
 
 import logging
 import threading
@@ -13,54 +13,54 @@ from kafka.errors import KafkaError, KafkaTimeoutError
 from connectors.agent.settings import AgentSettings
 from connectors.kafka.options import REQUEST_BYTES_MAX, client_options
 
-FOR_EVER_MS = 2**31 - 1
-ASK_MS = 5_000
-"""How long one question to a broker may take before it counts as away."""
-PATIENCE_S = 3.0
-"""How long a broker may take to acknowledge before the log says that it is away."""
-PAUSE_S = (0.1, 5.0)
+NO_TIMEOUT_MS = 2**31 - 1
+REQUEST_MS = 5_000
+"""How long one request to a broker may take before it counts as unreachable."""
+ACK_WARNING_S = 3.0
+"""How long a broker may take to acknowledge before the log reports that it is unreachable."""
+RETRY_PAUSE_S = (0.1, 5.0)
 """The first and the longest pause between two attempts."""
 
 log = logging.getLogger(__name__)
 
 
 class StopRequested(Exception):  # noqa: N818 no error
-    """The agent was asked to end while it waited for the broker."""
+    """The agent has to stop while it waits for the broker."""
 
 
 @dataclass(slots=True)
 class Outage:
-    """Tells the log once when the broker goes away and once when it is back."""
+    """Logs once when the broker becomes unreachable and once when it answers again."""
 
     stop: threading.Event
     since_s: float | None = None
-    pause_s: float = PAUSE_S[0]
+    pause_s: float = RETRY_PAUSE_S[0]
 
-    def away(self, why: object) -> None:
-        """Note that the broker does not answer; Stopped if the agent is to end."""
+    def begin(self, reason: object) -> None:
+        """Record that the broker does not answer; StopRequested if the agent has to stop."""
         if self.stop.is_set():
             raise StopRequested
         if self.since_s is None:
             self.since_s = time.monotonic()
-            log.warning("Kafka does not answer, the agent goes on trying: %s", why)
+            log.warning("Kafka does not answer, the agent retries: %s", reason)
 
-    def pause(self, why: object) -> None:
-        """Note it and wait, longer each time up to a bound; Stopped if the agent is to end."""
-        self.away(why)
+    def pause(self, reason: object) -> None:
+        """Record it and wait, longer each time up to a bound; StopRequested likewise."""
+        self.begin(reason)
         self.stop.wait(self.pause_s)
-        self.pause_s = min(self.pause_s * 2, PAUSE_S[1])
+        self.pause_s = min(self.pause_s * 2, RETRY_PAUSE_S[1])
 
-    def over(self) -> None:
-        """Note that the broker answered."""
+    def finish(self) -> None:
+        """Record that the broker answered."""
         if self.since_s is not None:
             log.warning("Kafka answers again after %.1f s", time.monotonic() - self.since_s)
-        self.since_s, self.pause_s = None, PAUSE_S[0]
+        self.since_s, self.pause_s = None, RETRY_PAUSE_S[0]
 
 
 def _common(settings: AgentSettings) -> dict[str, Any]:
     return {
         "bootstrap_servers": settings.bootstrap_servers,
-        "bootstrap_timeout_ms": ASK_MS,
+        "bootstrap_timeout_ms": REQUEST_MS,
         "allow_auto_create_topics": False,
         "metrics_enabled": False,
         **client_options(settings.options),
@@ -93,7 +93,9 @@ class ChangesTopic:
         partition = TopicPartition(self.settings.changes_topic, 0)
         consumer, end = self._reader(partition, offset)
         if offset > end:
-            log.warning("topic %s is shorter than it was: all of it is read", partition.topic)
+            log.warning(
+                "topic %s is shorter than before: it is read from its beginning", partition.topic
+            )
             consumer.seek(partition, 0)
         try:
             yield from _up_to(consumer, partition, end, self.outage)
@@ -106,33 +108,33 @@ class ChangesTopic:
             consumer = None
             try:
                 consumer = _consumer(self.settings, partition, offset)
-                end = consumer.end_offsets([partition], timeout_ms=ASK_MS)[partition]
+                end = consumer.end_offsets([partition], timeout_ms=REQUEST_MS)[partition]
             except KafkaError as error:
                 if consumer is not None:
                     consumer.close(autocommit=False)
                 self.outage.pause(f"topic {partition.topic}: {error!r}")
             else:
-                self.outage.over()
+                self.outage.finish()
                 return consumer, end
 
     def publish(self, values: list[bytes]) -> None:
-        """Write records in order and wait until all are in the topic; Stopped if asked to end.
+        """Write records in order and wait until all are in the topic, or raise StopRequested.
 
         After a failure the rest is sent again from the first that is not acknowledged. A record
-        may so be in the topic twice, which the hub knows; never in another order.
+        may therefore be in the topic twice, which the hub detects; never in another order.
         """
         left = values
         while left:
             left = left[self._send(left) :]
 
     def close(self) -> None:
-        """Close the connection; what is under way may or may not arrive."""
+        """Close the connection; unacknowledged records may or may not be written."""
         producer, self.producer = self.producer, None
         if producer is None:
             return
         try:
             producer.close(timeout=1)
-        except KafkaTimeoutError:  # it cannot give up by itself, and there is no public way
+        except KafkaTimeoutError:  # it does not end by itself, and there is no public method
             producer._sender.force_close()  # noqa: SLF001
             producer.close(timeout=1)
 
@@ -155,14 +157,14 @@ class ChangesTopic:
         if failure is not None:
             self.outage.pause(repr(failure))
         else:
-            self.outage.over()
+            self.outage.finish()
         return done
 
     def _address(self) -> dict[str, Any]:
         return {"topic": self.settings.changes_topic, "key": self.settings.replica.encode()}
 
     def _wait(self, future: Any) -> None:  # noqa: ANN401 kafka-python has no types
-        """Wait for an acknowledgement as long as it takes; KafkaError if it will not come."""
+        """Wait for an acknowledgement as long as it takes; KafkaError if it fails."""
         started_s = time.monotonic()
         while True:
             try:
@@ -170,8 +172,8 @@ class ChangesTopic:
             except KafkaTimeoutError:
                 if future.is_done:
                     raise
-                if self.outage.stop.is_set() or time.monotonic() - started_s > PATIENCE_S:
-                    self.outage.away(f"no acknowledgement for {PATIENCE_S} s")
+                if self.outage.stop.is_set() or time.monotonic() - started_s > ACK_WARNING_S:
+                    self.outage.begin(f"no acknowledgement for {ACK_WARNING_S} s")
             else:
                 return
 
@@ -181,8 +183,8 @@ class ChangesTopic:
                 acks="all",
                 enable_idempotence=True,  # a repeated request neither doubles nor overtakes
                 compression_type="lz4",
-                delivery_timeout_ms=FOR_EVER_MS,
-                max_block_ms=ASK_MS,
+                delivery_timeout_ms=NO_TIMEOUT_MS,
+                max_block_ms=REQUEST_MS,
                 max_request_size=REQUEST_BYTES_MAX,
                 **_common(self.settings),
             )
@@ -191,7 +193,7 @@ class ChangesTopic:
 
 @dataclass(slots=True)
 class UpdatesTopic:
-    """The topic in which the hub speaks to this replica, read from a stored offset on."""
+    """The topic in which the hub publishes to this replica, read from a stored offset on."""
 
     settings: AgentSettings
     topic: str
@@ -200,7 +202,7 @@ class UpdatesTopic:
     consumer: KafkaConsumer | None = field(default=None)
 
     def poll(self, timeout_ms: int) -> list[tuple[int, bytes]]:
-        """The next records as (offset, value); none if none comes in that time."""
+        """The next records as (offset, value); empty if none arrives in that time."""
         partition = TopicPartition(self.topic, 0)
         try:
             if self.consumer is None:
@@ -228,10 +230,10 @@ def _up_to(
     while consumer.position(partition) < end:
         found = consumer.poll(timeout_ms=500).get(partition, [])
         if found:
-            outage.over()
+            outage.finish()
             quiet_since_s = time.monotonic()
-        elif outage.stop.is_set() or time.monotonic() - quiet_since_s > PATIENCE_S:
-            outage.away(f"topic {partition.topic}: no record for {PATIENCE_S} s")
+        elif outage.stop.is_set() or time.monotonic() - quiet_since_s > ACK_WARNING_S:
+            outage.begin(f"topic {partition.topic}: no record for {ACK_WARNING_S} s")
         for record in found:
             if record.value is not None and record.offset < end:
                 yield record.offset, record.value

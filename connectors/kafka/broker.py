@@ -1,4 +1,4 @@
-"""A real Kafka broker of one's own: one process on loopback, its data in one folder.
+"""An embedded Kafka broker: one process on loopback, its data in one folder.
 
 For the demo, tests and `slackwater services`; it is not a cluster and has no replicas.
 """
@@ -44,7 +44,7 @@ controller.listener.names=CONTROLLER
 controller.quorum.voters=1@{host}:{controller_port}
 log.dirs={data}
 
-# a topic exists because somebody made it with the right settings
+# a topic exists because it was created with the right settings
 auto.create.topics.enable=false
 # nothing disappears by age or size
 log.retention.ms=-1
@@ -74,7 +74,7 @@ log.cleaner.dedupe.buffer.size=8388608
 
 
 class BrokerError(HubError):
-    """The embedded broker did not start; the text ends with what its log says."""
+    """The embedded broker did not start; the text ends with the tail of its log."""
 
 
 class Broker:
@@ -86,9 +86,9 @@ class Broker:
 
     @classmethod
     def start(cls, folder: Path, port: int | None = None) -> "Broker":
-        """Starts the broker of the folder and waits until it serves; BrokerError if it does not.
+        """Start the broker of the folder and wait until it serves; BrokerError if it does not.
 
-        A new folder is formatted and gets a free port unless one is asked for. The same folder
+        A new folder is formatted and gets a free port unless `port` names one. The same folder
         started again has its old data and port. If it runs already, that one is returned.
         """
         folder = folder.absolute()
@@ -138,17 +138,17 @@ class Broker:
         return self._process if isinstance(self._process, int) else self._process.pid
 
     def stop(self) -> None:
-        """Ends the process in good order, or by force if that takes too long."""
+        """Stop the process with SIGTERM, or with SIGKILL if that takes too long."""
         self._signal(signal.SIGTERM)
-        if not self._ends_within(STOP_TIMEOUT_S):
+        if not self._wait_for_end(STOP_TIMEOUT_S):
             self._signal(signal.SIGKILL)
-            self._ends_within(STOP_TIMEOUT_S)
+            self._wait_for_end(STOP_TIMEOUT_S)
         (self._folder / "broker.pid").unlink(missing_ok=True)
 
     def kill(self) -> None:
-        """Ends the process at once, as a crash would; its data stays."""
+        """Kill the process at once, as a crash would; its data stays."""
         self._signal(signal.SIGKILL)
-        self._ends_within(STOP_TIMEOUT_S)
+        self._wait_for_end(STOP_TIMEOUT_S)
 
     def __enter__(self) -> Self:
         return self
@@ -171,7 +171,7 @@ class Broker:
             return bool(_command_line(self._process))
         return self._process.poll() is None
 
-    def _ends_within(self, seconds: float) -> bool:
+    def _wait_for_end(self, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
         while self._runs():
             if time.monotonic() > deadline:
@@ -183,15 +183,15 @@ class Broker:
         deadline = time.monotonic() + START_TIMEOUT_S
         while _READY not in _text_from(_log(self._folder), read_from):
             if not self._runs():
-                raise BrokerError(_complaint("ended while it started", self._folder, read_from))
+                raise BrokerError(_failure_text("ended while it started", self._folder, read_from))
             if time.monotonic() > deadline:
                 what = f"is not ready after {START_TIMEOUT_S} s"
-                raise BrokerError(_complaint(what, self._folder, read_from))
+                raise BrokerError(_failure_text(what, self._folder, read_from))
             time.sleep(0.05)
 
 
 def _configure(folder: Path, port: int | None) -> None:
-    """Writes the settings, with the ports that the folder had or with free ones."""
+    """Write the settings, with the folder's earlier ports or with free ones."""
     if _settings(folder).exists():
         had, controller_port = _remembered_ports(folder)
         port = port or had
@@ -207,7 +207,7 @@ def _configure(folder: Path, port: int | None) -> None:
 
 
 def _format(folder: Path) -> None:
-    """Makes the data folder a KRaft one with a cluster id of its own, unless it is one."""
+    """Format the data folder for KRaft with a new cluster id, unless it is formatted."""
     if (folder / "data" / "meta.properties").exists():
         return
     shutil.rmtree(folder / "data", ignore_errors=True)  # of a format that did not end
@@ -253,7 +253,7 @@ def _remembered_ports(folder: Path) -> tuple[int, int]:
 
 
 def _free_port(other_than: int | None = None) -> int:
-    """A port that nobody listens on.
+    """A port on which no process listens.
 
     Not one of the system's own choice: when the broker is down, a client that keeps trying such
     a port may be given it as its own end, connect to itself, and keep the broker from coming back.
@@ -264,11 +264,11 @@ def _free_port(other_than: int | None = None) -> int:
             probe.bind((HOST, port))
             if port != other_than:
                 return port
-    raise BrokerError(f"no free port between {_PORTS.start} and {_PORTS.stop}: ask for one")
+    raise BrokerError(f"no free port between {_PORTS.start} and {_PORTS.stop}: name one")
 
 
 def _command_line(pid: int) -> str:
-    """What the process was started as; empty if there is none, or it is but a zombie."""
+    """The process's command line; empty if there is no such process, or it is a zombie."""
     proc = Path("/proc")
     try:
         if proc.joinpath("self").exists():
@@ -290,6 +290,6 @@ def _text_from(path: Path, position: int) -> str:
         return file.read().decode(errors="replace")
 
 
-def _complaint(what: str, folder: Path, read_from: int) -> str:
+def _failure_text(what: str, folder: Path, read_from: int) -> str:
     tail = "\n".join(_text_from(_log(folder), read_from).splitlines()[-20:])
     return f"the broker of {folder} {what}; {_log(folder)} ends with:\n{tail}"

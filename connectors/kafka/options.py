@@ -58,13 +58,13 @@ def _for_spark(bootstrap: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 _SOURCE = {"fetch.max.wait.ms": "1"}
-"""At the end of a topic Spark's consumer has a fetch under way when it asks for the topic's range,
-and a broker answers one request of a connection after the other: with the default each task of a
-small batch stands still for half a second."""
+"""At the end of a topic Spark's consumer has a fetch pending when it requests the topic's range,
+and a broker answers the requests of a connection one after the other: with the default each task
+of a small batch is blocked for half a second."""
 
 
 _CLIENT = {"reconnect_backoff_max_ms": 1_000}
-"""As Java clients do: with kafka-python's 30 s a broker that is back is not asked for as long."""
+"""As Java clients do: with kafka-python's 30 s a broker that is back is not tried for as long."""
 
 
 PRODUCER = {
@@ -85,8 +85,8 @@ _SINK = {
 def client_options(options: Mapping[str, str]) -> dict[str, Any]:
     """The same plain Kafka options as any client of kafka-python takes them.
 
-    An option that only tunes Java clients is left to Spark. One that decides who may connect is
-    never dropped: ConfigError if kafka-python cannot do it.
+    An option that only tunes Java clients is left to Spark. One that concerns security is never
+    dropped: ConfigError if kafka-python does not support it.
     """
     found: dict[str, Any] = dict(_CLIENT)
     for name, value in options.items():
@@ -132,7 +132,7 @@ def _login(jaas: str) -> dict[str, str]:
 
 
 def _java_only(name: str, value: str) -> dict[str, Any]:
-    """What an option without a namesake means for kafka-python."""
+    """What an option of Java clients only means for kafka-python."""
     if name == "ssl.endpoint.identification.algorithm":
         return {"ssl_check_hostname": value.lower() == "https"}
     if value.upper() != "PEM":
@@ -141,7 +141,7 @@ def _java_only(name: str, value: str) -> dict[str, Any]:
 
 
 def _typed(name: str, value: str) -> str | int:
-    """Names that end in a unit have whole numbers."""
+    """The value, as a whole number if the name ends in a unit."""
     if not name.endswith((".ms", ".bytes")):
         return value
     try:

@@ -1,4 +1,4 @@
-"""Old records by their place in a topic: what quarantine keeps of changes that came earlier."""
+"""Earlier records by their offset: quarantine keeps the original bytes of their changes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,24 +7,24 @@ from kafka import KafkaConsumer, TopicPartition
 from connectors.kafka.options import client_options
 from streaming.core.model.errors import SourceError
 
-_PATIENCE_MS = 30_000
+_TIMEOUT_MS = 30_000
 
 
 def read_records(
     bootstrap: str,
     options: Mapping[str, str],
     topics: Mapping[int, str],
-    places: Sequence[tuple[int, int]],
+    positions: Sequence[tuple[int, int]],
 ) -> dict[tuple[int, int], bytes]:
     """(rid, offset) -> the bytes of that record; SourceError when a topic no longer has one."""
     consumer = KafkaConsumer(
         bootstrap_servers=bootstrap,
         enable_auto_commit=False,
-        consumer_timeout_ms=_PATIENCE_MS,
+        consumer_timeout_ms=_TIMEOUT_MS,
         **client_options(options),
     )
     try:
-        return {place: _one(consumer, topics[place[0]], place[1]) for place in places}
+        return {(rid, at): _one(consumer, topics[rid], at) for rid, at in positions}
     finally:
         consumer.close()
 

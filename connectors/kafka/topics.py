@@ -1,4 +1,4 @@
-"""Topics as the hub needs them: made right or refused, their ids and their offsets."""
+"""Topics as the hub needs them: created or validated, their ids and their offsets."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,13 +16,13 @@ from streaming.core.model.errors import SourceError
 
 CONNECT_TIMEOUT_MS = 15_000
 ENVELOPE_BYTES = 32_768
-"""What the wire adds to a change at most: names, positions, Kafka's own framing."""
-KAFKAS_OWN_BYTES_MAX = 1_048_588
-"""The largest record that a topic takes unless it is configured."""
+"""The most that the wire adds to a change: names, positions, Kafka's framing."""
+DEFAULT_BYTES_MAX = 1_048_588
+"""Kafka's default for the largest record of a topic."""
 
 
 class Topics:
-    """An open connection for questions about topics; each method raises SourceError."""
+    """An open connection that manages topics; each method raises SourceError."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Topics:
         connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
     ) -> None:
         self._bootstrap = bootstrap
-        with self._explained():
+        with self._client_errors():
             self._admin = KafkaAdminClient(
                 bootstrap_servers=bootstrap,
                 bootstrap_timeout_ms=connect_timeout_ms,
@@ -39,27 +39,27 @@ class Topics:
             )
 
     def ensure(self, names: Sequence[str], record_bytes: int) -> None:
-        """Creates the missing topics as the hub needs them and checks the others.
+        """Create the missing topics as the hub needs them and validate the others.
 
-        `record_bytes` is the largest change; every topic must take it in its envelope.
-        SourceError names each topic that will not do, what is wrong with it, and what to do.
+        `record_bytes` is the largest change; every topic must accept it with its envelope.
+        SourceError names each unusable topic, what is wrong and what to do.
         """
-        with self._explained():
+        with self._client_errors():
             there = set(self._admin.list_topics())
             missing = [name for name in names if name not in there]
             if missing:
                 self._create(missing, record_bytes)
-            found = [self._shape(name) for name in names]
-        complaints = [text for shape in found for text in shape.complaints(record_bytes)]
+            found = [self._settings_of(name) for name in names]
+        complaints = [text for topic in found for text in topic.complaints(record_bytes)]
         if complaints:
             raise SourceError("topics cannot be used:\n" + "\n".join(complaints))
 
     def ids(self, names: Sequence[str]) -> dict[str, str]:
-        """Topic -> its id: another one under the same name means that the topic was made anew."""
+        """Topic -> its id: another id under the same name means that it was created again."""
         return {topic["name"]: str(topic["topic_id"]) for topic in self._described(names)}
 
     def first_offsets(self, names: Sequence[str]) -> dict[str, int]:
-        """Topic -> the oldest offset that is still there."""
+        """Topic -> the oldest offset that is retained."""
         return self._offsets(names, OffsetSpec.EARLIEST)
 
     def end_offsets(self, names: Sequence[str]) -> dict[str, int]:
@@ -67,7 +67,7 @@ class Topics:
         return self._offsets(names, OffsetSpec.LATEST)
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Close the connection."""
         self._admin.close()
 
     def __enter__(self) -> Self:
@@ -87,16 +87,16 @@ class Topics:
             "retention.ms": "-1",
             "retention.bytes": "-1",
             "message.timestamp.type": "CreateTime",
-            "max.message.bytes": str(max(KAFKAS_OWN_BYTES_MAX, _needed_bytes(record_bytes))),
+            "max.message.bytes": str(max(DEFAULT_BYTES_MAX, _needed_bytes(record_bytes))),
         }
         for name in names:
             try:
                 self._admin.create_topics({name: {"num_partitions": 1, "configs": configs}})
             except TopicAlreadyExistsError:
-                continue  # somebody was faster; it is checked like any other
+                continue  # another client created it; it is validated below
         self._admin.wait_for_topics(names)
 
-    def _shape(self, name: str) -> "_Shape":
+    def _settings_of(self, name: str) -> "_TopicSettings":
         resource = ConfigResource(ConfigResourceType.TOPIC, name)
         configs = self._admin.describe_configs([resource], config_filter="all")["topic"][name]
         if not configs:
@@ -104,7 +104,7 @@ class Topics:
                 f"the settings of topic {name} cannot be read: give the hub's user the right "
                 "DescribeConfigs on it"
             )
-        return _Shape(
+        return _TopicSettings(
             name=name,
             partitions=len(self._admin.describe_topics([name])[0]["partitions"]),
             cleanup=configs["cleanup.policy"]["value"],
@@ -113,7 +113,7 @@ class Topics:
         )
 
     def _described(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        with self._explained():
+        with self._client_errors():
             topics: list[dict[str, Any]] = self._admin.describe_topics(list(names))
         for topic in topics:
             if topic["error_code"]:
@@ -125,25 +125,25 @@ class Topics:
 
     def _offsets(self, names: Sequence[str], which: OffsetSpec) -> dict[str, int]:
         wanted = {TopicPartition(topic["name"], 0): which for topic in self._described(names)}
-        with self._explained():
+        with self._client_errors():
             found = self._admin.list_partition_offsets(wanted)
         return {partition.topic: answer.offset for partition, answer in found.items()}
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turns what the client raises into a SourceError that says where and what to do."""
+    def _client_errors(self) -> Iterator[None]:
+        """Raise the client's errors as a SourceError that names the broker and the remedy."""
         try:
             yield
         except KafkaError as error:
             raise SourceError(
-                f"Kafka at {self._bootstrap} did not answer as it should ({error}): check that "
+                f"Kafka at {self._bootstrap} did not answer as expected ({error}): check that "
                 "it runs, kafka.bootstrap_servers, and the rights of the hub's user"
             ) from error
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
-    """What a topic is like, as far as it matters."""
+class _TopicSettings:
+    """The settings of a topic that matter to the hub."""
 
     name: str
     partitions: int
@@ -152,7 +152,7 @@ class _Shape:
     bytes_max: int
 
     def complaints(self, record_bytes: int) -> Iterator[str]:
-        """One sentence for each thing that makes the topic useless for replication."""
+        """One sentence for each setting that makes the topic unusable for replication."""
         alter = f"kafka-configs --alter --entity-type topics --entity-name {self.name} --add-config"
         if self.partitions != 1:
             yield (
@@ -162,17 +162,17 @@ class _Shape:
         if "compact" in self.cleanup.split(","):
             yield (
                 f"{self.name} is compacted, so changes disappear: {alter} cleanup.policy=delete, "
-                "and see to it that nothing was compacted away"
+                "and check that nothing was compacted away"
             )
         if self.timestamps != "CreateTime":
             yield (
-                f"{self.name} has {self.timestamps}, so a record's time is not its writer's: "
+                f"{self.name} has {self.timestamps}, so a record's time is not that of its writer: "
                 f"{alter} message.timestamp.type=CreateTime"
             )
         needed = _needed_bytes(record_bytes)
         if self.bytes_max < needed:
             yield (
-                f"{self.name} takes records of {self.bytes_max} bytes, {needed} are needed: "
+                f"{self.name} accepts records of {self.bytes_max} bytes, {needed} are needed: "
                 f"{alter} max.message.bytes={needed}, or lower limits.record_bytes"
             )
 

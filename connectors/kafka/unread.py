@@ -1,4 +1,4 @@
-"""What a replica has said of its position behind what the hub has read of its topic."""
+"""The position records in a replica's topic that the hub has not read yet."""
 
 import time
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ _POLL_MS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadPositions:
     """Every hello and applied in [offset, read_to) as (session, record), in topic order.
 
-    `end`: the topic's own, which is above `read_to` when the time was up.
+    `end`: the topic's own, above `read_to` if the time ran out.
     """
 
-    said: tuple[tuple[str, Record], ...]
+    records: tuple[tuple[str, Record], ...]
     read_to: int
     end: int
 
@@ -36,16 +36,16 @@ def unread(
     offset: int,
     connect_ms: int,
     read_ms: int,
-) -> Unread:
-    """What stands in a replica's topic from this offset on, as far as `read_ms` suffices.
+) -> UnreadPositions:
+    """The position records in a replica's topic from this offset on, within `read_ms`.
 
     SourceError when no broker answers within `connect_ms`, or the topic is not there.
     """
     with Topics(bootstrap, options, connect_ms) as topics:
         first, end = topics.first_offsets([topic])[topic], topics.end_offsets([topic])[topic]
-    at, said = max(offset, first), list[tuple[str, Record]]()
+    at, found = max(offset, first), list[tuple[str, Record]]()
     if at >= end:
-        return Unread((), at, end)
+        return UnreadPositions((), at, end)
     deadline = time.monotonic() + read_ms / 1000
     partition = TopicPartition(topic, 0)
     consumer = _consumer(bootstrap, options, connect_ms)
@@ -54,13 +54,13 @@ def unread(
         consumer.seek(partition, at)
         while at < end and time.monotonic() < deadline:
             values = [record.value for record in consumer.poll(_POLL_MS).get(partition, ())]
-            said += [position for value in values if (position := _position(value)) is not None]
+            found += [position for value in values if (position := _position(value)) is not None]
             at = consumer.position(partition)
     except KafkaError as error:
-        raise SourceError(f"{topic} cannot be read behind offset {at} ({error})") from error
+        raise SourceError(f"{topic} cannot be read after offset {at} ({error})") from error
     finally:
         consumer.close()
-    return Unread(tuple(said), at, end)
+    return UnreadPositions(tuple(found), at, end)
 
 
 def _consumer(bootstrap: str, options: Mapping[str, str], connect_ms: int) -> Any:  # noqa: ANN401
@@ -80,7 +80,7 @@ def _consumer(bootstrap: str, options: Mapping[str, str], connect_ms: int) -> An
 
 
 def _position(value: bytes | None) -> tuple[str, Record] | None:
-    """A hello or applied with its session; None: another record, or no good one."""
+    """A hello or applied with its session; None: another kind of record, or an invalid one."""
     try:
         session, record = decode(value or b"")
     except WireError:

@@ -1,7 +1,7 @@
 """`python -m connectors.sqlite FILE`: the agent of the SQLite replica whose settings FILE holds.
 
 FILE is the JSON document of connectors.agent.settings, - is the standard input. SIGTERM and
-SIGINT end it in good order; exit code 1 with the reason if it cannot go on.
+SIGINT stop it in order; exit code 1 with the reason if it fails.
 """
 
 import sys

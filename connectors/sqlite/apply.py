@@ -1,7 +1,7 @@
 """Applies one batch of the hub as one local transaction (docs/wire.md, Apply).
 
 Rows, position, epoch raised by one and the journal's `applied` commit together or not at all.
-Foreign keys are not checked: they were where the row was written, and a parent may come later.
+Foreign keys are not checked: the origin checked them, and a parent row may arrive later.
 The user's own triggers do fire (see user_triggers.py).
 """
 
@@ -25,7 +25,7 @@ from streaming.core.model.table import Table
 from streaming.core.model.values import Value
 
 NO_CSN = "0" * 20
-"""Stands in a `refused` for the CSN of a row that nobody wrote."""
+"""The CSN in a `refused` for a row that no replica wrote."""
 
 CODES = {
     "SQLITE_CONSTRAINT_UNIQUE": "unique",
@@ -38,7 +38,7 @@ CODES = {
     "SQLITE_MISMATCH": "type",
     "SQLITE_TOOBIG": "size",
 }
-"""Why a database would not take a row, by SQLite's name for it; anything else is other."""
+"""SQLite's error name -> the code of a refusal; anything else is `other`."""
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def apply_batch(
     next_offset: int,
     clock_ms: int,
 ) -> AppliedBatch:
-    """Apply a batch and store the offset behind it; an item that is refused holds up no other.
+    """Apply a batch and store the offset behind it; a refused item does not block the others.
 
     The connection is in autocommit mode. StateError for an item that this agent does not know.
     """
@@ -151,7 +151,7 @@ def _stored(values: Mapping[str, Value]) -> tuple[Stored, ...]:
 
 
 def _code(error: Exception) -> str | None:
-    """The code of a refusal; None: the database itself is in trouble, and nothing is refused."""
+    """The code of a refusal; None: the database itself failed, and nothing is refused."""
     if isinstance(error, _UnknownTableError):
         return "other"
     if isinstance(error, WireError | OverflowError):
@@ -168,11 +168,11 @@ def _end(
     next_offset: int,
     clock_ms: int,
 ) -> Position:
-    """Store position, generator and epoch, and journal what was refused and applied."""
+    """Store position, generator and epoch, and journal the refused items and `applied`."""
     rid, time_s, sequence, offset_s, epoch = connection.execute(
         "SELECT rid, time_s, sequence, remote_offset_s, epoch FROM _slackwater_origin"
     ).fetchone()
-    generator = moved(Generator(rid, time_s, sequence, offset_s), batch.items, clock_ms // 1000)
+    generator = advanced(Generator(rid, time_s, sequence, offset_s), batch.items, clock_ms // 1000)
     position = replace(batch.position, epoch=epoch)
     session = position.session or ""
     for one in refused:
@@ -198,11 +198,11 @@ def _end(
     return position
 
 
-def moved(generator: Generator, items: tuple[Item, ...], clock_s: int) -> Generator:
+def advanced(generator: Generator, items: tuple[Item, ...], clock_s: int) -> Generator:
     """The generator past the CSNs of these items.
 
-    One that is too far ahead is applied like any other but not followed: refusing the row would
-    stop the replica for another one's clock.
+    It ignores a CSN that is too far ahead, whose row is applied like any other: refusing the row
+    would stop this replica because of another one's clock.
     """
     errors = list[CsnError]()
     for csn in sorted({item.csn for item in items if item.csn is not None}, reverse=True):

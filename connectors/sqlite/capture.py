@@ -1,10 +1,10 @@
 """Triggers that journal what any SQLite client writes, in the transaction that writes it.
 
-A trigger captures the row as it stands: another trigger may have written it meanwhile. REPLACE
+A trigger captures the row as stored: another trigger may have changed it meanwhile. REPLACE
 deletes rows for which no trigger fires (unless recursive_triggers is on), so a BEFORE trigger
-notes the rows that a write could replace, and the AFTER trigger captures a delete of each that is
-gone. A value that is not of its column's type could not be replicated as it is; it is refused
-where it is written.
+records the rows that a write could replace, and the AFTER trigger captures a delete of each that is
+gone. A value that is not of its column's type could not be replicated exactly; the write is
+refused.
 """
 # ruff: noqa: S608 every name is quoted, every expression is our own
 
@@ -17,11 +17,11 @@ from connectors.sqlite.system import PREFIX
 from streaming.core.model.table import Table
 
 KEY_PREFIX = "key "
-"""What stands before the name of a key column in the table of noted rows."""
+"""The prefix of a key column's name in the table of recorded rows."""
 
 
 def triggers(table: Table, catalog: Catalog) -> dict[str, str]:
-    """By name: the CREATE statement of everything that captures this table."""
+    """Name -> CREATE statement of everything that captures this table."""
     return _Capture(table, catalog).statements()
 
 
@@ -39,10 +39,10 @@ class _Capture:
         changed = dict.fromkeys([*self.table.columns, *self._unique_columns()])
         return {
             self.replaced_name: self._replaced_table(),
-            **self._trigger("before", "insert", "INSERT", self._note_replaced()),
+            **self._trigger("before", "insert", "INSERT", self._record_replaced()),
             **self._trigger("after", "insert", "INSERT", self._inserted()),
             **self._trigger(
-                "before", "update", _update_of(self._unique_columns()), self._note_replaced("OLD")
+                "before", "update", _update_of(self._unique_columns()), self._record_replaced("OLD")
             ),
             **self._trigger("after", "update", _update_of(changed), self._updated()),
             **self._trigger("after", "delete", "DELETE", self._deleted()),
@@ -62,14 +62,14 @@ class _Capture:
         key = ", ".join(sql.name(KEY_PREFIX + name) for name in self.table.key)
         return f"CREATE TABLE {self.replaced} ({key}, image TEXT NOT NULL, PRIMARY KEY ({key}))"
 
-    def _note_replaced(self, but_not: str | None = None) -> list[str]:
+    def _record_replaced(self, but_not: str | None = None) -> list[str]:
         keys = ", ".join(f"x.{sql.name(name)}" for name in self.table.key)
         image = image_sql(self.table, self.table.columns, "x")
         but = f" AND NOT ({self._same('x', but_not)})" if but_not else ""
         uniques = [" AND ".join(_collides(unique)) for unique in self.catalog.uniques]
         if but_not is None and self.catalog.has_plain_rowid:
             uniques.append("x.rowid = NEW.rowid")
-        noted = f"AND NOT EXISTS (SELECT 1 FROM {self.replaced} r WHERE {self._same_noted('x')})"
+        noted = f"AND NOT EXISTS (SELECT 1 FROM {self.replaced} r WHERE {self._same_recorded('x')})"
         return [
             f"DELETE FROM {self.replaced}",
             *(
@@ -83,12 +83,12 @@ class _Capture:
         return list(dict.fromkeys(part.name for unique in self.catalog.uniques for part in unique))
 
     def _gone(self) -> str:
-        """The noted rows that are not there any more, as a FROM clause."""
-        there = f"SELECT 1 FROM {self.name} x WHERE {self._same_noted('x')}"
+        """The recorded rows that no longer exist, as a FROM clause."""
+        there = f"SELECT 1 FROM {self.name} x WHERE {self._same_recorded('x')}"
         return f"FROM {self.replaced} r WHERE NOT EXISTS ({there})"
 
     def _capture_gone(self) -> str:
-        key = self._noted_key()
+        key = self._recorded_key()
         return self._write("delete", key, "r.image", "NULL", self._gone())
 
     # -- what the triggers capture ----------------------------------------------------------
@@ -124,12 +124,12 @@ class _Capture:
 
     def _deleted(self) -> list[str]:
         return [
-            f"DELETE FROM {self.replaced} WHERE {self._same_noted('OLD', self.replaced)}",
+            f"DELETE FROM {self.replaced} WHERE {self._same_recorded('OLD', self.replaced)}",
             self._capture_deleted("1"),
         ]
 
     def _capture_deleted(self, condition: str) -> str:
-        """Capture that the old row is gone, unless a row of its key is there again."""
+        """Capture a delete of the old row, unless a row of its key exists again."""
         there = f"SELECT 1 FROM {self.name} x WHERE {self._same('x', 'OLD')}"
         return self._write(
             "delete",
@@ -140,13 +140,13 @@ class _Capture:
         )
 
     def _capture_row(self, op: str, before: str) -> str:
-        """Capture the new row as it stands, if it does."""
+        """Capture the new row as stored, if it exists."""
         return self._write(
             op,
             image_sql(self.table, self.table.key, "x"),
             before,
             image_sql(self.table, self.table.columns, "x"),
-            f"FROM {self.name} x LEFT JOIN {self.replaced} r ON {self._same_noted('x')}"
+            f"FROM {self.name} x LEFT JOIN {self.replaced} r ON {self._same_recorded('x')}"
             f" WHERE {self._same('x', 'NEW')}",
         )
 
@@ -160,7 +160,7 @@ class _Capture:
     # -- what is refused --------------------------------------------------------------------
 
     def _check(self) -> str:
-        """A statement that refuses a write that could not be replicated as it is."""
+        """A statement that refuses a write that could not be replicated exactly."""
         cases = [
             *(
                 self._refusal(name, "IS NULL", "is part of the key: give it a value")
@@ -190,15 +190,15 @@ class _Capture:
             for column in map(sql.name, self.table.key)
         )
 
-    def _same_noted(self, row: str, noted: str = "r") -> str:
-        """A condition: this row has the key of the noted one."""
+    def _same_recorded(self, row: str, recorded: str = "r") -> str:
+        """A condition: this row has the key of the recorded one."""
         return " AND ".join(
-            f"{row}.{sql.name(name)} = {noted}.{sql.name(KEY_PREFIX + name)} COLLATE {BINARY}"
+            f"{row}.{sql.name(name)} = {recorded}.{sql.name(KEY_PREFIX + name)} COLLATE {BINARY}"
             for name in self.table.key
         )
 
-    def _noted_key(self) -> str:
-        """The captured key of the noted row r."""
+    def _recorded_key(self) -> str:
+        """The captured key of the recorded row r."""
         return image_sql(self.table, self.table.key, "r", prefix=KEY_PREFIX)
 
 

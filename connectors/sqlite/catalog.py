@@ -1,4 +1,4 @@
-"""What SQLite knows of a user's table, and whether it can be replicated as configured."""
+"""A user's table as SQLite declares it, and whether it can be replicated as configured."""
 
 import sqlite3
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ BINARY = "BINARY"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class DeclaredColumn:
     """A column as SQLite declares it."""
 
     name: str
@@ -38,9 +38,9 @@ Unique = tuple[UniqueColumn, ...]
 class Catalog:
     """The columns and unique constraints of a table; a partial index counts as a whole one."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[DeclaredColumn, ...]
     uniques: tuple[Unique, ...]
-    has_plain_rowid: bool  # a rowid that no column stands for
+    has_plain_rowid: bool  # a rowid that no column aliases
 
 
 def read(connection: sqlite3.Connection, table: Table) -> Catalog:
@@ -58,17 +58,17 @@ def read(connection: sqlite3.Connection, table: Table) -> Catalog:
     return catalog
 
 
-def _columns(connection: sqlite3.Connection, table: Table) -> tuple[Column, ...]:
+def _columns(connection: sqlite3.Connection, table: Table) -> tuple[DeclaredColumn, ...]:
     kind = connection.execute(
         "SELECT type, sql FROM sqlite_schema WHERE lower(name) = lower(?)", (table.name,)
     ).fetchone()
     if kind is None:
         raise ConfigError(f"table {table.name} is not in the database: create it there first")
     if kind[0] != "table" or kind[1].upper().startswith("CREATE VIRTUAL"):
-        raise ConfigError(f"{table.name} is no ordinary table: only tables can be replicated")
+        raise ConfigError(f"{table.name} is not an ordinary table: only tables can be replicated")
     rows = connection.execute(f"PRAGMA table_xinfo({sql.name(table.name)})")
     return tuple(
-        Column(name, declared, bool(not_null) and default is None, hidden > 0, key_place)
+        DeclaredColumn(name, declared, bool(not_null) and default is None, hidden > 0, key_place)
         for _, name, declared, not_null, default, key_place, hidden in rows
     )
 
@@ -90,7 +90,7 @@ def _uniques(connection: sqlite3.Connection, table: Table) -> tuple[tuple[Unique
         if any(name is None for name, _ in parts):
             raise ConfigError(
                 f"table {table.name}: the unique index {index} is on an expression; REPLACE could"
-                " delete rows by it unseen: make it a plain index, or one on a generated column"
+                " delete rows by it unnoticed: make it a plain index, or one on a generated column"
             )
         uniques.append(tuple(UniqueColumn(name, collation) for name, collation in parts))
     return tuple(uniques), any(origin == "pk" for _, _, _, origin, _ in indexes)
@@ -102,7 +102,7 @@ def _check(catalog: Catalog, table: Table) -> None:
 
 
 def _complaints(catalog: Catalog, table: Table) -> list[str]:
-    """Why the table cannot be replicated as configured; nothing: it can."""
+    """Why the table cannot be replicated as configured; empty if it can."""
     found = {column.name: column for column in catalog.columns}
     missing = [name for name in table.columns if name not in found]
     if missing:
@@ -124,13 +124,13 @@ def _complaints(catalog: Catalog, table: Table) -> list[str]:
     ]
 
 
-def _is_needed(column: Column) -> bool:
-    """Claim that an insert without a value for this column fails."""
+def _is_needed(column: DeclaredColumn) -> bool:
+    """Return whether an insert without a value for this column fails."""
     is_rowid = column.key_place == 1 and column.declared.upper() == Affinity.INTEGER
     return column.required and not column.generated and not is_rowid
 
 
-def _type_complaints(found: dict[str, Column], table: Table) -> list[str]:
+def _type_complaints(found: dict[str, DeclaredColumn], table: Table) -> list[str]:
     return [
         f"column {name} is declared as {found[name].declared or 'nothing'}, which does not keep"
         f" every {kind} ({STORED_AS[kind]}): declare it as"

@@ -1,7 +1,7 @@
-"""How a column's value looks in SQLite, in a captured image and in SQL that checks it.
+"""The forms of a column's value: in SQLite, in a captured image, and in SQL that validates it.
 
-A captured image is JSON text that any SQLite client can make in a trigger. It is the wire's form
-but for two types that SQL cannot write so: bytes are {"x": hex}, and a float is
+A captured image is JSON text that any SQLite client can write in a trigger. It is the wire's form
+except for two types that SQL cannot write so: bytes are {"x": hex}, and a float is
 {"r": "exponent:whole:fraction"}, because SQLite's own text of a float is not exact.
 """
 
@@ -31,7 +31,7 @@ CREATE_SCALES = (
 
 
 class Affinity(StrEnum):
-    """What SQLite makes of a value that is stored in a column."""
+    """The conversion that SQLite applies to a value stored in a column."""
 
     INTEGER = "INTEGER"
     """whole numbers become integers"""
@@ -55,7 +55,7 @@ AFFINITIES: dict[ColumnType, frozenset[Affinity]] = {
     ColumnType.BYTES: frozenset(Affinity),
     ColumnType.TIMESTAMP: frozenset({Affinity.TEXT, Affinity.NUMERIC, Affinity.BLOB}),
 }
-"""Which affinities keep every value of a type as it is."""
+"""The affinities that keep every value of a type unchanged."""
 
 STORED_AS = {
     ColumnType.BOOL: "0 or 1",
@@ -67,7 +67,7 @@ STORED_AS = {
     ColumnType.BYTES: "a blob",
     ColumnType.TIMESTAMP: "text like 2024-02-29T23:59:59.000001Z, in UTC",
 }
-"""What a value of a type must be in SQLite, in words."""
+"""The form that a value of a type must have in SQLite, for messages."""
 
 
 def affinity(declared: str) -> Affinity:
@@ -171,9 +171,9 @@ def scales() -> list[tuple[float, int, float, float]]:
 
 
 def image_sql(table: Table, names: Iterable[str], row: str, prefix: str = "") -> str:
-    """An SQL expression: the captured image of these columns of what SQL knows as `row`.
+    """An SQL expression: the captured image of these columns of `row`, its alias in SQL.
 
-    `prefix` stands before the columns' names in `row`.
+    `prefix`: the prefix of the columns' names in `row`.
     """
     parts = [
         f"{sql.string(json_text(one) + ':')} || "

@@ -22,7 +22,7 @@ def unpublished(
 ) -> list[JournalEntry]:
     """The next rows that are not yet known to be in the topic, in commit order.
 
-    At most so many, and so many bytes of images but for the last row.
+    At most `rows_max`, and no further row once their images exceed `bytes_max`.
     """
     entries, size = list[JournalEntry](), 0
     rows = connection.execute(
@@ -68,12 +68,12 @@ def find(connection: sqlite3.Connection, record: Change | Commit) -> int | None:
 
 
 def mark_published(connection: sqlite3.Connection, id_: int) -> None:
-    """Remember that the journal is in the topic up to this row."""
+    """Store that the topic holds the journal up to this row."""
     connection.execute("UPDATE _slackwater_position SET published = max(published, ?)", (id_,))
 
 
-def forget_old_applied(connection: sqlite3.Connection) -> None:
-    """Remove the `applied` rows that no topic has yet: a hello contains what they do."""
+def remove_unpublished_applied(connection: sqlite3.Connection) -> None:
+    """Remove the unpublished `applied` rows: a hello contains what they do."""
     connection.execute(
         "DELETE FROM _slackwater_journal WHERE kind = 'applied'"
         " AND id > (SELECT published FROM _slackwater_position)"
@@ -102,7 +102,7 @@ def write_applied(
 def write_refused(
     connection: sqlite3.Connection, at_ms: int, epoch: int, session: str, refused: Refused
 ) -> None:
-    """Journal that the database would not take an item."""
+    """Journal that the database refused an item."""
     connection.execute(
         "INSERT INTO _slackwater_journal"
         ' (at, kind, epoch, session, hub_epoch, csn, "table", key, code, text)'
@@ -159,7 +159,7 @@ def _entry(row: tuple[object, ...], rid: int) -> JournalEntry:
 
 
 def _int(value: object) -> int:
-    assert isinstance(value, int)  # noqa: S101 the column's type says so
+    assert isinstance(value, int)  # noqa: S101 the column is an INTEGER
     return value
 
 

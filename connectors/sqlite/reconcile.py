@@ -1,4 +1,4 @@
-"""Brings a database past what its own topic holds, before the hello (docs/wire.md, Start)."""
+"""Advances a database past what its own topic holds, before the hello (docs/wire.md, Start)."""
 
 import logging
 import sqlite3
@@ -14,7 +14,7 @@ def reconcile(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
 
     What the topic holds counts as published. What it does not hold and could not hold any more,
     because its CSN or opno was passed or taken (a restored database wrote before its agent
-    started), is given new ones: nobody has seen the old.
+    started), gets new ones: the old ones were never published.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -43,7 +43,7 @@ def _reconcile(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
         (past.opno, past.epoch),
     )
     if _is_overtaken(connection, past):
-        _number_again(connection, past.opno)
+        _renumber(connection, past.opno)
     return _own(connection, past)
 
 
@@ -58,7 +58,7 @@ def _is_overtaken(connection: sqlite3.Connection, past: OwnTopic) -> bool:
     return row is not None
 
 
-def _number_again(connection: sqlite3.Connection, topic_opno: int) -> None:
+def _renumber(connection: sqlite3.Connection, topic_opno: int) -> None:
     """Give all unpublished changes new CSNs and opnos, in their order and groups."""
     rid, time_s, sequence, offset_s = connection.execute(
         "SELECT rid, time_s, sequence, remote_offset_s FROM _slackwater_origin"
@@ -90,7 +90,7 @@ def _number_again(connection: sqlite3.Connection, topic_opno: int) -> None:
         "UPDATE _slackwater_origin SET time_s = ?, sequence = ?, opno = ?",
         (generator.time_s, generator.sequence, opno),
     )
-    log.warning("%d journal rows were numbered again, behind what the topic holds", len(rows))
+    log.warning("%d journal rows were renumbered after what the topic holds", len(rows))
 
 
 def _own(connection: sqlite3.Connection, past: OwnTopic) -> str | None:

@@ -18,7 +18,7 @@ def run_agent(settings: AgentSettings) -> int:
 
 @contextmanager
 def open_store(settings: AgentSettings) -> Iterator[SqliteStore]:
-    """The replica's database, closed at the end; StateError if another agent has it."""
+    """The replica's database, closed at the end; StateError if another agent has it open."""
     with (
         exclusive(settings.database),
         closing(
@@ -36,10 +36,10 @@ def open_store(settings: AgentSettings) -> Iterator[SqliteStore]:
 
 @contextmanager
 def exclusive(database: Path) -> Iterator[None]:
-    """Keep a second agent off the same database; StateError if there is one."""
+    """Lock the database against a second agent; StateError if one runs."""
     with database.with_name(f"{database.name}.agent").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise StateError(f"another agent has {database} open: end that one first") from error
+            raise StateError(f"another agent has {database} open: stop it first") from error
         yield

@@ -24,10 +24,10 @@ def install(
     record_bytes: int = RECORD_BYTES,
     rows_are_shared: bool = False,
 ) -> None:
-    """Make this database replica `rid` with these tables; what is so already is left alone.
+    """Make this database replica `rid` with these tables; what is in place already stays.
 
     The connection is in autocommit mode. A table that holds rows before it is captured is
-    refused, for nobody would ever be sent them, unless every replica has the same
+    refused, because no other replica would ever get them, unless every replica has the same rows
     (`rows_are_shared`).
     """
     connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -62,7 +62,7 @@ def _install(
         if not rows_are_shared and not any(name in there for name in capture):
             _check_empty(connection, table)
         wanted |= capture
-    _make(connection, wanted)
+    _apply_schema(connection, wanted)
 
 
 def _check_origin(connection: sqlite3.Connection, rid: int) -> None:
@@ -92,21 +92,23 @@ def _check_names(tables: tuple[Table, ...]) -> None:
     names = [table.name.lower() for table in tables]
     for table, name in zip(tables, names, strict=True):
         if name.startswith((PREFIX, "sqlite_")):
-            raise ConfigError(f"table {table.name}: names that begin so are not the user's")
+            raise ConfigError(f"table {table.name}: names with this prefix are reserved")
         if names.count(name) > 1:
-            raise ConfigError(f"table {table.name}: SQLite cannot tell it from one of other case")
+            raise ConfigError(
+                f"table {table.name}: another name differs only in case, which SQLite ignores"
+            )
 
 
 def _check_empty(connection: sqlite3.Connection, table: Table) -> None:
     if connection.execute(sql.any_row(table.name)).fetchone():
         raise ConfigError(
             f"table {table.name} has rows already, which no other replica would get: start with an"
-            " empty table, or say that every replica has the same rows"
+            " empty table, or confirm that every replica has the same rows (rows_are_shared)"
         )
 
 
-def _make(connection: sqlite3.Connection, wanted: Mapping[str, str]) -> None:
-    """Make the objects wanted; drop those of ours that are not wanted or not as they should be."""
+def _apply_schema(connection: sqlite3.Connection, wanted: Mapping[str, str]) -> None:
+    """Create the objects wanted; drop the agent's others, and those with another definition."""
     there = _objects(connection)
     wrong = [name for name in there if name not in TABLES and wanted.get(name) != there[name][1]]
     order = {"trigger": 0, "view": 1, "index": 2, "table": 3}
@@ -116,11 +118,11 @@ def _make(connection: sqlite3.Connection, wanted: Mapping[str, str]) -> None:
         if name not in there or name in wrong:
             connection.execute(statement)
     if wrong:
-        log.info("changed what captures: %s", ", ".join(wrong))
+        log.info("changed capture objects: %s", ", ".join(wrong))
 
 
 def _objects(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
-    """By name: (type, CREATE statement) of everything in the database that is the agent's."""
+    """Name -> (type, CREATE statement) of the agent's objects in the database."""
     rows = connection.execute(
         "SELECT name, type, sql FROM sqlite_schema"
         " WHERE type IN ('table', 'view', 'trigger', 'index') AND substr(name, 1, ?) = ?",

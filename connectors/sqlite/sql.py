@@ -18,5 +18,5 @@ def string(text: str) -> str:
 
 
 def any_row(table: str) -> str:
-    """A query that gives a row if the table has one."""
+    """A query that returns a row if the table has one."""
     return f"SELECT 1 FROM {name(table)} LIMIT 1"  # noqa: S608 the name is quoted

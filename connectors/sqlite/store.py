@@ -20,7 +20,7 @@ from streaming.core.model.record import RECORD_BYTES, Commit, Hello
 from streaming.core.model.table import Table
 
 BUSY_MS = 5_000
-"""How long the agent waits for a writer before it tries again later."""
+"""How long the agent waits for a writer before it retries later."""
 
 log = logging.getLogger(__name__)
 
@@ -39,13 +39,13 @@ def _text(value: bytes) -> str:
         return value.decode()
     except UnicodeDecodeError:
         text = value.decode(errors="replace")
-        log.error("text in the database is not UTF-8, others get %.200s", text)  # noqa: TRY400
+        log.error("text in the database is not UTF-8; other replicas get %.200s", text)  # noqa: TRY400
         return text
 
 
 @contextmanager
 def store_errors() -> Iterator[None]:
-    """Raise what SQLite raises as the StoreError that the agent's loop knows."""
+    """Raise SQLite's errors as the StoreError that the agent's loop handles."""
     try:
         yield
     except sqlite3.Error as error:
@@ -56,7 +56,7 @@ def store_errors() -> Iterator[None]:
 
 @dataclass(slots=True)
 class SqliteStore:
-    """The open database of one replica: a ReplicaStore; one agent has it at a time."""
+    """The open database of one replica: a ReplicaStore, used by one agent at a time."""
 
     connection: sqlite3.Connection
     rid: int
@@ -105,7 +105,7 @@ class SqliteStore:
 
     @store_errors()
     def mark_published(self, id_: int) -> None:
-        """Remember that the journal is in the topic up to this row."""
+        """Store that the topic holds the journal up to this row."""
         journal.mark_published(self.connection, id_)
 
     @store_errors()
@@ -114,7 +114,7 @@ class SqliteStore:
         (depth,) = self._row("SELECT depth FROM _slackwater_origin")
         if not depth:
             return
-        log.warning("a client committed a group of changes without ending it: it is ended now")
+        log.warning("a client committed a group of changes without ending it: the agent ends it")
         self.connection.execute("BEGIN IMMEDIATE")
         self.connection.execute("UPDATE _slackwater_origin SET depth = min(depth, 1)")
         self.connection.execute("INSERT INTO _slackwater_write (op) VALUES ('commit')")
@@ -130,7 +130,7 @@ class SqliteStore:
 
     @store_errors()
     def compared_up_to(self) -> tuple[int, OwnTopic]:
-        """The offset from which the own topic must be read, and what was known there."""
+        """The offset from which the own topic must be read, and the state at that offset."""
         offset, session, own = self._row(
             "SELECT changes_offset, changes_session, own FROM _slackwater_position"
         )
@@ -143,7 +143,7 @@ class SqliteStore:
 
     @store_errors()
     def reconcile(self, past: OwnTopic) -> str | None:
-        """Move past what the own topic holds; the `own` of the next hello."""
+        """Advance past what the own topic holds; returns the `own` of the next hello."""
         return reconcile(self.connection, past)
 
     @store_errors()
@@ -155,7 +155,7 @@ class SqliteStore:
         `position`: where the session starts; None: the one in force.
         """
         self.connection.execute("BEGIN IMMEDIATE")
-        journal.forget_old_applied(self.connection)
+        journal.remove_unpublished_applied(self.connection)
         self.connection.execute(
             "UPDATE _slackwater_position SET session = ?, last = covers", (session,)
         )
@@ -165,7 +165,7 @@ class SqliteStore:
 
     @store_errors()
     def mark_compared(self, offset: int, past: OwnTopic) -> None:
-        """Remember that the own topic was compared up to here, and its losses reported."""
+        """Store that the own topic was compared up to here, and its losses reported."""
         self.connection.execute(
             "UPDATE _slackwater_position SET changes_offset = ?, changes_session = ?, own = ?",
             (offset, past.session, past.own),

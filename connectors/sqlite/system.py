@@ -14,17 +14,17 @@ FORMAT = 1
 """The format of these tables; an agent refuses a database of a larger one."""
 
 OVERHEAD_BYTES = 1_000
-"""What a record holds besides key and images, at most."""
+"""The most that a record holds besides key and images."""
 
 PREFIX = "_slackwater_"
-"""Every name of the agent's own begins so."""
+"""The prefix of all names of the agent."""
 
 TABLES = {
     "_slackwater_origin": """CREATE TABLE _slackwater_origin (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   format INTEGER NOT NULL,
   rid INTEGER NOT NULL,
-  time_s INTEGER NOT NULL DEFAULT 0,  -- with sequence: the last CSN that was given or seen
+  time_s INTEGER NOT NULL DEFAULT 0,  -- with sequence: the last CSN that was issued or applied
   sequence INTEGER NOT NULL DEFAULT -1,
   remote_offset_s INTEGER NOT NULL DEFAULT 0,
   epoch INTEGER NOT NULL DEFAULT 1,
@@ -83,11 +83,11 @@ INDEXES = {
 }
 
 CSN_SQL = "printf('%08x%04x%04x%04x', time_s, sequence, rid, 0)"
-"""The CSN that the origin row gave last."""
+"""The last CSN that the origin row issued."""
 
 
 def next_csn_sql(clock_s: str) -> str:
-    """The statement by which the origin row gives its next CSN: core's Generator.next in SQL."""
+    """The statement by which the origin row issues its next CSN: core's Generator.next in SQL."""
     now_s = f"{clock_s} + remote_offset_s"
     return f"""UPDATE _slackwater_origin SET
     time_s = CASE WHEN {now_s} > time_s THEN {now_s}
@@ -137,5 +137,5 @@ END""",
 }
 """The view that captures: a row of op begin or commit opens or closes a group of changes.
 
-A row that no record could hold is refused; a before-image that does not fit beside it is left out.
+A row too large for a record is refused; a before-image that does not fit beside it is left out.
 """

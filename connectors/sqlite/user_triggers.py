@@ -1,8 +1,8 @@
-"""Triggers of the user's that would change a replicated row again where it is applied.
+"""The user's triggers that would change a replicated row again when it is applied.
 
-What such a trigger wrote at the origin was captured there and comes by itself. Fired again here,
-unseen by the capture, it would make the replicas differ (think of one that stamps a row with the
-time). Triggers that write other tables, a search index or an audit, are none of our business.
+What such a trigger wrote at the origin was captured there and is replicated. Fired again here,
+where it is not captured, it would make the replicas differ (for example one that sets a row's
+timestamp). Triggers that write other tables, such as a search index or an audit, are ignored.
 """
 
 import re
@@ -13,7 +13,7 @@ from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import Table
 
 GUARD = "WHEN (SELECT applying FROM _slackwater_origin) = 0"
-"""With this condition a trigger stays quiet while the agent applies."""
+"""With this condition a trigger does not fire while the agent applies."""
 
 
 def check(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:
@@ -34,7 +34,7 @@ def check(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:
 
 
 def _writes(trigger: str, table: str) -> bool:
-    """Claim that a statement of the trigger's body writes this table."""
+    """Return whether a statement of the trigger's body writes this table."""
     body = re.split(r"\bbegin\b", trigger, maxsplit=1, flags=re.IGNORECASE)[-1]
     name = re.escape(table)
     named = rf"""(?:"{name}"|\[{name}\]|`{name}`|'{name}'|{name}(?![\w$]))"""

@@ -104,7 +104,7 @@ def _applied(
     except SourceError as error:
         return 0, str(error)
     rid, dataset = config.replica(name).rid, config.dataset_of(agreement)
-    applied = applied_in(found.said, reader.commit.state, rid, agreement.name, dataset)
+    applied = applied_in(found.records, reader.commit.state, rid, agreement.name, dataset)
     left = found.end - found.read_to
     return applied, f"{left} records of {topic} were not read in time" if left > 0 else None
 

@@ -174,7 +174,7 @@ def test_a_busy_store_is_tried_again_and_reported_once(
     assert [r for r in topics.records() if isinstance(r, Applied)] == [
         Applied(1, 1, 1, Ruv("5f00"))
     ]
-    assert caplog.text.count("a long transaction holds up the agent") == 1
+    assert caplog.text.count("a long transaction blocks the agent") == 1
 
 
 def test_a_journal_without_news_closes_what_a_client_abandoned(

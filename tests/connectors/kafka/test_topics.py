@@ -41,7 +41,7 @@ def test_a_missing_topic_is_created_as_the_hub_needs_it(broker: Broker, topic_pr
         ({"cleanup_policy": "compact"}, "is compacted"),
         ({"cleanup_policy": "compact,delete"}, "is compacted"),
         ({"message_timestamp_type": "LogAppendTime"}, "has LogAppendTime"),
-        ({"max_message_bytes": "500000"}, "takes records of 500000 bytes"),
+        ({"max_message_bytes": "500000"}, "accepts records of 500000 bytes"),
     ],
 )
 def test_a_topic_of_the_wrong_shape_is_refused_with_advice(

@@ -1,4 +1,4 @@
-"""What stands behind the hub's position in a replica's topic, on a real broker."""
+"""The records after the hub's position in a replica's topic, on a real broker."""
 
 import pytest
 
@@ -17,7 +17,7 @@ HELLO = Hello(1, 0, 1, Ruv(), None, lost=False)
 APPLIED = Applied(1, 3, 1, Ruv())
 
 
-def said(broker: Broker, topic: str, *records: Record | bytes | None) -> None:
+def publish_records(broker: Broker, topic: str, *records: Record | bytes | None) -> None:
     """Make the topic and say these in it, in session `s`."""
     ensure_topics(broker.bootstrap_servers, {}, [topic], 1_000)
     with TopicEnds(broker.bootstrap_servers) as ends:
@@ -27,38 +27,38 @@ def said(broker: Broker, topic: str, *records: Record | bytes | None) -> None:
 
 
 def test_only_positions_behind_the_offset_are_told(broker: Broker, topic_prefix: str) -> None:
-    """What the hub has read counts already; what is no position, or no good, tells nothing."""
+    """What the hub has read counts already; other records and invalid ones hold no position."""
     topic = f"{topic_prefix}changes.b"
-    said(broker, topic, HELLO, Heartbeat(1), b"{", None, APPLIED, Heartbeat(2))
+    publish_records(broker, topic, HELLO, Heartbeat(1), b"{", None, APPLIED, Heartbeat(2))
 
     found = unread(broker.bootstrap_servers, {}, topic, 1, PATIENCE_MS, PATIENCE_MS)
 
-    assert found.said == (("s", APPLIED),)
+    assert found.records == (("s", APPLIED),)
     assert found.read_to == found.end == 6
 
 
 def test_nothing_behind_the_end(broker: Broker, topic_prefix: str) -> None:
     """Most often the hub has read everything."""
     topic = f"{topic_prefix}changes.b"
-    said(broker, topic, HELLO)
+    publish_records(broker, topic, HELLO)
 
     found = unread(broker.bootstrap_servers, {}, topic, 1, PATIENCE_MS, PATIENCE_MS)
 
-    assert (found.said, found.read_to, found.end) == ((), 1, 1)
+    assert (found.records, found.read_to, found.end) == ((), 1, 1)
 
 
 def test_what_was_not_read_in_time_is_told(broker: Broker, topic_prefix: str) -> None:
-    """A topic may be long: who asks learns that the answer is not whole."""
+    """A topic may be long: the caller learns that the answer is incomplete."""
     topic = f"{topic_prefix}changes.b"
-    said(broker, topic, HELLO, APPLIED)
+    publish_records(broker, topic, HELLO, APPLIED)
 
     found = unread(broker.bootstrap_servers, {}, topic, 0, PATIENCE_MS, read_ms=0)
 
-    assert (found.said, found.read_to, found.end) == ((), 0, 2)
+    assert (found.records, found.read_to, found.end) == ((), 0, 2)
 
 
 def test_a_question_makes_no_topic(broker: Broker, topic_prefix: str) -> None:
-    """A broker may make topics for whoever asks, of the wrong shape."""
+    """A broker may create requested topics by itself, with the wrong settings."""
     topic = f"{topic_prefix}changes.b"
 
     for _ in range(2):

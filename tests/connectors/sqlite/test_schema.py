@@ -100,7 +100,7 @@ def test_rows_from_before_are_refused_unless_every_replica_has_them(tmp_path: Pa
         ("CREATE TABLE t (id INT COLLATE NOCASE PRIMARY KEY, n TEXT)", "compare by BINARY"),
         ("CREATE TABLE t (id INT PRIMARY KEY)", "column n is not in the database"),
         ("CREATE TABLE other (id INT PRIMARY KEY, n TEXT)", "is not in the database"),
-        ("CREATE VIEW t AS SELECT 1 AS id, 'n' AS n", "no ordinary table"),
+        ("CREATE VIEW t AS SELECT 1 AS id, 'n' AS n", "not an ordinary table"),
         (
             "CREATE TABLE t (id INT PRIMARY KEY, n DECIMAL(9, 2))",
             "declared as DECIMAL.9, 2., which does not keep every text",
@@ -203,6 +203,6 @@ def test_a_trigger_that_writes_other_tables_is_the_users_own_business(replica: R
 def test_names_that_are_not_the_users_are_refused(name: str) -> None:
     """The agent's own tables are not replicated."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        with pytest.raises(ConfigError, match="names that begin so"):
+        with pytest.raises(ConfigError, match="names with this prefix are reserved"):
             install(connection, RID, [Table(name, ("id",), {"id": T.INT64})])
         assert objects(connection) == []
