@@ -1,1 +1,1 @@
-"""The command `slackwater`: one file per group of commands, and the printer."""
+"""The command `slackwater`: one file per group of commands, and the output functions."""

@@ -1,4 +1,4 @@
-"""`abort`: end an open transaction whose commit nobody waits for any more."""
+"""`abort`: end an open transaction whose commit is not expected any more."""
 
 from typing import Annotated
 
@@ -16,8 +16,8 @@ OpenCsn = Annotated[
 
 
 def abort(csn: OpenCsn, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
-    """Ask the hub to end an open transaction; its rows are refreshed at its origin."""
-    from streaming.cli.command import ask_all  # noqa: PLC0415  # it imports what a refusal does not
+    """End an open transaction; its rows are refreshed at its origin."""
+    from streaming.cli.command import append_commands  # noqa: PLC0415  # a refusal does without
 
     try:
         parse(csn)
@@ -25,7 +25,7 @@ def abort(csn: OpenCsn, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson 
         raise typer.BadParameter(str(error)) from None
     _, reader = opened(config)
     _refuse_unless_open(reader, csn)
-    ask_all(reader, CommandName.ABORT, [csn], None, as_json=as_json)
+    append_commands(reader, CommandName.ABORT, [csn], None, as_json=as_json)
 
 
 def _refuse_unless_open(reader: Reader, csn: str) -> None:
@@ -33,12 +33,12 @@ def _refuse_unless_open(reader: Reader, csn: str) -> None:
     if "pending" in standing:
         return
     if "waiting" in standing:
-        raise HubError(f"{csn} is committed and waits for what is below it: it holds")
+        raise HubError(f"{csn} is committed and waits for smaller CSNs: it cannot be aborted")
     if "ended" in standing:
-        raise HubError(f"{csn} was ended already: {standing['ended']}")
+        raise HubError(f"{csn} has ended already: {standing['ended']}")
     if "gone" in standing or _is_judged(reader, csn):
-        raise HubError(f"{csn} is judged already: it holds")
-    raise HubError(f"{csn} is not open here: `slackwater status` shows the oldest that is")
+        raise HubError(f"{csn} is judged already: it cannot be aborted")
+    raise HubError(f"{csn} is not an open transaction: `slackwater status` shows the oldest one")
 
 
 def _is_judged(reader: Reader, csn: str) -> bool:

@@ -13,7 +13,7 @@ Database = Annotated[Path, typer.Option("--database", metavar="FILE", help="The 
 Replica = Annotated[str, typer.Option("--replica", help="Its name in the configuration.")]
 Shared = Annotated[
     bool,
-    typer.Option("--rows-are-shared", help="Rows that are there already are the same everywhere."),
+    typer.Option("--rows-are-shared", help="Existing rows are the same at every replica."),
 ]
 Print = Annotated[
     bool,
@@ -31,7 +31,7 @@ def agent(
     rows_are_shared: Shared = False,
     print_: Print = False,
 ) -> None:
-    """Run the agent of one SQLite replica until it is told to stop (SIGTERM, Ctrl-C)."""
+    """Run the agent of one SQLite replica until SIGTERM or Ctrl-C."""
     configured = load(config)
     settings = import_module("streaming.config.agent").agent_settings(
         configured, replica, database.absolute(), rows_are_shared=rows_are_shared

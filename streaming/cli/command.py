@@ -1,4 +1,4 @@
-"""An operator's command: a row in `config` that a running hub takes with its next batch."""
+"""An operator's command: a row in `config` that a running hub executes with its next batch."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -12,16 +12,16 @@ from streaming.cli.output import write_json, write_line
 from streaming.core.model.command import CommandName
 
 
-def ask_hub(
+def append_command(
     reader: Reader,
     command: CommandName,
     argument: str | None,
     at: datetime,
     seen: int | None = None,
 ) -> int:
-    """Append the command and give its number; one that waits already is not asked twice.
+    """Append the command and return its number; one that is queued already is not appended twice.
 
-    `seen`: the hub epoch that the operator looked at; None: the last one that is committed.
+    `seen`: the hub epoch that the operator based it on; None: the last committed one.
     """
     committed = reader.commit.state.hub_epoch if reader.commit else 0
     taken = reader.commit.command_number if reader.commit else 0
@@ -29,26 +29,28 @@ def ask_hub(
         same = (row["command"], row["argument"]) == (command, argument)
         if same and row["number"] > taken:
             return int(row["number"])
-    asked = {"command": command.value, "argument": argument, "at": at}
-    return _append(StateStore(reader.root), asked | {"seen": committed if seen is None else seen})
+    fields = {"command": command.value, "argument": argument, "at": at}
+    return _append(StateStore(reader.root), fields | {"seen": committed if seen is None else seen})
 
 
-def ask_all(
+def append_commands(
     reader: Reader, command: CommandName, ids: Iterable[str], seen: int | None, *, as_json: bool
 ) -> None:
-    """Give one command for each id, and say so."""
-    numbers = {id_: ask_hub(reader, command, id_, now(), seen) for id_ in dict.fromkeys(ids)}
+    """Append one command for each id, and print the numbers."""
+    numbers = {id_: append_command(reader, command, id_, now(), seen) for id_ in dict.fromkeys(ids)}
     if as_json:
         write_json({"command": command, "numbers": numbers})
         return
     for id_, number in numbers.items():
-        write_line(f"{command} {id_}: command {number}; a running hub takes it with its next batch")
+        write_line(
+            f"{command} {id_}: command {number}; a running hub executes it with its next batch"
+        )
 
 
-def _append(store: StateStore, asked: Mapping[str, object]) -> int:
-    """Take the next number; where another writer is faster, the one after it."""
+def _append(store: StateStore, fields: Mapping[str, object]) -> int:
+    """Append under the next free number; retry if another writer takes it first."""
     while True:
         number = last_number(store) + 1
-        row = {"number": number, "kind": "command", **asked}
+        row = {"number": number, "kind": "command", **fields}
         if store.append_once(TableName.CONFIG, rows_of(TableName.CONFIG, [row]), KEY, number):
             return number

@@ -1,4 +1,4 @@
-"""`config`: is the configuration good, and what can be configured at all?"""
+"""`config`: validate the configuration, and list what can be configured."""
 
 import ast
 import inspect
@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import write_json, write_line, write_table
+from streaming.cli.output import as_count, write_json, write_line, write_table
 from streaming.config.config import Config, load
 from streaming.config.errors import section
 
@@ -26,7 +26,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The configu
 
 @dataclass(frozen=True, slots=True)
 class FieldDoc:
-    """A field of the configuration, for people; `default` None: it must be given."""
+    """The description of a field of the configuration; `default` None: it is required."""
 
     path: str
     type: str
@@ -36,18 +36,17 @@ class FieldDoc:
 
 @app.command()
 def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
-    """Exit 0 when the configuration can be used; else say what is wrong, field by field."""
-    good = load(config)
+    """Exit 0 when the configuration is valid; otherwise list the mistakes, field by field."""
+    valid = load(config)
     if as_json:
-        write_json(json.loads(good.document()))
+        write_json(json.loads(valid.document()))
         return
-    counts = {
-        "replicas": len(good.replicas),
-        "tables": len(good.tables),
-        "agreements": len(good.agreements),
-    }
-    parts = ", ".join(f"{count} {name}" for name, count in counts.items())
-    write_line(f"{config} is good: {parts}")
+    counts = (
+        as_count(len(valid.replicas), "replica"),
+        as_count(len(valid.tables), "table"),
+        as_count(len(valid.agreements), "agreement"),
+    )
+    write_line(f"{config} is valid: {', '.join(counts)}")
 
 
 @app.command()
@@ -99,10 +98,10 @@ def _default_text(info: FieldInfo) -> str | None:
     default = info.default
     if default is PydanticUndefined:
         return None
-    return "none" if default is None else json.dumps(_plain(default))
+    return "none" if default is None else json.dumps(_json_value(default))
 
 
-def _plain(value: object) -> object:
+def _json_value(value: object) -> object:
     match value:
         case Path():
             return str(value)

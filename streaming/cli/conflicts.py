@@ -1,4 +1,4 @@
-"""`conflicts`: every change that lost against another, with its winner."""
+"""`conflicts`: every change that lost a conflict, with its winner."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
-from streaming.cli.output import write_json, write_line, write_pairs, write_table
+from streaming.cli.output import as_count, write_json, write_line, write_pairs, write_table
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Cause, ConflictKind
 from streaming.core.model.change import NOBODY
@@ -20,10 +20,13 @@ OfTable = Annotated[str | None, typer.Option("--table", help="Of this table.")]
 OfKey = Annotated[str | None, typer.Option("--key", help='Of this key: {"id":"1"}.')]
 OfKind = Annotated[ConflictKind | None, typer.Option("--kind", help="Of this kind.")]
 OfLoser = Annotated[str | None, typer.Option("--loser", help="Of this replica's changes.")]
-OnlyOpen = Annotated[bool, typer.Option("--open", help="Only those that nobody resolved.")]
-Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="As listed: 17-3.")]
+OnlyOpen = Annotated[bool, typer.Option("--open", help="Only unresolved ones.")]
+Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="As listed, like 17-3.")]
 Which = Annotated[
-    str, typer.Argument(metavar="ID|CSN", help="As listed: 17-3; or of the loser or the winner.")
+    str,
+    typer.Argument(
+        metavar="ID|CSN", help="An id as listed, like 17-3, or the CSN of a loser or winner."
+    ),
 ]
 
 
@@ -56,9 +59,9 @@ def list_(
             "table",
             "key",
             "loser",
-            "its epoch",
+            "loser epoch",
             "winner",
-            "its hub epoch",
+            "winner epoch",
             "MRE",
             "resolution",
         ),
@@ -79,7 +82,7 @@ def list_(
         ),
     )
     total = sum(reader.conflict_counts().values())
-    write_line(f"{len(found)} of {total} conflicts")
+    write_line(f"{len(found)} of {as_count(total, 'conflict')}")
 
 
 @app.command()
@@ -98,7 +101,7 @@ def show(which: Which, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson =
 @app.command()
 def accept(ids: Ids, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
     """Close conflicts: the winner is right."""
-    _ask(config, CommandName.ACCEPT, ids, None, as_json=as_json)
+    _append_commands(config, CommandName.ACCEPT, ids, None, as_json=as_json)
 
 
 @app.command()
@@ -111,24 +114,25 @@ def override(
 ) -> None:
     """Let losers win after all, by changes of the hub that go to every replica.
 
-    They are judged by the hub epoch that you looked at: what came since wins against them.
+    They are judged by the hub epoch given with --seen: a later change of the row wins against
+    them.
     """
-    _ask(config, CommandName.OVERRIDE, ids, seen, as_json=as_json)
+    _append_commands(config, CommandName.OVERRIDE, ids, seen, as_json=as_json)
 
 
-def _ask(
+def _append_commands(
     config: Path, command: CommandName, ids: list[str], seen: int | None, *, as_json: bool
 ) -> None:
-    from streaming.cli.command import ask_all  # noqa: PLC0415  # reading does without
+    from streaming.cli.command import append_commands  # noqa: PLC0415  # reading does without
 
     _, reader = opened(config)
     for id_ in ids:
         open_conflict(reader, id_)
-    ask_all(reader, command, ids, seen, as_json=as_json)
+    append_commands(reader, command, ids, seen, as_json=as_json)
 
 
 def _change(row: dict[str, Any], part: str, names: dict[int, str]) -> str:
-    """The loser's or winner's replica and CSN; a row that nobody wrote has no CSN."""
+    """The loser's or winner's replica and CSN; a row that no replica wrote has no CSN."""
     rid, csn = row[f"{part}_rid"], row[f"{part}_csn"]
     name = "nobody" if rid == NOBODY else names.get(rid, str(rid))
     return f"{name} {csn}" if csn else name
@@ -149,7 +153,7 @@ def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
             "the change had seen",
             f"hub epoch {row['mre']} (MRE); {row['reflected_epoch']} reflected",
         ),
-        ("  the row was of", f"hub epoch {row['row_epoch']}"),
+        ("  row as judged", f"hub epoch {row['row_epoch']}"),
         ("  realigned at", row["realign_epoch"] or None),
         ("  same epoch only", row["same_epoch_only"]),
         ("winner", _change(row, "winner", names)),
@@ -162,8 +166,8 @@ def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
 
 
 _CAUSES = {
-    Cause.AUTHOR: "another replica wrote the row, and this one had not seen it",
-    Cause.REALIGN: "a refresh of the row was on its way",
-    Cause.FLOOR: "the replica had lost state and not got it back",
+    Cause.AUTHOR: "another replica wrote the row, and this one had not applied that change",
+    Cause.REALIGN: "a refresh of the row was in flight",
+    Cause.FLOOR: "the replica had lost state and not recovered it",
     Cause.TRANSACTION: "another row of its transaction was in conflict",
 }

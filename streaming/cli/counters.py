@@ -1,20 +1,20 @@
-"""The conflict counters of `status`: what happened to whose changes, and what is still open."""
+"""The conflict counters of `status`: by replica and table, and what is still in progress."""
 
 from collections.abc import Sequence
 
 from streaming.cli.output import write_line, write_table
 from streaming.facts.conflict_counters import ConflictCounters
-from streaming.facts.status import ReplicaStatus
+from streaming.facts.status import ReplicaSummary
 
 
-def handling(replicas: Sequence[ReplicaStatus]) -> str:
-    """Whose conflicts are being handled, in words; empty when nobody's are."""
-    at_work = [str(one.name or one.rid) for one in replicas if one.conflict_handling]
-    return f"conflict handling in progress: {', '.join(at_work)}" if at_work else ""
+def handling(replicas: Sequence[ReplicaSummary]) -> str:
+    """The replicas with conflict handling in progress, as text; empty if there are none."""
+    names = [str(one.name or one.rid) for one in replicas if one.conflict_handling]
+    return f"conflict handling in progress: {', '.join(names)}" if names else ""
 
 
-def show(replicas: Sequence[ReplicaStatus], counters: Sequence[ConflictCounters]) -> None:
-    """Where each replica stands with its conflicts, and the counters if there are any."""
+def show(replicas: Sequence[ReplicaSummary], counters: Sequence[ConflictCounters]) -> None:
+    """The conflict epochs of each replica, and the counters if there are any."""
     write_table(
         ("replica", "MRE", "last conflict epoch", "last stable epoch", "conflict handling"),
         (
@@ -41,7 +41,7 @@ def show(replicas: Sequence[ReplicaStatus], counters: Sequence[ConflictCounters]
     )
 
 
-def _progress(one: ReplicaStatus) -> str | None:
+def _progress(one: ReplicaSummary) -> str | None:
     if not one.conflict_handling:
         return None
     return f"in progress until it has reflected {one.last_conflict_epoch}"

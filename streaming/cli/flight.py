@@ -1,4 +1,4 @@
-"""`status --replica`: where every hub epoch is that a replica has not reflected yet."""
+"""`status --replica`: the hub epochs that a replica has not reflected yet, by stage."""
 
 from checkpoints.reader import Reader
 from streaming.cli.inputs import now
@@ -31,7 +31,7 @@ def _show(found: ReplicaFlight) -> None:
 
 def _mre(found: ReplicaFlight) -> str:
     if found.mre_epoch is None:
-        return "0: it never said hello"
+        return "0: it has not sent a hello"
     return (
         f"{found.mre}, reflected in its epoch {found.mre_epoch};"
         f" counts for its changes from epoch {found.mre_counts_from} on"
@@ -41,7 +41,7 @@ def _mre(found: ReplicaFlight) -> str:
 def _unsent(found: ReplicaFlight) -> str:
     text = _text(found.unsent)
     if found.agreement is None:
-        return f"{text}; no agreement sends it anything"
+        return f"{text}; no agreement sends to it"
     skipped = found.nothing_for_it
     return f"{text}; nothing for it in {_text(skipped)}" if skipped else text
 
@@ -50,7 +50,7 @@ def _unread(found: ReplicaFlight) -> str:
     text = _text(found.unread)
     if found.doubt is None:
         return text
-    return f"{text} known; what it applied may stand under sent\n{found.doubt}"
+    return f"{text} known; epochs that it has applied may be listed under sent\n{found.doubt}"
 
 
 def _text(epochs: EpochRange | None) -> str:

@@ -1,4 +1,4 @@
-"""What every command takes: the configuration, the state that it names, and how to answer."""
+"""What every command takes: the configuration, the state that it names, the output format."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,12 +17,14 @@ ConfigPath = Annotated[
         "--config", envvar=f"{ENV_PREFIX}CONFIG", help="The configuration.", metavar="FILE"
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
-Limit = Annotated[int, typer.Option("--limit", min=1, help="Show the newest so many.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, help="Show at most this many, the newest.")]
 
 Seen = Annotated[
     int | None,
-    typer.Option("--seen", min=0, help="The hub epoch that you looked at; else the last one."),
+    typer.Option(
+        "--seen", min=0, help="The hub epoch that you base this on; the last one by default."
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""`level`: are all consumers where the hub is? Exit 0: yes."""
+"""`level`: whether all consumers have everything; exit 0 if so."""
 
 import time
 from typing import Annotated
@@ -7,7 +7,7 @@ import typer
 
 from checkpoints.reader import Reader
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.cli.output import as_age, write_json, write_line, write_table
+from streaming.cli.output import as_age, as_count, write_json, write_line, write_table
 from streaming.core.model.command import CommandName
 from streaming.facts.lag import HubLevel, lags
 from streaming.facts.lag import level as level_of
@@ -15,22 +15,25 @@ from streaming.facts.lag import level as level_of
 POLL_S = 0.1
 
 WaitSeconds = Annotated[
-    float, typer.Option("--wait", min=0, help="Wait so many seconds for it.", metavar="SECONDS")
+    float,
+    typer.Option(
+        "--wait", min=0, help="Wait for it for up to this many seconds.", metavar="SECONDS"
+    ),
 ]
 
 
 def level(
     *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False, wait: WaitSeconds = 0
 ) -> None:
-    """Exit 0 when every consumer has acknowledged all that the hub has; else say who lags.
+    """Exit 0 when every consumer has acknowledged all that the hub has; otherwise list who lags.
 
-    A running hub is told to tell lagging consumers at once that they are complete.
+    A running hub then sends lagging consumers their completeness at once.
     """
     deadline = time.monotonic() + wait
     configured, reader = opened(config)
     found = lags(configured, reader)
     if not all(lag.is_level for lag in found):
-        _nudge(reader)
+        _request_covers(reader)
     while not all(lag.is_level for lag in found) and time.monotonic() < deadline:
         time.sleep(POLL_S)
         configured, reader = opened(config)
@@ -44,18 +47,18 @@ def level(
         raise typer.Exit(1)
 
 
-def _nudge(reader: Reader) -> None:
-    from streaming.cli.command import ask_hub  # noqa: PLC0415  # most often all are level
+def _request_covers(reader: Reader) -> None:
+    from streaming.cli.command import append_command  # noqa: PLC0415  # not needed when all are level
 
-    ask_hub(reader, CommandName.LEVEL, None, now())
+    append_command(reader, CommandName.LEVEL, None, now())
 
 
 def _show(found: HubLevel) -> None:
     age_s = found.age_s
     when = "no batch is committed yet" if age_s is None else f"last commit {as_age(age_s)}"
     if found.level:
-        count = len(found.agreements)
-        write_line(f"level: {count} agreements at hub epoch {found.hub_epoch}, {when}")
+        agreements = as_count(len(found.agreements), "agreement")
+        write_line(f"level: {agreements} at hub epoch {found.hub_epoch}, {when}")
         return
     write_line(f"not level: hub epoch {found.hub_epoch}, {when}")
     write_table(

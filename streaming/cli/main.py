@@ -36,7 +36,7 @@ app.add_typer(services.app, name="services")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code; an expected failure is one line on stderr."""
+    """Run one command and return its exit code; an expected failure is one line on stderr."""
     try:
         app(args=None if arguments is None else list(arguments), prog_name="slackwater")
     except ConfigError as error:

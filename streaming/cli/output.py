@@ -1,4 +1,4 @@
-"""The printer: tables for people, JSON for programs, one line on stderr for errors."""
+"""Output: tables for people, JSON for programs, errors as lines on stderr."""
 
 import json
 import sys
@@ -8,16 +8,16 @@ from enum import Enum
 from pathlib import Path
 
 PIPE_COLUMNS = 10_000
-"""The width of a page that nobody looks at: no line of it is broken."""
+"""The width of a table that is not written to a terminal: its lines are not broken."""
 
 
 def write_json(value: object) -> None:
     """One JSON document."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=_plain) + "\n")
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=_json_value) + "\n")
 
 
 def write_line(text: str = "") -> None:
-    """One line as it is."""
+    """One line, unchanged."""
     sys.stdout.write(text + "\n")
 
 
@@ -28,8 +28,8 @@ def write_error(text: str) -> None:
 
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table; columns of numbers are set to the right."""
-    from rich import box  # noqa: PLC0415  # only people pay for its import
+    """A table; columns of numbers are right-aligned."""
+    from rich import box  # noqa: PLC0415  # its import takes time, and JSON does without
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
@@ -62,7 +62,7 @@ def write_pairs(pairs: Iterable[tuple[str, object]]) -> None:
 
 
 def as_text(value: object) -> str:
-    """A value for people: nothing is `-`."""
+    """A value for people; None is `-`."""
     match value:
         case None:
             return "-"
@@ -94,12 +94,17 @@ def as_age(seconds: float) -> str:
     return f"{whole} s ago"
 
 
+def as_count(count: int, noun: str, plural: str = "") -> str:
+    """A count with its noun: 1 table, 2 tables; `plural` for one that does not end in s."""
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def as_counts(counts: dict[str, int]) -> str:
     """Counts by name, on one line."""
     return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "none"
 
 
-def _plain(value: object) -> object:
+def _json_value(value: object) -> object:
     match value:
         case datetime():
             return value.isoformat().replace("+00:00", "Z")

@@ -1,11 +1,11 @@
-"""`ruv` and `lacks`: what the hub knows, and what a consumer lacks of it."""
+"""`ruv` and `lacks`: the hub's RUVs, and what a consumer lacks of them."""
 
 from typing import Annotated
 
 import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
-from streaming.cli.output import write_json, write_line, write_pairs, write_table
+from streaming.cli.output import as_count, write_json, write_line, write_pairs, write_table
 from streaming.facts.lacks import AnchorPoint, ConsumerLacks, StartPoint, consumer_lacks
 from streaming.facts.names import agreement_named
 from streaming.facts.ruvs import acked_ruv, hub_ruvs
@@ -13,7 +13,11 @@ from streaming.facts.ruvs import acked_ruv, hub_ruvs
 AgreementName = Annotated[str, typer.Argument(metavar="AGREEMENT", help="The agreement's name.")]
 OfAgreement = Annotated[
     str | None,
-    typer.Option("--agreement", metavar="AGREEMENT", help="The consumer's own last word instead."),
+    typer.Option(
+        "--agreement",
+        metavar="AGREEMENT",
+        help="The RUV that its consumer last acknowledged instead.",
+    ),
 ]
 
 OfDataset = Annotated[
@@ -47,7 +51,7 @@ def ruv(
 def lacks(
     agreement: AgreementName, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False
 ) -> None:
-    """Show what a consumer lacks by its own last word, and where sending it starts."""
+    """Show what a consumer lacks by its last acknowledgement, and where sending starts."""
     configured, reader = opened(config)
     found = consumer_lacks(configured, reader, agreement_named(configured, agreement))
     if as_json:
@@ -58,7 +62,7 @@ def lacks(
 
 def _show(found: ConsumerLacks) -> None:
     supplier, acked, anchor = found.supplier, found.acked, found.anchor
-    reason = f"{_start_text(anchor)}, for {anchor.replica} is {anchor.need}" if anchor else ""
+    reason = f"{_start_text(anchor)}, because {anchor.replica} is {anchor.need}" if anchor else ""
     write_pairs(
         [
             ("agreement", f"{found.agreement} to {found.consumer}, {found.state}"),
@@ -66,7 +70,7 @@ def _show(found: ConsumerLacks) -> None:
             ("consumer", "\n".join([f"covers {acked.covers}", *acked.ruv])),
             ("anchor", reason or "none: no fresh change is lacking"),
             ("stop", "\n".join(found.stop)),
-            ("to be sent", f"{found.changes} changes, {found.refreshes} refreshes"),
+            ("to be sent", _to_be_sent(found)),
             *([("refused", found.refused.why)] if found.refused else []),
         ]
     )
@@ -85,6 +89,11 @@ def _show(found: ConsumerLacks) -> None:
             for one in found.replicas
         ),
     )
+
+
+def _to_be_sent(found: ConsumerLacks) -> str:
+    changes = as_count(found.changes, "change")
+    return f"{changes}, {as_count(found.refreshes, 'refresh', 'refreshes')}"
 
 
 def _start_text(start: StartPoint | AnchorPoint) -> str:

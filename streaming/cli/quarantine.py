@@ -1,4 +1,4 @@
-"""`quarantine`: input that was no good, and what an operator wants done with it."""
+"""`quarantine`: records that the hub could not process, and what to do with them."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,7 @@ import typer
 
 from checkpoints.reader import Reader
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
-from streaming.cli.output import write_json, write_line, write_pairs, write_table
+from streaming.cli.output import as_count, write_json, write_line, write_pairs, write_table
 from streaming.config.config import Config
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import HubError
@@ -14,7 +14,9 @@ from streaming.core.model.record import Reason
 from streaming.facts.names import names_of, rid_of_any
 from streaming.facts.quarantine import quarantine_document, quarantined, quarantined_record, utf8
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Input that was no good.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Records that the hub could not process."
+)
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="<rid>-<offset>, as listed.")]
 OneId = Annotated[str, typer.Argument(metavar="ID", help="<rid>-<offset>, as listed.")]
@@ -33,7 +35,7 @@ def list_(
     everything: Everything = False,
     limit: Limit = 100,
 ) -> None:
-    """List what is kept in quarantine, the newest last."""
+    """List the records in quarantine, the newest last."""
     configured, reader = opened(config)
     rid = None if replica is None else rid_of_any(configured, replica)
     found = quarantined(reader, reason=reason, rid=rid, everything=everything)
@@ -57,7 +59,7 @@ def list_(
             for row in shown
         ),
     )
-    write_line(f"{len(shown)} of {len(found)} records")
+    write_line(f"{len(shown)} of {as_count(len(found), 'record')}")
 
 
 @app.command()
@@ -79,37 +81,37 @@ def release(
     as_json: AsJson = False,
     seen: Seen = None,
 ) -> None:
-    """Ask the hub to take records as changes of its own, with new CSNs.
+    """Release records: the hub makes them changes of its own, with new CSNs.
 
-    Late, reused, purged and ended ones too: their replica's rows were set right since, and what
-    is released goes to every replica like any change.
+    Late, reused, purged and ended ones too: their replica's rows were refreshed meanwhile, and a
+    released change goes to every replica like any other.
     """
     _, reader = opened(config)
     for id_ in ids:
         _refuse_unless_kept(quarantined_record(reader, id_))
-    _ask(reader, CommandName.RELEASE, ids, seen, as_json=as_json)
+    _append_commands(reader, CommandName.RELEASE, ids, seen, as_json=as_json)
 
 
 @app.command()
 def drop(ids: Ids, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
-    """Ask the hub to forget records; their bytes stay in the table."""
+    """Drop records from quarantine; their bytes stay in the table."""
     _, reader = opened(config)
     for id_ in ids:
         _refuse_unless_kept(quarantined_record(reader, id_))
-    _ask(reader, CommandName.DROP, ids, None, as_json=as_json)
+    _append_commands(reader, CommandName.DROP, ids, None, as_json=as_json)
 
 
-def _ask(
+def _append_commands(
     reader: Reader, command: CommandName, ids: list[str], seen: int | None, *, as_json: bool
 ) -> None:
-    from streaming.cli.command import ask_all  # noqa: PLC0415  # reading does without
+    from streaming.cli.command import append_commands  # noqa: PLC0415  # reading does without
 
-    ask_all(reader, command, ids, seen, as_json=as_json)
+    append_commands(reader, command, ids, seen, as_json=as_json)
 
 
 def _refuse_unless_kept(row: dict[str, Any]) -> None:
     if row["action"] != "kept":
-        raise HubError(f"{row['id']} was {row['action']} in batch {row['action_batch']} already")
+        raise HubError(f"{row['id']} was already {row['action']} in batch {row['action_batch']}")
 
 
 def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:

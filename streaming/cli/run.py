@@ -1,4 +1,4 @@
-"""`run` and `demo`: what starts a JVM, and is therefore imported only when it is asked for."""
+"""`run` and `demo`: the commands that start a JVM, imported only when they are called."""
 
 from importlib import import_module
 from pathlib import Path
@@ -10,23 +10,23 @@ from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.config.config import load
 
 AvailableNow = Annotated[
-    bool, typer.Option("--available-now", help="Process what is there, then end.")
+    bool, typer.Option("--available-now", help="Process the available records, then stop.")
 ]
 Keep = Annotated[
     Path | None,
-    typer.Option("--keep", metavar="DIR", help="Leave configuration, state and logs there."),
+    typer.Option("--keep", metavar="DIR", help="Keep configuration, state and logs there."),
 ]
 Seconds = Annotated[
     float, typer.Option("--seconds", min=1, help="How long the replicas write, at least.")
 ]
 Check = Annotated[
     Path | None,
-    typer.Option("--check", metavar="DIR", help="Only judge what --keep has left there."),
+    typer.Option("--check", metavar="DIR", help="Only check the result of a run with --keep."),
 ]
 
 
 def run(*, config: ConfigPath = DEFAULT_CONFIG, available_now: AvailableNow = False) -> None:
-    """Run the hub until it is told to stop (SIGTERM, Ctrl-C); it ends behind a whole batch."""
+    """Run the hub until SIGTERM or Ctrl-C; it stops after a complete batch."""
     configured = load(config)
     from streaming.hub.service import run as run_hub  # noqa: PLC0415  # it imports Spark
 
@@ -36,6 +36,6 @@ def run(*, config: ConfigPath = DEFAULT_CONFIG, available_now: AvailableNow = Fa
 def demo(
     *, keep: Keep = None, seconds: Seconds = 10, check: Check = None, as_json: AsJson = False
 ) -> None:
-    """Three replicas that collide, one hub, and a verdict: exit 0 when all of it holds."""
+    """Run three replicas that conflict and one hub: exit 0 if all checks of the result pass."""
     demonstration = import_module("streaming.demo.run")
     raise typer.Exit(demonstration.main(keep=keep, seconds=seconds, check=check, as_json=as_json))

@@ -1,4 +1,4 @@
-"""`services`: the embedded broker on its own, to try a hub without a Kafka cluster."""
+"""`services`: the embedded broker, to try a hub without a Kafka cluster."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,13 +17,16 @@ Folder = Annotated[
     Path, typer.Option("--folder", metavar="DIR", help="Its data, its log, and its process id.")
 ]
 Port = Annotated[
-    int | None, typer.Option("--port", min=1, max=65_535, help="Instead of a free or its last one.")
+    int | None,
+    typer.Option(
+        "--port", min=1, max=65_535, help="The port; by default its last one or a free one."
+    ),
 ]
 
 
 @app.command()
 def up(*, folder: Folder = DEFAULT_FOLDER, port: Port = None, as_json: AsJson = False) -> None:
-    """Start the broker of a folder, or find it running, and show its address."""
+    """Start the broker of a folder unless it runs, and show its address."""
     from connectors.kafka.broker import Broker  # noqa: PLC0415  # only these two commands need it
     from streaming.jvm.java import check_java  # noqa: PLC0415
 

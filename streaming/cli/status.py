@@ -8,8 +8,16 @@ import typer
 
 from streaming.cli import counters, flight
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.cli.output import as_age, as_counts, write_json, write_line, write_pairs, write_table
-from streaming.facts.status import HubStatus, PendingStatus, ReplicaStatus, hub_status
+from streaming.cli.output import (
+    as_age,
+    as_count,
+    as_counts,
+    write_json,
+    write_line,
+    write_pairs,
+    write_table,
+)
+from streaming.facts.status import HubStatus, PendingSummary, ReplicaSummary, hub_status
 
 SILENT_AFTER_S = 60
 """Live replicas send a heartbeat at least every 10 s, and each makes a commit."""
@@ -18,7 +26,7 @@ SILENT_AFTER_S = 60
 OfReplica = Annotated[
     str | None,
     typer.Option(
-        "--replica", metavar="REPLICA", help="The hub epochs on the way to this one and back."
+        "--replica", metavar="REPLICA", help="The hub epochs in flight to this replica and back."
     ),
 ]
 
@@ -84,29 +92,29 @@ def _head(found: HubStatus) -> list[tuple[str, object]]:
     ]
 
 
-def _open(pending: PendingStatus) -> str:
-    counts = f"{pending.pending} changes, and {pending.waiting} committed ones that wait"
+def _open(pending: PendingSummary) -> str:
+    counts = f"{as_count(pending.pending, 'change')}, and {pending.waiting} committed and waiting"
     if pending.oldest is None or pending.oldest_age_s is None:
         return counts
     age = as_age(pending.oldest_age_s)
-    return f"{counts}; the oldest came {age}, of transaction {pending.oldest}"
+    return f"{counts}; the oldest was received {age}, in transaction {pending.oldest}"
 
 
-def _paused(replicas: Sequence[ReplicaStatus]) -> str:
+def _paused(replicas: Sequence[ReplicaSummary]) -> str:
     names = ", ".join(str(one.name or one.rid) for one in replicas if one.paused)
     if not names:
         return ""
-    return f"\npaused, for limits.open_transactions: {names}; abort one, or raise the limit"
+    return f"\npaused at limits.open_transactions: {names}; abort one or raise the limit"
 
 
 def _last_commit(found: HubStatus) -> str:
     planned = found.planned_batch
-    behind = f"; batch {planned} is planned and not committed" if planned else ""
+    unfinished = f"; batch {planned} is planned and not committed" if planned else ""
     if found.age_s is None:
-        return f"none yet{behind}"
+        return f"none yet{unfinished}"
     old = found.age_s > SILENT_AFTER_S
-    doubt = "\nso long without a heartbeat: no hub runs, or no replica lives" if old else ""
-    return f"{as_age(found.age_s)}, by {found.process}{behind}{doubt}"
+    doubt = "\nno heartbeat for that long: no hub is running, or no agent is" if old else ""
+    return f"{as_age(found.age_s)}, by {found.process}{unfinished}{doubt}"
 
 
 def _position(found: HubStatus) -> str:

@@ -1,1 +1,1 @@
-"""The demonstration: three replicas that collide, one hub, and a verdict that does not ask it."""
+"""The demonstration: three replicas that conflict, one hub, and a verdict computed without it."""

@@ -1,7 +1,7 @@
-"""A client of one replica's database: ordinary SQLite, which knows nothing of hubs.
+"""A client of one replica's database: ordinary SQLite, unaware of the hub.
 
-It learns what became of its writes as any application can: the RUV that the agent stores with the
-rows covers a write once the hub has judged it, and the refresh of a write that lost came with it.
+It learns the verdict on its writes as any application can: the RUV that the agent stores with the
+rows covers a write once the hub has judged it, and the refresh of a lost write comes with it.
 """
 
 import sqlite3
@@ -12,35 +12,35 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from connectors.sqlite.journal import ruv_of
-from streaming.demo.watch import DemoError
+from streaming.demo.monitor import DemoError
 
 BUSY_S = 60.0
-SETTLE_S = 240.0
+JUDGED_S = 240.0
 """How long a client waits for the verdict on what it wrote."""
 POLL_S = 0.03
 
 
-class ClientStopped(Exception):  # noqa: N818 no error
-    """The workload was told to stop."""
+class WorkloadStopped(Exception):  # noqa: N818 no error
+    """The workload has to stop."""
 
 
 @contextmanager
-def client(database: Path, stop: threading.Event) -> Iterator["Client"]:
+def client(database: Path, stop: threading.Event) -> Iterator["DatabaseClient"]:
     """A connection for one thread, closed at the end."""
     connection = sqlite3.connect(database, timeout=BUSY_S, isolation_level=None)
     with closing(connection):
-        yield Client(connection, stop)
+        yield DatabaseClient(connection, stop)
 
 
-class Client:
-    """One connection and what it can ask."""
+class DatabaseClient:
+    """One connection and its queries."""
 
     def __init__(self, connection: sqlite3.Connection, stop: threading.Event) -> None:
         self.connection = connection
         self.stop = stop
 
     @contextmanager
-    def at_once(self) -> Iterator[None]:
+    def one_commit(self) -> Iterator[None]:
         """Writes in one commit that are each a transaction of their own to the hub."""
         self.connection.execute("BEGIN IMMEDIATE")
         try:
@@ -51,14 +51,14 @@ class Client:
         self.connection.execute("COMMIT")
 
     def notes(self, ids: list[int]) -> dict[int, str | None]:
-        """Account id -> its note, of the accounts that are there."""
+        """Account id -> its note, of the accounts that exist."""
         rows = self.connection.execute(
             "SELECT id, note FROM account WHERE id BETWEEN ? AND ?", (ids[0], ids[-1])
         )
         return dict(rows.fetchall())
 
     def exists(self, account: int) -> bool:
-        """Claim that there is such an account."""
+        """Return whether the account exists."""
         found = self.connection.execute("SELECT 1 FROM account WHERE id = ?", (account,))
         return found.fetchone() is not None
 
@@ -69,18 +69,18 @@ class Client:
         ).fetchone()
         return "" if row is None else str(row[0])
 
-    def settle(self) -> None:
-        """Wait until everything written here so far is judged, and the answer is applied."""
+    def wait_until_judged(self) -> None:
+        """Wait until everything written here so far is judged and its refreshes are applied."""
         csn = self.last_csn()
-        deadline = time.monotonic() + SETTLE_S
-        while not self._is_settled(csn):
+        deadline = time.monotonic() + JUDGED_S
+        while not self._is_judged(csn):
             if self.stop.wait(POLL_S):
-                raise ClientStopped
+                raise WorkloadStopped
             if time.monotonic() > deadline:
                 raise DemoError(
-                    f"change {csn} is not judged after {SETTLE_S:.0f} s: is it pending?"
+                    f"change {csn} is not judged after {JUDGED_S:.0f} s: is it pending?"
                 )
 
-    def _is_settled(self, csn: str) -> bool:
+    def _is_judged(self, csn: str) -> bool:
         (text,) = self.connection.execute("SELECT ruv FROM _slackwater_position").fetchone()
         return not csn or ruv_of(text).covers(csn)

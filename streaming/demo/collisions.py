@@ -1,7 +1,7 @@
 """Rounds in which every replica writes the same rows at the same moment.
 
-A barrier lets all three go at once, and the hub needs several times longer to bring one write to
-another replica than each needs to commit its own: so they collide, whatever the machine does.
+A barrier starts all three at once, and the hub takes several times longer to deliver a write to
+another replica than each takes to commit its own: so they conflict on any machine.
 """
 
 import threading
@@ -9,16 +9,16 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from streaming.demo.client import Client, ClientStopped
+from streaming.demo.client import DatabaseClient, WorkloadStopped
 
 HOT = 1_000_000
-"""From this account id on, rows are written only here."""
+"""Account ids from here on are written only by collisions."""
 HOT_ROWS = 12
 """How many of them a round writes."""
 ENOUGH = 24
-"""So many losers of each kind are wanted; the verdict asks for a few less."""
+"""The losers of each kind to reach; the verdict requires a few less."""
 ROUNDS_MAX = 30
-MEET_S = 300.0
+BARRIER_S = 300.0
 
 INSERT_INSERT = "insert-insert"
 UPDATE_UPDATE = "update-update"
@@ -28,7 +28,7 @@ RETRIES = "retries that won"
 
 @dataclass(slots=True)
 class Collisions:
-    """What the colliding clients share; `is_time_up` says that rounds may end.
+    """The state that the colliding clients share; `is_time_up`: whether rounds may end.
 
     `lost`: by kind, how often a client found that its write did not stand.
     """
@@ -43,45 +43,45 @@ class Collisions:
     barrier: threading.Barrier = field(init=False)
 
     def __post_init__(self) -> None:
-        self.barrier = threading.Barrier(len(self.names), timeout=MEET_S)
+        self.barrier = threading.Barrier(len(self.names), timeout=BARRIER_S)
 
-    def run(self, me: int, db: Client) -> None:
+    def run(self, me: int, db: DatabaseClient) -> None:
         """Collide with the others until the time is up and there were enough collisions."""
         number = 0
-        while self._goes_on(me):
-            Round(self, me, db, number).run()
+        while self._continues(me):
+            CollisionRound(self, me, db, number).run()
             number += 1
 
-    def meet(self) -> None:
-        """Wait for the others, so that what follows happens everywhere at once."""
+    def synchronize(self) -> None:
+        """Wait for the others, so that the next write happens everywhere at once."""
         try:
             self.barrier.wait()
         except threading.BrokenBarrierError:
-            raise ClientStopped from None
+            raise WorkloadStopped from None
 
-    def _goes_on(self, me: int) -> bool:
-        """One decides for all, while the others wait."""
-        self.meet()
+    def _continues(self, me: int) -> bool:
+        """The first client decides for all, while the others wait."""
+        self.synchronize()
         if me == 0:
             kinds = (INSERT_INSERT, UPDATE_UPDATE, UPDATE_DELETE)
             enough = all(self.lost[kind] >= ENOUGH for kind in kinds) and self.lost[RETRIES] > 0
             self.more = self.rounds < ROUNDS_MAX and not (enough and self.is_time_up())
-        self.meet()
+        self.synchronize()
         return self.more
 
     def count(self, kind: str, losers: int) -> None:
-        """Note what a client found."""
+        """Record what a client found."""
         with self.lock:
             self.lost[kind] += losers
 
 
 @dataclass(slots=True)
-class Round:
-    """One client's part of a round on rows that nobody has written before."""
+class CollisionRound:
+    """One client's part of a round on rows that no client has written before."""
 
     shared: Collisions
     me: int
-    db: Client
+    db: DatabaseClient
     number: int
     ids: list[int] = field(init=False)
 
@@ -100,8 +100,8 @@ class Round:
 
     def _all_insert(self) -> None:
         mark = self._mark("opened")
-        self.shared.meet()
-        with self.db.at_once():
+        self.shared.synchronize()
+        with self.db.one_commit():
             self.db.connection.executemany(
                 "INSERT INTO account VALUES (?, ?, ?, ?, ?, ?)",
                 [
@@ -109,38 +109,38 @@ class Round:
                     for id_ in self.ids
                 ],
             )
-        self.db.settle()
+        self.db.wait_until_judged()
         self.shared.count(INSERT_INSERT, len(self._lost(self.ids, mark)))
 
     def _all_update(self) -> None:
         mark = self._mark("changed")
-        self.shared.meet()
+        self.shared.synchronize()
         self._update(self.ids, mark)
-        self.db.settle()
+        self.db.wait_until_judged()
         self.shared.count(UPDATE_UPDATE, len(self._lost(self.ids, mark)))
 
     def _write_again(self) -> None:
         """Each client writes again a third of the rows, as far as it lost them."""
         first, again = self._mark("changed"), self._mark("tried again")
         mine = self.ids[self.me :: len(self.shared.names)]
-        self.shared.meet()  # everything is judged: nobody else writes these rows now
+        self.shared.synchronize()  # everything is judged: nobody else writes these rows now
         lost = self._lost(mine, first)
         self._update(lost, again)
-        self.db.settle()
+        self.db.wait_until_judged()
         self.shared.count(RETRIES, len(lost) - len(self._lost(lost, again)))
 
     def _delete_and_update(self) -> None:
         mark = self._mark("changed last")
         deletes = self.me == self.number % len(self.shared.names)
-        self.shared.meet()
+        self.shared.synchronize()
         if deletes:
-            with self.db.at_once():
+            with self.db.one_commit():
                 self.db.connection.execute(
                     "DELETE FROM account WHERE id BETWEEN ? AND ?", (self.ids[0], self.ids[-1])
                 )
         else:
             self._update(self.ids, mark)
-        self.db.settle()
+        self.db.wait_until_judged()
         there = self.db.notes(self.ids)
         lost = len(there) if deletes else len(self.ids) - len(there)
         self.shared.count(UPDATE_DELETE, lost)
@@ -148,13 +148,13 @@ class Round:
     def _update(self, ids: list[int], mark: str) -> None:
         if not ids:
             return
-        with self.db.at_once():
+        with self.db.one_commit():
             self.db.connection.executemany(
                 "UPDATE account SET note = ? WHERE id = ?", [(mark, id_) for id_ in ids]
             )
 
     def _lost(self, ids: list[int], mark: str) -> list[int]:
-        """Those of these rows that are not as this client wrote them."""
+        """The rows that differ from what this client wrote."""
         there = self.db.notes(self.ids)
         return [id_ for id_ in ids if there.get(id_) != mark]
 

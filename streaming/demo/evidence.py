@@ -1,6 +1,6 @@
 """What a demonstration left behind, read from its files alone: databases, journals, Delta tables.
 
-Nothing here asks the hub for a count; a row of the changelog is taken as a claim to be checked.
+No count is taken from the hub; every row of the changelog is checked against the journals.
 """
 
 import sqlite3
@@ -21,7 +21,7 @@ from streaming.config.config import load
 from streaming.core.model.change import Change
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import Table
-from streaming.demo.folder import Folder
+from streaming.demo.folder import DemoFolder
 
 Row = dict[str, Any]
 """A row of a Delta table."""
@@ -34,7 +34,7 @@ Typed = tuple[tuple[str, Stored], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class JournaledWrite:
     """A change in a replica's own journal; `place` is its place there, `at_ms` its commit."""
 
     change: Change
@@ -43,8 +43,8 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
-    """A batch that a replica's journal says was applied, at this place and time."""
+class JournaledBatch:
+    """A batch that was applied according to the replica's journal, at this place and time."""
 
     place: int
     at_ms: int
@@ -55,23 +55,23 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Replica:
+class ReplicaEvidence:
     """One SQLite file: its rows, its writes in commit order, and what it applied."""
 
     name: str
     rid: int
     rows: Mapping[Key, Typed]
-    writes: tuple[Write, ...]
-    applied: tuple[Applied, ...]
+    writes: tuple[JournaledWrite, ...]
+    applied: tuple[JournaledBatch, ...]
     refused: int
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All of it; the changelog is in hub order, a quarantine row is a record that was kept."""
+    """All files of a demonstration; the changelog is in hub order, quarantine: the kept records."""
 
     tables: Mapping[str, Table]
-    replicas: tuple[Replica, ...]
+    replicas: tuple[ReplicaEvidence, ...]
     changelog: list[Row]
     conflicts: list[Row]
     quarantine: list[Row]
@@ -112,8 +112,8 @@ def typed(values: Any) -> Typed:  # noqa: ANN401 any iterable of stored values
     return tuple((type(value).__name__, value) for value in values)
 
 
-def gather(folder: Folder) -> Evidence:
-    """Everything that a demonstration left in its folder; HubError if it cannot be read."""
+def gather(folder: DemoFolder) -> Evidence:
+    """Read everything that a demonstration left in its folder; HubError if it cannot be read."""
     config = load(folder.config)
     tables = config.table_map()
     reader = open_state(config.hub.state)
@@ -126,9 +126,9 @@ def gather(folder: Folder) -> Evidence:
     )
 
 
-def _replica(database: Path, name: str, rid: int, tables: Mapping[str, Table]) -> Replica:
+def _replica(database: Path, name: str, rid: int, tables: Mapping[str, Table]) -> ReplicaEvidence:
     with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as file:
-        return Replica(
+        return ReplicaEvidence(
             name, rid, _rows(file, tables), _writes(file, rid), _applied(file), _refused(file)
         )
 
@@ -144,25 +144,25 @@ def _rows(file: sqlite3.Connection, tables: Mapping[str, Table]) -> dict[Key, Ty
     return rows
 
 
-def _writes(file: sqlite3.Connection, rid: int) -> tuple[Write, ...]:
+def _writes(file: sqlite3.Connection, rid: int) -> tuple[JournaledWrite, ...]:
     """A change of a group commits with the group's last row."""
     commits = dict(
         file.execute("SELECT prim_csn, at FROM _slackwater_journal WHERE kind = 'commit'")
     )
     times = file.execute("SELECT id, at FROM _slackwater_journal WHERE kind = 'change' ORDER BY id")
     return tuple(
-        Write(change, place, commits.get(change.prim_csn, at_ms))
+        JournaledWrite(change, place, commits.get(change.prim_csn, at_ms))
         for change, (place, at_ms) in zip(journal.changes(file, rid), times, strict=True)
     )
 
 
-def _applied(file: sqlite3.Connection) -> tuple[Applied, ...]:
+def _applied(file: sqlite3.Connection) -> tuple[JournaledBatch, ...]:
     rows = file.execute(
         "SELECT id, at, epoch, covers, hub_epoch, ruv FROM _slackwater_journal"
         " WHERE kind = 'applied' ORDER BY id"
     )
     return tuple(
-        Applied(place, at_ms, epoch, covers, hub_epoch, journal.ruv_of(ruv))
+        JournaledBatch(place, at_ms, epoch, covers, hub_epoch, journal.ruv_of(ruv))
         for place, at_ms, epoch, covers, hub_epoch, ruv in rows
     )
 

@@ -1,4 +1,4 @@
-"""Where a demonstration lives: configuration, state, databases and logs in one folder."""
+"""The folder of a demonstration: configuration, state, databases and logs."""
 
 import sqlite3
 from contextlib import closing
@@ -67,7 +67,7 @@ counted = "timestamp"
 
 [spark]
 "spark.driver.memory" = "1g"
-# for a life of a minute: compiled once and cheaply; leave this out for a hub in earnest
+# for a run of a minute: quick compilation; leave this out for a production hub
 "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """
 
@@ -83,7 +83,7 @@ consumer = "{name}"
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class DemoFolder:
     """The places in a demonstration's folder."""
 
     root: Path
@@ -107,11 +107,11 @@ class Folder:
         return self.root / "logs" / f"{part}.log"
 
     def make(self) -> None:
-        """Make the folder and the databases; ConfigError if something is there already."""
+        """Make the folder and the databases; ConfigError if the folder is not empty."""
         if self.root.exists() and (not self.root.is_dir() or any(self.root.iterdir())):
             raise ConfigError(
                 f"{self.root} is not empty: a demonstration starts from nothing, name a new folder"
-                " (--check looks at the one that is there)"
+                " (--check verifies the existing one)"
             )
         for folder in (self.root / "replicas", self.root / "logs"):
             folder.mkdir(parents=True)

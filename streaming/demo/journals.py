@@ -1,4 +1,4 @@
-"""How far the journals of live replicas are: asked while agents and clients are at work."""
+"""The progress of live replicas' journals, queried while agents and clients are running."""
 
 import sqlite3
 from contextlib import closing
@@ -7,8 +7,8 @@ from typing import Any
 
 
 def published_all(database: Path) -> bool:
-    """Claim that every row of the journal is in the replica's topic."""
-    (is_so,) = _ask(
+    """Return whether every row of the journal is in the replica's topic."""
+    (is_so,) = _query_row(
         database,
         "SELECT NOT EXISTS (SELECT 1 FROM _slackwater_journal WHERE id > published)"
         " FROM _slackwater_position",
@@ -17,12 +17,12 @@ def published_all(database: Path) -> bool:
 
 
 def last_write(database: Path) -> str | None:
-    """The largest CSN that was given here, or None."""
-    (csn,) = _ask(database, "SELECT max(csn) FROM _slackwater_journal WHERE kind = 'change'")
+    """The largest CSN that was issued here, or None."""
+    (csn,) = _query_row(database, "SELECT max(csn) FROM _slackwater_journal WHERE kind = 'change'")
     return None if csn is None else str(csn)
 
 
-def _ask(database: Path, query: str) -> tuple[Any, ...]:
+def _query_row(database: Path, query: str) -> tuple[Any, ...]:
     with closing(sqlite3.connect(database, timeout=10)) as connection:
         row: tuple[Any, ...] = connection.execute(query).fetchone()
     return row

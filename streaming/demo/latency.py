@@ -1,7 +1,7 @@
 """How long a change takes from its commit at the origin to its commit at another replica.
 
-Both times are the agents' own: the journal has when a write was committed, and when a batch was
-applied whose RUV is the first to cover it.
+Both times are the agents' own: the journal records when a write was committed, and when the first
+batch was applied whose RUV covers it.
 """
 
 from bisect import bisect_left
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from streaming.core.conflict.judge import Verdict
-from streaming.demo.evidence import Evidence, Replica, Row, Write
+from streaming.demo.evidence import Evidence, JournaledWrite, ReplicaEvidence, Row
 
 
 def latencies_ms(evidence: Evidence) -> dict[tuple[str, str], list[int]]:
@@ -22,7 +22,9 @@ def latencies_ms(evidence: Evidence) -> dict[tuple[str, str], list[int]]:
     }
 
 
-def _latencies_ms(verdicts: dict[str, Row], origin: Replica, other: Replica) -> list[int]:
+def _latencies_ms(
+    verdicts: dict[str, Row], origin: ReplicaEvidence, other: ReplicaEvidence
+) -> list[int]:
     known = [applied.ruv.max_of(origin.rid) or "" for applied in other.applied]
     found = list[int]()
     for write in _accepted(verdicts, origin):
@@ -32,7 +34,7 @@ def _latencies_ms(verdicts: dict[str, Row], origin: Replica, other: Replica) -> 
     return found
 
 
-def _accepted(verdicts: dict[str, Row], replica: Replica) -> list[Write]:
+def _accepted(verdicts: dict[str, Row], replica: ReplicaEvidence) -> list[JournaledWrite]:
     return [
         write
         for write in replica.writes
@@ -41,7 +43,7 @@ def _accepted(verdicts: dict[str, Row], replica: Replica) -> list[Write]:
 
 
 def percentile(values: Sequence[int], percent: int) -> int | None:
-    """The smallest value that so many percent are not above; None of nothing."""
+    """The smallest value that this percentage of values does not exceed; None without values."""
     if not values:
         return None
     return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]

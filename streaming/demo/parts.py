@@ -1,6 +1,6 @@
 """The processes of a demonstration, each in a session of its own, ended one after the other.
 
-A Ctrl-C in the terminal is for the demonstration alone: it ends its parts in order.
+Only the demonstration receives a Ctrl-C in the terminal; it ends its parts in order.
 """
 
 import contextlib
@@ -14,27 +14,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from connectors.kafka.broker import Broker
-from streaming.demo.watch import Watch
+from streaming.demo.monitor import PartMonitor
 
-PATIENCE_S = 120.0
+END_S = 120.0
 """How long a part may take to end in order before it is ended by force."""
-PATIENCE_INTERRUPTED_S = 10.0
+END_INTERRUPTED_S = 10.0
 """The same, after a Ctrl-C."""
 
 
 @dataclass(slots=True)
-class Part:
-    """A child process, its log, and whoever watches over it."""
+class ProcessPart:
+    """A child process, its log, and its monitor."""
 
     name: str
     log: Path
-    watch: Watch
+    monitor: PartMonitor
     process: "subprocess.Popen[bytes]"
     has_ended: bool = False
 
     @classmethod
-    def start(cls, name: str, command: Sequence[str], log: Path, watch: Watch) -> "Part":
-        """Start it; from now on its end is a failure, until it is told to end."""
+    def start(
+        cls, name: str, command: Sequence[str], log: Path, monitor: PartMonitor
+    ) -> "ProcessPart":
+        """Start it; from now on its end is a failure, until it is stopped."""
         with log.open("ab") as out:
             process = subprocess.Popen(
                 command,
@@ -43,30 +45,30 @@ class Part:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        part = cls(name, log, watch, process)
-        watch.parts.append(part)
+        part = cls(name, log, monitor, process)
+        monitor.parts.append(part)
         return part
 
     def runs(self) -> bool:
-        """Claim that it has not ended."""
+        """Return whether it has not ended."""
         return self.process.poll() is None
 
-    def ask_to_end(self) -> None:
-        """Tell it once to end in order; not its children, which are its own affair.
+    def request_end(self) -> None:
+        """Send it SIGTERM once; it ends its own children.
 
-        A second signal would hit an interpreter that is past its handlers.
+        A second signal could reach an interpreter that has removed its handlers.
         """
-        if self not in self.watch.parts:
+        if self not in self.monitor.parts:
             return
-        self.watch.parts.remove(self)
+        self.monitor.parts.remove(self)
         if self.runs():
             self.process.terminate()
 
     def end(self) -> None:
-        """Tell it to end, wait, and end by force what is left of its session; once is enough."""
+        """Request its end, wait, and kill what is left of its session; idempotent."""
         if self.has_ended:
             return
-        self.ask_to_end()
+        self.request_end()
         since_s = time.monotonic()
         while self.runs() and not self._is_overdue(time.monotonic() - since_s):
             time.sleep(0.05)
@@ -76,25 +78,25 @@ class Part:
         self.has_ended = True
 
     def _is_overdue(self, waited_s: float) -> bool:
-        interrupted = self.watch.signal is not None
-        limit_s = PATIENCE_INTERRUPTED_S if interrupted else PATIENCE_S
-        return waited_s > limit_s or self.watch.in_haste
+        interrupted = self.monitor.signal is not None
+        limit_s = END_INTERRUPTED_S if interrupted else END_S
+        return waited_s > limit_s or self.monitor.is_forced
 
 
-def end_all(parts: Sequence[Part]) -> None:
+def end_all(parts: Sequence[ProcessPart]) -> None:
     """End several parts at the same time."""
     for part in parts:
-        part.ask_to_end()
+        part.request_end()
     for part in parts:
         part.end()
 
 
 @dataclass(slots=True)
 class BrokerPart:
-    """The broker; it starts in a thread, so that a signal is heard meanwhile."""
+    """The broker; it starts in a thread, so that a signal is received meanwhile."""
 
     folder: Path
-    watch: Watch
+    monitor: PartMonitor
     name: str = "the broker"
     broker: Broker | None = None
     error: BaseException | None = None
@@ -112,31 +114,31 @@ class BrokerPart:
 
     @property
     def log(self) -> Path:
-        """Where the broker writes what it does."""
+        """The broker's log."""
         return self.folder / "broker.log"
 
     def runs(self) -> bool:
-        """Claim that it has not ended."""
+        """Return whether it has not ended."""
         return Broker.running(self.folder) is not None
 
     def is_ready(self) -> bool:
-        """Claim that it serves; its own error if it did not start."""
+        """Return whether it serves; raises its error if it did not start."""
         if self.error is not None:
             raise self.error
         if self.broker is None or self.thread.is_alive():
             return False
-        if self not in self.watch.parts:
-            self.watch.parts.append(self)
+        if self not in self.monitor.parts:
+            self.monitor.parts.append(self)
         return True
 
     def end(self) -> None:
-        """Stop it, or kill it if it is still starting or somebody is in haste."""
-        if self in self.watch.parts:
-            self.watch.parts.remove(self)
+        """Stop it, or kill it if it is still starting or a second signal came."""
+        if self in self.monitor.parts:
+            self.monitor.parts.remove(self)
         while self.thread.is_alive():
             self._kill()
             self.thread.join(0.1)
-        if self.watch.in_haste:
+        if self.monitor.is_forced:
             self._kill()
         elif self.broker is not None:
             self.broker.stop()

@@ -1,4 +1,4 @@
-"""Shows on stderr what is going on: bars and spinners on a terminal, plain lines elsewhere."""
+"""Shows progress on stderr: bars and spinners on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -18,7 +18,7 @@ from rich.progress import (
 )
 
 
-class Steps:
+class ProgressSteps:
     """The steps of a demonstration, and how long each took."""
 
     def __init__(self) -> None:
@@ -47,10 +47,10 @@ class Steps:
         self._bars.stop()
 
     @contextmanager
-    def step(self, name: str, total: float | None = None) -> Iterator["Step"]:
-        """One step; `total` None: nobody knows how long it takes."""
+    def step(self, name: str, total: float | None = None) -> Iterator["ProgressStep"]:
+        """One step; `total` None: its duration is unknown."""
         began_s = time.monotonic()
-        step = Step(self._bars, self._bars.add_task(name, total=total, detail=""))
+        step = ProgressStep(self._bars, self._bars.add_task(name, total=total, detail=""))
         if self._bars.disable:
             _line(f"{name} ...")
         try:
@@ -64,8 +64,8 @@ class Steps:
             _line(f"{name}: {self.seconds[name]} s{f' ({step.detail})' if step.detail else ''}")
 
 
-class Step:
-    """A step that is under way."""
+class ProgressStep:
+    """A step in progress."""
 
     def __init__(self, bars: Progress, task: TaskID) -> None:
         self.task = task
@@ -73,7 +73,7 @@ class Step:
         self._bars = bars
 
     def show(self, detail: str, completed: float | None = None) -> None:
-        """Say how far it is."""
+        """Show its progress."""
         self.detail = detail
         self._bars.update(self.task, detail=detail, completed=completed)
 

@@ -1,4 +1,4 @@
-"""What an engineer wants to see of a demonstration, as facts and as a page."""
+"""The result of a demonstration, as facts and as text."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,20 +7,20 @@ from typing import Any
 
 from streaming.cli.output import as_counts, write_line, write_pairs, write_table
 from streaming.core.conflict.judge import ConflictKind, Verdict
-from streaming.demo.evidence import Evidence, Replica, Row
+from streaming.demo.evidence import Evidence, ReplicaEvidence, Row
 from streaming.demo.latency import latencies_ms, percentile
 from streaming.demo.verdict import KINDS, Finding, conflict_counts, winning_retries
 
 EXAMPLES = 3
 """How many conflicts of each kind are shown."""
 PROBLEMS = 10
-"""How many problems of a claim are shown."""
+"""How many problems of a check are shown."""
 
 
 def facts(
     evidence: Evidence, findings: Sequence[Finding], seconds: Mapping[str, float], folder: Path
 ) -> dict[str, Any]:
-    """What `demo --json` says."""
+    """The document of `demo --json`."""
     return {
         "holds": all(finding.holds for finding in findings),
         "folder": folder,
@@ -40,7 +40,7 @@ def facts(
     }
 
 
-def _replica(evidence: Evidence, replica: Replica) -> dict[str, Any]:
+def _replica(evidence: Evidence, replica: ReplicaEvidence) -> dict[str, Any]:
     verdicts = Counter(row["verdict"] for row in evidence.judged if row["rid"] == replica.rid)
     others = (row for row in evidence.judged if row["rid"] != replica.rid)
     return {
@@ -104,7 +104,7 @@ def _percentiles(values: Sequence[int]) -> dict[str, int | None]:
 
 
 def show(found: Mapping[str, Any]) -> None:
-    """The facts as a page."""
+    """Print the facts as text."""
     write_line()
     _show_replicas(found["replicas"])
     write_line()
@@ -133,8 +133,8 @@ def _show_replicas(replicas: Sequence[Mapping[str, Any]]) -> None:
 def _show_conflicts(conflicts: Mapping[str, Any]) -> None:
     write_table(
         (
-            *("conflict", "row", "loser", "its epoch", "MRE"),
-            *("winner", "hub epoch"),
+            *("conflict", "row", "loser", "loser epoch", "MRE"),
+            *("winner", "winner epoch"),
         ),
         (
             (

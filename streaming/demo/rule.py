@@ -1,17 +1,17 @@
-"""The rule of conflicts once more, from the agents' journals instead of the hub's memory.
+"""The rule of conflicts, computed from the agents' journals instead of the hub's state.
 
-Deliberately written a second time and as plainly as possible: what a replica had applied when it
-wrote stands in its own journal, so who must lose can be worked out without believing the hub.
+Deliberately a second, simple implementation: a replica's journal records what it had applied when
+it wrote, so the losers can be computed without trusting the hub.
 """
 
 from bisect import bisect_left
 from itertools import accumulate
 
-from streaming.demo.evidence import Evidence, Replica
+from streaming.demo.evidence import Evidence, ReplicaEvidence
 
 
 def rejected_by_journals(evidence: Evidence) -> set[str]:
-    """The CSNs of all changes that had not seen the row that they met, in hub order."""
+    """The CSNs of all changes made without knowledge of the row that they were judged against."""
     seen = {
         csn: covers for replica in evidence.replicas for csn, covers in _seen_by(replica).items()
     }
@@ -33,7 +33,7 @@ def rejected_by_journals(evidence: Evidence) -> set[str]:
     return rejected
 
 
-def _seen_by(replica: Replica) -> dict[str, int]:
+def _seen_by(replica: ReplicaEvidence) -> dict[str, int]:
     """CSN -> the hub epoch up to which the replica had applied everything when it wrote."""
     places = [applied.place for applied in replica.applied]
     covers = [0, *accumulate((applied.covers for applied in replica.applied), max)]

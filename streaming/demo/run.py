@@ -1,14 +1,14 @@
-"""The command `slackwater demo`: 0 all of it holds, 1 it does not or a part failed.
+"""The command `slackwater demo`: exit code 0 if all checks pass, 1 if one fails or a part failed.
 
-A signal ends it in order with 128 + its number. It is heard from here on, also while the rest of
-the package is imported.
+A signal ends it in order with 128 + its number. Signals are handled from here on, also while the
+rest of the package is imported.
 """
 
 import sys
 from pathlib import Path
 
 from streaming.core.model.errors import HubError
-from streaming.demo.watch import Interrupted, Watch
+from streaming.demo.monitor import Interrupted, PartMonitor
 
 
 def main(
@@ -18,17 +18,17 @@ def main(
     check: Path | None = None,
     as_json: bool = False,
 ) -> int:
-    """Run a demonstration, or look again at one that was kept (`check`); the exit code."""
-    with Watch() as watch:
+    """Run a demonstration, or verify again one that was kept (`check`); the exit code."""
+    with PartMonitor() as monitor:
         try:
-            from streaming.demo.stage import look_at, perform  # noqa: PLC0415 see above
+            from streaming.demo.stage import perform, verify_kept  # noqa: PLC0415 see above
 
-            watch.check()
+            monitor.check()
             if check is not None:
-                return look_at(check, as_json=as_json)
-            return perform(watch, keep, seconds, as_json=as_json)
+                return verify_kept(check, as_json=as_json)
+            return perform(monitor, keep, seconds, as_json=as_json)
         except (Interrupted, HubError):
-            if watch.signal is None:
+            if monitor.signal is None:
                 raise
             sys.stderr.write("slackwater: interrupted; nothing is left running\n")
-            return 128 + watch.signal
+            return 128 + monitor.signal

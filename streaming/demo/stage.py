@@ -16,13 +16,13 @@ from streaming.config.config import ENV_PREFIX, Config
 from streaming.core.model.errors import HubError, StateError
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.demo.evidence import gather
-from streaming.demo.folder import REPLICAS, Folder
+from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.journals import last_write, published_all
-from streaming.demo.parts import BrokerPart, Part, end_all
-from streaming.demo.progress import Steps
+from streaming.demo.monitor import DemoError, Interrupted, PartMonitor, tail
+from streaming.demo.parts import BrokerPart, ProcessPart, end_all
+from streaming.demo.progress import ProgressSteps
 from streaming.demo.report import facts, show
-from streaming.demo.verdict import judge_evidence
-from streaming.demo.watch import DemoError, Interrupted, Watch, tail
+from streaming.demo.verdict import check_evidence
 from streaming.demo.workload import Workload
 from streaming.facts.lag import Lag, lags
 from streaming.jvm.java import check_java
@@ -31,61 +31,63 @@ START_S = 600.0
 WORKLOAD_S = 600.0
 LEVEL_S = 300.0
 """Limits for a machine that is busy; an idle one needs a tenth."""
-LOOK_S = 0.3
-"""How often the hub's state is looked at."""
+STATE_POLL_S = 0.3
+"""The interval at which the hub's state is read."""
 
 
-def perform(watch: Watch, keep: Path | None, seconds: float, *, as_json: bool) -> int:
-    """Run a demonstration and show it; the exit code. What failed is kept to be looked at."""
+def perform(monitor: PartMonitor, keep: Path | None, seconds: float, *, as_json: bool) -> int:
+    """Run a demonstration and show it; the exit code. A failed one is kept."""
     check_java()
     _forget_overrides()
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters comes as an error of ours
+    logging.getLogger("kafka").setLevel(
+        logging.CRITICAL
+    )  # failures are raised as errors of the hub
     with _place(keep) as folder:
-        with Steps() as steps:
-            _run(watch, folder, steps, seconds)
+        with ProgressSteps() as steps:
+            _run(monitor, folder, steps, seconds)
         holds = _conclude(folder, steps.seconds, as_json=as_json, is_kept=keep is not None)
-        watch.check()
+        monitor.check()
         if not holds and keep is None:
-            raise HubError(f"not all of it holds; everything is kept in {folder.root}")
+            raise HubError(f"not all checks pass; everything is kept in {folder.root}")
     return 0 if holds else 1
 
 
-def look_at(root: Path, *, as_json: bool) -> int:
+def verify_kept(root: Path, *, as_json: bool) -> int:
     """The verdict on a demonstration that was kept; the exit code."""
     _forget_overrides()
-    return 0 if _conclude(Folder(root), {}, as_json=as_json, is_kept=True) else 1
+    return 0 if _conclude(DemoFolder(root), {}, as_json=as_json, is_kept=True) else 1
 
 
 def _conclude(
-    folder: Folder, seconds: Mapping[str, float], *, as_json: bool, is_kept: bool
+    folder: DemoFolder, seconds: Mapping[str, float], *, as_json: bool, is_kept: bool
 ) -> bool:
     evidence = gather(folder)
-    found = facts(evidence, judge_evidence(evidence), seconds, folder.root)
+    found = facts(evidence, check_evidence(evidence), seconds, folder.root)
     if as_json:
         write_json(found)
         return bool(found["holds"])
     show(found)
     if is_kept:
         write_line()
-        write_line(f"look at it: slackwater status --config {folder.config}")
-        write_line(f"judge again: slackwater demo --check {folder.root}")
+        write_line(f"see: slackwater status --config {folder.config}")
+        write_line(f"verify again: slackwater demo --check {folder.root}")
     return bool(found["holds"])
 
 
 def _forget_overrides() -> None:
-    """Drop the environment's overrides: they are for a hub in earnest, and name its broker."""
+    """Drop the environment's overrides: they are for a production hub and name its broker."""
     sections = tuple(f"{ENV_PREFIX}{name}".upper() for name in Config.model_fields)
-    for name in list(os.environ):  # noqa: TID251 nobody else's
+    for name in list(os.environ):  # noqa: TID251 for this process alone
         upper = name.upper()
         if upper in sections or upper.startswith(tuple(f"{one}__" for one in sections)):
             del os.environ[name]  # noqa: TID251 as above
 
 
 @contextmanager
-def _place(keep: Path | None) -> Iterator[Folder]:
+def _place(keep: Path | None) -> Iterator[DemoFolder]:
     """The folder of a demonstration; a temporary one is removed unless something failed."""
     root = keep or Path(tempfile.mkdtemp(prefix="slackwater-demo-"))
-    folder = Folder(root)
+    folder = DemoFolder(root)
     folder.make()
     try:
         yield folder
@@ -101,22 +103,26 @@ def _place(keep: Path | None) -> Iterator[Folder]:
         shutil.rmtree(root, ignore_errors=True)
 
 
-def _run(watch: Watch, folder: Folder, steps: Steps, seconds: float) -> None:
-    """Start everything, let it work, and end it in this order: writers, agents, hub, broker."""
+def _run(monitor: PartMonitor, folder: DemoFolder, steps: ProgressSteps, seconds: float) -> None:
+    """Start everything, wait for the workload, and end writers, agents, hub and broker in order."""
     with ExitStack() as ends:
         with steps.step("broker"):
-            broker = BrokerPart(folder.broker, watch)
+            broker = BrokerPart(folder.broker, monitor)
             ends.callback(broker.end)
-            watch.wait(broker.is_ready, START_S, lambda: f"the broker does not serve: {broker.log}")
+            monitor.wait(
+                broker.is_ready, START_S, lambda: f"the broker does not serve: {broker.log}"
+            )
             assert broker.broker is not None  # noqa: S101 it is ready
             config = folder.configure(broker.broker.bootstrap_servers)
             _make_topics(config)
         with steps.step("hub and agents") as step:
-            hub = _start_hub(folder, watch)
+            hub = _start_hub(folder, monitor)
             ends.callback(hub.end)
-            agents = [_start_agent(folder, name, watch) for name in REPLICAS]
+            agents = [_start_agent(folder, name, monitor) for name in REPLICAS]
             ends.callback(end_all, agents)
-            watch.wait(lambda: _is_attached(config), START_S, lambda: _not_level(config), LOOK_S)
+            monitor.wait(
+                lambda: _is_attached(config), START_S, lambda: _not_level(config), STATE_POLL_S
+            )
             step.show(f"processes {', '.join(str(p.process.pid) for p in (hub, *agents))}")
         with steps.step("three replicas write", total=seconds) as step:
             databases = {name: folder.database(name) for name in REPLICAS}
@@ -127,27 +133,26 @@ def _run(watch: Watch, folder: Folder, steps: Steps, seconds: float) -> None:
                 step.show(workload.described(), workload.progress())
                 return workload.is_done()
 
-            watch.wait(is_done, seconds + WORKLOAD_S, lambda: "the replicas still write")
+            monitor.wait(is_done, seconds + WORKLOAD_S, lambda: "the replicas still write")
             workload.end()
         with steps.step("until level"):
-            watch.wait(
-                lambda: _is_level(config, folder), LEVEL_S, lambda: _not_level(config), LOOK_S
+            monitor.wait(
+                lambda: _is_level(config, folder), LEVEL_S, lambda: _not_level(config), STATE_POLL_S
             )
         with steps.step("end in order"):
             end_all(agents)
             hub.end()
             broker.end()
-            watch.check()
+            monitor.check()
             _check_ends([*agents, hub])
 
 
-def _check_ends(parts: Sequence[Part]) -> None:
-    """DemoError if one did not end as it should when it was asked to."""
+def _check_ends(parts: Sequence[ProcessPart]) -> None:
+    """DemoError if a part did not end with exit code 0."""
     for part in parts:
         if code := part.process.returncode:
             raise DemoError(
-                f"{part.name} did not end in order but with {code}; {part.log} ends with:\n"
-                f"{tail(part.log)}"
+                f"{part.name} ended with exit code {code}; {part.log} ends with:\n{tail(part.log)}"
             )
 
 
@@ -158,17 +163,19 @@ def _make_topics(config: Config) -> None:
         admin.ensure(topics, config.limits.record_bytes)
 
 
-def _start_hub(folder: Folder, watch: Watch) -> Part:
-    return Part.start("the hub", _slackwater("run", folder), folder.log("hub"), watch)
+def _start_hub(folder: DemoFolder, monitor: PartMonitor) -> ProcessPart:
+    return ProcessPart.start("the hub", _slackwater("run", folder), folder.log("hub"), monitor)
 
 
-def _start_agent(folder: Folder, replica: str, watch: Watch) -> Part:
+def _start_agent(folder: DemoFolder, replica: str, monitor: PartMonitor) -> ProcessPart:
     command = _slackwater("agent", folder, "--replica", replica)
     command += ["--database", str(folder.database(replica))]
-    return Part.start(f"the agent of {replica}", command, folder.log(f"agent-{replica}"), watch)
+    return ProcessPart.start(
+        f"the agent of {replica}", command, folder.log(f"agent-{replica}"), monitor
+    )
 
 
-def _slackwater(command: str, folder: Folder, *arguments: str) -> list[str]:
+def _slackwater(command: str, folder: DemoFolder, *arguments: str) -> list[str]:
     """The command as a user would type it."""
     program = [sys.executable, "-m", "streaming.cli.main"]
     return [*program, command, "--config", str(folder.config), *arguments]
@@ -184,13 +191,13 @@ def _reader(config: Config) -> Reader | None:
 
 
 def _is_attached(config: Config) -> bool:
-    """Claim that the hub has heard every replica."""
+    """Return whether the hub has received every replica's hello."""
     reader = _reader(config)
-    return reader is not None and all(lag.has_spoken for lag in lags(config, reader))
+    return reader is not None and all(lag.has_hello for lag in lags(config, reader))
 
 
-def _is_level(config: Config, folder: Folder) -> bool:
-    """Claim that every journal is in its topic, the hub knows it, and all know what it knows."""
+def _is_level(config: Config, folder: DemoFolder) -> bool:
+    """Return whether every journal is in its topic, judged, and applied by all replicas."""
     databases = [folder.database(name) for name in REPLICAS]
     if not all(map(published_all, databases)):
         return False
@@ -203,10 +210,10 @@ def _is_level(config: Config, folder: Folder) -> bool:
 
 
 def _not_level(config: Config) -> str:
-    """What is not level, in words."""
+    """What is not level, as text."""
     reader = _reader(config)
     if reader is None or reader.commit is None:
-        return "the hub has not committed a batch; its log says more"
+        return "the hub has not committed a batch: see its log"
     lines = [_lagging(lag) for lag in lags(config, reader) if not lag.is_level]
     kept = reader.quarantine_counts()
     quarantine = [f"in quarantine: {as_counts(kept)}"] if kept else []
@@ -216,10 +223,10 @@ def _not_level(config: Config) -> str:
 
 
 def _lagging(lag: Lag) -> str:
-    if not lag.has_spoken:
-        return f"{lag.consumer} did not say hello: see its agent's log"
+    if not lag.has_hello:
+        return f"{lag.consumer} has not sent a hello: see its agent's log"
     stopped = ", stopped" if lag.is_stopped else ""
-    lacking = ", ".join(map(str, lag.lacking)) or "nobody"
+    lacking = ", ".join(map(str, lag.lacking)) or "none"
     return (
         f"{lag.consumer}: {lag.state}{stopped}, acknowledged {lag.acked_covers}, {lag.epochs} hub"
         f" epochs behind, lacks changes of rid {lacking}"

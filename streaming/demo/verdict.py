@@ -1,4 +1,4 @@
-"""Does all of it hold? Each check reads the evidence and says what does not, a line a problem."""
+"""The checks of a demonstration: each reads the evidence and yields a line for each problem."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from streaming.core.conflict.judge import ConflictKind, Verdict
 from streaming.demo.collisions import INSERT_INSERT, UPDATE_DELETE, UPDATE_UPDATE
-from streaming.demo.evidence import Evidence, Key, Replica, Row, Typed, Write
+from streaming.demo.evidence import Evidence, JournaledWrite, Key, ReplicaEvidence, Row, Typed
 from streaming.demo.rule import rejected_by_journals
 
 QUOTA = 20
-"""With fewer conflicts of a kind the workload was tame and proves nothing."""
+"""With fewer conflicts of a kind the run proves nothing."""
 
 KINDS = {
     INSERT_INSERT: (ConflictKind.INSERT_EXISTS,),
@@ -21,21 +21,21 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One claim and what speaks against it; nothing: it holds."""
+    """One claim and the problems that contradict it; it holds without any."""
 
     claim: str
     problems: tuple[str, ...]
 
     @property
     def holds(self) -> bool:
-        """Claim that nothing speaks against it."""
+        """Return whether no problem contradicts it."""
         return not self.problems
 
 
 Check = Callable[[Evidence], Iterator[str]]
 
 
-def judge_evidence(evidence: Evidence) -> tuple[Finding, ...]:
+def check_evidence(evidence: Evidence) -> tuple[Finding, ...]:
     """All findings, in the order in which they are shown."""
     return tuple(Finding(claim, tuple(check(evidence))) for claim, check in CHECKS.items())
 
@@ -51,7 +51,7 @@ def same_files(evidence: Evidence) -> Iterator[str]:
 
 
 def nothing_refused(evidence: Evidence) -> Iterator[str]:
-    """A database that refused an item differs on purpose, but it differs."""
+    """A database that refused an item differs from the others."""
     for replica in evidence.replicas:
         if replica.refused:
             yield f"{replica.name} refused {replica.refused} items, see its log"
@@ -74,14 +74,14 @@ def each_write_once(evidence: Evidence) -> Iterator[str]:
 
 
 def as_written(evidence: Evidence) -> Iterator[str]:
-    """What was judged is what was written."""
+    """What was judged equals what was written."""
     fields = ("epoch", "table", "key", "op", "before", "after", "prim_csn", "opno")
     for replica in evidence.replicas:
         for write in replica.writes:
             row = evidence.verdicts.get(write.change.csn)
             for field in fields if row else ():
-                said, found = getattr(write.change, field), (row or {})[field]
-                if said != found:
+                written, found = getattr(write.change, field), (row or {})[field]
+                if written != found:
                     yield f"{_change(evidence, write)}: {field} is {found} in the changelog"
 
 
@@ -97,7 +97,7 @@ def losers_recorded(evidence: Evidence) -> Iterator[str]:
 
 
 def losers_by_rule(evidence: Evidence) -> Iterator[str]:
-    """Who must lose by what each replica had applied when it wrote, whatever the hub thinks."""
+    """The losers by what each replica had applied when it wrote, independent of the hub."""
     expected = rejected_by_journals(evidence)
     for row in evidence.judged:
         csn, lost = row["csn"], row["verdict"] == Verdict.REJECTED
@@ -127,13 +127,13 @@ def collided(evidence: Evidence) -> Iterator[str]:
     """Enough conflicts of each kind."""
     for kind, count in conflict_counts(evidence).items():
         if count < QUOTA:
-            yield f"{count} conflicts of kind {kind}, {QUOTA} are asked for: a tame workload"
+            yield f"{count} conflicts of kind {kind}, at least {QUOTA} are required"
 
 
 def retried(evidence: Evidence) -> Iterator[str]:
-    """At least one loser that wrote the row again when it had the winner's, and won."""
+    """At least one loser wrote the row again after it had the winner's, and won."""
     if not winning_retries(evidence):
-        yield "no change that lost was written again and accepted behind its refresh"
+        yield "no change that lost was written again and accepted after its refresh"
 
 
 CHECKS: dict[str, Check] = {
@@ -141,17 +141,17 @@ CHECKS: dict[str, Check] = {
     "no database refused anything": nothing_refused,
     "every write is once in changelog or quarantine, and nothing else": each_write_once,
     "every write was judged as it was written": as_written,
-    "every loser is once in conflicts, and nobody else": losers_recorded,
-    "the losers are those that had not seen the row, by their own journals": losers_by_rule,
+    "every loser is once in conflicts, and nothing else": losers_recorded,
+    "the losers are those that had not applied the row, by their own journals": losers_by_rule,
     "the last accepted image of every row is the row in the files": last_images,
     f"at least {QUOTA} conflicts of each kind": collided,
-    "a change that lost won when it was written again behind its refresh": retried,
+    "a change that lost won when it was written again after its refresh": retried,
 }
-"""What must hold, by the sentence that says so."""
+"""Claim -> its check."""
 
 
 def conflict_counts(evidence: Evidence) -> dict[str, int]:
-    """Conflicts that the changelog tells of, by the words of a user."""
+    """The conflicts whose loser was rejected, by a user's names of the kinds."""
     kinds = Counter(row["kind"] for row in evidence.conflicts if _lost(evidence, row["loser_csn"]))
     return {name: sum(kinds[kind] for kind in of) for name, of in KINDS.items()}
 
@@ -173,9 +173,9 @@ def winning_retries(evidence: Evidence) -> list[tuple[str, str]]:
     ]
 
 
-def _in_pairs(replica: Replica) -> Iterator[tuple[Write, Write]]:
+def _in_pairs(replica: ReplicaEvidence) -> Iterator[tuple[JournaledWrite, JournaledWrite]]:
     """Each write with the next one on the same row."""
-    before = dict[tuple[str, str], Write]()
+    before = dict[tuple[str, str], JournaledWrite]()
     for write in replica.writes:
         if write.change.row in before:
             yield before[write.change.row], write
@@ -184,12 +184,12 @@ def _in_pairs(replica: Replica) -> Iterator[tuple[Write, Write]]:
 
 def _was_refreshed(
     evidence: Evidence,
-    replica: Replica,
-    lost: Write,
-    again: Write,
+    replica: ReplicaEvidence,
+    lost: JournaledWrite,
+    again: JournaledWrite,
     refreshed: set[tuple[int, str, str, int]],
 ) -> bool:
-    """Claim that the refresh for the loser was applied before it was written again."""
+    """Return whether the refresh for the loser was applied before it was written again."""
     hub_epoch = evidence.verdicts[lost.change.csn]["hub_epoch"]
     return (replica.rid, *lost.change.row, hub_epoch) in refreshed and any(
         lost.place < applied.place < again.place and applied.hub_epoch == hub_epoch
@@ -197,7 +197,7 @@ def _was_refreshed(
     )
 
 
-def _change(evidence: Evidence, write: Write) -> str:
+def _change(evidence: Evidence, write: JournaledWrite) -> str:
     change = write.change
     name = evidence.names[change.rid]
     return f"change {change.csn} of {name} ({change.op} {change.table} {change.key})"

@@ -16,8 +16,8 @@ class ConflictCounters:
     counters: dict[str, int]
 
 
-def plain(totals: Mapping[str, int]) -> dict[str, int]:
-    """The totals that are not counted per replica and table."""
+def without_counters(totals: Mapping[str, int]) -> dict[str, int]:
+    """The totals without the counters per replica and table."""
     return {name: count for name, count in totals.items() if split_counter(name) is None}
 
 

@@ -1,4 +1,4 @@
-"""Where every hub epoch is that a replica has not reflected yet."""
+"""The hub epochs that a replica has not reflected yet, by stage."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,12 +13,12 @@ from streaming.facts.names import age_s, committed, rid_of_replica
 
 CONNECT_MS = 3_000
 READ_MS = 5_000
-"""How long it may take: who asks wants the answer now, and has most of it without a broker."""
+"""Time limits: an operator waits for the answer, and most of it needs no broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpochRange:
-    """Hub epochs one after another, both ends included."""
+    """Consecutive hub epochs, both ends included."""
 
     first: int
     last: int
@@ -30,8 +30,8 @@ class ReplicaFlight:
 
     `agreement` None: nothing is sent to it. `mre` was reflected in the replica's epoch
     `mre_epoch`, and counts for its changes from epoch `mre_counts_from` on. `nothing_for_it`:
-    those of `unsent` that hold nothing for it. `unread`: it applied them, and the hub has not
-    read that yet. `doubt`: why some of `sent` may be `unread`, if there is a reason.
+    those of `unsent` that hold nothing for it. `unread`: applied, but the hub has not read the
+    acknowledgement yet. `doubt`: why some of `sent` may be `unread`, if there is a reason.
     """
 
     replica: str
@@ -90,7 +90,7 @@ def _applied(
 ) -> tuple[int, str | None]:
     """The largest covers in the part of its topic that the hub has not read; why that may be less.
 
-    Without a broker it is 0: what is on the way back cannot be told from what was only sent.
+    Without a broker it is 0: unread acknowledgements cannot be told from missing ones.
     """
     from connectors.kafka.unread import unread  # noqa: PLC0415  # plain `status` needs no Kafka
 

@@ -1,4 +1,4 @@
-"""What a consumer lacks by its own last word, and where sending it starts."""
+"""What a consumer lacks by its last acknowledgement, and where sending starts."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -45,7 +45,7 @@ class AnchorPoint:
 class LackOfReplica:
     """What the consumer lacks of one replica's changes; `is_own`: it is that replica itself.
 
-    `stop`: the CSN up to which is sent; `changes`: how many fresh ones are.
+    `stop`: the last CSN to send; `changes`: the number of fresh ones.
     """
 
     rid: int
@@ -68,7 +68,7 @@ class RefusedStart:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerLacks:
-    """What a consumer lacks; `replicas`: rid by rid, all that either side knows of."""
+    """What a consumer lacks; `replicas`: by rid, all that either side knows."""
 
     agreement: str
     consumer: str

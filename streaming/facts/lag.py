@@ -17,32 +17,32 @@ NO_COMMIT = "no commit yet"
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far a consumer's last word is behind the hub.
+    """How far a consumer's last acknowledgement is behind the hub.
 
-    `state`: the agreement's status as it is shown. `is_stopped`: nothing is sent to the consumer.
-    `epochs`: hub epochs. `lacking`: the replicas of which it lacks a change. `has_spoken`: there
-    was a hello, without which nothing of it is known.
+    `state`: the agreement's status as text. `is_stopped`: nothing is sent to the consumer.
+    `epochs`: hub epochs. `lacking`: the replicas of which it lacks a change. `has_hello`: the
+    hub has received its hello, without which its position is unknown.
     """
 
     agreement: str
     consumer: str
     state: str
     is_stopped: bool
-    has_spoken: bool
+    has_hello: bool
     acked_covers: int
     epochs: int
     lacking: tuple[int, ...]
 
     @property
     def is_level(self) -> bool:
-        """Whether it has everything: the same covers and the same RUV."""
+        """Return whether it has everything: the same covers and the same RUV."""
         has_all = self.epochs == 0 and not self.lacking
-        return self.has_spoken and has_all and not self.is_stopped
+        return self.has_hello and has_all and not self.is_stopped
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementLevel:
-    """A Lag as it is shown: `lacking` holds the names of the replicas."""
+    """A Lag for output: `lacking` holds the names of the replicas."""
 
     name: str
     consumer: str
@@ -76,7 +76,7 @@ def lags(config: Config, reader: Reader) -> list[Lag]:
 
 
 def lag_of(reader: Reader, agreement: AgreementConfig, rid: int, dataset: str) -> Lag:
-    """The lag of one agreement, by the consumer's own last word in its data set.
+    """The lag of one agreement, by the consumer's last acknowledgement in its data set.
 
     `rid`: the consumer's; `dataset`: the agreement's.
     """
@@ -86,7 +86,7 @@ def lag_of(reader: Reader, agreement: AgreementConfig, rid: int, dataset: str) -
             consumer=agreement.consumer,
             state=NO_COMMIT,
             is_stopped=False,
-            has_spoken=False,
+            has_hello=False,
             acked_covers=0,
             epochs=0,
             lacking=(),
@@ -98,7 +98,7 @@ def lag_of(reader: Reader, agreement: AgreementConfig, rid: int, dataset: str) -
         consumer=agreement.consumer,
         state=known.status_text,
         is_stopped=known.is_stopped,
-        has_spoken=known.session is not None,
+        has_hello=known.session is not None,
         acked_covers=known.acked_covers,
         epochs=hub.hub_epoch - known.acked_covers,
         lacking=tuple(lack(hub.ruv_of(dataset), acked(hub, known, rid, dataset)).starts),
@@ -106,13 +106,13 @@ def lag_of(reader: Reader, agreement: AgreementConfig, rid: int, dataset: str) -
 
 
 def acked(hub: HubState, agreement: AgreementState, rid: int, dataset: str) -> Ruv:
-    """What the consumer has by its own last word; its own changes count as known to it."""
+    """What the consumer has acknowledged; its own changes count as known to it."""
     own = hub.ruv_of(dataset).max_of(rid)
     return own_counted(agreement.acked_ruv, rid, own) if own else agreement.acked_ruv
 
 
 def level(config: Config, reader: Reader, found: Sequence[Lag], now_s: float) -> HubLevel:
-    """Whether these consumers are level, with the age of the commit that says so."""
+    """The levels of these consumers, with the age of the commit that they are taken from."""
     names = names_of(config)
     return HubLevel(
         level=all(lag.is_level for lag in found),

@@ -1,4 +1,4 @@
-"""Names of the configuration, and what is known before anything else is."""
+"""Lookups by name in the configuration, and the hub's committed state."""
 
 from checkpoints.reader import Reader
 from streaming.config.config import Config
@@ -10,7 +10,9 @@ from streaming.core.model.state import HubState
 def committed(reader: Reader) -> HubState:
     """The hub as of its last commit; StateError when there is none yet."""
     if reader.commit is None:
-        raise StateError(f"no batch is committed in {reader.root} yet: nothing is known")
+        raise StateError(
+            f"no batch is committed in {reader.root} yet: start a hub with `slackwater run`"
+        )
     return reader.commit.state
 
 

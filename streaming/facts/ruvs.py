@@ -1,4 +1,4 @@
-"""RUVs by data set: the hub's, or a consumer's own last word."""
+"""RUVs by data set: the hub's, or the last that a consumer acknowledged."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,19 +33,19 @@ def ruv_document(known: Mapping[str, Ruv]) -> dict[str, Any]:
 
 
 def hub_ruvs(reader: Reader, dataset: str | None) -> KnownRuvs:
-    """What the hub knows of one data set, or of each; ConfigError for an unknown one."""
+    """The hub's RUV of one data set, or of each; ConfigError for an unknown one."""
     hub = committed(reader)
     return KnownRuvs(hub.hub_epoch, hub.generation, _picked(hub, dataset))
 
 
 def acked_ruv(config: Config, reader: Reader, agreement: str, dataset: str | None) -> KnownRuvs:
-    """A consumer's own last word; ConfigError if its agreement does not serve the data set."""
+    """A consumer's last acknowledged RUV; ConfigError if that is of another data set."""
     hub = committed(reader)
     _picked(hub, dataset)
     one = agreement_named(config, agreement)
     state, served = state_of(hub, one.name), config.dataset_of(one)
     if dataset not in (None, served):
-        raise ConfigError(f"agreement {agreement!r} serves the data set {served!r}: name that")
+        raise ConfigError(f"agreement {agreement!r} serves the data set {served!r}: name that one")
     return KnownRuvs(state.acked_covers, hub.generation, {served: state.acked_ruv})
 
 

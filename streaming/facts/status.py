@@ -11,18 +11,18 @@ from checkpoints.reader import NONE_OPEN, OpenChanges, Reader
 from streaming.config.config import Config
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import ReplicaState
-from streaming.facts.conflict_counters import ConflictCounters, conflict_counters, plain
+from streaming.facts.conflict_counters import ConflictCounters, conflict_counters, without_counters
 from streaming.facts.lag import lags
 from streaming.facts.names import names_of
 from streaming.facts.ruvs import ruv_document, state_of
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaStatus:
-    """A replica as the hub knows it; None where nothing is known yet.
+class ReplicaSummary:
+    """A replica's state at the hub; None where nothing is known yet.
 
-    `last_conflict_epoch`, `last_stable_epoch`, `conflict_handling`: how far it has come with what
-    its last conflict made it get. `seen_age_s`: since its last record. `pending`, `waiting`:
+    `last_conflict_epoch`, `last_stable_epoch`, `conflict_handling`: how far it has applied the
+    refreshes of its last conflict. `seen_age_s`: since its last record. `pending`, `waiting`:
     changes that are uncommitted, and that are committed and not eligible. `paused`: as many
     transactions as limits.open_transactions are uncommitted, so reading its topic is paused.
     `oldest_pending`: the transaction of its oldest uncommitted change.
@@ -48,7 +48,7 @@ class ReplicaStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class PendingStatus:
+class PendingSummary:
     """The pending and waiting changes of all replicas; `oldest`: a transaction."""
 
     pending: int
@@ -58,7 +58,7 @@ class PendingStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class AgreementStatus:
+class AgreementSummary:
     """The two positions of an agreement, and how many hub epochs its consumer is behind."""
 
     name: str
@@ -71,7 +71,7 @@ class AgreementStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class QuarantineStatus:
+class QuarantineSummary:
     """How many records are kept, over all and by reason."""
 
     kept: int
@@ -79,7 +79,7 @@ class QuarantineStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class ConflictStatus:
+class ConflictSummary:
     """How many conflicts are recorded, over all and by kind."""
 
     total: int
@@ -105,11 +105,11 @@ class HubStatus:
     generation: int | None
     config_version: int | None
     ruvs: dict[str, Ruv]
-    replicas: tuple[ReplicaStatus, ...]
-    pending: PendingStatus
-    agreements: tuple[AgreementStatus, ...]
-    quarantine: QuarantineStatus
-    conflicts: ConflictStatus
+    replicas: tuple[ReplicaSummary, ...]
+    pending: PendingSummary
+    agreements: tuple[AgreementSummary, ...]
+    quarantine: QuarantineSummary
+    conflicts: ConflictSummary
     counters: tuple[ConflictCounters, ...]
     counts: dict[str, int]
     totals: dict[str, int]
@@ -144,15 +144,15 @@ def hub_status(config: Config, reader: Reader, now_s: float) -> HubStatus:
         replicas=replicas,
         pending=_pending(replicas),
         agreements=_agreements(config, reader),
-        quarantine=QuarantineStatus(sum(quarantine.values()), quarantine),
-        conflicts=ConflictStatus(sum(conflicts.values()), conflicts),
+        quarantine=QuarantineSummary(sum(quarantine.values()), quarantine),
+        conflicts=ConflictSummary(sum(conflicts.values()), conflicts),
         counters=conflict_counters(totals, names_of(config)),
-        counts=plain(counts),
-        totals=plain(totals),
+        counts=without_counters(counts),
+        totals=without_counters(totals),
     )
 
 
-def _replicas(config: Config, reader: Reader, now_s: float) -> tuple[ReplicaStatus, ...]:
+def _replicas(config: Config, reader: Reader, now_s: float) -> tuple[ReplicaSummary, ...]:
     state = reader.commit.state if reader.commit else None
     names, opened = names_of(config), reader.open_changes()
     known, largest = (state.replicas, state.largest) if state else ({}, {})
@@ -173,12 +173,12 @@ def _replica(
     opened: Mapping[tuple[int, str], OpenChanges],
     paused: Collection[int],
     now_s: float,
-) -> ReplicaStatus:
+) -> ReplicaSummary:
     pending = opened.get((replica.rid, "pending"), NONE_OPEN)
     waiting = opened.get((replica.rid, "waiting"), NONE_OPEN)
     seen = replica.seen_ms > 0
     oldest = pending.oldest
-    return ReplicaStatus(
+    return ReplicaSummary(
         rid=replica.rid,
         name=names.get(replica.rid),
         state=replica.status_text,
@@ -199,13 +199,13 @@ def _replica(
     )
 
 
-def _pending(replicas: Sequence[ReplicaStatus]) -> PendingStatus:
+def _pending(replicas: Sequence[ReplicaSummary]) -> PendingSummary:
     oldest = max(
         (one for one in replicas if one.oldest_pending_age_s is not None),
         key=lambda one: one.oldest_pending_age_s or 0,
         default=None,
     )
-    return PendingStatus(
+    return PendingSummary(
         pending=sum(one.pending for one in replicas),
         waiting=sum(one.waiting for one in replicas),
         oldest_age_s=oldest.oldest_pending_age_s if oldest else None,
@@ -213,10 +213,10 @@ def _pending(replicas: Sequence[ReplicaStatus]) -> PendingStatus:
     )
 
 
-def _agreements(config: Config, reader: Reader) -> tuple[AgreementStatus, ...]:
+def _agreements(config: Config, reader: Reader) -> tuple[AgreementSummary, ...]:
     hub = reader.commit.state if reader.commit else None
     return tuple(
-        AgreementStatus(
+        AgreementSummary(
             name=lag.agreement,
             consumer=lag.consumer,
             state=lag.state,

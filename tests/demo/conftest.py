@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streaming.demo.folder import Folder
+from streaming.demo.folder import DemoFolder
 from tests.demo.processes import Demonstration
 
 
@@ -27,7 +27,7 @@ def demonstrate(tmp_path: Path) -> Iterator[Callable[[], Demonstration]]:
 
 
 @pytest.fixture(scope="session")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Folder, dict[str, Any]]:
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[DemoFolder, dict[str, Any]]:
     """The folder of a demonstration that ended with 0, and the facts that it printed."""
     demonstration = Demonstration(tmp_path_factory.mktemp("kept") / "demo")
     try:
@@ -36,10 +36,10 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Folder, dict[str, An
         assert demonstration.processes() == {}
     finally:
         demonstration.clean_up()
-    return Folder(demonstration.folder), json.loads(out)
+    return DemoFolder(demonstration.folder), json.loads(out)
 
 
 @pytest.fixture
-def copy(kept: tuple[Folder, dict[str, Any]], tmp_path: Path) -> Folder:
+def copy(kept: tuple[DemoFolder, dict[str, Any]], tmp_path: Path) -> DemoFolder:
     """A copy to tamper with."""
-    return Folder(Path(shutil.copytree(kept[0].root, tmp_path / "copy")))
+    return DemoFolder(Path(shutil.copytree(kept[0].root, tmp_path / "copy")))

@@ -14,22 +14,22 @@ from checkpoints.tables import TableName
 from streaming.cli.main import main
 from streaming.config.config import load
 from streaming.demo.evidence import gather
-from streaming.demo.folder import REPLICAS, Folder
-from streaming.demo.verdict import judge_evidence
+from streaming.demo.folder import REPLICAS, DemoFolder
+from streaming.demo.verdict import check_evidence
 from tests.demo.processes import Demonstration
 
-Kept = tuple[Folder, dict[str, Any]]
+Kept = tuple[DemoFolder, dict[str, Any]]
 Demonstrate = Callable[[], Demonstration]
 
 
-def broken(folder: Folder) -> set[str]:
+def broken(folder: DemoFolder) -> set[str]:
     """The claims that do not hold, and the command's exit code with them."""
-    claims = {finding.claim for finding in judge_evidence(gather(folder)) if not finding.holds}
+    claims = {finding.claim for finding in check_evidence(gather(folder)) if not finding.holds}
     assert main(["demo", "--check", str(folder.root)]) == (1 if claims else 0)
     return claims
 
 
-def delete_one(folder: Folder, name: TableName, column: str, value: str) -> None:
+def delete_one(folder: DemoFolder, name: TableName, column: str, value: str) -> None:
     """Remove from a Delta table of the kept state the first row with this value."""
     table = DeltaTable(load(folder.config).hub.state / name)
     rows = table.to_pyarrow_table(columns=["hub_epoch", "place", column]).to_pylist()
@@ -37,7 +37,7 @@ def delete_one(folder: Folder, name: TableName, column: str, value: str) -> None
     table.delete(f"hub_epoch = {found['hub_epoch']} AND place = {found['place']}")
 
 
-def write(folder: Folder, statement: str, *, captured: bool) -> None:
+def write(folder: DemoFolder, statement: str, *, captured: bool) -> None:
     """One statement in the last replica's file, behind its agent's back or not."""
     with closing(sqlite3.connect(folder.database("oslo"))) as file, file:
         file.execute("UPDATE _slackwater_origin SET applying = ?", (0 if captured else 1,))
@@ -59,7 +59,7 @@ def test_three_colliding_replicas_end_equal(kept: Kept) -> None:
 
 
 def test_a_kept_folder_can_be_looked_at(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
-    """Who wants to know more asks the state that was left, with the ordinary commands."""
+    """The ordinary commands work on the state that was kept."""
     folder = kept[0]
 
     codes = [
@@ -73,12 +73,12 @@ def test_a_kept_folder_can_be_looked_at(kept: Kept, capsys: pytest.CaptureFixtur
     assert folder.log("hub").exists()
 
 
-def test_a_copy_that_nobody_touched_passes(copy: Folder) -> None:
+def test_a_copy_that_nobody_touched_passes(copy: DemoFolder) -> None:
     """A check that always fails would pass every test below."""
     assert broken(copy) == set()
 
 
-def test_a_row_that_differs_in_one_file_is_found(copy: Folder) -> None:
+def test_a_row_that_differs_in_one_file_is_found(copy: DemoFolder) -> None:
     """The files are what users have: one of them that differs is the worst that can happen."""
     write(copy, "UPDATE account SET balance = balance || '1' WHERE id = 30001", captured=False)
 
@@ -88,7 +88,7 @@ def test_a_row_that_differs_in_one_file_is_found(copy: Folder) -> None:
     }
 
 
-def test_a_value_of_another_type_is_found(copy: Folder) -> None:
+def test_a_value_of_another_type_is_found(copy: DemoFolder) -> None:
     """Equal to Python is not the same row: another application may tell 1 from 1.0."""
     write(
         copy,
@@ -99,45 +99,45 @@ def test_a_value_of_another_type_is_found(copy: Folder) -> None:
     assert "the files hold the same rows" in broken(copy)
 
 
-def test_a_row_that_is_gone_is_found(copy: Folder) -> None:
+def test_a_row_that_is_gone_is_found(copy: DemoFolder) -> None:
     """A row that one replica lacks is a difference like any other."""
     write(copy, "DELETE FROM account WHERE id = 30001", captured=False)
 
     assert "the files hold the same rows" in broken(copy)
 
 
-def test_a_write_that_the_hub_never_saw_is_found(copy: Folder) -> None:
+def test_a_write_that_the_hub_never_saw_is_found(copy: DemoFolder) -> None:
     """Files may be equal by luck: a journal's row without a verdict is a lost write."""
     write(copy, "UPDATE account SET note = note WHERE id = 30001", captured=True)
 
     assert broken(copy) == {"every write is once in changelog or quarantine, and nothing else"}
 
 
-def test_a_conflict_that_is_not_recorded_is_found(copy: Folder) -> None:
+def test_a_conflict_that_is_not_recorded_is_found(copy: DemoFolder) -> None:
     """A loser that nobody can look up was silently thrown away."""
     delete_one(copy, TableName.CONFLICTS, "kind", "insert_exists")
 
-    assert broken(copy) == {"every loser is once in conflicts, and nobody else"}
+    assert broken(copy) == {"every loser is once in conflicts, and nothing else"}
 
 
-def test_an_accepted_change_that_is_not_logged_is_found(copy: Folder) -> None:
+def test_an_accepted_change_that_is_not_logged_is_found(copy: DemoFolder) -> None:
     """The log is what everything is rebuilt from."""
     delete_one(copy, TableName.CHANGELOG, "verdict", "accepted")
 
     assert "every write is once in changelog or quarantine, and nothing else" in broken(copy)
 
 
-def test_a_loser_that_is_not_logged_is_found(copy: Folder) -> None:
+def test_a_loser_that_is_not_logged_is_found(copy: DemoFolder) -> None:
     """Its conflict points to nothing then."""
     delete_one(copy, TableName.CHANGELOG, "verdict", "rejected")
 
     assert {
         "every write is once in changelog or quarantine, and nothing else",
-        "every loser is once in conflicts, and nobody else",
+        "every loser is once in conflicts, and nothing else",
     } <= broken(copy)
 
 
-def test_a_verdict_that_the_journals_do_not_support_is_found(copy: Folder) -> None:
+def test_a_verdict_that_the_journals_do_not_support_is_found(copy: DemoFolder) -> None:
     """A hub that rejects whom it likes would still be consistent with itself."""
     delta = DeltaTable(load(copy.config).hub.state / TableName.CHANGELOG)
     rows = delta.to_pyarrow_table(columns=["csn", "verdict", "kind"]).to_pylist()
@@ -145,12 +145,12 @@ def test_a_verdict_that_the_journals_do_not_support_is_found(copy: Folder) -> No
     delta.update(updates={"verdict": "'accepted'"}, predicate=f"csn = '{csn}' AND kind = 'change'")
 
     assert {
-        "every loser is once in conflicts, and nobody else",
-        "the losers are those that had not seen the row, by their own journals",
+        "every loser is once in conflicts, and nothing else",
+        "the losers are those that had not applied the row, by their own journals",
     } <= broken(copy)
 
 
-def test_too_few_conflicts_fail(copy: Folder) -> None:
+def test_too_few_conflicts_fail(copy: DemoFolder) -> None:
     """A workload in which nothing collides proves nothing."""
     delta = DeltaTable(load(copy.config).hub.state / TableName.CONFLICTS)
     delta.delete("kind = 'update_origin_change'")
@@ -194,12 +194,12 @@ def test_ctrl_c_while_replicas_write_leaves_nothing(demonstrate: Demonstrate) ->
 
     def writes() -> bool:
         try:
-            with closing(sqlite3.connect(Folder(demo.folder).database("oslo"))) as file:
+            with closing(sqlite3.connect(DemoFolder(demo.folder).database("oslo"))) as file:
                 return bool(file.execute(journal).fetchone()[0])
         except sqlite3.OperationalError:
             return False
 
-    demo.until(lambda: Folder(demo.folder).database("oslo").exists())
+    demo.until(lambda: DemoFolder(demo.folder).database("oslo").exists())
     demo.until(writes)
 
     os.kill(demo.process.pid, signal.SIGINT)

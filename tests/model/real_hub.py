@@ -16,7 +16,7 @@ from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from connectors import wire
 from connectors.kafka.topics import ensure_topics
-from streaming.cli.command import ask_hub
+from streaming.cli.command import append_command
 from streaming.config.config import Config, load
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import CommandName
@@ -122,7 +122,7 @@ class RealHub:
 
     def abort(self, csn: str) -> None:
         """Let an operator ask for the end of a transaction, as `slackwater abort` does."""
-        ask_hub(open_state(self.config.hub.state), CommandName.ABORT, csn, datetime.now(UTC))
+        append_command(open_state(self.config.hub.state), CommandName.ABORT, csn, datetime.now(UTC))
 
     def restart(self, now_ms: int) -> None:
         """Open the state anew: an unfinished plan is finished, the last batch published again."""

@@ -37,9 +37,9 @@ def test_abort_waits_for_the_hub(slackwater: Slackwater, state: WrittenState, nu
 
 REFUSED = {
     "it waits": (row(3, "waiting"), "is committed and waits"),
-    "it was ended": (row(3, "ended", "hello"), "was ended already: hello"),
+    "it was ended": (row(3, "ended", "hello"), "has ended already: hello"),
     "it went on": (row(3, "gone"), "is judged already"),
-    "it is another": (row(4, "pending"), "is not open here"),
+    "it is another": (row(4, "pending"), "is not an open transaction"),
 }
 
 

@@ -7,12 +7,12 @@ from streaming.config.config import Config
 from tests.streaming.cli.conftest import Slackwater
 
 
-def test_a_good_configuration_is_exit_code_0(slackwater: Slackwater) -> None:
+def test_a_valid_configuration_is_exit_code_0(slackwater: Slackwater) -> None:
     """A deployment checks before it restarts."""
     answer = slackwater("config", "check")
 
     assert answer.code == 0
-    assert "is good: 2 replicas, 1 tables, 2 agreements" in answer.out
+    assert "is valid: 2 replicas, 1 table, 2 agreements" in answer.out
 
 
 def test_check_shows_what_holds_without_secrets(slackwater: Slackwater, config_file: Path) -> None:

@@ -173,10 +173,10 @@ def test_lacks_shows_the_same_to_people(slackwater: Slackwater, state: WrittenSt
         *of_hub,
         "consumer    covers 1",
         *of_consumer,
-        f"anchor      after {csn(1, 1)}, for a is behind",
+        f"anchor      after {csn(1, 1)}, because a is behind",
     ]
     assert lines[9] == f"stop        {of_hub[0]}"
-    assert lines[12] == "to be sent  2 changes, 1 refreshes"
+    assert lines[12] == "to be sent  2 changes, 1 refresh"
     assert [line.split() for line in lines[-2:]] == [
         ["1", "a", "behind", "after", csn(1, 1), csn(3, 1), "2"],
         ["2", "b", "level,", "its", "own", "-", csn(1, 2), "0"],
@@ -191,8 +191,8 @@ def test_lacks_of_a_new_consumer_starts_at_the_first_change(
 
     answer = slackwater("lacks", "to-b")
 
-    assert f"at {csn(1, 1)}, for a is never_seen" in answer.out
-    assert "2 changes, 1 refreshes" in answer.out  # covers 1: the first one was applied
+    assert f"at {csn(1, 1)}, because a is never_seen" in answer.out
+    assert "2 changes, 1 refresh" in answer.out  # covers 1: the first one was applied
 
 
 def test_a_level_consumer_lacks_nothing(slackwater: Slackwater, state: WrittenState) -> None:

@@ -35,7 +35,7 @@ def test_without_a_broker_the_way_back_is_folded_into_sent(
         f"max replicated epoch    {counts}",
         "out, not sent yet       37-40; nothing for it in 37-38",
         "out, sent, not applied  23-36",
-        "back, not read yet      none known; what it applied may stand under sent",
+        "back, not read yet      none known; epochs that it has applied may be listed under sent",
     ]
     assert f"Kafka at {NOBODY} did not answer" in shown.out
     assert "Traceback" not in shown.out + shown.err
@@ -60,8 +60,8 @@ def test_a_replica_that_never_spoke_and_is_sent_nothing(
 
     shown = slackwater("status", "--replica", "b").out
 
-    assert "max replicated epoch    0: it never said hello" in shown
-    assert "out, not sent yet       1-3; no agreement sends it anything" in shown
+    assert "max replicated epoch    0: it has not sent a hello" in shown
+    assert "out, not sent yet       1-3; no agreement sends to it" in shown
     assert "back, not read yet      none" in shown
 
 

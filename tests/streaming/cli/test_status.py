@@ -162,7 +162,7 @@ def test_status_shows_the_oldest_pending_change(
         "oldest_age_s": pytest.approx(10_800, abs=60),
         "oldest": csn(1, 2),
     }
-    assert f"the oldest came 3 h 0 min ago, of transaction {csn(1, 2)}" in shown
+    assert f"the oldest was received 3 h 0 min ago, in transaction {csn(1, 2)}" in shown
 
 
 @pytest.mark.parametrize(("limit", "paused"), [(2, [True, True]), (3, [False, True])])
@@ -199,7 +199,7 @@ def test_status_shows_how_old_the_last_commit_is(
 
     assert answer.code == 0
     assert "3 h 0 min ago, by host:1" in answer.out
-    assert "no hub runs, or no replica lives" in answer.out
+    assert "no hub is running, or no agent is" in answer.out
 
 
 def test_a_fresh_commit_raises_no_doubt(slackwater: Slackwater, state: WrittenState) -> None:

@@ -1,4 +1,4 @@
-"""Ordinary traffic beside the collisions: every replica for itself, on rows that all share."""
+"""Ordinary traffic beside the collisions: each replica writes rows that all share."""
 
 import random
 import sqlite3
@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from connectors.sqlite.transaction import transaction
-from streaming.demo.client import Client
+from streaming.demo.client import DatabaseClient
 
 SHARED = range(1, 61)
-"""Accounts that anybody opens, changes and closes."""
+"""Accounts that every replica opens, changes and closes."""
 WAREHOUSES = ("north", "süd")
 ITEMS = range(1, 16)
 WEIGHTS = (0.1, 2.5, 1e-300, 1 / 3, float("inf"), "NaN", None)
@@ -18,17 +18,17 @@ PER_SECOND = 30.0
 START = datetime(2024, 2, 29, 23, 59, 59, tzinfo=UTC)
 
 
-class Business:
-    """The traffic of one replica; `random` is seeded, so every run wants the same."""
+class OrdinaryTraffic:
+    """The traffic of one replica; `random` is seeded, so every run writes the same."""
 
-    def __init__(self, name: str, rid: int, db: Client) -> None:
+    def __init__(self, name: str, rid: int, db: DatabaseClient) -> None:
         self.name = name
         self.db = db
         self.connection: sqlite3.Connection = db.connection
         self.random = random.Random(rid)  # noqa: S311 no secret
         self.own = 10_000 * rid
         self.count = 0
-        self.deeds = (
+        self.actions = (
             (4, self._open_own),
             (8, self._change_account),
             (4, self._open_or_close_shared),
@@ -38,11 +38,11 @@ class Business:
         )
 
     def run(self, is_time_up: Callable[[], bool]) -> None:
-        """One deed after the other until the time is up."""
-        weights, deeds = zip(*self.deeds, strict=True)
+        """Run one action after the other until the time is up."""
+        weights, actions = zip(*self.actions, strict=True)
         while not is_time_up() and not self.db.stop.wait(self.random.expovariate(PER_SECOND)):
-            (deed,) = self.random.choices(deeds, weights)
-            deed()
+            (action,) = self.random.choices(actions, weights)
+            action()
             self.count += 1
 
     def _open_own(self) -> None:
@@ -51,7 +51,7 @@ class Business:
 
     def _open_or_close_shared(self) -> None:
         account = self.random.choice(SHARED)
-        with self.db.at_once():
+        with self.db.one_commit():
             if self.db.exists(account):
                 self.connection.execute("DELETE FROM account WHERE id = ?", (account,))
             else:

@@ -1,7 +1,7 @@
-"""Keeps an eye on everything that runs: one place to wait, to be interrupted, and to fail.
+"""Monitors everything that runs: one place to wait, to be interrupted, and to fail.
 
-A signal only leaves a note, so nothing is cut off in the middle of starting a process; whoever
-waits reads the note. A second signal asks for haste.
+A signal only sets a flag, so starting a process is never interrupted; `check` and `wait` read the
+flag. A second signal forces the end.
 """
 
 import signal
@@ -19,40 +19,40 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class DemoError(HubError):
-    """The demonstration did not come to its end; the text says which part failed and how."""
+    """The demonstration failed; the text names the part and the reason."""
 
 
 class Interrupted(Exception):  # noqa: N818 no error
-    """Somebody asked for the end."""
+    """A signal requested the end."""
 
 
-class Watched(Protocol):
-    """Something that has to run until it is told to end."""
+class MonitoredPart(Protocol):
+    """A part that has to run until it is stopped."""
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name in messages."""
 
     @property
     def log(self) -> Path:
-        """Where it writes what it does."""
+        """Its log."""
 
     def runs(self) -> bool:
-        """Claim that it has not ended."""
+        """Return whether it has not ended."""
 
 
-class Watch:
-    """The signals that came, and the parts that must be running."""
+class PartMonitor:
+    """The signals received, and the parts that must be running."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
-        self.in_haste = False
-        self.parts: list[Watched] = []
+        self.is_forced = False
+        self.parts: list[MonitoredPart] = []
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> Self:
         for number in SIGNALS:
-            self._before[number] = signal.signal(number, self._note)
+            self._before[number] = signal.signal(number, self._record_signal)
         return self
 
     def __exit__(
@@ -64,8 +64,8 @@ class Watch:
         for number, handler in self._before.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
 
-    def _note(self, number: int, _frame: FrameType | None) -> None:
-        self.in_haste = self.signal is not None
+    def _record_signal(self, number: int, _frame: FrameType | None) -> None:
+        self.is_forced = self.signal is not None
         self.signal = self.signal or number
 
     def check(self) -> None:
