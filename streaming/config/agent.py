@@ -1,4 +1,4 @@
-"""What a replica's agent must know, from the hub's own configuration."""
+"""The settings of a replica's agent, from the hub's configuration."""
 
 from pathlib import Path
 

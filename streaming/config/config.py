@@ -74,11 +74,11 @@ class Config(BaseModel):
         return next(entry.dataset for entry in self.tables if entry.name in names)
 
     def changes_topic(self, replica_name: str) -> str:
-        """The topic in which this replica speaks to the hub."""
+        """The topic in which this replica publishes to the hub."""
         return f"{self.hub.topic_prefix}changes.{replica_name}"
 
     def updates_topic(self, agreement_name: str) -> str:
-        """The topic in which the hub speaks to the consumer of this agreement."""
+        """The topic in which the hub publishes to the consumer of this agreement."""
         return f"{self.hub.topic_prefix}updates.{agreement_name}"
 
     def document(self) -> str:
@@ -132,8 +132,8 @@ def _problems(config: Config) -> Iterator[str]:
         for name in agreement.tables:
             if name not in (*tables, "*"):
                 yield (
-                    f"agreements[{index}].tables: {name!r} is no table: use of {', '.join(tables)},"
-                    ' or ["*"] for all'
+                    f"agreements[{index}].tables: {name!r} is no table: use some of"
+                    f' {", ".join(tables)}, or ["*"] for all'
                 )
         yield from _of_several_datasets(config, index, agreement)
 
@@ -178,7 +178,7 @@ def load(path: Path) -> Config:
 def _our_variables() -> list[str]:
     """The variables that override a field; one of an unknown section is refused.
 
-    A misspelt variable would be ignored in silence; its owner thinks that it holds.
+    A misspelt variable would be ignored in silence; the user would believe it is in force.
     """
     names = [name.upper() for name in os.environ if name.upper().startswith(ENV_PREFIX)]
     sections = {f"{ENV_PREFIX}{name}".upper() for name in Config.model_fields}
@@ -196,7 +196,7 @@ def _our_variables() -> list[str]:
 def _with_environment(data: dict[str, Any]) -> Config:
     """The configuration with the environment's values over the file's.
 
-    The library for it takes long to import, so only who overrides something pays for it.
+    The library for it takes long to import, so it is imported only when something is overridden.
     """
     from pydantic_settings import SettingsError  # noqa: PLC0415
 

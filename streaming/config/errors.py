@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from streaming.config.options import is_secret
 
-_PLAIN = {
+_WORDING = {
     "input should be": "should be",
     "valid tuple": "list",
     "a valid dictionary": "a table",
@@ -41,7 +41,7 @@ def section(model: type[BaseModel], field: str) -> type[BaseModel] | None:
 
 
 def _lines(details: ErrorDetails, model: type[BaseModel]) -> Iterator[str]:
-    location, message = details["loc"], _plain(details["msg"])
+    location, message = details["loc"], _reworded(details["msg"])
     path = _path_text(location)
     match details["type"]:
         case "parts":
@@ -56,15 +56,15 @@ def _lines(details: ErrorDetails, model: type[BaseModel]) -> Iterator[str]:
             yield f"{path}: {message}"
 
 
-def _plain(message: str) -> str:
+def _reworded(message: str) -> str:
     text = message[:1].lower() + message[1:]
-    for theirs, ours in _PLAIN.items():
+    for theirs, ours in _WORDING.items():
         text = text.replace(theirs, ours)
     return text.partition(" or instance of ")[0]
 
 
 def _shown(path: str, details: ErrorDetails) -> bool:
-    """Claim that the value helps and is no secret; whole sections may contain one."""
+    """Return whether the value may be shown: a single value that is no secret."""
     is_value = isinstance(details["input"], str | int | float)
     return is_value and "." in path and path != "kafka.options" and not is_secret(path)
 

@@ -16,7 +16,7 @@ _SECRET = re.compile(
 
 
 def is_secret(name: str) -> bool:
-    """Claim that the value of an option of this name must not be shown."""
+    """Return whether the value of an option of this name must not be shown."""
     return _SECRET.search(name) is not None
 
 
@@ -28,8 +28,8 @@ def masked(options: Mapping[str, str]) -> dict[str, str]:
 def flat(value: object) -> object:
     """Turn nested tables into dotted names: TOML reads a bare `a.b = 1` as a table in a table.
 
-    Nested names win over dotted ones, because the environment writes nested names. What is no
-    table is given back as it is, for the model to refuse.
+    Nested names win over dotted ones, because the environment writes nested names. Any other
+    value is returned unchanged, for the model to refuse.
     """
     return _flat(value, "") if isinstance(value, dict) else value
 

@@ -46,16 +46,16 @@ class _Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     later: ClassVar[tuple[str, ...]] = ()
-    """Fields that the design knows and this version cannot do yet."""
+    """Fields of a later version, refused with a message of their own."""
 
     @model_validator(mode="before")
     @classmethod
-    def _refuse_what_comes_later(cls, data: object) -> object:
+    def _refuse_later_fields(cls, data: object) -> object:
         for name in cls.later:
             if isinstance(data, dict) and name in data:
                 raise PydanticCustomError(
                     "later",
-                    "'{name}' is known, but this version cannot do it yet: remove it",
+                    "'{name}' is not supported by this version yet: remove it",
                     {"name": name},
                 )
         return data
@@ -75,7 +75,7 @@ class HubConfig(_Section):
     trigger_ms: int = Field(default=100, ge=0)
     """Milliseconds from the start of one batch to the start of the next; 0: at once."""
     covers_interval_ms: Positive = 1_000
-    """How often at most an empty batch tells a consumer that it is complete."""
+    """The shortest interval at which an empty batch reports to a consumer that it is complete."""
 
 
 class KafkaConfig(_Section):
@@ -189,7 +189,7 @@ class AgreementConfig(_Section):
 
 
 class LimitsConfig(_Section):
-    """Bounds, so that memory and records stay finite whatever comes in."""
+    """Bounds on memory, records and batches."""
 
     offsets_per_batch: Positive = 200_000
     """The most input records of one batch; all of them are in memory at once, several times over,
@@ -213,12 +213,12 @@ class LimitsConfig(_Section):
     skew_s: Positive = 86_400
     """A CSN so many seconds ahead of its record's own time is quarantined as `skew`."""
     pending_changes: Positive = 100_000
-    """From so many open changes of one replica on, they are only in the table `pending`, and a few
-    of each transaction in memory; they are read back when they become eligible. An open change in
-    memory takes about 1 kB besides its images."""
+    """Above this many open changes of one replica, they are kept in the table `pending`, and only a
+    few of each transaction in memory; they are read back when they become eligible. An open change
+    in memory takes about 1 kB besides its images."""
     open_transactions: Positive = 100_000
-    """From so many uncommitted transactions of one replica on, nothing more is read from it until
-    it has fewer; an open transaction takes 5 kB at most. The status says `paused`; an operator
+    """At this many uncommitted transactions of one replica, reading its topic is paused until it
+    has fewer; an open transaction takes 5 kB at most. The status shows `paused`; an operator
     aborts a transaction, or starts the hub with a larger limit."""
     window_rows: Positive = 1_000_000
     """The most rows that are kept in memory for judging; older ones are looked up in `rows` and
@@ -228,6 +228,6 @@ class LimitsConfig(_Section):
     the tables."""
     materialize_every_epochs: Positive = 2_000
     """After how many hub epochs `rows` is brought up to date, or earlier if the window is full.
-    That takes tens of seconds of a small machine; the batches go on, at half the speed."""
+    That takes tens of seconds on a small machine; the batches continue, at half the speed."""
     reflections: Positive = 64
     """The most reflected epochs that are kept of one replica."""

@@ -1,8 +1,8 @@
 """The class data archive of Spark's JVM: written once by setup, mapped by every session after.
 
-Half of a hub's start is the loading and checking of some twenty thousand classes. What a small
-hub has loaded at its end is written to one file, and a JVM that maps it starts seconds earlier.
-The JVM itself looks whether the file fits its jars; if not, it starts as it would without.
+Half of a hub's start is the loading and checking of some twenty thousand classes. The
+classes that a small hub has loaded are written to one file, and a JVM that maps it starts seconds
+earlier. The JVM itself checks whether the file fits its jars; if not, it starts without it.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ class ArchiveError(HubError):
 
 
 def archive() -> Path:
-    """Where this environment's archive for its present Java is; the file need not be there."""
+    """Where this environment's archive for its present Java is; the file need not exist."""
     java = find_java().resolve()
     versions = repr((java, java.stat().st_mtime_ns, spark_jars()))
     mark = hashlib.sha256(versions.encode()).hexdigest()[:8]
@@ -68,13 +68,13 @@ def archive() -> Path:
 
 
 def java_options(file: Path) -> str:
-    """What lets a JVM map the archive if it is there, and go on quietly if it does not fit."""
+    """The options with which a JVM maps an existing archive, and ignores one that does not fit."""
     quiet = "-Xlog:cds=off -Xlog:cds+dynamic=off"
     return f"-XX:SharedArchiveFile={file} -Xshare:auto {quiet}" if file.exists() else ""
 
 
 def write() -> None:
-    """Run a hub of one change to its end and keep what it loaded; ArchiveError if it fails."""
+    """Run a hub of one change and archive the classes that it loaded; ArchiveError if it fails."""
     place = archive()
     shutil.rmtree(place.parent, ignore_errors=True)  # those of another Java, or of other jars
     place.parent.mkdir(parents=True)
@@ -84,7 +84,7 @@ def write() -> None:
         with Broker.start(folder / "broker") as broker:
             bootstrap = broker.bootstrap_servers
             config.write_text(_CONFIG.format(folder=folder, bootstrap=bootstrap, archive=fresh))
-            _tell(bootstrap)
+            _publish_input(bootstrap)
             command = [sys.executable, "-m", "streaming.cli.main", "run", "--available-now"]
             done = subprocess.run(
                 [*command, "--config", config], capture_output=True, text=True, check=False
@@ -92,12 +92,12 @@ def write() -> None:
         changes = list((folder / "state" / "changelog").glob("*.parquet"))
         if done.returncode or not fresh.exists() or not changes:
             tail = (done.stdout + done.stderr).strip()[-2000:]
-            raise ArchiveError(f"the hub that loads the classes did not end well:\n{tail}")
+            raise ArchiveError(f"the hub that loads the classes failed:\n{tail}")
         fresh.rename(place)
 
 
-def _tell(bootstrap: str) -> None:
-    """Write the topic of the one replica: it greets, and changes a row."""
+def _publish_input(bootstrap: str) -> None:
+    """Publish a hello and one change to the topic of the one replica."""
     ensure_topics(bootstrap, {}, [_TOPIC], 1_000_000)
     sink = UpdatesSink(bootstrap, {})
     hello = Hello(1, 0, 0, NOTHING_KNOWN, None, lost=False)

@@ -11,12 +11,12 @@ from streaming.core.model.errors import HubError
 JAVA_MAJOR_MIN = 17
 _ADVICE = (
     f"install Java {JAVA_MAJOR_MIN} or newer (Debian: apt-get install openjdk-17-jre-headless) "
-    "or let JAVA_HOME point to one"
+    "or set JAVA_HOME to one"
 )
 
 
 class JavaError(HubError):
-    """There is no Java that is new enough, or the one that ran is gone."""
+    """No Java is new enough, or the Java process of the hub has ended."""
 
 
 def find_java() -> Path:
@@ -30,7 +30,7 @@ def find_java() -> Path:
 
 
 def check_java() -> None:
-    """Raises JavaError, which names the package to install, unless Java is new enough."""
+    """JavaError, which names the package to install, unless Java is new enough."""
     java = find_java()
     try:
         answer = subprocess.run(
@@ -41,7 +41,7 @@ def check_java() -> None:
     text = answer.stderr + answer.stdout
     major = java_major(text)
     if answer.returncode or major is None:
-        raise JavaError(f"{java} does not tell its version ({text.strip()[:200]}): {_ADVICE}")
+        raise JavaError(f"{java} does not report its version ({text.strip()[:200]}): {_ADVICE}")
     if major < JAVA_MAJOR_MIN:
         raise JavaError(f"{java} is Java {major}, too old: {_ADVICE}")
 

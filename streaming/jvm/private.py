@@ -1,7 +1,7 @@
-"""The private calls into pyspark, all of them: what a new Spark may break stands in this file.
+"""The private calls into pyspark, all of them: a new version of Spark may break only this file.
 
 Each function does what pyspark's public one does inside, without a part that would cost too much
-or that pyspark does not offer. Nobody else touches a name of pyspark that begins with `_`.
+or that pyspark does not offer. No other module uses a name of pyspark that begins with `_`.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -20,7 +20,8 @@ _LOGGING = f"-Dlog4j2.configurationFile={_BESIDE.joinpath('log4j2.properties').a
 
 _ALWAYS_ON = "-XX:ReservedCodeCacheSize=240m -XX:+ExitOnOutOfMemoryError"
 """A JVM with one compiler has 48 MB for compiled code, which Spark's generated classes fill within
-minutes; without space or memory a thread of Spark's dies, and its query waits for ever.
+minutes; without space or memory a thread of Spark's dies and its query hangs. So the code cache is
+larger, and the JVM exits on out-of-memory.
 """
 
 _DELTA = {
@@ -65,7 +66,7 @@ _ONE_MACHINE = {
 
 
 def session(app: str, extra: Mapping[str, str] | None = None) -> SparkSession:
-    """A started session; `extra` has the last word on every setting.
+    """A started session; `extra` overrides every other setting.
 
     Nothing is resolved at the start: the jars come from the cache (JarsError if it lacks them).
     """
@@ -87,15 +88,15 @@ def is_local_master(master: str) -> bool:
 
 @contextmanager
 def started(app: str, extra: Mapping[str, str]) -> Iterator[SparkSession]:
-    """A session for as long as the block takes; JavaError when its JVM is gone meanwhile."""
+    """A session for as long as the block takes; JavaError if its JVM ends meanwhile."""
     spark = session(app, extra)
     try:
         yield spark
     except (ConnectionError, Py4JNetworkError) as error:
         raise JavaError(
-            f"Spark's Java process is gone ({error}): the lines above or the system's log say who "
-            "ended it (memory, an operator); start the hub again: nothing is lost, it goes on "
-            "where it was"
+            f"Spark's Java process is gone ({error}): see the lines above or the system's log "
+            "for the cause (memory, an operator); start the hub again: nothing is lost, it resumes "
+            "where it stopped"
         ) from error
     finally:
         with suppress(ConnectionError, Py4JError):

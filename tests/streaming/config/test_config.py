@@ -236,7 +236,11 @@ REPLICA_A, TABLE_T = '[[replicas]]\nname = "a"', '[[tables]]\nname = "t"'
         ('consumer = "b"', 'consumer = "c"', "agreements[1].consumer = 'c': there is no such"),
         ('consumer = "b"', 'consumer = "a"', "agreements[1].consumer = 'a': agreements[0]"),
         ('name = "to-b"', 'name = "to-a"', "agreements[1].name = 'to-a': agreements[0] has it"),
-        ('tables = ["u"]', 'tables = ["v"]', "agreements[1].tables: 'v' is no table: use of t, u"),
+        (
+            'tables = ["u"]',
+            'tables = ["v"]',
+            "agreements[1].tables: 'v' is no table: use some of t, u",
+        ),
         ("[spark]", "[limits]\nskew_s = 0\n[spark]", "limits.skew_s = 0: should be greater than 0"),
         (
             "[spark]",
@@ -310,7 +314,7 @@ def test_filters_are_refused_as_such(file: Path) -> None:
     """A filter that is ignored would send rows to somebody who must not have them."""
     text = complaint(file, GOOD.replace('consumer = "a"', 'consumer = "a"\nfilters = ["z = 1"]'))
 
-    assert "agreements[0]: 'filters' is known, but this version cannot do it yet" in text
+    assert "agreements[0]: 'filters' is not supported by this version yet" in text
 
 
 def test_a_missing_file_says_where_to_name_one(tmp_path: Path) -> None:
