@@ -1,1 +1,1 @@
-"""Speeds, as ratios taken in one run on one machine; never part of the tests."""
+"""Benchmarks: ratios measured in one run on one machine; never part of the tests."""

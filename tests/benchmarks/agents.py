@@ -1,9 +1,9 @@
-"""A light process in place of all agents: it answers `applied`, and may write at a steady rate.
+"""One light process in place of all agents: it publishes `applied`, and may write at a steady rate.
 
     python -m tests.benchmarks.agents '{"bootstrap": ..., "prefix": ..., "result": ...}'
 
 What it writes carries the replica's own epoch, which each `applied` raises, so that the MRE moves
-as in life. It ends on SIGTERM and then writes what it saw.
+as in production. It ends on SIGTERM and then writes its report.
 """
 
 import json
@@ -33,8 +33,8 @@ _HEAD_BYTES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """What the process does; `per_s` 0: it only answers.
+class AgentTask:
+    """What the process does; `per_s` 0: it only publishes `applied`.
 
     Of what it writes, the first `warm_up_s` are not measured.
     """
@@ -57,8 +57,8 @@ class Task:
 
 
 @dataclass(slots=True)
-class Seen:
-    """What came of it, for the report."""
+class AgentReport:
+    """The report of the process."""
 
     cpu_s: float = 0.0
     written: int = 0
@@ -66,12 +66,12 @@ class Seen:
     latencies_ms: list[int] = field(default_factory=list)
 
 
-class Agents:
+class BenchmarkAgents:
     """The replicas of one hub."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: AgentTask) -> None:
         self.task = task
-        self.seen = Seen()
+        self.seen = AgentReport()
         self.consumer = KafkaConsumer(
             bootstrap_servers=task.bootstrap, max_poll_records=50, fetch_max_wait_ms=200
         )
@@ -87,15 +87,15 @@ class Agents:
         self.measured_from_ms = round((self.started_s + task.warm_up_s) * 1000)
 
     def work(self) -> None:
-        """Do what is due now."""
+        """Receive, acknowledge and write what is due now."""
         waited_ms = 10 if self.seen.written < self.task.changes else 20
         for partition, records in self.consumer.poll(timeout_ms=waited_ms).items():
             for record in records:
-                self._answer(self.names[partition], record.value)
+                self._acknowledge(self.names[partition], record.value)
         self._write()
 
-    def _answer(self, name: str, value: bytes) -> None:
-        """Note how old its changes are; answer when it is the last chunk."""
+    def _acknowledge(self, name: str, value: bytes) -> None:
+        """Record the age of its changes; publish `applied` after the last chunk."""
         head = _HEAD.search(value[:_HEAD_BYTES])
         if head is None:
             raise SystemExit(f"an update without a header: {value[:200]!r}")
@@ -111,7 +111,7 @@ class Agents:
             self.epochs[name] += 1
 
     def _write(self) -> None:
-        """Write what is due at this rate, the writers in turn."""
+        """Write what is due at this rate, the writers in rotation."""
         task, seen = self.task, self.seen
         if seen.written >= task.changes:
             return
@@ -137,8 +137,8 @@ class Agents:
 
 
 @contextmanager
-def answering(task: Task) -> Iterator[Popen[bytes]]:
-    """The process at work; its report is there when it has ended."""
+def agents_running(task: AgentTask) -> Iterator[Popen[bytes]]:
+    """The running process; its report exists when it has ended."""
     text = json.dumps(asdict(task))
     process = Popen([sys.executable, "-m", "tests.benchmarks.agents", text])
     try:
@@ -148,26 +148,26 @@ def answering(task: Task) -> Iterator[Popen[bytes]]:
         process.wait(120)
 
 
-def report_of(task: Task) -> Seen:
-    """What the process saw."""
+def report_of(task: AgentTask) -> AgentReport:
+    """The report that the process wrote."""
     found: Mapping[str, object] = json.loads(Path(task.result).read_text())
-    return Seen(**found)  # type: ignore[arg-type]
+    return AgentReport(**found)  # type: ignore[arg-type]
 
 
-def main(task: Task) -> None:
+def main(task: AgentTask) -> None:
     """Work until SIGTERM."""
-    going = True
+    running = True
 
     def end(_number: int, _frame: object) -> None:
-        nonlocal going
-        going = False
+        nonlocal running
+        running = False
 
     signal.signal(signal.SIGTERM, end)
-    agents = Agents(task)
-    while going:
+    agents = BenchmarkAgents(task)
+    while running:
         agents.work()
     agents.close()
 
 
 if __name__ == "__main__":
-    main(Task(**json.loads(sys.argv[1])))
+    main(AgentTask(**json.loads(sys.argv[1])))

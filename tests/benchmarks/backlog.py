@@ -1,11 +1,11 @@
-"""A hub that was down: how fast it is level again, and whether its memory stays flat."""
+"""A hub that was down: how fast it catches up, and whether its memory stays flat."""
 
-from tests.benchmarks.agents import answering, report_of
+from tests.benchmarks.agents import agents_running, report_of
 from tests.benchmarks.counting import count
-from tests.benchmarks.ground import (
-    Ground,
+from tests.benchmarks.environment import (
+    BenchmarkEnvironment,
     HubKind,
-    Probe,
+    HubProbe,
     fill,
     run_preloaded,
     running,
@@ -19,42 +19,42 @@ from tests.benchmarks.sizes import Sizes
 
 SHARED_OF_1000 = 15
 BEFORE = 30_000
-"""Changes after which the hub goes down, in step with everybody."""
+"""Changes after which the hub stops, when all consumers are level."""
 
 
-def backlog(ground: Ground, sizes: Sizes) -> Numbers:
+def backlog(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     """One round: a new hub's throughput, then a hub that missed changes and starts again.
 
     The first hub, at half of that size, warms up.
     """
-    _throughput(ground, "backlog_warm_up", sizes.events // 2)
-    usual_per_s = _throughput(ground, "backlog_throughput", sizes.events)
-    numbers = _level_again(ground, sizes)
+    _throughput(environment, "backlog_warm_up", sizes.events // 2)
+    usual_per_s = _throughput(environment, "backlog_throughput", sizes.events)
+    numbers = _level_again(environment, sizes)
     ratio = numbers["events_per_s"] / usual_per_s
     return {"backlog": {**numbers, "ratio_to_throughput": round(ratio, 3)}}
 
 
-def _throughput(ground: Ground, name: str, events: int) -> float:
+def _throughput(environment: BenchmarkEnvironment, name: str, events: int) -> float:
     """Events a second of a new hub."""
     load = new_load(SHARED_OF_1000)
-    return run_preloaded(ground, HubKind(name), load, events // len(WRITERS)).events_per_s
+    return run_preloaded(environment, HubKind(name), load, events // len(WRITERS)).events_per_s
 
 
-def _level_again(ground: Ground, sizes: Sizes) -> dict[str, float]:
-    """The hub is in step, ends, misses the changes, and starts again."""
-    config, load = ground.config(HubKind("backlog")), new_load(SHARED_OF_1000)
-    before, after = Probe(), Probe()
+def _level_again(environment: BenchmarkEnvironment, sizes: Sizes) -> dict[str, float]:
+    """The hub is level, stops, misses the changes, and starts again."""
+    config, load = environment.config(HubKind("backlog")), new_load(SHARED_OF_1000)
+    before, after = HubProbe(), HubProbe()
     first, each = BEFORE // len(WRITERS), (BEFORE + sizes.backlog_events) // len(WRITERS)
-    fill(ground, config, load, first)
-    task = ground.task(config)
+    fill(environment, config, load, first)
+    task = environment.task(config)
     missed = (each - first) * len(WRITERS)
-    with answering(task):
-        with running(ground, config, before):
-            wait(lambda: before.judged >= first * len(WRITERS), "the hub is in step", before)
-        preload(ground.bootstrap, topics_of(config), load, first, each)
-        with watching(ground) as memory, running(ground, config, after):
+    with agents_running(task):
+        with running(environment, config, before):
+            wait(lambda: before.judged >= first * len(WRITERS), "the hub is level", before)
+        preload(environment.bootstrap, topics_of(config), load, first, each)
+        with watching(environment) as memory, running(environment, config, after):
             wait(lambda: after.judged >= missed, "the hub is level again", after)
-    counted = count(config, ground.bootstrap, load, each, restarts=1)
+    counted = count(config, environment.bootstrap, load, each, restarts=1)
     started_s, ended_s = after.working[0].planned_s, after.working[-1].published_s
     middle_s = (started_s + ended_s) / 2
     earlier, later = (

@@ -1,6 +1,6 @@
-"""The time of a small batch, from start to start, by turns with the least that Spark could do.
+"""The time of a small batch, from start to start, alternating with the minimum that Spark needs.
 
-That least is one Delta append by Spark and one Kafka record, in a foreachBatch of the same size.
+That minimum is one Delta append by Spark and one Kafka record, in a foreachBatch of the same size.
 """
 
 import time
@@ -13,23 +13,23 @@ from pyspark.sql import DataFrame
 from connectors.kafka.topics import ensure_topics
 from streaming.config.config import Config
 from tests.benchmarks import source
-from tests.benchmarks.ground import Ground, HubKind, Run, run_preloaded, wait
+from tests.benchmarks.environment import BenchmarkEnvironment, HubKind, HubRun, run_preloaded, wait
 from tests.benchmarks.load import WRITERS, new_load
 from tests.benchmarks.report import Numbers
+from tests.benchmarks.rounds import Round, middle, ratio
 from tests.benchmarks.sizes import Sizes
-from tests.benchmarks.turns import Round, middle, ratio
 
 EVENTS = 1_000
 
 
-def batch_1000(ground: Ground, sizes: Sizes) -> Numbers:
+def batch_1000(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     """The median batch time of the hub and of the floor, on the same input; a turn warms up."""
     each = sizes.batches * EVENTS // len(WRITERS)
     rounds, peak_mib = list[Round](), 0
     for turn in range(sizes.rounds + 1):
         kind = HubKind(f"batch_1000_{turn}", events_per_batch=EVENTS)
-        run = run_preloaded(ground, kind, new_load(10), each)
-        floor_s = _floor(ground, run.config, turn, sizes.batches)
+        run = run_preloaded(environment, kind, new_load(10), each)
+        floor_s = _floor(environment, run.config, turn, sizes.batches)
         peak_mib = max(peak_mib, run.memory.peak_mib)
         rounds.append({"hub": median(batch_times(run)), "floor": median(floor_s)})
     del rounds[0]
@@ -45,7 +45,7 @@ def batch_1000(ground: Ground, sizes: Sizes) -> Numbers:
     }
 
 
-def batch_times(run: Run) -> list[float]:
+def batch_times(run: HubRun) -> list[float]:
     """Seconds from the start of a batch to the start of the next, of the later half of a run."""
     starts = [batch.planned_s for batch in run.probe.working]
     return _later_half([b - a for a, b in pairwise(starts)])
@@ -56,12 +56,14 @@ def _later_half(values: list[float]) -> list[float]:
     return values[len(values) // 2 :]
 
 
-def _floor(ground: Ground, config: Config, turn: int, batches: int) -> list[float]:
+def _floor(
+    environment: BenchmarkEnvironment, config: Config, turn: int, batches: int
+) -> list[float]:
     """The batch times of a query that only appends and sends one record."""
     name = f"floor{turn}"
-    table, topic = str(ground.folder / name / "table"), f"{name}.updates"
-    ensure_topics(ground.bootstrap, {}, [topic], config.limits.record_bytes)
-    producer, starts = KafkaProducer(bootstrap_servers=ground.bootstrap), list[float]()
+    table, topic = str(environment.folder / name / "table"), f"{name}.updates"
+    ensure_topics(environment.bootstrap, {}, [topic], config.limits.record_bytes)
+    producer, starts = KafkaProducer(bootstrap_servers=environment.bootstrap), list[float]()
 
     def micro_batch(records: DataFrame, batch: int) -> None:
         if len(starts) >= batches:  # stopping a query at work tears its batch apart, with noise
@@ -72,8 +74,8 @@ def _floor(ground: Ground, config: Config, turn: int, batches: int) -> list[floa
         producer.flush()
 
     query = (
-        source.stream(ground.spark, config, EVENTS)
-        .writeStream.option("checkpointLocation", str(ground.folder / name / "query"))
+        source.stream(environment.spark, config, EVENTS)
+        .writeStream.option("checkpointLocation", str(environment.folder / name / "query"))
         .trigger(processingTime=f"{config.hub.trigger_ms} milliseconds")
         .foreachBatch(micro_batch)
         .start()

@@ -3,22 +3,22 @@
 Under EPOCH_TRANS the changes come in transactions, whose rows are all contended or all not.
 """
 
-from tests.benchmarks.ground import Ground, HubKind, run_preloaded
+from tests.benchmarks.environment import BenchmarkEnvironment, HubKind, run_preloaded
 from tests.benchmarks.load import WRITERS, new_load
 from tests.benchmarks.report import Numbers
+from tests.benchmarks.rounds import Round, middle, ratio
 from tests.benchmarks.sizes import Sizes
-from tests.benchmarks.turns import Round, middle, ratio
 
 TRANSACTION = {"EPOCH": 1, "EPOCH_TRANS": 4}
 """Function -> changes in a transaction."""
 
 
-def contention(ground: Ground, sizes: Sizes) -> Numbers:
-    """The speed at each percentage, by turns, and its ratio to that of the first."""
-    return {f"contention_{f.lower()}": _under(ground, f, sizes) for f in TRANSACTION}
+def contention(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
+    """The speed at each percentage, in alternation, and its ratio to that of the first."""
+    return {f"contention_{f.lower()}": _under(environment, f, sizes) for f in TRANSACTION}
 
 
-def _under(ground: Ground, function: str, sizes: Sizes) -> dict[str, object]:
+def _under(environment: BenchmarkEnvironment, function: str, sizes: Sizes) -> dict[str, object]:
     size = TRANSACTION[function]
     each = sizes.contended_events // len(WRITERS) // size * size
     numbers: dict[str, object] = {"events": each * len(WRITERS), "transaction": size}
@@ -29,7 +29,7 @@ def _under(ground: Ground, function: str, sizes: Sizes) -> dict[str, object]:
             kind = HubKind(f"{function.lower()}_{percent}_{turn}", function=function)
             # two of three come second; no row of its own twice, or one conflict had followers
             load = new_load(percent * 15, each, size)
-            run = run_preloaded(ground, kind, load, each)
+            run = run_preloaded(environment, kind, load, each)
             peak_mib = max(peak_mib, run.memory.peak_mib)
             numbers[f"contended_{percent}_percent"] = run.counted.contended_percent
             found[str(percent)] = run.events_per_s

@@ -1,7 +1,7 @@
-"""What really was delivered, counted from the topics: a run with a wrong count has no speed.
+"""What was actually delivered, counted from the topics: a run with a wrong count has no result.
 
-Three witnesses must agree: the numbers that were written (load), what `conflicts` says was lost,
-and what stands in the updates topics.
+Three sources must agree: the numbers that were written (load), the losers in `conflicts`, and the
+content of the updates topics.
 """
 
 import re
@@ -28,7 +28,7 @@ _CSN_BYTES = 10
 
 
 class WrongCountError(Exception):
-    """What was delivered is not what had to be; no number of this run counts."""
+    """The deliveries differ from what is expected; the run has no result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Counted:
     refreshes: int
     rejected: int
     conflicts: int
-    """Changes that were concurrent with their row, whatever became of them."""
+    """Changes that were concurrent with their row, whatever the verdict."""
     repeated_records: int
 
     @property
@@ -63,7 +63,7 @@ Numbers = Mapping[int, np.ndarray]
 
 
 def count(config: Config, bootstrap: str, load: Load, each: int, *, restarts: int = 0) -> Counted:
-    """Count a run in which every writer wrote `each` changes; WrongCountError says what is wrong.
+    """Count a run in which every writer wrote `each` changes; WrongCountError names the mistake.
 
     Only a hub that was started again (`restarts`) may have sent a record twice.
     """
@@ -142,7 +142,9 @@ def _numbers(csns: list[bytes], load: Load, each: int, where: str) -> Numbers:
     unknown = (n < 0) | (n >= each) | ~np.isin(rid, list(WRITERS.values()))
     if unknown.any():
         csn = csns[int(np.flatnonzero(unknown)[0])].decode()
-        raise WrongCountError(f"{where} has {unknown.sum()} CSNs that nobody wrote, first {csn}")
+        raise WrongCountError(
+            f"{where} has {unknown.sum()} CSNs that were never written, first {csn}"
+        )
     return {r: np.bincount(n[rid == r], minlength=each) for r in WRITERS.values()}
 
 

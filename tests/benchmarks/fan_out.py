@@ -2,13 +2,13 @@
 
 from itertools import pairwise
 
-from tests.benchmarks.ground import Ground, HubKind, run_preloaded
+from tests.benchmarks.environment import BenchmarkEnvironment, HubKind, run_preloaded
 from tests.benchmarks.load import WRITERS, new_load
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
 
 
-def fan_out(ground: Ground, sizes: Sizes) -> Numbers:
+def fan_out(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     """Microseconds for each delivered change, by the number of agreements; the first run warms."""
     numbers: dict[str, object] = {}
     costs: list[float] = []
@@ -16,7 +16,7 @@ def fan_out(ground: Ground, sizes: Sizes) -> Numbers:
     each = sizes.fan_out_events // len(WRITERS)
     for turn, agreements in enumerate((sizes.fan_out[0], *sizes.fan_out)):
         kind = HubKind(f"fan_out_{agreements}_{turn}", replicas=agreements)
-        run = run_preloaded(ground, kind, new_load(), each)
+        run = run_preloaded(environment, kind, new_load(), each)
         peak_mib = max(peak_mib, run.memory.peak_mib)
         if turn:
             costs.append(run.probe.seconds / run.counted.delivered * 1_000_000)

@@ -2,24 +2,24 @@
 
 from dataclasses import replace
 
-from tests.benchmarks.ground import Ground, HubKind, run_preloaded
+from tests.benchmarks.environment import BenchmarkEnvironment, HubKind, run_preloaded
 from tests.benchmarks.load import WRITERS, Spelling, new_load
 from tests.benchmarks.report import Numbers
+from tests.benchmarks.rounds import Round, middle, ratio
 from tests.benchmarks.sizes import Sizes
-from tests.benchmarks.turns import Round, middle, ratio
 
 SHARED_OF_1000 = 15
 
 
-def foreign(ground: Ground, sizes: Sizes) -> Numbers:
-    """The hub's speed with either spelling, by turns; the first turn warms up."""
+def foreign(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
+    """The hub's speed with either spelling, in alternation; the first turn warms up."""
     each = sizes.foreign_events // len(WRITERS)
     rounds, peak_mib = list[Round](), 0
     for turn in range(sizes.rounds + 1):
         found = {}
         for spelling in Spelling:
             load = replace(new_load(SHARED_OF_1000), spelling=spelling)
-            run = run_preloaded(ground, HubKind(f"{spelling}{turn}"), load, each)
+            run = run_preloaded(environment, HubKind(f"{spelling}{turn}"), load, each)
             peak_mib = max(peak_mib, run.memory.peak_mib)
             found[str(spelling)] = run.events_per_s
         rounds.append(found)

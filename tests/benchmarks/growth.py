@@ -21,8 +21,15 @@ from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import HubState
 from tests.benchmarks.batch_time import EVENTS, batch_times
-from tests.benchmarks.ground import Ground, HubKind, Run, run_preloaded, topics_of, work_off
-from tests.benchmarks.load import CSNS_PER_S, TABLE, WRITERS, greet, new_load, preload
+from tests.benchmarks.environment import (
+    BenchmarkEnvironment,
+    HubKind,
+    HubRun,
+    process_backlog,
+    run_preloaded,
+    topics_of,
+)
+from tests.benchmarks.load import CSNS_PER_S, TABLE, WRITERS, new_load, preload, publish_hellos
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
 
@@ -33,29 +40,29 @@ _FIRST_COMMITS, _SOME_COMMITS = 100, 300
 """Which commits are the early ones: from the 100th on, and as many at the end."""
 
 
-def growth(ground: Ground, sizes: Sizes) -> Numbers:
+def growth(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     """Batch times by size, and the largest in proportion to the smallest."""
     numbers: dict[str, object] = {"generated_directly": "rows, changelog"}
     peak_mib = 0
     each = sizes.growth_batches * EVENTS // len(WRITERS)
-    _on(ground, _Past("growth_warm_up", 1_000, 1_000), each)
+    _on(environment, _Past("growth_warm_up", 1_000, 1_000), each)
     for what, counts in (("rows", sizes.rows), ("changelog", sizes.changelog)):
         times = []
         for size in counts:
             rows, log = (size, 1_000) if what == "rows" else (1_000, size)
-            run = _on(ground, _Past(f"growth_{what}_{size}", rows, log), each)
+            run = _on(environment, _Past(f"growth_{what}_{size}", rows, log), each)
             times.append(median(batch_times(run)))
             numbers[f"{what}_{size}_batch_p50_s"] = round(times[-1], 4)
             peak_mib = max(peak_mib, run.memory.peak_mib)
         numbers[f"{what}_ratio"] = round(max(times) / times[0], 3)
-    numbers |= _commits(ground, sizes.commits)
+    numbers |= _commits(environment, sizes.commits)
     return {"growth": {**numbers, "peak_mib": peak_mib}}
 
 
-def _commits(ground: Ground, commits: int) -> dict[str, object]:
+def _commits(environment: BenchmarkEnvironment, commits: int) -> dict[str, object]:
     """Batch times of one hub at the beginning and at the end of many commits."""
     kind = HubKind("growth_commits", events_per_batch=EVENTS)
-    run = run_preloaded(ground, kind, new_load(10), commits * EVENTS // len(WRITERS))
+    run = run_preloaded(environment, kind, new_load(10), commits * EVENTS // len(WRITERS))
     starts = [batch.planned_s for batch in run.probe.working]
     times = [b - a for a, b in pairwise(starts)]
     some = min(_SOME_COMMITS, len(times) // 3)
@@ -78,17 +85,17 @@ class _Past:
     changelog: int
 
 
-def _on(ground: Ground, past: _Past, each: int) -> Run:
+def _on(environment: BenchmarkEnvironment, past: _Past, each: int) -> HubRun:
     """A hub with this past works off batches of 1,000 events."""
-    config, load = ground.config(HubKind(past.name, events_per_batch=EVENTS)), new_load(10)
-    _generate(ground, config, past)
+    config, load = environment.config(HubKind(past.name, events_per_batch=EVENTS)), new_load(10)
+    _generate(environment, config, past)
     topics = topics_of(config)
-    greet(ground.bootstrap, topics, PAST_EPOCHS, GENERATION)
-    preload(ground.bootstrap, topics, load, 0, each)
-    return work_off(ground, config, load, each)
+    publish_hellos(environment.bootstrap, topics, PAST_EPOCHS, GENERATION)
+    preload(environment.bootstrap, topics, load, 0, each)
+    return process_backlog(environment, config, load, each)
 
 
-def _generate(ground: Ground, config: Config, past: _Past) -> None:
+def _generate(environment: BenchmarkEnvironment, config: Config, past: _Past) -> None:
     """A founded state with so many rows, and changelog entries that all replicas have."""
     store, now_s = StateStore(config.hub.state), int(time.time())
     replicageneration = format_csn(CsnParts(now_s - 86_400, 0, config.hub.rid, 0))
@@ -101,17 +108,17 @@ def _generate(ground: Ground, config: Config, past: _Past) -> None:
     genesis = Checkpoint(state, {}, {}, 0, rows_epoch=PAST_EPOCHS, at_ms=(now_s - 7_200) * 1000)
     create_state(store, genesis, "benchmark")
     base_s = now_s - 80_000  # before all that the load writes
-    _append(store, TableName.ROWS, _rows(ground, past.rows, base_s))
-    _append(store, TableName.CHANGELOG, _log(ground, past.changelog, base_s))
+    _append(store, TableName.ROWS, _rows(environment, past.rows, base_s))
+    _append(store, TableName.CHANGELOG, _log(environment, past.changelog, base_s))
 
 
 def _append(store: StateStore, name: TableName, frame: DataFrame) -> None:
     frame.write.format("delta").mode("append").save(store.uri(name))
 
 
-def _rows(ground: Ground, count: int, base_s: int) -> DataFrame:
+def _rows(environment: BenchmarkEnvironment, count: int, base_s: int) -> DataFrame:
     """Rows 0 and on, so that the load writes over some of them."""
-    return _numbered(ground, count, base_s).select(
+    return _numbered(environment, count, base_s).select(
         *(F.lit(TABLE.name).alias("table"), "key", "author", "epoch", "csn", "image"),
         F.expr(
             "cast(array() as array<struct<rid int, epoch long, offset long, whole boolean>>)"
@@ -119,9 +126,9 @@ def _rows(ground: Ground, count: int, base_s: int) -> DataFrame:
     )
 
 
-def _log(ground: Ground, count: int, base_s: int) -> DataFrame:
+def _log(environment: BenchmarkEnvironment, count: int, base_s: int) -> DataFrame:
     """Accepted changes, the older hub epochs first."""
-    there = _numbered(ground, count, base_s)
+    there = _numbered(environment, count, base_s)
     return there.select(
         F.lit(0).cast("long").alias("batch"),
         F.col("epoch").alias("hub_epoch"),
@@ -141,7 +148,7 @@ def _log(ground: Ground, count: int, base_s: int) -> DataFrame:
     )
 
 
-def _numbered(ground: Ground, count: int, base_s: int) -> DataFrame:
+def _numbered(environment: BenchmarkEnvironment, count: int, base_s: int) -> DataFrame:
     """`count` changes of the past, one for each row from 0 on."""
     n, writers = F.col("id"), len(WRITERS)
     time_s = F.lpad(F.lower(F.hex(F.lit(base_s) + F.floor(n / CSNS_PER_S))), 8, "0")
@@ -154,7 +161,7 @@ def _numbered(ground: Ground, count: int, base_s: int) -> DataFrame:
         *(F.lit(' of the bank at the harbour","balance":"'), text, F.lit('.25","sent_ms":"0"}')),
     )
     files = max(1, count // _ROWS_OF_A_FILE)
-    return ground.spark.range(0, count, 1, files).select(
+    return environment.spark.range(0, count, 1, files).select(
         n.alias("n"),
         F.concat(F.lit('{"id":"'), text, F.lit('"}')).alias("key"),
         author.alias("author"),

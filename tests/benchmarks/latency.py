@@ -1,45 +1,53 @@
 """Latency at a steady rate: from append in the origin's topic to receipt from the others' topics.
 
-A change carries the time at which it was handed to Kafka; a consumer of the updates topics looks
-at its clock when it has the record, so both ways through the broker are in it.
+A change contains the time at which it was sent to Kafka; a consumer of the updates topics reads
+its clock on receipt, so both ways through the broker are included.
 """
 
 from dataclasses import replace
 from statistics import quantiles
 
-from tests.benchmarks.agents import answering, report_of
+from tests.benchmarks.agents import agents_running, report_of
 from tests.benchmarks.counting import count
-from tests.benchmarks.ground import Ground, HubKind, Probe, running, topics_of, wait, watching
-from tests.benchmarks.load import WRITERS, greet, new_load
+from tests.benchmarks.environment import (
+    BenchmarkEnvironment,
+    HubKind,
+    HubProbe,
+    running,
+    topics_of,
+    wait,
+    watching,
+)
+from tests.benchmarks.load import WRITERS, new_load, publish_hellos
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
 
 SHARED_OF_1000 = 10
 
 
-def latency(ground: Ground, sizes: Sizes) -> Numbers:
+def latency(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     """Each rate on a hub of its own."""
-    return {f"latency_{rate}": _at(ground, rate, sizes) for rate in sizes.rates}
+    return {f"latency_{rate}": _at(environment, rate, sizes) for rate in sizes.rates}
 
 
-def _at(ground: Ground, rate: int, sizes: Sizes) -> dict[str, object]:
-    config, load = ground.config(HubKind(f"latency_{rate}")), new_load(SHARED_OF_1000)
-    greet(ground.bootstrap, topics_of(config))
-    probe = Probe()
+def _at(environment: BenchmarkEnvironment, rate: int, sizes: Sizes) -> dict[str, object]:
+    config, load = environment.config(HubKind(f"latency_{rate}")), new_load(SHARED_OF_1000)
+    publish_hellos(environment.bootstrap, topics_of(config))
+    probe = HubProbe()
     task = replace(
-        ground.task(config),
+        environment.task(config),
         per_s=rate,
         warm_up_s=sizes.warm_up_s,
         seconds=sizes.seconds,
         base_s=load.base_s,
         shared_of_1000=load.shared_of_1000,
     )
-    with watching(ground) as memory, running(ground, config, probe):
-        wait(lambda: bool(probe.batches), "the hub took the hellos", probe)
-        with answering(task):
+    with watching(environment) as memory, running(environment, config, probe):
+        wait(lambda: bool(probe.batches), "the hub has processed the hellos", probe)
+        with agents_running(task):
             wait(lambda: probe.judged >= task.changes, "the hub judged everything", probe)
     seen = report_of(task)
-    counted = count(config, ground.bootstrap, load, task.changes // len(WRITERS))
+    counted = count(config, environment.bootstrap, load, task.changes // len(WRITERS))
     cuts = quantiles(seen.latencies_ms, n=100)
     batches = probe.working[len(probe.working) // 2 :]
     return {

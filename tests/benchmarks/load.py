@@ -1,6 +1,6 @@
 """The input of a benchmark: each replica's changes by their numbers, as its agent writes them.
 
-A number says everything of a change, so that what was written can be counted afterwards: its CSN,
+A change is determined by its number, so that what was written can be counted afterwards: its CSN,
 its row, its opno and its transaction.
 """
 
@@ -33,7 +33,7 @@ TABLE = Table(
     },
 )
 WRITERS = {"alpha": 1, "beta": 2, "gamma": 3}
-"""The replicas that write; a benchmark may have more that only listen."""
+"""The replicas that write; a benchmark may have more that only receive."""
 CSNS_PER_S = 60_000
 SHARED_ROWS = 1_000
 """The rows that all writers write: rows 0 and on."""
@@ -47,7 +47,7 @@ class Spelling(StrEnum):
     CANONICAL = "canonical"
     """as connectors/wire.py and every agent of ours writes them"""
     FOREIGN = "foreign"
-    """as json.dumps writes them by default, blanks behind comma and colon, and members reversed"""
+    """as json.dumps writes them by default, blanks after comma and colon, and members reversed"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +169,10 @@ def session_of(name: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
 
 
-def greet(bootstrap: str, topics: Mapping[str, str], covers: int = 0, generation: int = 0) -> None:
-    """Say hello for every replica: name -> its changes topic."""
+def publish_hellos(
+    bootstrap: str, topics: Mapping[str, str], covers: int = 0, generation: int = 0
+) -> None:
+    """Publish a hello for every replica: name -> its changes topic."""
     producer = KafkaProducer(bootstrap_servers=bootstrap)
     hello = Hello(0, covers, generation, NOTHING_KNOWN, None, lost=False)
     for name, topic in topics.items():

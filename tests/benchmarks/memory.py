@@ -1,4 +1,4 @@
-"""The memory of driver and JVM, looked at several times a second; the broker is not counted."""
+"""The memory of driver and JVM, sampled several times a second; the broker is not counted."""
 
 import os
 import threading
@@ -12,7 +12,7 @@ _EVERY_S = 0.2
 
 
 @dataclass(slots=True)
-class Memory:
+class MemoryUse:
     """Resident bytes of all processes together: when, and how many."""
 
     at_s: list[float] = field(default_factory=list)
@@ -20,26 +20,26 @@ class Memory:
 
     @property
     def peak_mib(self) -> int:
-        """The most that was seen."""
+        """The largest sample."""
         return max(self.bytes, default=0) >> 20
 
     def peak_between_mib(self, start_s: float, end_s: float) -> int:
-        """The most that was seen from one time to another."""
+        """The largest sample from one time to another."""
         there = zip(self.at_s, self.bytes, strict=True)
         return max((b for s, b in there if start_s <= s <= end_s), default=0) >> 20
 
 
 @contextmanager
-def watched(pids: Sequence[int]) -> Iterator[Memory]:
-    """Look at the processes for as long as it lasts (needs /proc, else nothing is seen)."""
-    memory, end = Memory(), threading.Event()
+def watched(pids: Sequence[int]) -> Iterator[MemoryUse]:
+    """Sample the processes while the block runs (needs /proc; without it there are no samples)."""
+    memory, end = MemoryUse(), threading.Event()
 
-    def look() -> None:
+    def sample() -> None:
         while not end.wait(_EVERY_S):
             memory.at_s.append(time.time())
             memory.bytes.append(sum(map(resident, pids)))
 
-    thread = threading.Thread(target=look, daemon=True)
+    thread = threading.Thread(target=sample, daemon=True)
     thread.start()
     try:
         yield memory
@@ -49,7 +49,7 @@ def watched(pids: Sequence[int]) -> Iterator[Memory]:
 
 
 def resident(pid: int) -> int:
-    """The bytes that a process holds in memory; 0 when it is not there."""
+    """The bytes that a process holds in memory; 0 if there is none."""
     try:
         text = Path(f"/proc/{pid}/status").read_text()
     except OSError:

@@ -2,7 +2,7 @@
 
 foreachBatch on the same topics with the same micro-batches; of each key the largest CSN of the
 batch wins. MERGE by key into a Delta table with deletion vectors, append of all changes to a log,
-and Spark's Kafka sink to the others' topics. It knows no conflicts, no crash and no bad input.
+and Spark's Kafka sink to the others' topics. It handles no conflicts, crashes or invalid input.
 """
 
 import time
@@ -20,7 +20,7 @@ from connectors.kafka.topics import end_offsets, ensure_topics
 from streaming.config.config import Config
 from tests.benchmarks import source
 from tests.benchmarks.counting import WrongCountError
-from tests.benchmarks.ground import EVENTS_PER_BATCH, Ground, wait
+from tests.benchmarks.environment import EVENTS_PER_BATCH, BenchmarkEnvironment, wait
 from tests.benchmarks.load import WRITERS
 
 _SINK = {"kafka.linger.ms": "5", "kafka.batch.size": str(2**18), "kafka.compression.type": "lz4"}
@@ -39,9 +39,9 @@ _STRIDE = 7_368_787
 """A prime: rows that are written together are spread over all files, as in a table with a past."""
 
 
-def table(ground: Ground, name: str, rows: int) -> Path:
+def table(environment: BenchmarkEnvironment, name: str, rows: int) -> Path:
     """A new table of the peer with so many rows, written without Spark: 10 M in some seconds."""
-    path = ground.folder / name
+    path = environment.folder / name
     DeltaTable.create(path, schema=_ROW, configuration={"delta.enableDeletionVectors": "true"})
     for first in range(0, rows, _ROWS_OF_A_FILE):
         write_deltalake(path, _past(first, min(first + _ROWS_OF_A_FILE, rows), rows), mode="append")
@@ -71,8 +71,8 @@ def _past(first: int, behind: int, rows: int) -> pa.Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Naive:
-    """What the peer did: its speed, and how many records it delivered."""
+class NaiveResult:
+    """The result of the peer: its speed, and how many records it delivered."""
 
     events_per_s: float
     batches: int
@@ -81,7 +81,7 @@ class Naive:
 
 @dataclass(slots=True)
 class _Peer:
-    ground: Ground
+    environment: BenchmarkEnvironment
     name: str
     rows: Path
     batches: int
@@ -91,7 +91,7 @@ class _Peer:
 
     @property
     def log(self) -> Path:
-        return self.ground.folder / self.name / "log"
+        return self.environment.folder / self.name / "log"
 
     def micro_batch(self, records: DataFrame, _batch: int) -> None:
         if self.done >= self.batches:
@@ -121,7 +121,7 @@ class _Peer:
         value = F.to_json(F.struct("key", "op", "after", "csn", "author")).alias("value")
         sent = winners.select(F.explode(others).alias("to"), "key", value)
         topic = F.concat(F.lit(f"{self.name}.updates."), "to.name").alias("topic")
-        bootstrap = {"kafka.bootstrap.servers": self.ground.bootstrap}
+        bootstrap = {"kafka.bootstrap.servers": self.environment.bootstrap}
         records = sent.select(topic, "key", "value")
         records.write.format("kafka").options(**bootstrap, **_SINK).save()
 
@@ -137,18 +137,24 @@ def _parsed(records: DataFrame) -> DataFrame:
     )
 
 
-def run(ground: Ground, config: Config, name: str, events: int, rows: Path | None = None) -> Naive:
-    """The peer works off so many of a hub's input records; WrongCountError if some are missing.
+def run(
+    environment: BenchmarkEnvironment,
+    config: Config,
+    name: str,
+    events: int,
+    rows: Path | None = None,
+) -> NaiveResult:
+    """Run the peer on this many of a hub's input records; WrongCountError if some are missing.
 
     `rows`: the table into which it merges; a new and empty one by default.
     """
     outputs = [f"{name}.updates.{writer}" for writer in WRITERS]
-    ensure_topics(ground.bootstrap, {}, outputs, config.limits.record_bytes)
-    rows = table(ground, f"{name}/rows", 0) if rows is None else rows
-    peer = _Peer(ground, name, rows, max(1, round(events / EVENTS_PER_BATCH)))
+    ensure_topics(environment.bootstrap, {}, outputs, config.limits.record_bytes)
+    rows = table(environment, f"{name}/rows", 0) if rows is None else rows
+    peer = _Peer(environment, name, rows, max(1, round(events / EVENTS_PER_BATCH)))
     query = (
-        source.stream(ground.spark, config, EVENTS_PER_BATCH)
-        .writeStream.option("checkpointLocation", str(ground.folder / name / "checkpoint"))
+        source.stream(environment.spark, config, EVENTS_PER_BATCH)
+        .writeStream.option("checkpointLocation", str(environment.folder / name / "checkpoint"))
         .foreachBatch(peer.micro_batch)
         .start()
     )
@@ -160,18 +166,18 @@ def run(ground: Ground, config: Config, name: str, events: int, rows: Path | Non
     return _counted(peer, outputs)
 
 
-def _counted(peer: _Peer, outputs: list[str]) -> Naive:
+def _counted(peer: _Peer, outputs: list[str]) -> NaiveResult:
     """The speed, if log, rows and topics hold what they must."""
-    spark = peer.ground.spark
+    spark = peer.environment.spark
     log = spark.sql(f"SELECT count(*) n, count(DISTINCT csn) d FROM delta.`{peer.log}`").head()
     wrong = spark.sql(
         f"SELECT count(*) n FROM (SELECT key, max(csn) csn FROM delta.`{peer.log}` GROUP BY key) l"
         f" LEFT JOIN delta.`{peer.rows}` t ON t.key = l.key WHERE t.csn IS DISTINCT FROM l.csn"
     ).head()
-    delivered = sum(end_offsets(peer.ground.bootstrap, {}, outputs).values())
+    delivered = sum(end_offsets(peer.environment.bootstrap, {}, outputs).values())
     assert log is not None
     assert wrong is not None
     if not log["n"] or log["n"] != log["d"] or wrong["n"]:
         raise WrongCountError(f"the naive peer's tables are wrong: log {log}, rows {wrong}")
     seconds = peer.ended_s - peer.started_s
-    return Naive(log["n"] / seconds, peer.done, delivered)
+    return NaiveResult(log["n"] / seconds, peer.done, delivered)

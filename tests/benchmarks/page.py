@@ -1,7 +1,7 @@
 """Writes results to docs/benchmarks.md, with its picture and, as JSON, its numbers.
 
-A measure that a result lacks keeps the numbers, the day and the commit of its last run. What is
-written by hand, between the headline and the table of all measures, stays as it is.
+A measure that a result lacks keeps the numbers, the day and the commit of its last run. The
+text between the headline and the table of all measures is written by hand and stays unchanged.
 
 python -m tests.benchmarks.page [RESULT.json]
 """
@@ -24,7 +24,7 @@ _SECTION = "\n## "
 NOT_MEASURED = "not measured yet"
 
 DAY, COMMIT = "day", "commit"
-"""What stands beside the numbers of a measure: when it ran, and on what."""
+"""The names beside the numbers of a measure: when it ran, and on which commit."""
 _ABOUT_MACHINE = "machine"
 
 HEADLINE: Mapping[str, str] = {
@@ -42,21 +42,21 @@ HEADLINE: Mapping[str, str] = {
         "Throughput with 10 % of the changes in conflict, compared with none"
     ),
     "foreign.ratio_to_canonical": (
-        "Throughput of records that another JSON library wrote, compared with our agent's"
+        "Throughput of records written by another JSON library, compared with our agent's"
     ),
-    "bad.per_s": "Broken records a second, each broken in another way, into quarantine",
+    "bad.per_s": "Broken records quarantined a second, each broken in another way",
     "transaction_1m.seconds": "Seconds for one transaction of 1,000,000 rows",
     "growth.rows_ratio": "Batch time with 10 million rows, compared with 1 million",
     "backlog.ratio_to_throughput": "Throughput after a long outage, compared with the usual one",
     "start_after_kill.seconds": "Seconds from kill -9 until nothing is left to deliver",
-    "memory.peak_mib": "MiB of driver and JVM together, the most of any measure",
+    "memory.peak_mib": "MiB of driver and JVM together, the largest of all measures",
 }
-"""What comes first: measure.name -> what it says."""
+"""The headline rows: measure.name -> its text."""
 
 MEASURES: Mapping[str, str] = {
     "throughput": (
         "Preloaded changes, 1 % of them in conflict: the hub, Spark's `from_json` alone, and the"
-        " naive peer in an empty table and in one of 10 million rows, by turns."
+        " naive peer in an empty table and in one of 10 million rows, in alternation."
     ),
     "executors": "The same when the executors carry the rows of a batch.",
     "batch_1000": (
@@ -68,7 +68,7 @@ MEASURES: Mapping[str, str] = {
     "contention_epoch": "Throughput by the share of changes that conflict, under EPOCH.",
     "contention_epoch_trans": "The same under EPOCH_TRANS, in transactions of four changes.",
     "foreign": (
-        "The same input as `json.dumps` writes it by default, with a blank behind comma and colon,"
+        "The same input as `json.dumps` writes it by default, with a blank after comma and colon,"
         " and with its members in reverse order."
     ),
     "bad": (
@@ -85,10 +85,10 @@ MEASURES: Mapping[str, str] = {
         "The time of a batch of 1,000 changes as `rows`, the changelog and the number of commits"
         " grow."
     ),
-    "backlog": "A hub that was down works off what it missed.",
+    "backlog": "A hub that was down catches up.",
     "start": "From `slackwater run` to the first delivered batch.",
-    "start_after_kill": "From kill -9 until all that was written meanwhile is delivered.",
-    "idle": "A hub that has nothing to do.",
+    "start_after_kill": "From kill -9 until everything written meanwhile is delivered.",
+    "idle": "A hub without input.",
     "memory": "The largest resident memory of driver and JVM together, by measure.",
 }
 """The measures in the order of the page, each with what it does."""
@@ -120,7 +120,7 @@ def page(numbers: Numbers, by_hand: str) -> str:
         "# Benchmarks",
         "",
         "Every delivery of every run was counted from the topics afterwards.",
-        "What the numbers mean and where the time goes stands below, all measures at the end.",
+        "The meaning of the numbers and where the time goes follow below, all measures at the end.",
         f"The machine: {', '.join(facts)}.",
         "",
         "| | result | target | |",
@@ -186,7 +186,7 @@ def picture(throughput: Mapping[str, object]) -> str:
 
 
 def by_hand_of(text: str) -> str:
-    """What a page has between its headline and the table of all measures."""
+    """The text of a page between its headline and the table of all measures."""
     _, heading, rest = text.partition(_SECTION)
     return (heading + rest).partition(_ALL)[0]
 

@@ -15,11 +15,11 @@ from connectors.kafka.broker import Broker
 from streaming.jvm.session import session
 from tests.benchmarks import report
 from tests.benchmarks.counting import WrongCountError
-from tests.benchmarks.ground import Ground
+from tests.benchmarks.environment import BenchmarkEnvironment
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
 
-Measure = Callable[[Ground, Sizes], Numbers]
+Measure = Callable[[BenchmarkEnvironment, Sizes], Numbers]
 
 
 def run(
@@ -33,8 +33,8 @@ def run(
 ) -> int:
     """Take the chosen measures; 1 when a count is wrong: then there is no number at all.
 
-    `apart`: every measure has a process, a JVM and a broker of its own, so that none finds the
-    memory or the warmth of another. `repeated`: those that have so several times, for medians.
+    `apart`: every measure has a process, a JVM and a broker of its own, so that none inherits the
+    memory or the compiled code of another. `repeated`: those that run several times, for medians.
     """
     options = _parser(measures, sizes, apart=apart).parse_args(arguments)
     sizes = replace(sizes, **{f.name: _given(options, f.name, sizes) for f in fields(Sizes)})
@@ -72,7 +72,7 @@ def _here(measures: Mapping[str, Measure], sizes: Sizes) -> Numbers:
         with Broker.start(folder / "broker") as broker:
             spark = session("benchmark", settings)
             for measure in measures.values():
-                found |= measure(Ground(folder, broker, spark), sizes)
+                found |= measure(BenchmarkEnvironment(folder, broker, spark), sizes)
             spark.stop()
     return found
 

@@ -19,7 +19,7 @@ MEASURES = {
     "bad": bad,
     "throughput": throughput,
 }
-"""Throughput comes last: what its peers leave in the JVM is nobody's memory then."""
+"""Throughput comes last, so the memory that its peers leave in the JVM distorts no measure."""
 
 if __name__ == "__main__":
     sys.exit(program.run("tests.benchmarks.quick", MEASURES, QUICK, sys.argv[1:], apart=False))

@@ -1,4 +1,4 @@
-"""What a run found: one table, one JSON file, and on demand a dated page with a picture."""
+"""The result of a run: one table and one JSON file."""
 
 import json
 import os
@@ -25,7 +25,7 @@ class Target:
     at_least: bool = False
 
     def holds(self, found: float) -> bool:
-        """Return whether the value found will do."""
+        """Return whether the value reaches the target."""
         return found >= self.value if self.at_least else found <= self.value
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ TARGETS: Mapping[str, Target] = {
     "backlog.memory_later_to_earlier": Target(1.1),
     "memory.peak_mib": Target(4_096),
 }
-"""What the numbers are held against; a miss is shown, not hidden, and no error."""
+"""The targets of the numbers; a miss is shown and is no error."""
 
 
 def machine() -> dict[str, object]:
@@ -101,7 +101,7 @@ def _median(name: str, found: list[object]) -> object:
 
 
 def plain(value: float) -> float:
-    """A number as one reads it."""
+    """A number in readable form."""
     return round(value) if value == round(value) else round(value, 4)
 
 
@@ -138,6 +138,6 @@ def values_of(numbers: Numbers) -> list[tuple[str, object]]:
 
 
 def text_of(value: object) -> str:
-    """A value as one reads it."""
+    """A value in readable form."""
     is_count = isinstance(value, int) and not isinstance(value, bool)
     return f"{value:,}" if is_count else str(value)

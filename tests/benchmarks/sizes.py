@@ -1,4 +1,4 @@
-"""How much each measure takes: what `make bench` asks for, and what fits into six minutes."""
+"""How much each measure takes: the sizes of `make bench`, and those that fit into six minutes."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ class Sizes:
     repeats: int = 3
     """of the measures that are no rounds: each time in a process of its own"""
     rounds: int = 3
-    """of the measures by turns: the median of the ratios within a round counts"""
+    """of the measures that alternate: the median of the ratios within a round counts"""
     events: int = 1_000_000
     """of throughput, over all writers"""
     naive_events: int = 1_000_000
-    """how much of it the naive peer works off"""
+    """how much of it the naive peer processes"""
     naive_rounds: int = 3
     """in which the naive peer also works in an empty table"""
     naive_rows: int = 10_000_000
@@ -73,4 +73,4 @@ QUICK = Sizes(
     bad_events=60_000,
     bad_good_s=5,
 )
-"""What `make bench-quick` takes."""
+"""The sizes of `make bench-quick`."""

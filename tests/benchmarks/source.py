@@ -1,6 +1,6 @@
-"""The input of a hub as Spark alone reads it: for what the hub is compared with.
+"""The input of a hub as Spark alone reads it: for the peers of the hub.
 
-The options are those of the hub's own source, so that nobody reads with a handicap.
+The options are those of the hub's own source, so that the comparison is fair.
 """
 
 import json

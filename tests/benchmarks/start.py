@@ -1,4 +1,4 @@
-"""How long a start takes, explained by part: from `run` to the first hub epoch, from kill -9 on."""
+"""How long a start takes, by part: from `run` to the first hub epoch, from kill -9 on."""
 
 import json
 import os
@@ -14,35 +14,35 @@ from typing import Any
 
 from checkpoints.faults import Point
 from streaming.config.config import Config
-from tests.benchmarks.agents import answering
+from tests.benchmarks.agents import agents_running
 from tests.benchmarks.counting import count
-from tests.benchmarks.ground import WAIT_S, Ground, HubKind, fill, topics_of
-from tests.benchmarks.load import WRITERS, greet, new_load
+from tests.benchmarks.environment import WAIT_S, BenchmarkEnvironment, HubKind, fill, topics_of
+from tests.benchmarks.load import WRITERS, new_load, publish_hellos
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
 
 PRELOADED = 3_000
 RATE = 1_000
 BEFORE_S = 20
-"""Of writing before the blow; the hub starts anew at once, and half as long it goes on."""
+"""The time of writing before the kill; after it the hub restarts and writing lasts half as long."""
 
 StartMark = dict[str, Any]
 
 
-class Process:
-    """A hub in a process of its own, with what it noted of its start."""
+class HubProcess:
+    """A hub in a process of its own, with the marks of its start."""
 
-    def __init__(self, ground: Ground, config: Config, name: str) -> None:
+    def __init__(self, environment: BenchmarkEnvironment, config: Config, name: str) -> None:
         prefix = config.hub.topic_prefix
-        self.marks_path = ground.folder / f"{name}.jsonl"
+        self.marks_path = environment.folder / f"{name}.jsonl"
         self.started_s = time.time()
         command = [sys.executable, "-m", "tests.benchmarks.timed_hub"]
-        files = [str(ground.folder / f"{prefix.rstrip('.')}.toml"), str(self.marks_path)]
+        files = [str(environment.folder / f"{prefix.rstrip('.')}.toml"), str(self.marks_path)]
         self.process = Popen([*command, *files], stdin=DEVNULL, start_new_session=True)
 
     @property
     def marks(self) -> list[StartMark]:
-        """What it noted so far."""
+        """Its marks so far."""
         text = self.marks_path.read_text() if self.marks_path.exists() else ""
         return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
@@ -54,7 +54,7 @@ class Process:
             if found is not None:
                 return found
             if self.process.poll() is not None or time.monotonic() > limit:
-                raise SystemExit(f"the hub did not come so far: {what}")
+                raise SystemExit(f"the hub did not reach: {what}")
             time.sleep(0.05)
 
     def delivered(self, judged: int) -> StartMark:
@@ -75,7 +75,7 @@ class Process:
         return found
 
     def end(self) -> int:
-        """Let it end in order; the most memory that it had, in MiB."""
+        """Stop it in order; its peak memory in MiB."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(120)
         return max((int(mark["peak_mib"]) for mark in self.marks if "peak_mib" in mark), default=0)
@@ -109,10 +109,10 @@ _PARTS: dict[str, str] = {
 _REST = "rest_s"
 
 
-def start(ground: Ground, sizes: Sizes) -> Numbers:
+def start(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     """The medians of several runs."""
-    anew = [_anew(ground, n) for n in range(sizes.start_runs)]
-    again = [_after_a_blow(ground, n) for n in range(sizes.start_runs)]
+    anew = [_anew(environment, n) for n in range(sizes.start_runs)]
+    again = [_after_a_kill(environment, n) for n in range(sizes.start_runs)]
     return {"start": _medians(anew), "start_after_kill": _medians(again)}
 
 
@@ -121,39 +121,42 @@ def _medians(runs: list[dict[str, float]]) -> dict[str, object]:
     return {**found, "peak_mib": max(round(run["peak_mib"]) for run in runs)}
 
 
-def _anew(ground: Ground, number: int) -> dict[str, float]:
+def _anew(environment: BenchmarkEnvironment, number: int) -> dict[str, float]:
     """From `run` to the first hub epoch that is delivered; its changes lie there already."""
-    config, load = ground.config(HubKind(f"start_{number}")), new_load()
+    config, load = environment.config(HubKind(f"start_{number}")), new_load()
     each = PRELOADED // len(WRITERS)
-    fill(ground, config, load, each)
-    with _hub(ground, config, f"start_{number}") as hub, answering(ground.task(config)):
+    fill(environment, config, load, each)
+    with (
+        _hub(environment, config, f"start_{number}") as hub,
+        agents_running(environment.task(config)),
+    ):
         reached = hub.delivered(each * len(WRITERS))
         parts = hub.parts(reached)
         peak_mib = hub.end()
-    count(config, ground.bootstrap, load, each)
+    count(config, environment.bootstrap, load, each)
     return {"seconds": reached["at_s"] - hub.started_s, **parts, "peak_mib": peak_mib}
 
 
-def _after_a_blow(ground: Ground, number: int) -> dict[str, float]:
-    """From kill -9 until all that was written is delivered; the replicas write on meanwhile."""
-    config, load = ground.config(HubKind(f"killed_{number}")), new_load()
-    greet(ground.bootstrap, topics_of(config))
-    task = replace(ground.task(config), per_s=RATE, seconds=BEFORE_S * 1.5, base_s=load.base_s)
+def _after_a_kill(environment: BenchmarkEnvironment, number: int) -> dict[str, float]:
+    """From kill -9 until everything is delivered; the replicas continue to write meanwhile."""
+    config, load = environment.config(HubKind(f"killed_{number}")), new_load()
+    publish_hellos(environment.bootstrap, topics_of(config))
+    task = replace(environment.task(config), per_s=RATE, seconds=BEFORE_S * 1.5, base_s=load.base_s)
     name = f"killed_{number}"
-    with _hub(ground, config, name) as hub:
+    with _hub(environment, config, name) as hub:
         hub.first(lambda mark: mark["what"] == Point.AFTER_PUBLISH, "the hellos")
-        with answering(task):
+        with agents_running(task):
             hub.delivered(RATE)
             time.sleep(BEFORE_S)
             killed_s = time.time()
             hub.kill()
-            with _hub(ground, config, f"{name}_again") as again:
+            with _hub(environment, config, f"{name}_again") as again:
                 reached = again.delivered(task.changes)
                 parts = again.parts(reached)
                 peak_mib = again.end()
         young = hub.batch_seconds()
     each = task.changes // len(WRITERS)
-    counted = count(config, ground.bootstrap, load, each, restarts=1)
+    counted = count(config, environment.bootstrap, load, each, restarts=1)
     return {
         "seconds": reached["at_s"] - killed_s,
         **parts,
@@ -166,9 +169,9 @@ def _after_a_blow(ground: Ground, number: int) -> dict[str, float]:
 
 
 @contextmanager
-def _hub(ground: Ground, config: Config, name: str) -> Iterator[Process]:
+def _hub(environment: BenchmarkEnvironment, config: Config, name: str) -> Iterator[HubProcess]:
     """A hub that does not outlive its measure."""
-    hub = Process(ground, config, name)
+    hub = HubProcess(environment, config, name)
     try:
         yield hub
     finally:

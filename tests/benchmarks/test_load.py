@@ -19,7 +19,7 @@ LOAD = Load(1_700_000_000)
 
 @pytest.mark.parametrize("size", [1, 4])
 def test_the_records_are_those_of_an_agent(tmp_path: Path, size: int) -> None:
-    """Before-image, opno, session and the order of members cost the hub time, as in life."""
+    """Before-image, opno, session and the order of members cost the hub time, as in production."""
     load = replace(LOAD, transaction=size)
 
     written = list(load.records("alpha", 0, 4))
@@ -58,7 +58,7 @@ def numbered(record: Record, load: Load) -> Record:
     return record._replace(csn=csn, prim_csn=record.prim_csn and load.csn(1, 0))
 
 
-def test_a_foreign_record_says_the_same() -> None:
+def test_a_foreign_record_has_the_same_members() -> None:
     """Only how it is written differs, or the two speeds could not be compared."""
     canonical = LOAD.change("alpha", 7)
 
@@ -70,7 +70,7 @@ def test_a_foreign_record_says_the_same() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 4])
-def test_the_shared_rows_are_as_many_as_asked_for(size: int) -> None:
+def test_the_shared_rows_are_as_many_as_configured(size: int) -> None:
     """They make the conflicts, which a measure names in percent."""
     load = Load(0, 150, transaction=size)
 

@@ -1,4 +1,4 @@
-"""The page must not show a number that nobody measured, nor lose one that somebody did."""
+"""The page must not show a number that was not measured, nor lose one that was."""
 
 from tests.benchmarks import page, report
 
@@ -10,11 +10,11 @@ KEPT: report.Numbers = {
 BY_HAND = "\n## How to read it\n\nSlowly.\n"
 
 
-def test_a_measure_without_a_result_says_so() -> None:
+def test_a_measure_without_a_result_is_marked() -> None:
     """A headline that leaves a row out hides what was promised."""
     text = page.page(KEPT, BY_HAND)
 
-    assert f"into quarantine | {page.NOT_MEASURED} | >= 15000 |  |" in text
+    assert f"in another way | {page.NOT_MEASURED} | >= 15000 |  |" in text
     assert f"### bad\n\n{page.MEASURES['bad']}\nIt is {page.NOT_MEASURED}.\n" in text
 
 
@@ -24,7 +24,7 @@ def test_a_missed_target_is_shown() -> None:
 
 
 def test_a_new_result_leaves_the_other_measures_with_their_commits() -> None:
-    """A part of the measures may be run again; each says when it ran."""
+    """A part of the measures may be run again; each states when it ran."""
     result: report.Numbers = {"machine": {"cores": 4}, "throughput": {"hub_per_s": 1, "rounds": []}}
 
     merged = page.merged(KEPT, result, "2026-02-02", "bbbbbbb")
@@ -42,7 +42,7 @@ def test_what_is_written_by_hand_stays() -> None:
 
 
 def test_headline_and_targets_name_measures_of_the_page() -> None:
-    """A row whose name nobody writes would never get a result."""
+    """A row whose name no measure writes would never get a result."""
     names = [*page.HEADLINE, *report.TARGETS]
 
     assert {name.partition(".")[0] for name in names} <= page.MEASURES.keys()

@@ -1,4 +1,4 @@
-"""Throughput by turns: the hub, Spark alone that reads and parses, and the naive peer."""
+"""Throughput in alternation: the hub, Spark alone that reads and parses, and the naive peer."""
 
 import time
 from collections.abc import Sequence
@@ -7,11 +7,17 @@ from statistics import median
 
 from streaming.config.config import Config
 from tests.benchmarks import naive, source
-from tests.benchmarks.ground import Ground, HubKind, Run, fill, work_off
+from tests.benchmarks.environment import (
+    BenchmarkEnvironment,
+    HubKind,
+    HubRun,
+    fill,
+    process_backlog,
+)
 from tests.benchmarks.load import WRITERS, new_load
 from tests.benchmarks.report import Numbers, plain
+from tests.benchmarks.rounds import Round, middle, ratio
 from tests.benchmarks.sizes import Sizes
-from tests.benchmarks.turns import Round, middle, ratio
 
 SHARED_OF_1000 = 15
 """Two of three of these come second: one percent of all is in conflict."""
@@ -19,20 +25,20 @@ SHARED_OF_1000 = 15
 HUB, BOUND, NAIVE, NAIVE_10M = "hub", "read_and_parse", "naive", "naive_10m"
 
 
-def throughput(ground: Ground, sizes: Sizes) -> Numbers:
+def throughput(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     """Changes a second of the hub, of Spark's from_json alone, and of the peer in two tables.
 
-    A whole turn warms them up. Memory is that of the first hub, for a peer leaves its own behind.
+    A whole turn warms them up. Memory is that of the first hub: a peer's stays in the JVM.
     """
     sides = [NAIVE, NAIVE_10M] if sizes.naive_rows else [NAIVE]
-    past = naive.table(ground, NAIVE_10M, sizes.naive_rows)
-    rounds, hubs = list[Round](), list[Run]()
+    past = naive.table(environment, NAIVE_10M, sizes.naive_rows)
+    rounds, hubs = list[Round](), list[HubRun]()
     for turn in range(sizes.rounds + 1):
-        run, found = _hub_and_bound(ground, HubKind(f"throughput{turn}"), sizes.events)
+        run, found = _hub_and_bound(environment, HubKind(f"throughput{turn}"), sizes.events)
         for side in sides:
             if side == NAIVE_10M or turn <= sizes.naive_rounds:
                 rows = past if side == NAIVE_10M else None
-                peer = naive.run(ground, run.config, f"{side}{turn}", sizes.naive_events, rows)
+                peer = naive.run(environment, run.config, f"{side}{turn}", sizes.naive_events, rows)
                 found[side] = peer.events_per_s
         if turn:
             rounds.append(found)
@@ -50,11 +56,11 @@ def throughput(ground: Ground, sizes: Sizes) -> Numbers:
     }
 
 
-def executors(ground: Ground, sizes: Sizes) -> Numbers:
+def executors(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     """The same, without peers, when the executors carry the rows."""
     kind = HubKind("", driver_batch_records=0)
     turns = [
-        _hub_and_bound(ground, replace(kind, name=f"executors{turn}"), sizes.events)
+        _hub_and_bound(environment, replace(kind, name=f"executors{turn}"), sizes.events)
         for turn in range(sizes.rounds + 1)
     ][1:]
     rounds = [found for _, found in turns]
@@ -69,18 +75,20 @@ def executors(ground: Ground, sizes: Sizes) -> Numbers:
     }
 
 
-def _hub_and_bound(ground: Ground, kind: HubKind, events: int) -> tuple[Run, dict[str, float]]:
+def _hub_and_bound(
+    environment: BenchmarkEnvironment, kind: HubKind, events: int
+) -> tuple[HubRun, dict[str, float]]:
     """One run of the hub, and of what only reads and parses its input."""
     each = events // len(WRITERS)
-    config, load = ground.config(kind), new_load(SHARED_OF_1000)
-    fill(ground, config, load, each)
-    run = work_off(ground, config, load, each)
-    return run, {HUB: run.events_per_s, BOUND: _bound(ground, config, each * len(WRITERS))}
+    config, load = environment.config(kind), new_load(SHARED_OF_1000)
+    fill(environment, config, load, each)
+    run = process_backlog(environment, config, load, each)
+    return run, {HUB: run.events_per_s, BOUND: _bound(environment, config, each * len(WRITERS))}
 
 
-def _bound(ground: Ground, config: Config, events: int) -> float:
+def _bound(environment: BenchmarkEnvironment, config: Config, events: int) -> float:
     """Events a second of reading, and parsing every member of a change."""
-    records = source.whole(ground.spark, config)
+    records = source.whole(environment.spark, config)
     parsed = records.select("topic", "offset", "timestamp", source.parsed().alias("record"))
     started = time.perf_counter()
     whole = parsed.select("topic", "offset", "timestamp", "record.*")
@@ -88,8 +96,8 @@ def _bound(ground: Ground, config: Config, events: int) -> float:
     return events / (time.perf_counter() - started)
 
 
-def _facts(runs: Sequence[Run]) -> dict[str, float]:
-    """What the hub did in the median, besides its speed."""
+def _facts(runs: Sequence[HubRun]) -> dict[str, float]:
+    """The medians of the hub's other counts."""
     facts = [
         {
             "events": run.counted.written,

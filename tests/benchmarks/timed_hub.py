@@ -1,4 +1,4 @@
-"""The hub as a process of its own that notes when it has come how far.
+"""The hub as its own process, which records when it reaches each point of its start.
 
     python -m tests.benchmarks.timed_hub CONFIG.toml MARKS.jsonl
 

@@ -1,4 +1,4 @@
-"""One transaction of very many rows: whether it passes at all, and in how much memory."""
+"""One transaction of very many rows: whether it is processed, and in how much memory."""
 
 import time
 from collections.abc import Callable
@@ -6,9 +6,17 @@ from dataclasses import dataclass, replace
 
 from streaming.config.config import Config
 from streaming.core.model.errors import HubError
-from tests.benchmarks.agents import answering
+from tests.benchmarks.agents import agents_running
 from tests.benchmarks.counting import count
-from tests.benchmarks.ground import Ground, HubKind, Probe, fill, running, wait, watching
+from tests.benchmarks.environment import (
+    BenchmarkEnvironment,
+    HubKind,
+    HubProbe,
+    fill,
+    running,
+    wait,
+    watching,
+)
 from tests.benchmarks.load import new_load
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
@@ -18,17 +26,17 @@ STALLED_S = 60
 """Without a batch for so long the hub has stopped reading."""
 
 
-def transaction_1m(ground: Ground, sizes: Sizes) -> Numbers:
+def transaction_1m(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     """Changes with one prim_csn and their commit, as the agent writes a transaction."""
     rows = sizes.transaction_rows
     load = replace(new_load(own_rows=rows, transaction=rows), writers=("alpha",))
-    config, probe = ground.config(HubKind("transaction")), Probe()
-    fill(ground, config, load, rows)
-    with watching(ground) as memory, answering(ground.task(config)):
-        outcome = _outcome(ground, config, probe, rows)
+    config, probe = environment.config(HubKind("transaction")), HubProbe()
+    fill(environment, config, load, rows)
+    with watching(environment) as memory, agents_running(environment.task(config)):
+        outcome = _outcome(environment, config, probe, rows)
     seconds: float | str = "not finished"
     if outcome == PASSED:
-        count(config, ground.bootstrap, load, rows)
+        count(config, environment.bootstrap, load, rows)
         seconds = round(probe.batches[-1].published_s - probe.batches[0].planned_s, 1)
     return {
         "transaction_1m": {
@@ -41,8 +49,8 @@ def transaction_1m(ground: Ground, sizes: Sizes) -> Numbers:
     }
 
 
-def _outcome(ground: Ground, config: Config, probe: Probe, rows: int) -> str:
-    """What became of the transaction; a hub that stops reading or ends is a result as well."""
+def _outcome(environment: BenchmarkEnvironment, config: Config, probe: HubProbe, rows: int) -> str:
+    """The outcome; a hub that stops reading or ends is a result as well."""
     progress = _Progress(probe, time.monotonic)
 
     def is_over() -> bool:
@@ -50,7 +58,7 @@ def _outcome(ground: Ground, config: Config, probe: Probe, rows: int) -> str:
         return probe.judged >= rows or ended or progress.is_stalled()
 
     try:
-        with running(ground, config, probe):
+        with running(environment, config, probe):
             wait(is_over, "the transaction")
     except HubError as error:
         return f"the hub ended: {error}"
@@ -59,9 +67,9 @@ def _outcome(ground: Ground, config: Config, probe: Probe, rows: int) -> str:
 
 @dataclass(slots=True)
 class _Progress:
-    """Notes when a hub last did a batch."""
+    """Detects that a hub has stopped processing batches."""
 
-    probe: Probe
+    probe: HubProbe
     clock_s: Callable[[], float]
     batches: int = 0
     moved_s: float = 0.0

@@ -1,7 +1,7 @@
-"""Measuring by turns: the machine's speed varies by half within minutes, so sides take turns.
+"""Measuring in alternation: the machine's speed varies by half within minutes, so sides take turns.
 
-A round measures every side once, one after the other. What is reported of two sides is the median
-over the rounds of their ratio within a round.
+A round measures every side once, one after the other. The reported ratio of two sides is the median
+of their ratios within each round.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What every measure stands on: a broker, a session, and hubs with their own topics and state."""
+"""The environment of measures: a broker, a session, and hubs with their own topics and state."""
 
 import gc
 import json
@@ -18,10 +18,10 @@ from connectors.kafka.topics import ensure_topics
 from streaming.config.config import Config, load
 from streaming.hub.service import Service
 from streaming.jvm.private import jvm_pid
-from tests.benchmarks.agents import Seen, Task, answering, report_of
+from tests.benchmarks.agents import AgentReport, AgentTask, agents_running, report_of
 from tests.benchmarks.counting import Counted, count
-from tests.benchmarks.load import TABLE, WRITERS, Load, greet, preload
-from tests.benchmarks.memory import Memory, watched
+from tests.benchmarks.load import TABLE, WRITERS, Load, preload, publish_hellos
+from tests.benchmarks.memory import MemoryUse, watched
 
 EVENTS_PER_BATCH = 200_000
 WAIT_S = 3_600
@@ -39,7 +39,7 @@ class HubKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class BenchmarkEnvironment:
     """A broker, a session, and a folder."""
 
     folder: Path
@@ -72,16 +72,16 @@ class Ground:
         ensure_topics(self.bootstrap, {}, topics, config.limits.record_bytes)
         return config
 
-    def task(self, config: Config) -> Task:
-        """What the agents of a hub do when they write nothing."""
+    def task(self, config: Config) -> AgentTask:
+        """The task of a hub's agents that write nothing."""
         prefix = config.hub.topic_prefix
         names = [replica.name for replica in config.replicas]
-        return Task(self.bootstrap, prefix, str(self.folder / f"{prefix}agents.json"), names)
+        return AgentTask(self.bootstrap, prefix, str(self.folder / f"{prefix}agents.json"), names)
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """When a batch began (its plan stands) and was delivered, and what became of its records."""
+class BatchTimes:
+    """When a batch was planned and delivered, and the counts of its records."""
 
     planned_s: float
     published_s: float
@@ -91,11 +91,11 @@ class Batch:
 
 
 @dataclass(slots=True)
-class Probe:
-    """Notes every batch of a hub, as its fault points pass."""
+class HubProbe:
+    """Records every batch of a hub, called at its fault points."""
 
     service: Service | None = None
-    batches: list[Batch] = field(default_factory=list)
+    batches: list[BatchTimes] = field(default_factory=list)
     planned_s: float = 0.0
     judged: int = 0
     quarantined: int = 0
@@ -108,12 +108,12 @@ class Probe:
             last = self.service.hub.ledger.last
             judged, kept = (last.counts.get(name, 0) for name in ("judged", "quarantined"))
             epoch = last.state.hub_epoch
-            self.batches.append(Batch(self.planned_s, time.time(), judged, kept, epoch))
+            self.batches.append(BatchTimes(self.planned_s, time.time(), judged, kept, epoch))
             self.judged += judged
             self.quarantined += kept
 
     @property
-    def working(self) -> list[Batch]:
+    def working(self) -> list[BatchTimes]:
         """The batches that judged something."""
         return [batch for batch in self.batches if batch.judged]
 
@@ -125,14 +125,14 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """A hub that has done its work, counted."""
+class HubRun:
+    """A finished run of a hub, counted."""
 
     config: Config
-    probe: Probe
+    probe: HubProbe
     counted: Counted
-    seen: Seen
-    memory: Memory
+    seen: AgentReport
+    memory: MemoryUse
 
     @property
     def events_per_s(self) -> float:
@@ -140,46 +140,52 @@ class Run:
         return self.counted.written / self.probe.seconds
 
 
-def run_preloaded(ground: Ground, kind: HubKind, load: Load, each: int) -> Run:
-    """A new hub works off what lies in its topics: `each` changes of every writer."""
-    config = ground.config(kind)
-    fill(ground, config, load, each)
-    return work_off(ground, config, load, each)
+def run_preloaded(
+    environment: BenchmarkEnvironment, kind: HubKind, load: Load, each: int
+) -> HubRun:
+    """A new hub processes what its topics hold: `each` changes of every writer."""
+    config = environment.config(kind)
+    fill(environment, config, load, each)
+    return process_backlog(environment, config, load, each)
 
 
-def fill(ground: Ground, config: Config, load: Load, each: int) -> None:
+def fill(environment: BenchmarkEnvironment, config: Config, load: Load, each: int) -> None:
     """Hello of every replica, then the changes."""
     topics = topics_of(config)
-    greet(ground.bootstrap, topics)
-    preload(ground.bootstrap, topics, load, 0, each)
+    publish_hellos(environment.bootstrap, topics)
+    preload(environment.bootstrap, topics, load, 0, each)
 
 
 def topics_of(config: Config) -> Mapping[str, str]:
-    """Replica -> the topic in which it speaks."""
+    """Replica -> its changes topic."""
     return {replica.name: config.changes_topic(replica.name) for replica in config.replicas}
 
 
-def work_off(ground: Ground, config: Config, load: Load, each: int) -> Run:
-    """The hub and its agents at work until all is judged and delivered; then it is counted."""
-    probe, task = Probe(), ground.task(config)
-    gc.collect()  # the hub before this one: in life a process has one
-    with watching(ground) as memory, answering(task), running(ground, config, probe):
+def process_backlog(
+    environment: BenchmarkEnvironment, config: Config, load: Load, each: int
+) -> HubRun:
+    """Run the hub and its agents until everything is judged and delivered, then count."""
+    probe, task = HubProbe(), environment.task(config)
+    gc.collect()  # of the hub before: in production a process has one
+    with watching(environment) as memory, agents_running(task), running(environment, config, probe):
         wait(lambda: probe.judged >= each * len(load.writers), "the hub judged everything", probe)
-    counted = count(config, ground.bootstrap, load, each)
-    return Run(config, probe, counted, report_of(task), memory)
+    counted = count(config, environment.bootstrap, load, each)
+    return HubRun(config, probe, counted, report_of(task), memory)
 
 
 @contextmanager
-def watching(ground: Ground) -> Iterator[Memory]:
+def watching(environment: BenchmarkEnvironment) -> Iterator[MemoryUse]:
     """The memory of this process and the JVM."""
-    with watched([os.getpid(), jvm_pid(ground.spark)]) as memory:
+    with watched([os.getpid(), jvm_pid(environment.spark)]) as memory:
         yield memory
 
 
 @contextmanager
-def running(ground: Ground, config: Config, probe: Probe) -> Iterator[Service]:
-    """The hub at work in this process, in a thread of its own."""
-    service, end = Service(config, ground.spark, probe), threading.Event()
+def running(
+    environment: BenchmarkEnvironment, config: Config, probe: HubProbe
+) -> Iterator[Service]:
+    """The hub running in this process, in its own thread."""
+    service, end = Service(config, environment.spark, probe), threading.Event()
     probe.service = service
     failures: list[BaseException] = []
 
@@ -200,11 +206,11 @@ def running(ground: Ground, config: Config, probe: Probe) -> Iterator[Service]:
             raise failures[0]
 
 
-def wait(condition: Callable[[], bool], what: str, probe: Probe | None = None) -> None:
-    """Wait until the condition holds; an ended hub ends the waiting."""
+def wait(condition: Callable[[], bool], what: str, probe: HubProbe | None = None) -> None:
+    """Wait until the condition holds; SystemExit if the hub ends or it takes too long."""
     limit = time.monotonic() + WAIT_S
     while not condition():
         service = probe.service if probe else None
         if time.monotonic() > limit or (service is not None and service.ended):
-            raise SystemExit(f"this did not come true: {what}")
+            raise SystemExit(f"timed out or the hub ended while waiting for: {what}")
         time.sleep(0.1)
