@@ -1,4 +1,4 @@
-"""Makes `.venv` in the checkout and fills the caches; the second time nothing is fetched.
+"""Creates `.venv` in the checkout and fills the caches; the second run fetches nothing.
 
 Runs under any Python 3 before anything is installed, so it imports only the standard library
 until it knows that the Python is new enough.
@@ -35,11 +35,11 @@ PYTHON_MIN = (3, 11)
 
 
 class SetupError(Exception):
-    """Something that the user has to do first; its text says what."""
+    """Setup cannot continue; the text names what the user has to do first."""
 
 
 def main() -> int:
-    """Exit code 0 when everything is in place, 1 with a sentence that says what to do."""
+    """Exit code 0 when everything is in place, 1 after an error message with the remedy."""
     try:
         check_python()
         sys.path.insert(0, str(CHECKOUT))
@@ -61,19 +61,19 @@ def main() -> int:
 
 
 def failed(error: Exception) -> int:
-    """Prints the error as the one line that a user reads."""
+    """Print the error as one line; the exit code."""
     sys.stderr.write(f"setup: {error}\n")
     return 1
 
 
-def say(text: str) -> None:
+def log_progress(text: str) -> None:
     """One line of progress."""
     sys.stdout.write(f"setup: {text}\n")
     sys.stdout.flush()
 
 
 def check_python() -> None:
-    """Raises SetupError for a Python that is too old or cannot make virtual environments."""
+    """SetupError if this Python is too old or cannot create virtual environments."""
     if sys.version_info < PYTHON_MIN:
         found = ".".join(str(part) for part in sys.version_info[:3])
         wanted = ".".join(str(part) for part in PYTHON_MIN)
@@ -84,22 +84,22 @@ def check_python() -> None:
         )
     if importlib.util.find_spec("ensurepip") is None:
         raise SetupError(
-            f"{sys.executable} cannot make virtual environments: "
+            f"{sys.executable} cannot create virtual environments: "
             "install its venv package (Debian: apt-get install python3-venv)"
         )
 
 
 def wait_for(lock: int) -> None:
-    """Takes the lock by which two setups on one machine fill the caches one after the other."""
+    """Take the lock that makes two setups on one machine fill the caches one after the other."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        say("another setup is running, waiting for it")
+        log_progress("another setup is running, waiting for it")
         fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def install(cache: Path) -> None:
-    """Brings `.venv` and the caches to what the lock file and pyproject.toml say."""
+    """Update `.venv` and the caches to the lock file and pyproject.toml."""
     mark = read_mark()
     usable = mark.get("place") == str(CHECKOUT) and mark.get("python") == venv_python()
     if not usable or mark.get("packages") != packages():
@@ -111,7 +111,7 @@ def install(cache: Path) -> None:
 
 
 def read_mark() -> dict[str, str]:
-    """What the last setup that ended well made `.venv` from; empty if there was none."""
+    """What the last successful setup built `.venv` from; empty if there was none."""
     try:
         mark = json.loads(MARK.read_text())
     except (OSError, ValueError):
@@ -120,12 +120,12 @@ def read_mark() -> dict[str, str]:
 
 
 def venv_python() -> str:
-    """The Python behind `.venv`; an upgrade of the system may have changed it or taken it away."""
+    """The Python behind `.venv`; an upgrade of the system may have changed or removed it."""
     return os.path.realpath(PYTHON) if PYTHON.exists() else "none"
 
 
 def packages() -> str:
-    """A hash of all that decides what is installed."""
+    """A hash of everything that determines what is installed."""
     import tomllib  # noqa: PLC0415 - new in Python 3.11
 
     project = tomllib.loads(PROJECT.read_text())
@@ -134,15 +134,15 @@ def packages() -> str:
 
 
 def fill_venv(wheels: Path, *, usable: bool) -> None:
-    """Makes `.venv` where it is not usable as it is, and installs into it; marked at the end."""
+    """Create `.venv` unless it is usable, install the packages, and write the mark at the end."""
     MARK.unlink(missing_ok=True)
     if not usable:
-        say(f"making {VENV}")
+        log_progress(f"creating {VENV}")
         run([sys.executable, "-m", "venv", "--clear", VENV], "the virtual environment failed")
     house = wheels / platform_tag()
     fill_house(house)
     offline: list[str | Path] = ["--no-index", "--find-links", house]
-    say("installing the packages")
+    log_progress("installing the packages")
     pip(["install", "-q", "--no-deps", *offline, "-r", LOCK], "the packages could not be installed")
     pip(
         ["install", "-q", "--no-deps", *offline, "--no-build-isolation", "-e", CHECKOUT],
@@ -153,11 +153,11 @@ def fill_venv(wheels: Path, *, usable: bool) -> None:
 
 
 def fill_house(house: Path) -> None:
-    """Fetches and builds what the lock file names and the wheel house lacks."""
+    """Fetch and build the wheels of the lock file that the wheel house lacks."""
     full = house / f"{digest(LOCK.read_text())}.full"
     if full.exists():
         return
-    say(f"fetching the packages: some 700 MB, a minute or more (once, kept in {house})")
+    log_progress(f"fetching the packages: some 700 MB, a minute or more (once, kept in {house})")
     house.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=house) as fresh:
         pip(
@@ -170,26 +170,26 @@ def fill_house(house: Path) -> None:
 
 
 def platform_tag() -> str:
-    """Wheels of another Python or platform are not ours, so each has its own house."""
-    ask = "import sys, sysconfig as s; print(f'{sys.implementation.cache_tag}-{s.get_platform()}')"
+    """The name of the wheel house for this Python and platform."""
+    code = "import sys, sysconfig as s; print(f'{sys.implementation.cache_tag}-{s.get_platform()}')"
     return subprocess.run(
-        [PYTHON, "-c", ask], capture_output=True, text=True, check=True
+        [PYTHON, "-c", code], capture_output=True, text=True, check=True
     ).stdout.strip()
 
 
 def digest(text: str) -> str:
-    """Enough of a hash to tell two lock files apart."""
+    """A short hash that distinguishes lock files."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def pip(arguments: list[str | Path], complaint: str) -> None:
-    """Runs the virtual environment's own pip."""
+    """Run the virtual environment's pip."""
     quiet = ["--disable-pip-version-check", "--no-input"]
     run([PYTHON, "-m", "pip", *quiet, *arguments], complaint)
 
 
 def run(command: list[str | Path], complaint: str) -> None:
-    """Runs a command whose output the user sees; SetupError with the complaint if it fails."""
+    """Run a command with visible output; SetupError with the complaint if it fails."""
     if subprocess.run(command, cwd=CHECKOUT, check=False).returncode:
         raise SetupError(f"{complaint} (see above), then run make setup again")
 
