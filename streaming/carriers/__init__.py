@@ -1,1 +1,1 @@
-"""Who carries the rows of a batch: Spark's source, the driver or the executors, the sinks."""
+"""Carriers: where the rows of a batch are kept, on the driver or on the executors."""

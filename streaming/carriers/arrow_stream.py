@@ -1,15 +1,15 @@
-"""Arrow stream: the batches of a query, gathered into tables that are worth a call each."""
+"""Coalesce the small Arrow batches of a query into larger tables."""
 
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
 _WORTH_IT = 10_000
-"""Of so many records on, what one takes of the time counts, not how often one begins."""
+"""From so many records on, the overhead of a call is small against its records."""
 
 
-def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The batches, small ones together: dozens of calls take a table apart, whatever its size."""
+def coalesced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the batches, small ones concatenated, to save calls per table."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)

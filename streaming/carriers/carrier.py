@@ -1,7 +1,7 @@
-"""Who carries the rows of a batch: the driver, or the executors when it is large.
+"""Where the rows of a batch are kept: on the driver, or on the executors if the batch is large.
 
-The driver decides either way, from the facts. What the executors carry lacks its images there:
-they append it to the changelog and send it from where it is.
+The driver decides in both cases. Rows on the executors lack their images on the driver; the
+executors append them to the changelog and publish them.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from streaming.stages.publish import Chunk, Outgoing
 DRIVER_BATCH_RECORDS = 50_000
 """The most records of a batch that the driver of a cluster carries unless configured otherwise.
 
-It carries so many in about half a second; and they are a quarter of the default of
+It processes so many in about half a second. They are a quarter of the default of
 limits.offsets_per_batch, so the full batches of a backlog are carried by the executors.
 """
 
@@ -38,16 +38,16 @@ class Carrier(Protocol):
 
     @property
     def facts(self) -> pa.Table:
-        """What the driver decides by."""
+        """CHECKED of all records; images on the executors are null."""
 
     def images(self, places: pa.Table) -> pa.Table:
-        """(rid, offset) of changes that are away -> before and after of each, in this order."""
+        """Fetch before and after of changes on the executors, by (rid, offset), in this order."""
 
     def changelog(self, log: pa.Table) -> Rows:
-        """Rows of LOG as what is appended to the changelog."""
+        """Return the rows to append to the changelog; `log`: LOG."""
 
     def send(self, outgoing: Outgoing, chunks: Sequence[Chunk]) -> None:
-        """Send records of which rows are away, in order, and wait; PublishError if one fails."""
+        """Publish records with rows on the executors, in order; PublishError if one fails."""
 
     def close(self) -> None:
-        """Forget what was kept."""
+        """Release the rows."""

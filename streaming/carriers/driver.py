@@ -1,4 +1,4 @@
-"""The driver carries the rows of a small batch: it has every row, and nothing is away."""
+"""Keep the rows of a small batch on the driver, with all images."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from checkpoints.store import Rows
 from checkpoints.tables import CHANGELOG
-from streaming.carriers.arrow_stream import gathered
+from streaming.carriers.arrow_stream import coalesced
 from streaming.core.intake.check import LIMITS, Limits
 from streaming.core.model.table import Table
 from streaming.jvm.private import collect_batches
@@ -18,7 +18,7 @@ from streaming.stages.checked import NO_CHECKED
 from streaming.stages.publish import Chunk, Outgoing
 
 _BESIDE = ThreadPoolExecutor(2, thread_name_prefix="check")
-"""Arrow parses a table outside of Python's lock: two at a time, while a third arrives."""
+"""Arrow releases Python's lock, so two tables are parsed while a third arrives."""
 
 
 def parse_on_driver(
@@ -32,13 +32,13 @@ def parse_on_driver(
     def checked(arrived: pa.Table) -> pa.Table:
         return check_records(arrived, topics, tables, limits)
 
-    parts = _BESIDE.map(checked, gathered(collect_batches(records)))
+    parts = _BESIDE.map(checked, coalesced(collect_batches(records)))
     return pa.concat_tables([NO_CHECKED, *parts])
 
 
 @dataclass(frozen=True, slots=True)
 class DriverCarrier:
-    """The driver has every row: nothing is away."""
+    """A carrier that has every row, with its images, on the driver."""
 
     facts: pa.Table
 
@@ -47,11 +47,11 @@ class DriverCarrier:
         return places.select([])
 
     def changelog(self, log: pa.Table) -> Rows:
-        """The rows as they are."""
+        """Return the rows as they are."""
         return log.select(CHANGELOG.names)
 
     def send(self, outgoing: Outgoing, chunks: Sequence[Chunk]) -> None:
-        """No row is away."""
+        """Never called with records: all rows are on the driver."""
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Nothing to release."""

@@ -1,4 +1,4 @@
-"""What Spark has put into a micro-batch, known before anything of it is read."""
+"""The offsets of a micro-batch, known before its records are read."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from streaming.core.model.errors import SourceError
 def end_offsets(checkpoint: Path, batch_id: int) -> dict[str, int]:
     """Topic -> the offset behind the micro-batch, from the log that Spark writes before it.
 
-    SourceError when the log says nothing for Kafka.
+    SourceError when the log has no Kafka offsets.
     """
     path = checkpoint / "offsets" / str(batch_id)
     text = path.read_text()

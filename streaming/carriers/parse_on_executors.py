@@ -1,4 +1,4 @@
-"""Records are checked where Spark read them: in the Python workers of its executors."""
+"""Check records where Spark read them: in the Python workers of its executors."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from streaming.carriers.arrow_stream import gathered
+from streaming.carriers.arrow_stream import coalesced
 from streaming.core.intake.check import LIMITS, Limits
 from streaming.core.model.table import Table
 from streaming.jvm.private import map_batches
@@ -31,5 +31,5 @@ def _parse(
     tables: Mapping[str, Table],
     limits: Limits,
 ) -> Iterator[pa.RecordBatch]:
-    for records in gathered(arriving):
+    for records in coalesced(arriving):
         yield from check_records(records, topics, tables, limits).to_batches()

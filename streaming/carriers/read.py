@@ -1,4 +1,4 @@
-"""Read: the changes topics of the known replicas, from the offsets that the hub says."""
+"""Read the changes topics of the known replicas, from given offsets."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ COLUMNS = ("topic", "offset", "timestamp", "value")
 OFFSETS_PER_BATCH = 200_000
 MIN_PARTITIONS = 1
 RECORDS_PER_PARTITION = 25_000
-"""What the driver takes apart while the tasks behind it read on."""
+"""Records of a task's result: the driver parses one while the next is read."""
 
 _Reader = TypeVar("_Reader", DataFrameReader, DataStreamReader)
 
