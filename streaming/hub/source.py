@@ -1,4 +1,4 @@
-"""Where a batch's records come from: a micro-batch of Spark's, or the topics by their offsets."""
+"""The source of a batch's records: a micro-batch of Spark, or the topics by their offsets."""
 
 from collections.abc import Mapping
 
@@ -51,7 +51,7 @@ class Source:
     def carried(
         self, records: DataFrame, plan: Plan, settings: BatchSettings, limits: LimitsConfig
     ) -> Carrier:
-        """These records, which are those of a plan; SourceError when Spark delivered others."""
+        """Return these records of a plan; SourceError if Spark delivered other offsets."""
         named = ranges(plan.offsets_from, plan.offsets_to)
         count = sum(end - first for first, end in named.values())
         topics, tables, allowed = settings.topics, settings.topology.tables, _allowed(limits)
@@ -77,12 +77,12 @@ def ranges(from_: Mapping[str, int], to: Mapping[str, int]) -> dict[str, tuple[i
 
 
 def _allowed(limits: LimitsConfig) -> Limits:
-    """What a record may be, under a configuration."""
+    """Return a record's limits under a configuration."""
     return Limits(record_bytes=limits.record_bytes, skew_s=limits.skew_s)
 
 
 def _check_range(facts: pa.Table, plan: Plan, topics: Mapping[str, int]) -> None:
-    """SourceError when Spark delivered what the plan does not name."""
+    """Raise SourceError if Spark delivered offsets that are not in the plan."""
     found = facts.group_by("rid").aggregate([("offset", "min"), ("offset", "max")]).to_pylist()
     names = {rid: topic for topic, rid in topics.items()}
     for row in found:

@@ -1,4 +1,4 @@
-"""What is done beside the batches: `rows` is brought up to date, files and logs are kept few."""
+"""Upkeep beside the batches: materialize `rows`, compact tables, remove old files and logs."""
 
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -14,23 +14,23 @@ TIDY_EVERY_BATCHES = 20
 
 
 class MaintenanceTasks(Protocol):
-    """The work itself, in the order in which it is asked for; `checkpoints/maintenance.py`."""
+    """The tasks, run in the order of their calls; see `checkpoints/maintenance.py`."""
 
     def materialize(self, after: int, to: int) -> "Future[None]":
         """Bring `rows` from one hub epoch up to another."""
 
     def tidy(self) -> "Future[None]":
-        """Keep files and logs few."""
+        """Compact tables and remove old logs."""
 
     def vacuum(self) -> "Future[None]":
-        """Remove files that nobody needs."""
+        """Remove files that no version needs."""
 
 
 @dataclass(slots=True)
 class Upkeep:
-    """When which work is started, and what the hub takes note of when it is done.
+    """Starts the maintenance tasks and records when they are done.
 
-    `rows_epoch`: the hub epoch that `rows` is known to be up to date with.
+    `rows_epoch`: the hub epoch up to which `rows` is materialized.
     """
 
     ledger: Ledger
@@ -40,10 +40,10 @@ class Upkeep:
     chores: list[Future[None]] = field(default_factory=list)
 
     def rows(self, state: HubState, window: Window, every_epochs: int, window_rows: int) -> None:
-        """Keep `rows` near the present; let the window forget what all have seen.
+        """Materialize `rows` when it lags, and shrink the window.
 
-        The batches go on while `rows` is brought up to date. A window that has more rows than it
-        may have forgets the oldest: they are looked up in `rows` and the changelog behind it.
+        Batches continue meanwhile. The window drops rows that all replicas have reflected. Beyond
+        `window_rows` it drops the oldest, which are then looked up in `rows` and the changelog.
         """
         behind = state.hub_epoch - self.rows_epoch
         full = len(window) > window_rows
@@ -57,7 +57,7 @@ class Upkeep:
         window.shrink(window_rows)
 
     def materialized(self, *, wait: bool) -> None:
-        """Take note of it when `rows` is up to date; `epochs` says so with the next batch."""
+        """Record that `rows` is materialized; the next batch writes it to `epochs`."""
         if self.materializing is None:
             return
         to, work = self.materializing

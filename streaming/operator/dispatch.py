@@ -1,4 +1,4 @@
-"""An operator's commands, each given to what carries it out."""
+"""Carry out an operator's commands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from streaming.operator.resolve import Resolved
 
 @dataclass(frozen=True, slots=True)
 class CommandEffects:
-    """What the commands of a batch came to, besides what `Intake` took in of them.
+    """The effects of a batch's commands, apart from those on `Intake`.
 
-    `released`: rows for `quarantine`. `nudged`: an operator waits for level, so that every
-    lagging covers is moved by this batch.
+    `released`: rows for `quarantine`. `nudged`: an operator runs `level`, so this batch
+    sends every lagging covers.
     """
 
     released: pa.Table

@@ -1,4 +1,4 @@
-"""The hub's own changes, which an operator makes: released records, losers that win after all."""
+"""The hub's own changes, which operators cause: released records and overridden conflicts."""
 
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import Change, Op
@@ -14,13 +14,13 @@ class HubChangeWriter:
         self._generator = _generator(intake.known.largest.get(hub_rid), hub_rid)
 
     def knows(self, table: str) -> bool:
-        """Claim that the table is configured, so that a change of it can be judged."""
+        """Return whether the table is configured, so that a change of it can be judged."""
         return table in self._intake.topology.tables
 
     def make(
         self, table: str, key: str, op: Op, after: str | None, before: str | None, seen: int
     ) -> Arrived:
-        """Take in a change; it is judged as made by one who had seen everything up to `seen`."""
+        """Make a change; it is judged as if its author had seen all hub epochs to `seen`."""
         csn = self._next()
         change = Change(csn, self._rid, 0, table, key, op, after, before)
         arrived = Arrived(change, change.content, "", 0, self._at_ms, seen, seen)

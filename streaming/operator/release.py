@@ -1,4 +1,4 @@
-"""An operator's word on quarantined records: released ones become changes of the hub, others go."""
+"""Release and drop quarantined records; a released one becomes a change of the hub."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -36,21 +36,21 @@ def act(
     """Carry out commands that are `release` or `drop`; the rows for `quarantine`.
 
     A released change gets a new CSN of the hub and is judged by the hub epoch that the operator
-    looked at; one that is still no good stays, with the new reason.
+    looked at; one that is still invalid stays, with the new reason.
     """
-    asked = {c.argument: c for c in commands if c.argument}
-    if not asked:
+    by_id = {c.argument: c for c in commands if c.argument}
+    if not by_id:
         return rows_of(TableName.QUARANTINE, [])
-    kept = {row["id"]: row for row in _kept(store, list(asked), batch)}
-    dropped = [_action(row, "dropped", batch) for i, row in kept.items() if _is_drop(asked[i])]
-    facts = _facts([row for i, row in kept.items() if not _is_drop(asked[i])], revalidate)
-    answered = [
+    kept = {row["id"]: row for row in _kept(store, list(by_id), batch)}
+    dropped = [_action(row, "dropped", batch) for i, row in kept.items() if _is_drop(by_id[i])]
+    facts = _facts([row for i, row in kept.items() if not _is_drop(by_id[i])], revalidate)
+    revalidated = [
         _action(kept[i], "released", batch)
-        if _release(facts[i], author, asked[i].seen)
+        if _release(facts[i], author, by_id[i].seen)
         else _refused(kept[i], facts[i]["reason"], facts[i]["detail"], batch)
         for i in sorted(facts)
     ]
-    return rows_of(TableName.QUARANTINE, [*dropped, *answered])
+    return rows_of(TableName.QUARANTINE, [*dropped, *revalidated])
 
 
 def _is_drop(command: Command) -> bool:
@@ -58,7 +58,7 @@ def _is_drop(command: Command) -> bool:
 
 
 def _release(fact: Mapping[str, Any], author: HubChangeWriter, seen: int) -> bool:
-    """Make the record's change one of the hub; False when it is no good change still."""
+    """Make the record's change a change of the hub; False if it is still invalid."""
     if fact["reason"] is not None or fact["kind"] != RecordKind.CHANGE or fact["op"] == Op.TRUNCATE:
         return False
     op = Op(fact["op"])
@@ -67,7 +67,7 @@ def _release(fact: Mapping[str, Any], author: HubChangeWriter, seen: int) -> boo
 
 
 def _kept(store: StateStore, ids: Sequence[str], batch: int) -> Iterator[dict[str, Any]]:
-    """The records that are in quarantine still before this batch, as they were last kept."""
+    """Yield the records that are in quarantine before this batch, as they were last written."""
     where = among("id", ids) & (ds.field("batch") < batch)
     rows = store.read(TableName.QUARANTINE, where).sort_by("batch").to_pylist()
     gone = {row["id"] for row in rows if row["action"] != "kept"}
@@ -93,6 +93,6 @@ def _action(row: Mapping[str, Any], action: str, batch: int) -> dict[str, Any]:
 def _refused(
     row: Mapping[str, Any], reason: str | None, detail: str | None, batch: int
 ) -> dict[str, Any]:
-    """Still in quarantine: the reason why its release was not possible."""
+    """Make the row of a record that stays in quarantine, with the reason."""
     why = detail or "only a change that can be judged anew can be released"
     return {**row, "batch": batch, "reason": reason or row["reason"], "detail": why}

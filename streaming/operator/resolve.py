@@ -1,4 +1,4 @@
-"""An operator's word on a conflict: accepted as it is, or overridden by a change of the hub."""
+"""Close conflicts: accepted as decided, or overridden by a change of the hub."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,21 +40,21 @@ def act(
     """Carry out commands that are `accept` or `override`, each conflict once.
 
     An override is a change of the hub with the loser's image; it is judged by the hub epoch that
-    the operator looked at, so it loses in its turn to whatever came since. A conflict of a table
-    that is configured no more cannot be overridden: it stays open.
+    the operator looked at, so it loses against later changes of the row. A conflict of a table that
+    is no longer configured cannot be overridden and stays open.
     """
-    asked = {c.argument: c for c in commands if c.argument}
-    if not asked:
+    by_id = {c.argument: c for c in commands if c.argument}
+    if not by_id:
         return Resolved((), {})
     found = [
         row
-        for row in _open(store, list(asked), batch)
-        if asked[row["id"]].name is CommandName.ACCEPT or author.knows(row["table"])
+        for row in _open(store, list(by_id), batch)
+        if by_id[row["id"]].name is CommandName.ACCEPT or author.knows(row["table"])
     ]
     changes = {
-        row["id"]: _overridden(row, author, asked[row["id"]].seen)
+        row["id"]: _overridden(row, author, by_id[row["id"]].seen)
         for row in found
-        if asked[row["id"]].name is CommandName.OVERRIDE
+        if by_id[row["id"]].name is CommandName.OVERRIDE
     }
     return Resolved(found, changes)
 
@@ -68,7 +68,7 @@ def _open(store: StateStore, ids: Sequence[str], batch: int) -> Iterator[dict[st
 
 
 def _overridden(row: Mapping[str, Any], author: HubChangeWriter, seen: int) -> str:
-    """The CSN of the change by which the loser wins after all."""
+    """Make a change with the loser's image; return its CSN."""
     op = Op.DELETE if row["after"] is None else Op.UPDATE
     before = row["winner_image"]
     return author.make(row["table"], row["key"], op, row["after"], before, seen).change.csn
