@@ -17,7 +17,7 @@ from streaming.core.intake import check
 from streaming.core.intake.check import VERSION
 from streaming.core.model.csn import CSN_PATTERN
 from streaming.core.model.errors import RuvError, WireError
-from streaming.core.model.kinds import KIND_OF, KINDS, Field, FieldType, Need
+from streaming.core.model.kinds import KIND_OF, KINDS, Field, FieldPresence, FieldType
 from streaming.core.model.record import Item, ItemType, Record, Snapshot, Update
 from streaming.core.model.ruv import Ruv, parse_ruv
 from streaming.core.model.table import ColumnType, Table
@@ -105,7 +105,7 @@ def _member_text(field: Field, record: Record) -> str:
     """A field with a comma in front; empty if it is not written. Keys and images are JSON text."""
     value = getattr(record, field.name)
     if value is None or (value == "" and field.type is FieldType.OBJECT):
-        return "" if field.need is Need.OPTIONAL else f',"{field.name}":null'
+        return "" if field.need is FieldPresence.OPTIONAL else f',"{field.name}":null'
     match field.type:
         case FieldType.OBJECT | FieldType.COUNTER | FieldType.ORDINAL:
             return f',"{field.name}":{value}'

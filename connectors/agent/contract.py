@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from connectors.agent.own_topic import OwnTopic
-from streaming.core.delivery.consumer import Apply, Position
+from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
 from streaming.core.model.errors import HubError
 from streaming.core.model.record import Commit, Hello, Record, Refused
@@ -116,7 +116,7 @@ class PositionStore(Protocol):
 class BatchApplier(Protocol):
     """Apply: one batch of the hub as one local transaction."""
 
-    def apply(self, batch: Apply, next_offset: int, clock_ms: int) -> AppliedBatch:
+    def apply(self, batch: ApplyBatch, next_offset: int, clock_ms: int) -> AppliedBatch:
         """Apply the items in order, and store the position and the offset behind the batch.
 
         One transaction holds the rows, the position, the epoch raised by one, the CSN generator

@@ -24,7 +24,15 @@ from connectors.agent.contract import (
 from connectors.agent.own_topic import OwnTopic
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, Outage, StopRequested, UpdatesTopic
-from streaming.core.delivery.consumer import Apply, Buffer, Drop, Position, SayHello, Skip, receive
+from streaming.core.delivery.consumer import (
+    ApplyBatch,
+    BufferChunk,
+    DropRecord,
+    Position,
+    SendHello,
+    SkipRecord,
+    receive,
+)
 from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
 from streaming.core.model.errors import WireError
@@ -184,16 +192,16 @@ class Agent:
             return
         outcome = receive(self.store.position, update)
         match outcome:
-            case Apply():
+            case ApplyBatch():
                 self.store.apply(outcome, offset + 1, self.clock_ms())
-            case Buffer(position):
+            case BufferChunk(position):
                 self.store.position = position
-            case SayHello(position, why):
+            case SendHello(position, why):
                 log.warning("a new session is needed: %s", why)
                 while self.open_group and self.publish():
                     pass
                 self._start_session(self.store.published_own(), lost=False, position=position)
-            case Skip() | Drop():
+            case SkipRecord() | DropRecord():
                 pass
 
     # -- publishing -------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from connectors.sqlite import journal, sql
 from connectors.sqlite.catalog import BINARY
 from connectors.sqlite.columns import Stored, stored
 from connectors.sqlite.system import PREFIX
-from streaming.core.delivery.consumer import Apply, Position
+from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Op
 from streaming.core.model.csn import Generator
 from streaming.core.model.errors import CsnError, StateError, WireError
@@ -50,7 +50,7 @@ class _UnknownTableError(WireError):
 def apply_batch(
     connection: sqlite3.Connection,
     tables: Mapping[str, Table],
-    batch: Apply,
+    batch: ApplyBatch,
     next_offset: int,
     clock_ms: int,
 ) -> AppliedBatch:
@@ -97,7 +97,7 @@ def _begin(connection: sqlite3.Connection, tables: Mapping[str, Table]) -> None:
 def _write_rows(
     connection: sqlite3.Connection,
     tables: Mapping[str, Table],
-    batch: Apply,
+    batch: ApplyBatch,
     refused: dict[int, Refused],
 ) -> bool:
     """Write the items in order; False: a refusal ended the transaction, so start it again."""
@@ -163,7 +163,7 @@ def _code(error: Exception) -> str | None:
 
 def _end(
     connection: sqlite3.Connection,
-    batch: Apply,
+    batch: ApplyBatch,
     refused: tuple[Refused, ...],
     next_offset: int,
     clock_ms: int,

@@ -14,7 +14,7 @@ from connectors.sqlite import journal
 from connectors.sqlite.apply import apply_batch
 from connectors.sqlite.reconcile import reconcile
 from connectors.sqlite.schema import install
-from streaming.core.delivery.consumer import Apply, Position
+from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
 from streaming.core.model.record import RECORD_BYTES, Commit, Hello
 from streaming.core.model.table import Table
@@ -189,7 +189,7 @@ class SqliteStore:
         return int(self._row("SELECT updates_offset FROM _slackwater_position")[0])
 
     @store_errors()
-    def apply(self, batch: Apply, next_offset: int, clock_ms: int) -> AppliedBatch:
+    def apply(self, batch: ApplyBatch, next_offset: int, clock_ms: int) -> AppliedBatch:
         """Apply a batch as one local transaction, and store the offset behind it with it."""
         done = apply_batch(self.connection, self.tables, batch, next_offset, clock_ms)
         self.position = done.position

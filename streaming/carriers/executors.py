@@ -1,7 +1,7 @@
-"""The executors carry the rows of a large batch: they keep the images, append and publish.
+"""Keep the images of a large batch on the executors, which append and publish them.
 
-Each plain change is taken apart where it was read, and stays there. The driver gets its facts
-without the images; what it decides goes back as a few columns beside (rid, offset).
+Records are parsed where they were read. The driver gets CHECKED without the images of valid
+changes. Its decisions are sent back as a few columns, joined by (rid, offset).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,18 +26,18 @@ from streaming.core.conflict.judge import Verdict
 from streaming.core.intake.check import Limits
 from streaming.core.model.errors import PublishError
 from streaming.core.model.table import Table
-from streaming.stages.checked import CHECKED, looked_at
+from streaming.stages.checked import CHECKED, compared_tables
 from streaming.stages.log import CHANGE
 from streaming.stages.publish import Chunk, Outgoing
 
-_DECIDED = (
+_DECIDED_COLUMNS = (
     *("rid", "offset", "batch", "hub_epoch", "place", "mre", "mre_same"),
     *("row_author", "row_epoch", "row_csn"),
 )
-"""What the driver says of a change that was settled in bulk; all of these were accepted.
+"""What the driver sends back about a change that was accepted in bulk.
 
-What differs from batch to batch is a column, never a literal: that would be in the code that
-Spark generates, and the JVM would have to compile it anew for each batch.
+Values that differ between batches are columns, not literals. Spark generates code with its
+literals, which the JVM would compile anew for each batch.
 """
 
 
@@ -50,7 +50,7 @@ class Sink:
 
 
 class ExecutorsCarrier:
-    """A batch whose plain changes stay on the executors: see Carrier."""
+    """A carrier whose valid changes keep their images on the executors; see Carrier."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class ExecutorsCarrier:
         self._spark = records.sparkSession
         self._kept = parse_on_executors(records, topics, tables, limits).persist()
         self._sink = sink
-        self.facts = self._kept.select(_facts(looked_at(tables))).toArrow().cast(CHECKED)
+        self.facts = self._kept.select(_facts(compared_tables(tables))).toArrow().cast(CHECKED)
 
     def images(self, places: pa.Table) -> pa.Table:
         """Before and after of changes, in the order of these (rid, offset)."""
@@ -73,12 +73,12 @@ class ExecutorsCarrier:
         return found.sort_by("n").select(["before", "after"])
 
     def changelog(self, log: pa.Table) -> Rows:
-        """What is away is appended from the executors, with what the driver says of it."""
+        """Join the driver's decisions to the rows that the executors append."""
         away = pc.is_valid(log["size"])
         here = log.filter(pc.invert(away)).select(CHANGELOG.names)
         if here.num_rows == log.num_rows:
             return here
-        there = self._beside(log.filter(away).select(_DECIDED)).select(_logged())
+        there = self._beside(log.filter(away).select(_DECIDED_COLUMNS)).select(_logged())
         return _Appended(there.unionByName(self._frame(here)), log.num_rows)
 
     def send(self, outgoing: Outgoing, chunks: Sequence[Chunk]) -> None:
@@ -105,7 +105,7 @@ class ExecutorsCarrier:
             ) from error
 
     def close(self) -> None:
-        """Let the executors forget the batch."""
+        """Let the executors release the batch."""
         self._kept.unpersist()
 
     def _beside(self, decided: pa.Table) -> DataFrame:
@@ -146,7 +146,7 @@ class _Appended:
 
 
 def _facts(whole: Sequence[str]) -> list[Column]:
-    """CHECKED without the images of plain changes, but for these tables."""
+    """Select CHECKED without the images of valid changes, except those of these tables."""
     stays = F.col("reason").isNull() & ~F.col("table").isin(list(whole))
     columns = {name: F.when(~stays, F.col(name)).alias(name) for name in ("before", "after")}
     size = F.octet_length(F.expr(CHANGE_ITEM_SQL)).cast("bigint")
@@ -156,8 +156,8 @@ def _facts(whole: Sequence[str]) -> list[Column]:
 
 @lru_cache(maxsize=1)
 def _logged() -> list[Column]:
-    """CHANGELOG of changes that were settled in bulk: accepted, and in conflict with nothing."""
-    told: dict[str, object] = {
+    """Select CHANGELOG of changes that were accepted in bulk."""
+    literals: dict[str, object] = {
         "kind": CHANGE,
         "verdict": Verdict.ACCEPTED.value,
         "concurrent": False,
@@ -165,7 +165,7 @@ def _logged() -> list[Column]:
         "to": None,
         "cause": None,
     }
-    columns = {name: F.lit(value) for name, value in told.items()} | {"image": F.col("after")}
+    columns = {name: F.lit(value) for name, value in literals.items()} | {"image": F.col("after")}
     types = from_arrow_schema(CHANGELOG)
     return [columns.get(t.name, F.col(t.name)).cast(t.dataType).alias(t.name) for t in types]
 
@@ -191,7 +191,7 @@ def _nothing(empty: Sequence[int]) -> pa.Table:
 
 
 def _ends(chunks: Sequence[Chunk], topic: Callable[[str], str]) -> pa.Table:
-    """(number, topic, key, head, tail) of each record: what stands around its items."""
+    """(number, topic, key, head, tail) of each record: the text around its items."""
     headers = [chunk.header for chunk in chunks]
     heads, tails = zip(*(update_ends(header) for header in headers), strict=True)
     columns = {

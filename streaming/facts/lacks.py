@@ -7,7 +7,7 @@ from typing import Any
 from checkpoints.reader import Reader
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
-from streaming.core.delivery.lack import Anchor, Gap, Lack, epochs_purged, lack, refused
+from streaming.core.delivery.lack import Anchor, Lack, LogGap, epochs_purged, lack, refused
 from streaming.core.model.csn import rid_of
 from streaming.core.model.state import AgreementState
 from streaming.facts.lag import acked
@@ -148,7 +148,7 @@ def _refused(
     if gap is not None:
         return RefusedStart(gap.gap, gap.start.csn, str(gap))
     epochs = epochs_purged(state.acked_covers, hub.purge_epoch)
-    return RefusedStart(Gap.PURGED, None, str(epochs)) if epochs else None
+    return RefusedStart(LogGap.PURGED, None, str(epochs)) if epochs else None
 
 
 def _in_log(reader: Reader, csn: str) -> bool:

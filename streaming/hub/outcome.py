@@ -12,7 +12,7 @@ from checkpoints import lookup, pending
 from checkpoints.epochs import Checkpoint, Plan
 from checkpoints.store import Rows
 from checkpoints.tables import TableName
-from streaming.core.conflict.batch import settled
+from streaming.core.conflict import batch as core_batch
 from streaming.core.conflict.counters import counted, in_conflict
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.delivery.sending import Refresh, SendingView
@@ -37,7 +37,7 @@ def state_after(
     marks = partial(lookup.marks, hub.ledger.store, committed=state.hub_epoch)
     view = SendingView(state.hub_epoch, hub_epoch, state.ruvs, plan.at_ms, nudged, marks)
     has_items, entries = _has_items(outgoing, intake), outgoing.log.num_rows
-    return settled(intake, hub_epoch, entries, has_items, view, in_conflict(judged))
+    return core_batch.state_after(intake, hub_epoch, entries, has_items, view, in_conflict(judged))
 
 
 def _has_items(outgoing: Outgoing, intake: Intake) -> dict[str, bool]:

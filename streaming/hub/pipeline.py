@@ -90,12 +90,12 @@ def _judge(hub: Hub, plan: Plan, taken: TakenBatch, hub_epoch: int, carrier: Car
             store, keys, hub.upkeep.rows_epoch, hub.window.edge, hub.images
         ),
         images=lambda rows: lookup.images(store, rows, hub.upkeep.rows_epoch, hub.images),
-        settled=_earlier_answers(hub, plan),
+        earlier_resolutions=_earlier_resolutions(hub, plan),
         fetch=carrier.images,
     )
 
 
-def _earlier_answers(hub: Hub, plan: Plan) -> Mapping[str, Resolution]:
+def _earlier_resolutions(hub: Hub, plan: Plan) -> Mapping[str, Resolution]:
     """What users' functions decided of this batch before its hub died."""
     if hub.ledger.unfinished is None:
         return {}

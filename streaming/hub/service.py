@@ -46,7 +46,7 @@ from streaming.hub.publishing import publish
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.source import Source, ranges
 from streaming.jvm.java import check_java
-from streaming.stages.publish import Chunks
+from streaming.stages.publish import ChunkLimits
 
 LOG = logging.getLogger("slackwater")
 
@@ -86,7 +86,7 @@ def settings_of(config: Config) -> BatchSettings:
         topology_of(config),
         {config.changes_topic(replica.name): replica.rid for replica in config.replicas},
         config.hub.rid,
-        Chunks(config.limits.chunk_items, config.limits.chunk_bytes),
+        ChunkLimits(config.limits.chunk_items, config.limits.chunk_bytes),
         config.limits.offsets_per_batch,
         config.limits.pending_changes,
         config.limits.open_transactions,

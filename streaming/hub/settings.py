@@ -7,7 +7,7 @@ from streaming.core.model.topology import Topology
 from streaming.hub.upkeep import MaintenanceTasks
 from streaming.operator.release import Revalidate
 from streaming.stages.log import Originals
-from streaming.stages.publish import Chunks
+from streaming.stages.publish import ChunkLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class BatchSettings:
     topology: Topology
     topics: Mapping[str, int]
     hub_rid: int
-    chunks: Chunks
+    chunks: ChunkLimits
     offsets_per_batch: int
     pending_changes: int
     open_transactions: int

@@ -1,8 +1,8 @@
-"""Canonical: whether key and images, cut out of their records, are what their table can hold.
+"""Validate keys and images: whether they are canonical JSON objects of their table's columns.
 
-The values are those of stages/value_patterns.py. RE2 matches a whole column in linear time and
-outside of Python's lock. It looks neither back nor forward, so an object that may lack members is
-matched as text that has a comma behind each member.
+The patterns of the values are in stages/value_patterns.py. RE2 matches a whole column in linear
+time and without Python's lock. It has neither lookbehind nor lookahead, so an object that may lack
+members is matched as text with a comma after each member.
 """
 
 import re
@@ -20,16 +20,16 @@ from streaming.stages.checked import Bools, bools
 from streaming.stages.value_patterns import CANONICAL
 
 FEW = 300
-"""RE2 reads an expression anew at each call, as long as it takes to ask so many texts of it."""
+"""Up to so many texts Python's `re` is faster: RE2 compiles its pattern at each call."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageForm:
-    """The expressions for key and images of a table's changes.
+    """The patterns of key and images of a table's changes.
 
-    `whole`: an after-image with every column. `partial`, `before`: images that may lack some, as
-    `_with_commas` writes them. `values`: where each column of the key has its value, in the key
-    and in the after-image.
+    `whole`: an after-image with every column. `partial`, `before`: images that may lack some, in
+    the form of `_with_commas`. `values`: of each key column, the patterns that find its value in
+    the key and in the after-image.
     """
 
     key: str
@@ -39,7 +39,7 @@ class ImageForm:
     values: tuple[tuple[str, str], ...]
 
     def fits(self, parts: pa.RecordBatch) -> tuple[Bools, Bools]:
-        """(whether each is canonical and of one key, whether its after-image lacks columns).
+        """Return (which changes are canonical and have one key, which after-images lack columns).
 
         `parts`: binary columns key, before and after; an image is null where there is none.
         """
@@ -57,7 +57,7 @@ class ImageForm:
 
 
 def form_of(table: Table) -> ImageForm:
-    """What a table's changes look like."""
+    """Return the patterns of a table's changes."""
     kinds = {name: CANONICAL[kind] for name, kind in table.columns.items()}
     key = {name: kinds[name] for name in table.key}
     after = {name: f"(?:{kind}|null)" for name, kind in kinds.items()} | key
@@ -73,7 +73,7 @@ def form_of(table: Table) -> ImageForm:
 
 
 def matches(texts: pa.Array, pattern: str) -> Bools:
-    """Mark the texts in which the pattern is found, and what is null."""
+    """Mark the texts that match the pattern, and the nulls."""
     if len(texts) > FEW:
         return bools(pc.fill_null(pc.match_substring_regex(texts, pattern), True))  # noqa: FBT003
     search = _compiled(pattern)
@@ -82,7 +82,7 @@ def matches(texts: pa.Array, pattern: str) -> Bools:
 
 
 def _found(texts: pa.Array, pattern: str) -> pa.Array:
-    """The first group of the pattern, `value`, in each text; null where it is not found."""
+    """Return the pattern's group `value` of each text; null if the pattern does not match."""
     if len(texts) > FEW:
         return pc.struct_field(pc.extract_regex(texts, pattern), "value")
     search = _compiled(pattern)
@@ -96,9 +96,9 @@ def _compiled(pattern: str) -> Callable[[bytes], re.Match[bytes] | None]:
 
 
 def _with_commas(images: pa.Array) -> pa.Array:
-    """Each object with a comma behind its last member too: {"a":1,}; {,} if it has none.
+    """Add a comma after the last member of each object: {"a":1,}; {,} if it has no member.
 
-    A text that does not end in a brace is no object and stays as it is.
+    A text that does not end in a brace is no object and is left unchanged.
     """
     commas = pc.binary_join_element_wise(pc.binary_slice(images, 0, -1), b",}", b"")
     return pc.if_else(pc.ends_with(images, b"}"), commas, images)
@@ -118,9 +118,9 @@ def _members(kinds: Mapping[str, str]) -> list[str]:
 
 
 def _value(name: str, kind: str, columns: list[str]) -> str:
-    """Where this one of an object's columns has its value.
+    """Return the pattern that finds the value of one of an object's columns.
 
-    A quote inside a string is escaped, so what is found behind a comma is a member's name.
+    Quotes inside strings are escaped, so a quoted name after a comma is always a member.
     """
     start = r"\A\{" if name == columns[0] else "[{,]"
     return rf"{start}{re.escape(json_text(name))}:(?P<value>{kind})[,}}]"

@@ -1,12 +1,12 @@
-"""Check: records as they were read become CHECKED, by columns where that is surely right.
+"""Check records: PLACED -> CHECKED, with vectorized operations where they suffice.
 
 1. Canonical changes are recognized and parsed with vectorized operations (stages/changes.py).
 2. So are canonical commits (stages/commits.py).
-3. Changes in another spelling are rewritten canonically and take the first way again.
-4. What is left goes through core's rule one by one (core/intake/check.py).
+3. Changes in another spelling are canonicalized (stages/spelling.py) and parsed as in step 1.
+4. All other records are checked one by one by core (core/intake/check.py).
 
-The first three may only say that a record is surely good, with core's own texts. The driver does
-this while the records arrive, the executors in their Python workers.
+Steps 1 to 3 only accept records, with the same canonical texts as core; only core rejects. The
+driver does this while records arrive, the executors in their Python workers.
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from streaming.core.intake.check import LIMITS, CheckedRecord, Limits, check
 from streaming.core.model.record import RecordKind
 from streaming.core.model.table import Table
-from streaming.stages.changes import changes
+from streaming.stages.changes import parse_changes
 from streaming.stages.checked import CHECKED, NO_CHECKED, PLACED
-from streaming.stages.commits import commits
-from streaming.stages.spelling import rewritten
+from streaming.stages.commits import parse_commits
+from streaming.stages.spelling import canonicalized
 
 
 def check_records(
@@ -30,13 +30,13 @@ def check_records(
     tables: Mapping[str, Table],
     limits: Limits = LIMITS,
 ) -> pa.Table:
-    """Records (carriers/read.py: COLUMNS) as CHECKED, in any order; null values are left out.
+    """Return CHECKED of records (carriers/read.py: COLUMNS), in any order; null values are dropped.
 
     `topics`: topic -> rid of the replica that it belongs to.
     """
     placed = _placed(records, topics)
     parts = [NO_CHECKED]
-    for step in (changes, commits, _foreign):
+    for step in (parse_changes, parse_commits, _other_spellings):
         if not placed.num_rows:
             break
         good, is_good = step(placed, tables, limits)
@@ -53,20 +53,20 @@ def _placed(records: pa.Table, topics: Mapping[str, int]) -> pa.Table:
     return pa.table(columns, names=PLACED.names).cast(PLACED)
 
 
-def _foreign(
+def _other_spellings(
     placed: pa.Table, tables: Mapping[str, Table], limits: Limits
 ) -> tuple[pa.Table, np.ndarray]:
-    """(CHECKED of the changes that are canonical once they are rewritten, which they are)."""
+    """Return (CHECKED of the changes that are valid once canonicalized, a mask of them)."""
     size = limits.record_bytes
     values = placed["value"].to_pylist()
-    texts = list(rewritten([value if len(value) <= size else b"" for value in values], tables))
+    texts = list(canonicalized([value if len(value) <= size else b"" for value in values], tables))
     is_good = np.array([text is not None for text in texts], dtype=np.bool_)
     if not is_good.any():
         return NO_CHECKED, is_good
     place = placed.schema.get_field_index("value")
     column = pa.array([text for text in texts if text is not None], pa.binary())
     again = placed.filter(pa.array(is_good)).set_column(place, "value", column)
-    good, fits = changes(again, tables, limits)
+    good, fits = parse_changes(again, tables, limits)
     is_good[is_good] = fits
     return good, is_good
 

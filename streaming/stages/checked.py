@@ -1,4 +1,4 @@
-"""The compact facts of a batch on the driver: Arrow columns, and numpy arrays beside them."""
+"""Checked records: the schemas of the check, and the columns that bulk decisions need."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -20,37 +20,37 @@ Texts = NDArray[np.bytes_]
 
 PLACED = pa.schema(
     [
-        ("rid", pa.int32()),  # the replica whose topic it stands in
-        ("offset", pa.int64()),
+        ("rid", pa.int32()),  # the replica of the topic
+        ("offset", pa.int64()),  # in the topic's one partition
         ("time", pa.timestamp("us", tz="UTC")),  # CreateTime
-        ("value", pa.binary()),
+        ("value", pa.binary()),  # the record's bytes
     ]
 )
-"""A record as it was read."""
+"""A record as it was read, with its place."""
 
 CHECKED = pa.schema(
     [
-        ("rid", pa.int32()),
+        ("rid", pa.int32()),  # rid, offset, time: as in PLACED
         ("offset", pa.int64()),
         ("time", pa.timestamp("us", tz="UTC")),
-        ("reason", pa.string()),  # why it goes to quarantine; null: it is good
-        ("detail", pa.string()),  # what is wrong, expected and found
-        ("kind", pa.string()),
-        ("session", pa.string()),
-        ("csn", pa.string()),
-        ("prim_csn", pa.string()),
-        ("epoch", pa.int64()),
-        ("table", pa.string()),
-        ("key", pa.string()),  # key and images: canonical text of a good change
-        ("op", pa.string()),
-        ("before", pa.string()),
-        ("after", pa.string()),
-        ("opno", pa.int64()),
+        ("reason", pa.string()),  # why it is in quarantine (core: Reason); null: it is valid
+        ("detail", pa.string()),  # what was expected and what was found; null: it is valid
+        ("kind", pa.string()),  # core: RecordKind
+        ("session", pa.string()),  # the session that wrote it
+        ("csn", pa.string()),  # of a change
+        ("prim_csn", pa.string()),  # its transaction; null: a transaction of its own
+        ("epoch", pa.int64()),  # the origin's epoch
+        ("table", pa.string()),  # of a change
+        ("key", pa.string()),  # canonical text if the change is valid, as are the images
+        ("op", pa.string()),  # core: Op
+        ("before", pa.string()),  # the before-image; null: none
+        ("after", pa.string()),  # the after-image; null: a delete or truncate
+        ("opno", pa.int64()),  # null: its replica does not number its changes
         ("content", pa.string()),  # of a change with a CSN: Change.content
         ("partial", pa.bool_()),  # the after-image lacks columns
-        ("app", pa.string()),  # who wrote
-        ("value", pa.binary()),  # its bytes; null for a good change
-        ("size", pa.int64()),  # bytes of its item, if its images are left on the executors
+        ("app", pa.string()),  # the application that wrote it
+        ("value", pa.binary()),  # the record's bytes; null for a valid change
+        ("size", pa.int64()),  # bytes of its item if its images are on the executors, else null
     ]
 )
 """A checked record: core's CheckedRecord with its place, time and bytes."""
@@ -69,9 +69,9 @@ Fetch = Callable[[pa.Table], pa.Table]
 class CheckedRecords:
     """One row per record, ordered by (rid, offset); see CHECKED.
 
-    `plain[i]`: a valid change, its CSN once in the batch, that no rule but CSN, session, opno and
-    the rest of its transaction can keep from becoming eligible. `commit[i]`: a valid commit.
-    `csn`: of a valid change; `prim_csn`: of one, or of a commit; empty where there is none.
+    `table`: CHECKED. `plain[i]`: a valid change whose CSN is unique in the batch; only the rules of
+    CSNs, sessions, opnos and transactions can keep it from becoming eligible. `commit[i]`: a valid
+    commit. `csn`: of a valid change; `prim_csn`: of a valid change or commit; empty: none.
     """
 
     table: pa.Table
@@ -86,12 +86,12 @@ class CheckedRecords:
         return len(self.rid)
 
     def with_images(self, lacking: Bools, fetch: Fetch) -> "CheckedRecords":
-        """The facts with the images of these changes."""
+        """Return the records with the images of these changes fetched."""
         return replace(self, table=with_images(self.table, lacking, fetch))
 
 
 def checked_records(table: pa.Table, tables: Mapping[str, Table]) -> CheckedRecords:
-    """Order the validated records and lay out what bulk decisions look at."""
+    """Sort CHECKED by (rid, offset) and derive the arrays that bulk decisions need."""
     table = (
         table.cast(CHECKED)
         .combine_chunks()
@@ -114,10 +114,10 @@ def checked_records(table: pa.Table, tables: Mapping[str, Table]) -> CheckedReco
 
 
 def _has_compared(records: pa.Table, tables: Mapping[str, Table]) -> Bools:
-    """Mark the changes that surely have what their table's function compares.
+    """Mark the changes that have the column that their table's function compares.
 
-    Core's `missing` has the last word. Text is canonical, so a quoted name before a colon is no
-    part of a value: there, quotes are escaped.
+    Core's `missing` decides about the others. Text is canonical, so a quoted name before a colon
+    is never a part of a value, in which quotes are escaped.
     """
     surely = np.ones(records.num_rows, dtype=np.bool_)
     for name, table in tables.items():
@@ -136,7 +136,7 @@ def _has_compared(records: pa.Table, tables: Mapping[str, Table]) -> Bools:
 
 
 def _repeated(rid: Ints, csn: Texts) -> Bools:
-    """Mark the changes whose CSN stands more than once in this batch: core compares contents."""
+    """Mark the changes whose CSN is not unique in this batch; core compares their contents."""
     named = csn != b""
     rises = (csn[1:] > csn[:-1]) | (rid[1:] != rid[:-1])
     if bool(named.all() and rises.all()):
@@ -145,18 +145,18 @@ def _repeated(rid: Ints, csn: Texts) -> Bools:
     return np.asarray(named & (counts[where] > 1), dtype=np.bool_)
 
 
-def looked_at(tables: Mapping[str, Table]) -> list[str]:
-    """The tables whose function looks at images: they always come to the driver."""
+def compared_tables(tables: Mapping[str, Table]) -> list[str]:
+    """Return the tables whose function compares a column: their images are sent to the driver."""
     return [table.name for table in tables.values() if table.function.column is not None]
 
 
 def is_away(rows: pa.Table) -> Bools:
-    """Mark the changes whose images are left on the executors."""
+    """Mark the rows whose images are kept on the executors."""
     return bools(pc.is_valid(rows["size"]))
 
 
 def with_images(rows: pa.Table, lacking: Bools, fetch: Fetch) -> pa.Table:
-    """Changes with before and after, and so no longer away, where they are marked as lacking."""
+    """Return the rows with before and after fetched, and size null, where `lacking` marks them."""
     if not lacking.any():
         return rows
     rows, mask = rows.combine_chunks(), pa.array(lacking)

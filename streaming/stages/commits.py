@@ -1,4 +1,4 @@
-"""Canonical commits in columns: a batch may hold one for every change."""
+"""Parse canonical commits with vectorized operations: a batch may have one for every change."""
 
 from collections.abc import Mapping
 
@@ -17,10 +17,10 @@ _COMMIT = (
 )
 
 
-def commits(
+def parse_commits(
     placed: pa.Table, _tables: Mapping[str, Table], limits: Limits
 ) -> tuple[pa.Table, Bools]:
-    """(CHECKED of the canonical commits, which of the records they are); `placed`: PLACED."""
+    """Return (CHECKED of the valid canonical commits, a mask of them); `placed`: PLACED."""
     members = pc.extract_regex(placed["value"], _COMMIT)
     prim_csn = texts(pc.struct_field(members, "prim_csn").cast(pa.string()))
     good = bools(pc.is_valid(members)) & are_of_record(placed, prim_csn, limits)

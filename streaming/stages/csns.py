@@ -1,4 +1,4 @@
-"""CSNs in columns: whether they are of their record, and not too far ahead of it."""
+"""Validate columns of CSNs: whether each is of its record's replica and near its record's time."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,13 +8,13 @@ from streaming.core.intake.check import Limits
 from streaming.stages.checked import Bools, Ints, Texts, bools, ints
 
 CSN = r"\A[0-9a-f]{20}\z"
-"""The text of a CSN, for RE2."""
+"""The pattern of a CSN, for RE2."""
 
 
 def are_of_record(placed: pa.Table, csn: Texts, limits: Limits) -> Bools:
-    """Mark the records (PLACED) that are not too large, whose CSN is of their replica and in time.
+    """Mark the records (PLACED) within the size limit whose CSN has their rid and a valid time.
 
-    Where the CSN is none, the mark says nothing.
+    `csn`: one CSN per record. The mark of a text that is no CSN is undefined.
     """
     small = bools(pc.less_equal(pc.binary_length(placed["value"]), limits.record_bytes))
     own = _number(csn, 12, 16) == ints(placed["rid"])
@@ -24,7 +24,7 @@ def are_of_record(placed: pa.Table, csn: Texts, limits: Limits) -> Bools:
 
 
 def _number(csn: Texts, start: int, end: int) -> Ints:
-    """The number that these hex digits of each CSN are; any where it is none."""
+    """Convert these hex digits of each CSN to a number; undefined for a text that is no CSN."""
     codes = csn.view(np.uint8).reshape(len(csn), csn.itemsize)[:, start:end].astype(np.int64)
     digits = np.where(codes > ord("9"), codes - ord("a") + 10, codes - ord("0"))
     return np.asarray(digits @ (16 ** np.arange(end - start)[::-1]), dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Judge a batch: what nobody contends is settled in columns, the contended few by core's rule.
+"""Judge a batch: uncontended changes are accepted in bulk, contended ones are judged by core.
 
-A change is settled in bulk when no other replica writes its row in this batch and the row, as
-the window has it, cannot make it concurrent: then it is accepted, and the row is the last one's.
+A change is uncontended if no other replica writes its row in this batch, and the row that the
+window holds cannot make it concurrent. The last such change of a row becomes the row.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -36,23 +36,26 @@ from streaming.stages.checked import Bools, Fetch, Ints, bools, ints, is_away, w
 from streaming.stages.intake import arrived_of
 
 LAST = 1 << 62
-"""A place behind every change of the batch."""
+"""A position after every change of the batch."""
 
 Rows = Callable[[Collection[RowKey]], Mapping[RowKey, RowState]]
-"""Looks rows up below the window, images included."""
+"""Looks up rows that the window does not hold, with images."""
 Images = Callable[[Mapping[RowKey, RowState]], Mapping[RowKey, str | None]]
 """Looks up the images of row versions that the window knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What judging made of the eligible changes, in their order.
+    """The outcome of judging a batch's eligible changes.
 
-    `changes`: they themselves, with the images of those that core judged.
-    `judged`: by place, the contended ones as core judged them. `refreshes`: (place, refresh),
-    each behind the change of that place; those of repairs at LAST, behind all. The arrays tell of
-    the settled ones the row that they met. `rows`: every row that changed. `contended`: the
-    rows that core judged, as they are after the batch.
+    `changes`: ELIGIBLE in hub order, with the images of the changes that core judged.
+    `judged`: position in `changes` -> the outcome of a contended change.
+    `refreshes`: (position, refresh): the refresh follows the change at this position; a refresh
+    of a repair has the position LAST.
+    `row_author`, `row_epoch`, `row_csn`: one value per change, the row before it; valid only for
+    changes that were accepted in bulk.
+    `rows`: every row that changed, by its name in the window.
+    `contended`: the rows that core judged, as they are after the batch.
     """
 
     changes: pa.Table
@@ -72,37 +75,41 @@ def judge(
     window: Window,
     look_up: Rows,
     images: Images,
-    settled: Mapping[str, Resolution],
+    earlier_resolutions: Mapping[str, Resolution],
     fetch: Fetch,
 ) -> Verdicts:
     """Judge the eligible changes of a batch, in their order, at this hub epoch.
 
-    `settled`: what users' functions said of them before, if the batch was judged before. `fetch`:
-    gets the images that are left on the executors.
+    `eligible`: ELIGIBLE. `earlier_resolutions`: CSN -> what the user's function returned, if the
+    batch was judged before. `fetch`: fetches the images that are kept on the executors.
     """
     grouped = _grouped(eligible, window)
     contended = _contended(grouped, eligible, intake, window)[grouped.code]
-    rows = _settle(grouped, ~contended, hub_epoch, eligible)
+    rows = _accept_in_bulk(grouped, ~contended, hub_epoch, eligible)
     places = np.flatnonzero(contended).tolist()
     changes = with_images(eligible, contended & is_away(eligible), fetch)
     few = changes.take(pa.array(places, pa.int64()))
     arrived = arrived_of(few)
     keys = {one.change.row for one in arrived} | {repair.row for repair in intake.repairs}
     before = _rows_with_images(keys, window, look_up, images)
-    bench = BatchJudge(before, hub_epoch, intake.topology, intake.replicas, settled)
+    batch_judge = BatchJudge(
+        before, hub_epoch, intake.topology, intake.replicas, earlier_resolutions
+    )
     names = few["tx"].to_pylist()
-    judged, refreshes = _judge_contended(bench, places, arrived, names, intake.repairs)
-    rows.update({text_of(key): packed(row) for key, row in bench.changed.items()})
-    after = {**before, **bench.changed}.values()
-    return Verdicts(changes, judged, refreshes, *_met(grouped, eligible, hub_epoch), rows, after)
+    judged, refreshes = _judge_contended(batch_judge, places, arrived, names, intake.repairs)
+    rows.update({text_of(key): packed(row) for key, row in batch_judge.changed.items()})
+    after = {**before, **batch_judge.changed}.values()
+    return Verdicts(
+        changes, judged, refreshes, *_rows_before(grouped, eligible, hub_epoch), rows, after
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Grouped:
     """The changes by row: `code[i]` is the row of change i, `order` sorts changes by row.
 
-    `first[j]`: the j-th change in that order is the first of its row. The other arrays are by
-    row and hold it as the window knows it: 0 and None where it does not.
+    `first[j]`: the j-th change in that order is the first of its row. `rid` is by change. The
+    other arrays are by row and describe it as the window holds it; 0 or None: it does not.
     """
 
     names: list[str]
@@ -152,7 +159,7 @@ def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def _contended(grouped: _Grouped, eligible: pa.Table, intake: Intake, window: Window) -> Bools:
-    """Mark the rows that need the exact rule; one mark too many costs time, never a verdict."""
+    """Mark the rows that core must judge. A needless mark costs time and changes no verdict."""
     code, rid, mre = grouped.code, grouped.rid, ints(eligible["mre"])
     marked = grouped.realigned.copy()
     first_rid = np.zeros(len(marked), dtype=np.int64)
@@ -169,11 +176,11 @@ def _contended(grouped: _Grouped, eligible: pa.Table, intake: Intake, window: Wi
     whole = any(
         t.function.rule is ConflictRule.EPOCH_TRANS for t in intake.topology.tables.values()
     )
-    return _closed(grouped, eligible, marked) if whole else marked
+    return _whole_transactions(grouped, eligible, marked) if whole else marked
 
 
 def _compared(grouped: _Grouped, tables: Mapping[str, Table], edge: int) -> tuple[Ints, Ints]:
-    """The rows' epochs and the window's edge as the rows' functions compare them."""
+    """Return, by row, its epoch and the window's edge as its conflict function compares them."""
     edges = np.full(len(grouped.names), edge, dtype=np.int64)
     coarse = {name: t.function for name, t in tables.items() if t.function.bits is not None}
     if not coarse:
@@ -187,8 +194,11 @@ def _compared(grouped: _Grouped, tables: Mapping[str, Table], edge: int) -> tupl
     return epochs, edges
 
 
-def _closed(grouped: _Grouped, eligible: pa.Table, marked: Bools) -> Bools:
-    """Mark all rows of a transaction that has a marked one, and so on: it may go whole."""
+def _whole_transactions(grouped: _Grouped, eligible: pa.Table, marked: Bools) -> Bools:
+    """Extend the marks to all rows of a transaction that has a marked one, transitively.
+
+    Such a transaction may be rejected as a whole.
+    """
     tx = np.asarray(_encoded(eligible["tx"]).indices, dtype=np.int64)
     several = np.bincount(tx, minlength=1) > 1
     while True:
@@ -202,19 +212,22 @@ def _closed(grouped: _Grouped, eligible: pa.Table, marked: Bools) -> Bools:
 
 
 def _lacks_columns(eligible: pa.Table) -> Bools:
-    """Mark images that must be merged over the row as it stands."""
+    """Mark the changes whose image must be merged into the row."""
     written = pc.not_equal(eligible["op"], Op.DELETE.value)
     return bools(eligible["partial"]) & bools(written)
 
 
-def _settle(
-    grouped: _Grouped, settled: Bools, hub_epoch: int, eligible: pa.Table
+def _accept_in_bulk(
+    grouped: _Grouped, uncontended: Bools, hub_epoch: int, eligible: pa.Table
 ) -> dict[str, WindowRow]:
-    """The rows that the settled changes leave: of each row its last change."""
+    """Return the rows that the uncontended changes write: each as its last change leaves it.
+
+    `uncontended`: by change.
+    """
     last = np.ones(len(grouped.order), dtype=np.bool_)
     last[:-1] = grouped.first[1:]
     final = grouped.order[last]
-    final = final[settled[final]]
+    final = final[uncontended[final]]
     taken = eligible.select(["csn", "op"]).take(pa.array(final))
     exists = bools(pc.not_equal(taken["op"], Op.DELETE.value)).tolist()
     csns = taken["csn"].to_pylist()
@@ -226,10 +239,14 @@ def _settle(
     }
 
 
-def _met(grouped: _Grouped, eligible: pa.Table, hub_epoch: int) -> tuple[Ints, Ints, pa.Array]:
-    """The row that each change met, had all before it been accepted: true of the settled."""
+def _rows_before(
+    grouped: _Grouped, eligible: pa.Table, hub_epoch: int
+) -> tuple[Ints, Ints, pa.Array]:
+    """Return author, epoch and CSN of the row before each change, if all changes are accepted."""
     count, order, first = len(grouped.code), grouped.order, grouped.first
-    met = np.empty(count, dtype=np.int64)  # a change before it, or behind all changes the row
+    met = np.empty(
+        count, dtype=np.int64
+    )  # the index of an earlier change; from `count` on, of a row
     met[order[1:]] = order[:-1]
     met[order[first]] = count + grouped.code[order[first]]
     author = np.concatenate([grouped.rid, grouped.author])[met]
@@ -244,39 +261,42 @@ def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
 
 
 def _judge_contended(
-    bench: BatchJudge,
+    batch_judge: BatchJudge,
     places: Sequence[int],
     arrived: Sequence[Arrived],
     names: Sequence[str],
     repairs: Sequence[Repair],
 ) -> tuple[dict[int, Judged], list[tuple[int, Refresh]]]:
-    """Judge one transaction after the other; refreshes keep the place of their change.
+    """Judge one transaction after another; a refresh has the position of its change.
 
-    `names`: of each change, its transaction; those of one transaction stand together.
+    `places`, `arrived`, `names`: of each change its position, the change, and its transaction.
+    The changes of one transaction are adjacent.
     """
     judged: dict[int, Judged] = {}
     refreshes: list[tuple[int, Refresh]] = []
-    bench.realign(repairs)
+    batch_judge.realign(repairs)
     for _, group in groupby(zip(names, places, arrived, strict=True), key=itemgetter(0)):
         several = list(group)
-        bench.judge([one for _, _, one in several])
+        batch_judge.judge([one for _, _, one in several])
         ahead = iter(place for _, place, _ in several)
         place = LAST
-        for entry in bench.taken():
+        for entry in batch_judge.take_entries():
             if isinstance(entry, Judged):
                 place = next(ahead)
                 judged[place] = entry
             else:
                 refreshes.append((place, entry))
-    bench.refresh(repairs)
-    refreshes += ((LAST, entry) for entry in bench.taken() if isinstance(entry, Refresh))
+    batch_judge.refresh(repairs)
+    refreshes += (
+        (LAST, entry) for entry in batch_judge.take_entries() if isinstance(entry, Refresh)
+    )
     return judged, refreshes
 
 
 def _rows_with_images(
     keys: Collection[RowKey], window: Window, look_up: Rows, images: Images
 ) -> Mapping[RowKey, RowState]:
-    """The contended rows as they stand before the batch."""
+    """Return the rows of these keys as they are before the batch, with images."""
     known = {key: row for key in keys if (row := window.rows.get(text_of(key))) is not None}
     found = dict(look_up([key for key in keys if key not in known]))
     states = {key: unpacked(row) for key, row in known.items()}

@@ -1,4 +1,4 @@
-"""What a batch writes: rows for the changelog, the conflicts, the quarantine and the events."""
+"""Build the rows that a batch writes to changelog, conflicts, quarantine and events."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -24,19 +24,33 @@ CHANGE = "change"
 REFRESH = "refresh"
 
 Originals = Callable[[Sequence[tuple[int, int]]], Mapping[tuple[int, int], bytes]]
-"""The bytes of records by (rid, offset), as they stand in Kafka."""
+"""Reads the bytes of records from Kafka, by (rid, offset)."""
 
 _COPIED = [name for name in (*CHANGELOG.names, "size") if name in ELIGIBLE.names]
 
 
 LOG = CHANGELOG.append(ELIGIBLE.field("size"))
-"""CHANGELOG while its batch is under way: a row with a size lacks its images, see CHECKED."""
+"""CHANGELOG during its batch, before it is written.
+
+The columns of CHANGELOG have the meaning that checkpoints/tables.py gives them:
+batch, hub_epoch, place: the batch, and the row's position in the hub epoch.
+kind: CHANGE or REFRESH; to: of a refresh, the rid of the replica that it is sent to.
+rid, offset, time, session, csn, prim_csn, epoch, table, key, op, before, after, opno, content,
+app: of a change, as in CHECKED; of a refresh, table, key, op, author and CSN of its row, and the
+offset after which it realigns; the others are null.
+mre, mre_same: of a change, as in ELIGIBLE.
+verdict, concurrent, cause, realign_epoch: how core judged the change; cause also of a refresh.
+row_author, row_epoch, row_csn: of a change, the row before it; of a refresh, the row.
+image: the row after an accepted change or as it is refreshed; null: deleted, or not accepted.
+size: bytes of the row's item if its images are on the executors; before, after and image are then
+null.
+"""
 
 
 def changelog(verdicts: Verdicts, batch: int, hub_epoch: int) -> pa.Table:
-    """Every judged change in hub order with its verdict, behind them every refresh, as LOG.
+    """Return LOG: every judged change in hub order with its verdict, then every refresh.
 
-    `place` tells where a refresh belongs: to move all rows would copy all images.
+    `place` is the position in hub order. Sorting the rows by it would copy all images.
     """
     eligible = verdicts.changes
     count = eligible.num_rows
@@ -60,7 +74,7 @@ def changelog(verdicts: Verdicts, batch: int, hub_epoch: int) -> pa.Table:
 
 
 def _verdict_columns(eligible: pa.Table, verdicts: Verdicts) -> dict[str, object]:
-    """The columns that judging adds; what core judged overrides what was settled in bulk."""
+    """Return the columns that judging adds, by change: defaults, or what core judged."""
     count = eligible.num_rows
     places = np.array(list(verdicts.judged), dtype=np.int64)
     judged = list(verdicts.judged.values())
@@ -91,7 +105,7 @@ def _verdict_columns(eligible: pa.Table, verdicts: Verdicts) -> dict[str, object
 
 
 def _replaced(column: pa.Array, mask: np.ndarray, values: Sequence[str | None]) -> pa.Array:
-    """The column with the values, in order, where the mask is set."""
+    """Return the column with the values, in order, where the mask is set."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if not values:
@@ -102,7 +116,7 @@ def _replaced(column: pa.Array, mask: np.ndarray, values: Sequence[str | None]) 
 def _refresh_rows(
     refreshes: Sequence[Refresh], places: Ints, batch: int, hub_epoch: int
 ) -> pa.Table:
-    """The refreshes at these places, as LOG."""
+    """Return the refreshes at these places, as LOG."""
     count, rows = len(refreshes), [one.row for one in refreshes]
     authors, csns = [row.author for row in rows], [row.csn for row in rows]
     columns = {
@@ -128,9 +142,9 @@ def _refresh_rows(
 
 
 def conflicts(log: pa.Table, judged: Sequence[Judged], topology: Topology) -> pa.Table:
-    """Every loser with its winner, as CONFLICTS.
+    """Return CONFLICTS: every loser with its winner.
 
-    `log`: holds these changes, in their order.
+    `log`: LOG with these changes, in their order.
     """
     found = [one for one in judged if one.conflict is not None]
     if not found:
@@ -173,9 +187,9 @@ def quarantine(
     topics: Mapping[int, str],
     batch: int,
 ) -> pa.Table:
-    """The quarantined records with their original bytes, as QUARANTINE.
+    """Return QUARANTINE: the quarantined records with their original bytes.
 
-    `values`: the bytes that came with the batch; `originals` fetches the others.
+    `values`: (rid, offset) -> bytes that are at hand; `originals` reads the others.
     """
     missing = [q for q in quarantined if (q.rid, q.offset) not in values and q.rid in topics]
     fetched = originals([(q.rid, q.offset) for q in missing]) if missing else {}
@@ -205,7 +219,7 @@ def quarantine(
 
 
 def _id_of(q: Quarantined, topics: Mapping[int, str]) -> str:
-    """<rid>-<offset>; a change of the hub itself stands in no topic and goes by its CSN."""
+    """Return <rid>-<offset>; <rid>-<csn> for a change of the hub itself, which is in no topic."""
     if q.rid in topics or q.change is None:
         return f"{q.rid}-{q.offset}"
     return f"{q.rid}-{q.change.csn}"
@@ -219,9 +233,9 @@ def events(
     batch: int,
     hub_epoch: int,
 ) -> pa.Table:
-    """The control records with what became of them, as EVENTS in topic order.
+    """Return EVENTS: the control records with their outcomes, in topic order.
 
-    `commits`: those that were taken in runs, as CHECKED.
+    `commits`: CHECKED of the commits that were processed in bulk.
     """
     rows = [
         {
@@ -238,10 +252,10 @@ def events(
         }
         for received, outcome in intake.events
     ]
-    told = rows_of(TableName.EVENTS, rows)
+    single = rows_of(TableName.EVENTS, rows)
     if not commits.num_rows:
-        return told
-    both = pa.concat_tables([told, _taken(commits, topics, batch, hub_epoch)])
+        return single
+    both = pa.concat_tables([single, _taken(commits, topics, batch, hub_epoch)])
     return both.sort_by([("rid", "ascending"), ("offset", "ascending")])
 
 

@@ -1,4 +1,4 @@
-"""From changelog rows to the records of an agreement's updates topic."""
+"""Build the records of an agreement's updates topic from changelog rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,28 +22,29 @@ from streaming.stages.log import CHANGE
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A record of an updates topic: what stands around its items, and their rows in the log."""
+    """A record of an updates topic: its header, and the rows of its items in the log."""
 
     header: Update
     rows: Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Chunks:
-    """How large one record of an updates topic may be."""
+class ChunkLimits:
+    """The size limits of a record of an updates topic."""
 
     items: int
     bytes: int
 
 
 _BESIDE = ThreadPoolExecutor(1, "items")
-"""Items are written out while the tables are; Arrow works outside of Python's lock."""
+"""Items are encoded while the tables are written; Arrow releases Python's lock."""
 
 
 class Outgoing:
-    """Changelog rows, laid out once for all agreements.
+    """Changelog rows, prepared once for all agreements.
 
-    `order`: the rows in hub order. `away`: which of them lack their images, see stages/log.py: LOG.
+    `log`: LOG. `order`: its row numbers in hub order. `away`: by row, whether its images are on
+    the executors.
     """
 
     def __init__(self, log: pa.Table) -> None:
@@ -65,9 +66,9 @@ class Outgoing:
     def for_consumer(
         self, consumer: int, tables: frozenset[str], ruv: Ruv, floors: Sequence[Floor] = ()
     ) -> Bools:
-        """Mark the rows that are sent to this consumer: core's `is_for`, in columns.
+        """Mark the rows that are sent to this consumer, by the rule of core's `is_for`.
 
-        `floors`: those of the consumer, which gets back its own changes that it lost.
+        `floors`: the consumer's; the own changes that it lost are sent back to it.
         """
         served = np.array([name in tables for name in self._tables], dtype=np.bool_)
         accepted = self._is_accepted & served[self._table]
@@ -82,17 +83,17 @@ class Outgoing:
 
     @property
     def items(self) -> pa.Array:
-        """Of each row that is not away its text as an item, also of what nobody is sent."""
+        """Return, by row, its item as JSON text; undefined where `away`."""
         return self._items.result()
 
     @cached_property
     def sizes(self) -> Ints:
-        """Of each row the bytes of its item."""
+        """Return, by row, the size of its item in bytes."""
         sizes = ints(pc.binary_length(self.items))
         return np.where(self.away, ints(self.log["size"]), sizes) if self.away.any() else sizes
 
     def value(self, chunk: Chunk) -> bytes:
-        """The record's bytes; none of its rows may be away."""
+        """Return the record's bytes; none of its rows may be `away`."""
         items = self.items.take(pa.array(chunk.rows))
         both = pa.LargeListArray.from_arrays(pa.array([0, len(items)], pa.int64()), items)
         text = pc.binary_join(both, pa.scalar(b",", pa.large_binary()))[0].as_py()
@@ -106,15 +107,15 @@ def chunks(
     tables: frozenset[str],
     ruvs: Mapping[int, Ruv],
     generation: int,
-    limits: Chunks,
+    limits: ChunkLimits,
     floors: Sequence[Floor] = (),
 ) -> Iterator[Chunk]:
-    """The records that this batch sends to one agreement, in order.
+    """Yield the records that this batch sends to one agreement, in order.
 
-    `outgoing`: the changelog rows of its hub epochs. `ruvs`: hub epoch -> the RUV behind it.
-    `floors`: those of the agreement's consumer.
-    Each hub epoch with something for the consumer is one batch in chunks; the last one is sent
-    also when it is empty, for its covers.
+    `outgoing`: the changelog rows of the hub epochs in `to_send`. `ruvs`: hub epoch -> the RUV
+    after it. `floors`: those of the agreement's consumer.
+    Each hub epoch with an item for the consumer is one batch of chunks. The last hub epoch is sent
+    even without an item, for its covers.
     """
     is_own = outgoing.for_consumer(agreement.consumer, tables, to_send.known, floors)
     own = outgoing.order[is_own[outgoing.order]]
@@ -141,7 +142,7 @@ def chunks(
 
 
 def readable(rows: pa.Table) -> pa.Table:
-    """Changelog rows; one whose image is not readable (core/model/row.py) is a delete."""
+    """Return changelog rows; one with an unreadable image (core/model/row.py) becomes a delete."""
     image = rows["image"]
     good = pc.fill_null(pc.ends_with(image, "}"), True)  # noqa: FBT003
     if bools(good).all():
@@ -154,7 +155,7 @@ def readable(rows: pa.Table) -> pa.Table:
 
 
 def _items(rows: pa.Table) -> pa.Table:
-    """Changelog rows under the names of the wire's items."""
+    """Return changelog rows with the column names of the wire's items."""
     change = pc.equal(rows["kind"], CHANGE)
     types = pc.if_else(change, ItemType.CHANGE.value, ItemType.REFRESH.value)
     columns: dict[str, object] = {name: rows[name] for name in ("table", "key", "op", "csn")}
@@ -168,10 +169,11 @@ def _items(rows: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def cuts(sizes: Ints, limits: Chunks) -> list[int]:
-    """Where items of these bytes are cut: so many at most, and so many bytes unless of one item.
+def cuts(sizes: Ints, limits: ChunkLimits) -> list[int]:
+    """Return the bounds of chunks of items of these sizes, from 0 to their number.
 
-    The commas between them count. Without an item: one empty chunk.
+    A chunk has at most `items` items and, unless it has one item only, at most `bytes` bytes with
+    the commas between items. Without an item there is one empty chunk: [0, 0].
     """
     ends = np.cumsum(sizes + 1)
     found = [0]

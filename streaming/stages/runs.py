@@ -1,7 +1,7 @@
-"""Cut a batch into runs: plain changes and whole transactions of one replica, CSNs rising.
+"""Split a batch into runs: plain changes and whole transactions of one replica, CSNs rising.
 
-A whole transaction stands in one piece: its changes, the first of which gives it its name, and
-right behind them its commit.
+A whole transaction is contiguous: its changes, the first of which is the primary, and directly
+after them its commit.
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ from streaming.stages.checked import Bools, CheckedRecords, Ints, Texts
 
 @dataclass(frozen=True, slots=True)
 class RecordRun:
-    """Rows [start, end) of the facts, all of one replica.
+    """Rows [start, end) of CheckedRecords, all of one replica.
 
-    `is_plain`: they are of one session and data set, and nothing but whole transactions, one
-    above the other; a plain change is a transaction of one.
+    `is_plain`: they are of one session and one data set, and consist of whole transactions with
+    rising CSNs; a plain change is a transaction by itself.
     """
 
     start: int
@@ -27,12 +27,12 @@ class RecordRun:
 
     @property
     def rows(self) -> slice:
-        """Where they stand."""
+        """Return the rows as a slice."""
         return slice(self.start, self.end)
 
 
 def runs(facts: CheckedRecords, topology: Topology) -> Iterator[RecordRun]:
-    """The records in topic order: runs of whole transactions, and between them what is none."""
+    """Yield all records in topic order, as runs of whole transactions and runs of other records."""
     if not len(facts):
         return
     same_topic = _same(facts.rid)
@@ -49,7 +49,10 @@ def runs(facts: CheckedRecords, topology: Topology) -> Iterator[RecordRun]:
 
 
 def closing(facts: CheckedRecords, run: RecordRun) -> Ints:
-    """Of each change of a plain run the place of its transaction's last, both among its changes."""
+    """Return, by change of a plain run, the index of the last change of its transaction.
+
+    Indices count the changes of the run, without its commits.
+    """
     commit, alone = facts.commit[run.rows], facts.prim_csn[run.rows] == b""
     ends = (np.append(commit[1:], False) | alone)[~commit]
     last = np.flatnonzero(ends)
@@ -57,7 +60,7 @@ def closing(facts: CheckedRecords, run: RecordRun) -> Ints:
 
 
 def _goes_on(facts: CheckedRecords, follows: Bools) -> Bools:
-    """Mark what belongs to the transaction of the plain change before it."""
+    """Mark the rows that belong to the transaction of the plain change before them."""
     behind_change = np.append(False, facts.plain[:-1])
     named = _same(facts.prim_csn) & (facts.prim_csn != b"")
     belongs = behind_change & named & (facts.commit | follows)

@@ -1,8 +1,8 @@
-"""Changes that are well-formed but written otherwise are rewritten canonically, by a library in C.
+"""Canonicalize well-formed changes in another spelling, with a JSON library in C.
 
-Blanks, another order of members, needless escapes and an explicit null are other spellings of the
-same change. Whatever else the library would change is left to core (core/intake/check.py): members
-that stand twice, numbers that it prints otherwise, unknown members.
+Spaces, another order of members, needless escapes and an explicit null are other spellings of the
+same change. Records that the library would change otherwise are left to core
+(core/intake/check.py): duplicate members, numbers that it prints differently, unknown members.
 """
 
 import re
@@ -12,14 +12,14 @@ from typing import Any
 import orjson
 
 from streaming.core.model.change import Op
-from streaming.core.model.kinds import KINDS, Need
+from streaming.core.model.kinds import KINDS, FieldPresence
 from streaming.core.model.record import RecordKind
 from streaming.core.model.table import ColumnType, Table
 
 _FIELDS = KINDS[RecordKind.CHANGE].fields
 _MEMBERS = ("v", "kind", "session", *(field.name for field in _FIELDS))
 _KNOWN = frozenset(_MEMBERS)
-_LEFT_OUT = frozenset(field.name for field in _FIELDS if field.need is Need.OPTIONAL)
+_LEFT_OUT = frozenset(field.name for field in _FIELDS if field.need is FieldPresence.OPTIONAL)
 """The members that are not written where they are null."""
 _NUMBERS = (ColumnType.INT32, ColumnType.FLOAT64)
 _NUMBER = re.compile(rb"(?<=[:,\[\s])-?[0-9][^,\]}\s]*")
@@ -28,16 +28,16 @@ Columns = tuple[list[str], bool]
 """The columns of a table in their order, and whether some are JSON numbers."""
 
 
-def rewritten(values: Sequence[bytes], tables: Mapping[str, Table]) -> Iterator[bytes | None]:
-    """Of each change, good or bad, the canonical text that says the same; None: core checks it."""
+def canonicalized(values: Sequence[bytes], tables: Mapping[str, Table]) -> Iterator[bytes | None]:
+    """Yield the canonical text of each record, valid or not; None: it is left to core."""
     known = {
         name: (list(table.columns), any(kind in _NUMBERS for kind in table.columns.values()))
         for name, table in tables.items()
     }
-    return (_rewritten(value, known) for value in values)
+    return (_canonicalized(value, known) for value in values)
 
 
-def _rewritten(value: bytes, tables: Mapping[str, Columns]) -> bytes | None:
+def _canonicalized(value: bytes, tables: Mapping[str, Columns]) -> bytes | None:
     try:
         fields = orjson.loads(value)
     except orjson.JSONDecodeError:
@@ -63,13 +63,13 @@ def _rewritten(value: bytes, tables: Mapping[str, Columns]) -> bytes | None:
     }
     text = orjson.dumps(record)
     whole = text if record.keys() == fields.keys() else orjson.dumps(fields)
-    if _quotes(value) != _quotes(whole):  # a member that stood twice took its quotes along
+    if _quotes(value) != _quotes(whole):  # a duplicate member is lost with its quotes
         return None
     return text if not has_numbers or _same_numbers(value, whole, fields) else None
 
 
 def _quotes(text: bytes) -> int:
-    """How many quotes begin or end a string in this JSON text."""
+    """Count the quotes that delimit strings in this JSON text."""
     if b"\\" not in text:
         return text.count(b'"')
     bare = text.replace(b"\\\\", b"")
@@ -79,8 +79,8 @@ def _quotes(text: bytes) -> int:
 def _same_numbers(value: bytes, text: bytes, fields: Mapping[str, Any]) -> bool:
     """Return whether the library printed every number of a column as it was written.
 
-    What it prints it would print again, so equal multisets of numbers are equal numbers. Integers
-    of 64 bits come out as they were, but for -0.
+    Printing is idempotent, so equal multisets of numbers mean equal numbers. Integers of 64 bits
+    are printed as they were, except -0.
     """
     if b"-0" not in value and not any(map(_has_float, fields.values())):
         return True

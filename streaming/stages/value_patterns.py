@@ -1,4 +1,4 @@
-"""Patterns of canonical values, by type of column: what surely is one (core/model/values.py)."""
+"""Patterns of canonical JSON values, by column type (core/model/values.py)."""
 
 from streaming.core.model.table import ColumnType
 
@@ -31,4 +31,4 @@ CANONICAL: dict[ColumnType, str] = {
     ColumnType.BYTES: BYTES,
     ColumnType.TIMESTAMP: TIMESTAMP,
 }
-"""What surely is a canonical value of the type; numbers near its limits are left to core."""
+"""Each matches canonical values of the type only, but not all: core checks numbers near limits."""

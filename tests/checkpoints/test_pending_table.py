@@ -37,7 +37,7 @@ def batch(
     if hello:
         for received in Speaker().hello():
             intake.take(received)
-    for received in speaker.say(*records):
+    for received in speaker.send(*records):
         intake.take(received)
     number = state.batch + 1
     rows = pending.moves(store, state.open, intake.open, intake.ended, number)

@@ -48,7 +48,7 @@ def say_everything_bad(a: ScriptedReplica) -> Kept:
     kept: Kept = {reason: [] for reason in Reason if reason not in LATER}
 
     def bad(reason: Reason, value: bytes, time_ms: int | None = None) -> None:
-        kept[reason].append((a.say_bytes(value, time_ms), value))
+        kept[reason].append((a.send_bytes(value, time_ms), value))
 
     bad(Reason.SESSION, wire.encode("never-greeted", a.change("k", "early")))
     a.hello()
@@ -120,9 +120,9 @@ def test_release_and_drop(pair: Site, spark: SparkSession) -> None:
     a, b = pair.replicas["a"], pair.replicas["b"]
     a.hello()
     b.hello()
-    unknown = a.say_bytes(altered(a, lambda r: r.update(table="u")))
-    broken = a.say_bytes(b"{")
-    stays = a.say_bytes(altered(a, lambda r: r.update(table="nobody's")))
+    unknown = a.send_bytes(altered(a, lambda r: r.update(table="u")))
+    broken = a.send_bytes(b"{")
+    stays = a.send_bytes(altered(a, lambda r: r.update(table="nobody's")))
     pair.run_available(spark)
     pair.learn_second_table()
 
@@ -149,7 +149,7 @@ def test_release_is_judged_once_though_the_hub_dies(pair: Site, spark: SparkSess
     a, b = pair.replicas["a"], pair.replicas["b"]
     a.hello()
     b.hello()
-    unknown = a.say_bytes(altered(a, lambda r: r.update(table="u")))
+    unknown = a.send_bytes(altered(a, lambda r: r.update(table="u")))
     pair.run_available(spark)
     pair.learn_second_table()
     pair.slackwater("quarantine", "release", f"1-{unknown}")
@@ -173,7 +173,7 @@ def test_stolen_csn_is_no_memory_of_it(pair: Site, spark: SparkSession) -> None:
     a.hello()
     b.hello()
     stolen = b.change("k", "v")
-    offset = a.say(stolen)
+    offset = a.send(stolen)
     pair.run_available(spark)
 
     b.publish(stolen)
@@ -223,7 +223,7 @@ def test_an_image_without_its_last_brace_is_not_json(pair: Site, spark: SparkSes
     a, b = pair.replicas.values()
     a.hello()
     b.hello()
-    offset = a.say_bytes(broken(a.change("k", "v")._replace(after='{"k":"k"}')))
+    offset = a.send_bytes(broken(a.change("k", "v")._replace(after='{"k":"k"}')))
     a.write("good", "v")
 
     pair.run_available(spark)

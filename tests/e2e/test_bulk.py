@@ -39,7 +39,7 @@ from streaming.hub.service import adopted
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.stages.checked import checked_records
 from streaming.stages.intake import take
-from streaming.stages.publish import Chunks
+from streaming.stages.publish import ChunkLimits
 from tests.harness.carried import facts_from
 from tests.harness.examples import examples
 from tests.harness.histories import NUMBERED, OPEN_STEPS, STEPS, Author, Steps, batches
@@ -142,7 +142,7 @@ def real_hub(
         topology,
         {"1": 1, "2": 2, "3": 3},
         65_534,
-        Chunks(3, 1_000),
+        ChunkLimits(3, 1_000),
         offsets_per_batch=1_000_000,
         pending_changes=pending_changes,
         open_transactions=1_000_000,
@@ -278,7 +278,7 @@ def check_batches(
             assert logged(hub, number) == [summary(entry) for entry in expected]
             quarantined, counts = model.intake.quarantined, model.intake.counts
             assert kept(hub, number) == sorted((q.rid, q.offset, q.reason) for q in quarantined)
-            assert told(hub, number) == [event(*one) for one in model.intake.events]
+            assert events_in(hub, number) == [event(*one) for one in model.intake.events]
             assert counts.items() <= hub.ledger.last.counts.items()
             if FEW in (window_rows, pending_changes) and number % 3 == 2:
                 hub = restarted(hub)
@@ -292,23 +292,23 @@ def check_batches(
 def between(author: Author, prim: str) -> None:
     """A transaction begins between changes that wait, and stays open: only those below it go."""
     author.change(0, Op.INSERT, back=9, prim="", part=False)
-    author.say(Commit(prim))
+    author.send(Commit(prim))
 
 
 def again(author: Author, prim: str) -> None:
     """A transaction that waits gets a change and a commit once more."""
-    waiting = next(c for c in author.said if c.prim_csn not in (None, prim)).prim_csn
-    author.say(Commit(waiting or ""))
+    waiting = next(c for c in author.sent_changes if c.prim_csn not in (None, prim)).prim_csn
+    author.send(Commit(waiting or ""))
     author.change(0, Op.INSERT, back=0, prim=waiting, part=False)
-    author.say(Commit(prim))
+    author.send(Commit(prim))
 
 
 def used_again(author: Author, prim: str) -> None:
     """The CSN of a change that waits is used again, with other content."""
-    waiting = next(c for c in author.said if c.prim_csn is None)
-    author.say(waiting._replace(after=None, op=Op.DELETE))
-    author.say(waiting)
-    author.say(Commit(prim))
+    waiting = next(c for c in author.sent_changes if c.prim_csn is None)
+    author.send(waiting._replace(after=None, op=Op.DELETE))
+    author.send(waiting)
+    author.send(Commit(prim))
 
 
 @pytest.mark.parametrize("limit", [FEW, 1_000])
@@ -321,7 +321,7 @@ def test_what_names_a_change_that_waits_on_disk_is_decided_as_in_memory(
 
     def cut() -> list[ReceivedRecord]:
         received, author.received = author.received, []
-        author.said += [r.record for r in received if isinstance(r.record, Change)]
+        author.sent_changes += [r.record for r in received if isinstance(r.record, Change)]
         return received
 
     def story() -> Iterator[list[ReceivedRecord]]:
@@ -330,7 +330,7 @@ def test_what_names_a_change_that_waits_on_disk_is_decided_as_in_memory(
         yield cut()
         for key in range(4):
             author.change(key, Op.UPDATE, back=0, prim=None, part=False)
-            author.say(Commit(author.members(key, Op.UPDATE, one_table=True)))
+            author.send(Commit(author.members(key, Op.UPDATE, one_table=True)))
         yield cut()
         follows(author, prim)
         yield cut()
@@ -344,7 +344,7 @@ def restarted(hub: Hub) -> Hub:
 
 
 def above(edge: int, window: Window) -> dict[str, object]:
-    """What a window says of hub epochs above this one."""
+    """The rows of a window above this hub epoch."""
     return {
         name: (*row[:4], {realign for realign in row[4] if realign.epoch > edge})
         for name, row in window.rows.items()
@@ -359,7 +359,7 @@ def test_whole_transactions_go_in_bulk(rid: int) -> None:
     author = Author(rid)
     author.hello(0)
     for key in (0, 3, 1):
-        author.say(Commit(author.members(key, Op.INSERT, one_table=False)))
+        author.send(Commit(author.members(key, Op.INSERT, one_table=False)))
         author.change(key, Op.DELETE, back=0, prim=None, part=False)
     intake = Intake(adopted(HubState(1, GENERATION), topology, [1, 2, 3]), topology)
     facts = checked_records(facts_from(author.received, topology.tables), topology.tables)
@@ -453,7 +453,7 @@ def event(received: ReceivedRecord, outcome: ControlOutcome) -> tuple[object, ..
     return f"{received.rid}", *at, KIND_OF[type(received.record)].value, outcome.value, value
 
 
-def told(hub: Hub, batch: int) -> list[tuple[object, ...]]:
+def events_in(hub: Hub, batch: int) -> list[tuple[object, ...]]:
     """The events of a batch, in their order."""
     names = ("topic", "rid", "offset", "time", "session", "kind", "outcome", "value")
     rows = hub.ledger.store.read(TableName.EVENTS).to_pylist()

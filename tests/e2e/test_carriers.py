@@ -123,21 +123,21 @@ def write_a_part(replica: ScriptedReplica, random: Random) -> None:
 
 
 def repeat(replica: ScriptedReplica, random: Random) -> None:
-    """What was said before, once more."""
+    """Send earlier records again."""
     if replica.published:
-        replica.say(random.choice(replica.published[-30:]))
+        replica.send(random.choice(replica.published[-30:]))
 
 
 def reuse(replica: ScriptedReplica, random: Random) -> None:
     """A known CSN with other content."""
     if replica.published:
         old = random.choice(replica.published)
-        replica.say(replica.change(some_row(random), "reused")._replace(csn=old.csn))
+        replica.send(replica.change(some_row(random), "reused")._replace(csn=old.csn))
 
 
 def say_nonsense(replica: ScriptedReplica, random: Random) -> None:
     """What is no record."""
-    replica.say_bytes(random.choice([b"", b"{", b'{"v":1,"kind":"change"}', None]))
+    replica.send_bytes(random.choice([b"", b"{", b'{"v":1,"kind":"change"}', None]))
 
 
 PLAIN: dict[Callable[[ScriptedReplica, Random], None], int] = {write: 90, delete: 10}
@@ -145,7 +145,7 @@ ACTS = PLAIN | {transact: 8, write_a_part: 4, repeat: 4, reuse: 1, say_nonsense:
 
 
 def checked_records(at: Site) -> dict[str, list[Any]]:
-    """All tables, and all topics, but for what tells two hubs apart."""
+    """All tables, and all topics, except what distinguishes two hubs."""
     store, generation = StateStore(at.state), verdict.last_commit(at)["replicageneration"]
     found: dict[str, list[Any]] = {}
     for name in COMPARED:

@@ -6,7 +6,7 @@ from pathlib import Path
 from checkpoints.epochs import Plan
 from connectors.wire import decode_update
 from streaming.carriers.driver import DriverCarrier
-from streaming.core.delivery.consumer import Apply, Buffer, Position, receive
+from streaming.core.delivery.consumer import ApplyBatch, BufferChunk, Position, receive
 from streaming.core.model.change import Op
 from streaming.core.model.record import Applied, Hello, Item, ReceivedRecord
 from streaming.core.model.ruv import Ruv
@@ -31,7 +31,7 @@ class Site:
     clock_ms: int = 10_000
 
     def batch(self) -> None:
-        """One micro-batch of what was said since the last."""
+        """One micro-batch of the records since the last."""
         self.clock_ms += 2_000
         received = [one for author in self.authors.values() for one in author.received]
         for author in self.authors.values():
@@ -47,7 +47,7 @@ class Site:
         """The next plan at this time."""
         return self.hub.next_plan(offsets or {}, self.clock_ms, ())
 
-    def settle(self) -> int:
+    def run_until_quiet(self) -> int:
         """Batches without input, as long as one is due; how many."""
         count = 0
         while self.hub.is_due(self.plan()):
@@ -70,11 +70,11 @@ def received(site: Site, name: str, position: Position) -> tuple[Position, list[
     epochs: list[int] = []
     for value in (v for n, v in site.sent if n == name):
         match receive(position, decode_update(value)):
-            case Apply(after, hub_epoch, applied):
+            case ApplyBatch(after, hub_epoch, applied):
                 position = after
                 items += applied
                 epochs.append(hub_epoch)
-            case Buffer(after):
+            case BufferChunk(after):
                 position = after
             case _:
                 pass
@@ -95,7 +95,7 @@ def test_a_consumer_that_starts_again_gets_every_page_once(tmp_path: Path) -> No
 
     site.authors[3].hello(0)
     site.batch()
-    pages = 1 + site.settle()
+    pages = 1 + site.run_until_quiet()
     site.authors[1].change(9, Op.INSERT, back=0, prim=None, part=False)
     site.batch()
 
@@ -119,11 +119,11 @@ def test_an_answer_makes_no_hub_epoch(tmp_path: Path) -> None:
 
     for rid, author in site.authors.items():
         covers = before.agreements[f"a{rid}"].sent_covers
-        author.say(Applied(1, covers, 1, before.ruv_of(DEFAULT_DATASET)))
+        author.send(Applied(1, covers, 1, before.ruv_of(DEFAULT_DATASET)))
     site.batch()
 
     assert site.hub.state.hub_epoch == before.hub_epoch
-    assert site.settle() == 0
+    assert site.run_until_quiet() == 0
 
 
 def test_a_hello_beyond_the_hub_stops_that_agreement(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ class Case:
 
     @property
     def row(self) -> str:
-        """The row as a replica is told to write it."""
+        """The row as a replica is sent it."""
         return f"{self.table}.{self.key}"
 
 
@@ -99,7 +99,7 @@ def many(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
 
 
 def test_each_function_decides_its_conflicts(many: Site, spark: SparkSession) -> None:
-    """Whatever a function says, it is recorded with its facts, and all replicas end equal."""
+    """Whatever a function returns, it is recorded with its facts, and all replicas end equal."""
     a, b, c = many.replicas.values()
     clock_s = a.clock_s
     with many.running(spark) as hub:
@@ -281,7 +281,7 @@ def test_change_that_lacks_what_its_function_compares(pair: Site, spark: SparkSe
 def test_function_that_never_says_the_same_is_asked_once(
     pair: Site, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What stands in the changelog is what was decided; the next hub must not ask again."""
+    """The changelog holds the decision; the next hub must not call the function again."""
     counter = pair.folder / "counter"
     monkeypatch.setenv(user_functions.COUNTER_VARIABLE, str(counter))
     a, b = pair.replicas.values()
@@ -319,7 +319,7 @@ def test_function_that_never_says_the_same_is_asked_once(
 def transactional(
     folder: Path, broker: Broker, prefix: str, limits: Mapping[str, object]
 ) -> Iterator[Site]:
-    """A hub with two replicas that have said hello, and one table under EPOCH_TRANS."""
+    """A hub with two replicas that have sent a hello, and one table under EPOCH_TRANS."""
     trans = {"t": "EPOCH_TRANS"}
     with site(folder, broker.bootstrap_servers, prefix, limits=limits, functions=trans) as made:
         for replica in made.replicas.values():
@@ -345,7 +345,7 @@ def test_rejected_transaction_marks_its_rows_over_a_restart(
             lost = write_all(b, "xy", "b")
             hub.takes(a, b)
             while every_epochs == 1 and is_materialized_behind(made):
-                a.say(Heartbeat(a.epoch))  # its batch notes how far `rows` is
+                a.send(Heartbeat(a.epoch))  # its batch notes how far `rows` is
                 hub.takes(a)
         merged = verdict.last_commit(made)["rows_epoch"]
         made.file.write_text(made.file.read_text().replace("_epochs = 1\n", "_epochs = 1_000\n"))
@@ -370,7 +370,7 @@ def test_rejected_transaction_marks_its_rows_over_a_restart(
 
 
 def is_materialized_behind(made: Site) -> bool:
-    """Claim that `rows` is not noted to be up to date."""
+    """Return whether `rows` is not recorded as up to date."""
     commit = verdict.last_commit(made)
     return bool(commit["rows_epoch"] < commit["hub_epoch"])
 

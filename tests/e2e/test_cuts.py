@@ -22,7 +22,7 @@ from tests.model.storyteller import REORDERS, REUSES, Plot, Step, Storyteller, p
 from tests.model.world import topology
 
 COMPARED = {7: (300, 50), 1_000: (30, 3), 1_000_000: (30, 3)}
-"""Size of a cut -> of how many changes at least the fixed log can say that their verdict must be
+"""Size of a cut -> of how many changes at least the fixed log can decide that their verdict must be
 the same, and of how many rejected ones; a replica's words mean less, the larger the cut is."""
 
 EVERYTHING = {**REORDERS, **REUSES}
@@ -155,7 +155,7 @@ def _knew(hub: PureHub, arrived: Arrived, changes: Sequence[tuple[int, Judged]])
 
 
 def same_verdicts(one: PureHub, other: PureHub) -> Counter[str]:
-    """Claim that verdicts agree as long as replicas knew the same; how many of each there were."""
+    """Check that verdicts agree while the replicas had seen the same; count both cases."""
     compared, others = Counter[str](), histories(other)
     for row, changes in histories(one).items():
         pairs = zip(changes, others[row], strict=True)

@@ -1,4 +1,4 @@
-"""Two data sets at one hub, on a real broker: what each consumer is told, and what an operator."""
+"""Two data sets at one hub, on a real broker: what consumers are sent and operators see."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ SERVED = {"a": "t", "b": "u", "c": "t"}
 
 @pytest.fixture
 def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
-    """A hub with three replicas, all of which have said hello."""
+    """A hub with three replicas, all of which have sent a hello."""
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc") as made:
         made.learn_second_table()
         text = made.file.read_text().replace('name = "u"', 'name = "u"\ndataset = "other"')
@@ -65,7 +65,7 @@ def test_each_consumer_is_told_of_its_data_set(three: Site, spark: SparkSession)
     assert (pending["pending"], pending["waiting"], pending["oldest"]) == (2, 1, primary)
     assert pending["oldest_age_s"] > 0
 
-    a.say(Commit(primary))
+    a.send(Commit(primary))
     three.run_available(spark)
     assert values(b) == {"u": behind.after}
     assert values(c).keys() == {"t"}
@@ -94,7 +94,7 @@ def test_an_operator_ends_a_transaction_in_both_data_sets(three: Site, spark: Sp
     assert values(a) == {"u": behind.after}
     assert three.slackwater("status")["pending"]["pending"] == 0
 
-    a.say(Commit(primary))
+    a.send(Commit(primary))
     three.run_available(spark)
     assert [row["reason"] for row in three.slackwater("quarantine", "list")] == ["ended"]
     assert values(c) == {}

@@ -1,4 +1,4 @@
-"""What `status` says of conflicts and of the epochs in flight, from a real run."""
+"""What `status` shows of conflicts and of the epochs in flight, from a real run."""
 
 import contextlib
 import io

@@ -26,7 +26,7 @@ SELDOM = 1_000
 
 @pytest.fixture
 def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
-    """A hub with three replicas and agreements that does not materialize until it is told to."""
+    """A hub with three replicas and agreements that does not materialize until it is ordered to."""
     limits = {"materialize_every_epochs": SELDOM}
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", limits) as made:
         yield made
@@ -123,11 +123,11 @@ def test_kill_at_quarantine_only_batches(one: Site, spark: SparkSession) -> None
     StateStore(one.state).create()
     received = []
     for number in range(3):
-        received.append(one.replicas["a"].say_bytes(b"no record"))
+        received.append(one.replicas["a"].send_bytes(b"no record"))
         nth = 2 if number else 1  # the first is the batch before
         with one.hub("--available-now", fault=f"{Point.AFTER_QUARANTINE}:{nth}") as hub:
             hub.ends_with(KILLED)
-    received.append(one.replicas["a"].say_bytes(b"no record"))
+    received.append(one.replicas["a"].send_bytes(b"no record"))
     one.run_available(spark)
 
     kept = verdict.rows_of(one.state, TableName.QUARANTINE, "batch")

@@ -30,7 +30,7 @@ def stays(seen: Callable[[], object]) -> bool:
 
 
 def test_a_hub_at_rest_writes_and_sends_nothing(pair: Site, spark: SparkSession) -> None:
-    """The word of a consumer that has everything is no reason for a commit that it must answer."""
+    """An `applied` of a consumer that has everything causes no commit that it must acknowledge."""
     a, b = pair.replicas["a"], pair.replicas["b"]
 
     def written() -> object:

@@ -167,13 +167,13 @@ def test_a_transaction_larger_than_the_limit_aborts(three: Site, spark: SparkSes
     three.run_available(spark)
     middle = a.published[LARGE // 2]
     waiting = a.published[LARGE + LARGE // 2]
-    a.say(middle)
-    a.say(waiting)
+    a.send(middle)
+    a.send(waiting)
     three.run_available(spark)
     for number in range(LARGE):
         a.rows.pop(("t", f'{{"k":"large a {number}"}}'))
     a.abort("large")
-    a.say(middle)
+    a.send(middle)
     level(three, spark)
 
     assert open_changes(three) == dict.fromkeys("abc", (0, 0))
@@ -215,7 +215,7 @@ def test_a_transaction_larger_than_the_limit_is_ended_by_a_hello(
         for number in range(LARGE):
             a.rows.pop(("t", f'{{"k":"large a {number}"}}'))
     else:
-        a.say(Commit(prim_csn))
+        a.send(Commit(prim_csn))
     level(three, spark)
 
     assert open_changes(three) == dict.fromkeys("abc", (0, 0))
@@ -232,7 +232,7 @@ def test_kill_while_a_transaction_larger_than_the_limit_comes_back(
     writers = [three.replicas[name] for name in "ab"]
     for number, point in enumerate(one for one in Point if one is not Point.AFTER_ROWS):
         for replica in writers:
-            replica.say_bytes(b"no record")
+            replica.send_bytes(b"no record")
             if number:
                 replica.commit("large")
             write_large(replica, "contended", number)

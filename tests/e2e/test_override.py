@@ -1,4 +1,4 @@
-"""An operator's word on conflicts and quarantine: the hub's own changes, each once, to all."""
+"""An operator's commands on conflicts and quarantine: the hub's own changes, each once, to all."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +27,7 @@ TABLES = {
 
 @pytest.fixture
 def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
-    """A hub with two replicas, both of which have said hello."""
+    """A hub with two replicas, both of which have sent a hello."""
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, functions=TABLES) as made:
         for replica in made.replicas.values():
             replica.hello()
@@ -114,7 +114,7 @@ def test_override_and_accept(pair: Site, spark: SparkSession) -> None:
 
 
 def test_word_that_cannot_be_carried_out(pair: Site, spark: SparkSession) -> None:
-    """What an operator asks for must not stop the hub, now and at every start.
+    """What an operator orders must not stop the hub, now and at every start.
 
     An override whose function fails is a change of the hub's own: no topic has it, so it cannot
     be read again. A conflict may be of a table that is configured no more.

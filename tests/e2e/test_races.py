@@ -29,7 +29,7 @@ BROKER_IS_AWAY_S = 20
 
 @pytest.fixture
 def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
-    """A hub with two replicas that have said hello."""
+    """A hub with two replicas that have sent a hello."""
     with site(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
         greet(made)
         yield made
@@ -92,7 +92,7 @@ def test_hub_that_was_overtaken_after_its_commit(pair: Site, spark: SparkSession
 
 
 def test_two_hubs_at_once(pair: Site, spark: SparkSession) -> None:
-    """Whichever plans first goes on; the other ends and says why.
+    """Whichever plans first goes on; the other exits and reports why.
 
     A second hub may find everything done: it comes again until both want the same batch.
     """
@@ -142,7 +142,7 @@ def loses(at: Site, spark: SparkSession) -> bool:
 
 
 def test_batch_delivered_twice(pair: Site, spark: SparkSession) -> None:
-    """Everything that a replica said is said again: nothing is judged or answered anew."""
+    """A replica publishes everything again: nothing is judged or answered twice."""
     a = pair.replicas["a"]
     a.publish(a.change("k", "v")._replace(table="nobody's"))
     collide(pair, "first")
@@ -154,7 +154,7 @@ def test_batch_delivered_twice(pair: Site, spark: SparkSession) -> None:
     repeated = 0
     for replica in pair.replicas.values():
         for _, value in pair.ends.read(replica.changes):
-            replica.say_bytes(value)
+            replica.send_bytes(value)
             repeated += b'"kind":"change"' in value or b'"kind":"hello"' in value
     pair.run_available(spark)
 
@@ -180,7 +180,7 @@ def own_broker(tmp_path: Path, topic_prefix: str) -> Iterator[tuple[Path, Site]]
 
 
 def published(hub: HubProcess, at: Site) -> None:
-    """Wait until every replica has applied what the other said last."""
+    """Wait until every replica has applied the last change of the other."""
     a, b = at.replicas.values()
     last = [(b, a.published[-4]), (a, b.published[-4])]  # a row of its own, its last but one
 
@@ -198,7 +198,7 @@ def items(at: Site, name: str) -> list[Item]:
 
 
 def test_broker_away_and_orderly_end(own_broker: tuple[Path, Site], spark: SparkSession) -> None:
-    """A hub waits for its broker; told to end it publishes what it has taken, and ends with 0.
+    """A hub waits for its broker; stopped, it publishes what it has read and exits with 0.
 
     The broker dies when changes are on their way: a batch is committed and not published, and what
     was written behind it is not read.
@@ -236,7 +236,7 @@ def test_broker_away_and_orderly_end(own_broker: tuple[Path, Site], spark: Spark
 
 
 def test_disk_that_takes_nothing_any_more(pair: Site, spark: SparkSession) -> None:
-    """The hub says in one sentence what is wrong, and goes on where it was when it is mended."""
+    """The hub reports in one sentence what is wrong, and continues once it is repaired."""
     changelog = pair.state / TableName.CHANGELOG
     collide(pair, "first")
 
@@ -258,7 +258,7 @@ def test_disk_that_takes_nothing_any_more(pair: Site, spark: SparkSession) -> No
 
 @pytest.mark.parametrize("fault", ["", f"stop:{Point.AFTER_PLAN}"], ids=["idle", "in a batch"])
 def test_java_that_is_killed(pair: Site, spark: SparkSession, fault: str) -> None:
-    """Half a hub is none: it ends and says what is gone, and the next one goes on where it was."""
+    """Half a hub is none: it exits and reports what is missing, and the next one continues."""
     collide(pair, "first")
     with pair.hub(fault=fault) as hub:
         if fault:
@@ -278,7 +278,7 @@ def test_java_that_is_killed(pair: Site, spark: SparkSession, fault: str) -> Non
 
 
 def test_what_a_hub_cannot_work_with(pair: Site, tmp_path: Path) -> None:
-    """It says which topic or broker, and what to do, and ends with 1."""
+    """It reports which topic or broker, and what to do, and exits with 1."""
     admin = KafkaAdminClient(bootstrap_servers=pair.ends.bootstrap)
     admin.create_partitions({pair.replicas["a"].changes: 2})
     admin.close()

@@ -23,13 +23,13 @@ def five(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
 
 
 def say_what_stops(at: Site) -> dict[str, int]:
-    """Let four replicas say what this version cannot do; replica -> offset of that record."""
+    """Let four replicas write what is not supported; replica -> offset of that record."""
     a, b, c, d = (at.replicas[name] for name in "abcd")
     truncate = Change(c.change("x", None).csn, c.rid, c.epoch, "t", "{}", Op.TRUNCATE)
     return {
-        "a": a.say(Snapshot("begin", "load-1")),
-        "b": b.say(Refused(1, "0" * 20, "t", '{"k":"x"}', "check", "no")),
-        "c": c.say(truncate),
+        "a": a.send(Snapshot("begin", "load-1")),
+        "b": b.send(Refused(1, "0" * 20, "t", '{"k":"x"}', "check", "no")),
+        "c": c.send(truncate),
         "d": d.hello(lost=True),
     }
 

@@ -14,7 +14,7 @@ from streaming.stages.checked import CHECKED
 
 
 def facts_from(received: Sequence[ReceivedRecord], tables: Mapping[str, Table]) -> pa.Table:
-    """Said records as CHECKED."""
+    """Records as CHECKED."""
     return pa.Table.from_pylist([_row(one, tables) for one in received], schema=CHECKED)
 
 
@@ -31,8 +31,8 @@ def _row(received: ReceivedRecord, tables: Mapping[str, Table]) -> dict[str, obj
         "detail": received.detail or None,
     }
     if not isinstance(record, Change):
-        told = {"prim_csn": getattr(record, "prim_csn", None)}
-        return {**row, **told, "value": wire.encode(received.session or "", record)}
+        extra = {"prim_csn": getattr(record, "prim_csn", None)}
+        return {**row, **extra, "value": wire.encode(received.session or "", record)}
     lacking = record.after is not None and len(
         wire.image_values(record.after, tables[record.table])
     ) < len(tables[record.table].columns)

@@ -1,4 +1,4 @@
-"""Core's check and the columns' check of the same records, side by side."""
+"""Core's check and the vectorized check of the same records, compared."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from tests.harness.raw_records import TIME_S, TOPIC, TOPICS
 
 LIMITS = Limits(record_bytes=1_000)
 Difference = tuple[bytes, CheckedRecord, CheckedRecord]
-"""(the record, what core says, what the columns say)."""
+"""(the record, core's result, the vectorized check's result)."""
 
 
 def records_of(values: Sequence[bytes | None], time_ms: int = TIME_S * 1000) -> pa.Table:
@@ -31,13 +31,13 @@ def records_of(values: Sequence[bytes | None], time_ms: int = TIME_S * 1000) -> 
 def differences(
     values: Sequence[bytes], limits: Limits = LIMITS, *, few: int = canonical.FEW
 ) -> Iterator[Difference]:
-    """The records on which core and the columns disagree; `few`: see stages/canonical.py."""
+    """The records on which both checks disagree; `few`: see stages/canonical.py."""
     with patch.object(canonical, "FEW", few):
         found = check_records(records_of(values), TOPICS, KNOWN, limits).sort_by("offset")
     assert found["offset"].to_pylist() == list(range(len(values)))
-    told = found.select(list(CheckedRecord._fields)).to_pylist()
+    checked = found.select(list(CheckedRecord._fields)).to_pylist()
     kept = found["value"].to_pylist()
-    for value, row, bytes_ in zip(values, told, kept, strict=True):
+    for value, row, bytes_ in zip(values, checked, kept, strict=True):
         expected = check(value, TOPICS[TOPIC], TIME_S * 1000, KNOWN, limits)
         good_change = expected.reason is None and expected.kind == "change"
         same_bytes = bytes_ == (None if good_change else value)

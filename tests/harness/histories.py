@@ -38,9 +38,9 @@ class Author:
     received: list[ReceivedRecord] = field(default_factory=list)
     held: list[Change] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
-    said: list[Change] = field(default_factory=list)
+    sent_changes: list[Change] = field(default_factory=list)
 
-    def say(self, record: Record) -> None:
+    def send(self, record: Record) -> None:
         """Append a record of the session in force."""
         time_ms = 1_000 + self.offset * 17 % 40
         self.received.append(ReceivedRecord(self.rid, self.offset, time_ms, self.session, record))
@@ -49,10 +49,10 @@ class Author:
     def hello(self, covers: int) -> None:
         """Start a session."""
         self.session = f"{self.rid}-{self.offset}"
-        self.say(Hello(self.epoch, covers, 1, Ruv(), None, lost=False))
+        self.send(Hello(self.epoch, covers, 1, Ruv(), None, lost=False))
 
     def change(self, key: int, op: Op, *, back: int, prim: str | None, part: bool) -> str:
-        """Write a row; `back` makes the CSN an older one, the key says of which table.
+        """Write a row; `back` makes the CSN an older one, the key determines the table.
 
         prim: the transaction; empty: this change is the first of one.
         """
@@ -71,7 +71,7 @@ class Author:
         )
         where = self.epoch - (self.time % 7 == 0), table, f'{{"id":"{key}"}}'
         named = csn if prim == "" else prim
-        self.say(Change(csn, self.rid, *where, op, image, before, named, opno))
+        self.send(Change(csn, self.rid, *where, op, image, before, named, opno))
         return csn
 
     def csn(self, back: int = 0) -> str:
@@ -91,24 +91,24 @@ class Author:
         prim = self.members(key, op, one_table=part)
         match what:
             case "aborted":
-                self.say(Abort(prim))
+                self.send(Abort(prim))
             case "late member":
-                self.say(Commit(prim))
+                self.send(Commit(prim))
                 self.members(0, op, one_table=part, prim=prim)
             case "crossed":
                 other = self.members(0, op, one_table=part)
                 self.members(0, op, one_table=part, prim=prim)
-                self.say(Commit(other if part else prim))
+                self.send(Commit(other if part else prim))
                 prim = prim if part else other
             case "plain between":
                 self.change(key, op, back=0, prim=None, part=part)
                 self.members(0, op, one_table=part, prim=prim)
             case "member again":
-                self.say(self.received[-1].record)  # type: ignore[arg-type]
+                self.send(self.received[-1].record)  # type: ignore[arg-type]
             case "said again":
                 again = self.received[-1 - key % 2].record
-                self.say(Commit(prim))
-                self.say(again)  # type: ignore[arg-type]
+                self.send(Commit(prim))
+                self.send(again)  # type: ignore[arg-type]
             case "older member":
                 self.change(key, op, back=2 + key, prim=prim, part=part)
             case "bad member":
@@ -116,24 +116,24 @@ class Author:
             case "truncated" if key == 3:
                 self.spoil(Op.TRUNCATE)
             case "older follows":
-                self.say(Commit(prim))
+                self.send(Commit(prim))
                 prim = self.change(key, op, back=2 + key, prim="" if part else None, part=part)
             case "other session":
                 self.received.append(replace(self.received.pop(), session="another"))
                 self.opno -= 1
             case "commit of another session":
-                self.say(Commit(prim))
+                self.send(Commit(prim))
                 self.received.append(replace(self.received.pop(), session="another"))
             case "bad commit":
-                self.say(Commit(prim))
+                self.send(Commit(prim))
                 self.received.append(replace(self.received.pop(), reason=Reason.SKEW, detail="no"))
             case "greeted":
                 self.hello(key)
             case _:
                 pass
-        self.say(Commit(prim))
+        self.send(Commit(prim))
         if what == "committed again":
-            self.say(Commit(prim))
+            self.send(Commit(prim))
 
     def spoil(self, op: Op | None = None) -> None:
         """Make the last change one that validation refuses, or one with this operation."""
@@ -147,7 +147,7 @@ class Author:
         self.received.append(last)
 
     def hold_back(self, key: int, op: Op) -> None:
-        """Write a row and say so later: until then its opno is a hole, and what follows waits."""
+        """Write a row and publish it later: until then its opno is a hole, later ones wait."""
         self.change(key, op, back=0, prim=None, part=False)
         held = self.received.pop().record
         assert isinstance(held, Change)
@@ -215,33 +215,33 @@ def batches(steps: Steps) -> Iterator[list[ReceivedRecord]]:
             case "late":
                 author.change(key, op, back=2 + key, prim=None, part=part)
             case "whole":
-                author.say(Commit(author.members(key, op, one_table=part)))
+                author.send(Commit(author.members(key, op, one_table=part)))
             case "cut":
                 prim = author.members(key, op, one_table=part)
                 yield _cut(authors)
                 if part:
                     author.members(key, op, one_table=part, prim=prim)
-                author.say(Commit(prim))
+                author.send(Commit(prim))
             case "stale":
                 now = author.session, author.opno
                 author.session = "another"
-                author.say(Commit(author.members(key, op, one_table=part)))
+                author.send(Commit(author.members(key, op, one_table=part)))
                 author.session, author.opno = now
             case "misnamed":
                 prim = author.csn(key)
                 author.members(key, op, one_table=part, prim=prim)
-                author.say(Commit(prim))
+                author.send(Commit(prim))
             case "transaction":
                 prim = author.open[-1] if author.open and part else ""
                 csn = author.change(key, op, back=0, prim=prim, part=False)
                 if not prim:
                     author.open.append(csn)
             case "commit" if author.open:
-                author.say(Commit(author.open.pop(0)))
+                author.send(Commit(author.open.pop(0)))
             case "abort" if author.open:
-                author.say(Abort(author.open.pop(0)))
+                author.send(Abort(author.open.pop(0)))
             case "applied":
-                author.say(Applied(author.epoch, key, 1, Ruv()))
+                author.send(Applied(author.epoch, key, 1, Ruv()))
                 author.epoch += 1
             case "hello":
                 author.hello(key)
@@ -249,14 +249,14 @@ def batches(steps: Steps) -> Iterator[list[ReceivedRecord]]:
             case "hole":
                 prim = numbered.members(0, op, one_table=part)
                 if not part:
-                    numbered.say(Commit(prim))
+                    numbered.send(Commit(prim))
                 numbered.hold_back(key, op)
                 prim = numbered.members(0, op, one_table=part, prim=prim if part else "")
-                numbered.say(Commit(prim))
+                numbered.send(Commit(prim))
             case "fill" if numbered.held:
-                numbered.say(numbered.held.pop(0))
+                numbered.send(numbered.held.pop(0))
             case "again" if author.received:
-                author.say(author.received[-1].record)  # type: ignore[arg-type]
+                author.send(author.received[-1].record)  # type: ignore[arg-type]
             case "old":
                 author.change(key, op, back=9 + 4 * key, prim=None, part=part)
             case "batch":

@@ -21,7 +21,7 @@ _POLL_S = 0.1
 
 
 def wait_until(claim: Callable[[], bool], what: Callable[[], str]) -> None:
-    """Wait until the claim holds; AssertionError says what did not come true."""
+    """Wait until the claim holds; AssertionError names what did not come true."""
     deadline = time.monotonic() + TIMEOUT_S
     while not claim():
         assert time.monotonic() < deadline, f"not within {TIMEOUT_S} s: {what()}"
@@ -48,7 +48,7 @@ class HubProcess:
             )
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """What this process has written to its standard error so far."""
         with self._log.open("rb") as log:
             log.seek(self._from)
@@ -63,16 +63,16 @@ class HubProcess:
         try:
             code = self._process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"the hub does not end; it said:\n{self.said}") from None
+            raise AssertionError(f"the hub does not end; its output:\n{self.output}") from None
         finally:
             self.kill()
         return code
 
     def ends_with(self, code: int) -> str:
-        """Wait for its end, hold it against this exit code, and give what it said."""
+        """Wait for its end, hold it against this exit code, and return its output."""
         found = self.ends()
-        assert found == code, f"the hub ended with {found}, not {code}; it said:\n{self.said}"
-        return self.said
+        assert found == code, f"the hub ended with {found}, not {code}; its output:\n{self.output}"
+        return self.output
 
     def is_stopped_after(self, what: str) -> None:
         """Wait until the process stands still (SIGSTOP)."""
@@ -85,9 +85,9 @@ class HubProcess:
     def waits_for(self, claim: Callable[[], bool], what: str) -> None:
         """Wait while it runs until the claim holds; its end before that fails."""
         wait_until(
-            lambda: claim() or not self.runs(), lambda: f"{what}; the hub said:\n{self.said}"
+            lambda: claim() or not self.runs(), lambda: f"{what}; its output:\n{self.output}"
         )
-        assert claim(), f"the hub ended before this: {what}; it said:\n{self.said}"
+        assert claim(), f"the hub ended before this: {what}; its output:\n{self.output}"
 
     def kill_java(self) -> None:
         """Kill its JVM alone, which it started itself."""
@@ -100,7 +100,7 @@ class HubProcess:
         os.kill(java, signal.SIGKILL)
 
     def terminate(self) -> None:
-        """Ask it to end in order."""
+        """Send it the signal to stop."""
         self._process.send_signal(signal.SIGTERM)
 
     def go_on(self) -> None:

@@ -1,4 +1,4 @@
-"""A carrier that keeps the images of plain changes, as executors do, without Spark."""
+"""A carrier that keeps the images of valid changes, as executors do, without Spark."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from checkpoints.tables import CHANGELOG
 from streaming.core.model.table import Table
-from streaming.stages.checked import is_away, looked_at, with_images
+from streaming.stages.checked import compared_tables, is_away, with_images
 from streaming.stages.publish import Chunk, Outgoing
 
 
@@ -22,8 +22,8 @@ class Elsewhere:
     facts: pa.Table = field(init=False)
 
     def __post_init__(self) -> None:
-        """Take the images of plain changes away, as carriers/executors.py does."""
-        whole = pa.array(looked_at(self.tables), pa.string())
+        """Remove the images of valid changes, as carriers/executors.py does."""
+        whole = pa.array(compared_tables(self.tables), pa.string())
         plain = pc.and_(
             pc.and_(pc.equal(self.whole["kind"], "change"), pc.is_null(self.whole["reason"])),
             pc.invert(pc.is_in(self.whole["table"], whole)),

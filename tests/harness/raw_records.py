@@ -1,4 +1,4 @@
-"""Records as replicas say them, field by field in raw JSON, so that any fault can be written."""
+"""Records as replicas write them, field by field in raw JSON, so that any fault can be written."""
 
 from collections.abc import Mapping
 

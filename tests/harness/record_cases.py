@@ -298,7 +298,7 @@ BAD: dict[str, tuple[Reason, str, bytes]] = {
         control("hello", session='{"id": 5}'),
     ),
 }
-"""Name -> its reason, what the detail says, and the record."""
+"""Name -> its reason, what the detail contains, and the record."""
 
 FIRST: dict[Reason, bytes] = {
     Reason.VERSION: change(v="2", kind='"x"'),

@@ -1,13 +1,13 @@
-"""A replica of the wire: what stands in its topic is what the test says, and nothing else.
+"""A replica of the wire: its topic holds what the test writes, and nothing else.
 
-It has no database and no agent: rows and position are in memory, every record is sent when a
-test asks for it. What it reads it applies by the consumer's rules of core.
+It has no database and no agent: rows and position are in memory, every record is sent by a
+call of the test. What it reads it applies by the consumer's rules of core.
 """
 
 from dataclasses import dataclass, field, replace
 
 from connectors import wire
-from streaming.core.delivery.consumer import Apply, Buffer, Position, SayHello, receive
+from streaming.core.delivery.consumer import ApplyBatch, BufferChunk, Position, SendHello, receive
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import Generator
 from streaming.core.model.record import Abort, Commit, Record
@@ -58,13 +58,13 @@ class ScriptedReplica:
         unsettled = {*self.open.values(), *self.void}
         return [change for change in self.published if change.prim_csn not in unsettled]
 
-    # -- what it says -----------------------------------------------------------------------
+    # -- what it writes ---------------------------------------------------------------------
 
-    def say(self, record: Record) -> int:
+    def send(self, record: Record) -> int:
         """Write a record to its topic in the session in force; its offset."""
-        return self.say_bytes(wire.encode(self.session, record))
+        return self.send_bytes(wire.encode(self.session, record))
 
-    def say_bytes(self, value: bytes | None, time_ms: int | None = None) -> int:
+    def send_bytes(self, value: bytes | None, time_ms: int | None = None) -> int:
         """Write any bytes to its topic; their offset."""
         return self.ends.send(self.changes, self.name, value, time_ms)
 
@@ -75,7 +75,7 @@ class ScriptedReplica:
         self.open.clear()
         self.position = self.position.greeting(f"{self.name}-{self.sessions}")
         own = max((change.csn for change in self.published), default=None)
-        return self.say(self.position.hello(own, lost=lost))
+        return self.send(self.position.hello(own, lost=lost))
 
     def change(self, key: str, value: str | None) -> Change:
         """The change of a row that it would make now, `value` None: a delete; nothing is sent."""
@@ -102,16 +102,16 @@ class ScriptedReplica:
     def publish(self, change: Change) -> int:
         """Write a change to its topic; its offset."""
         self.published.append(change)
-        return self.say(change)
+        return self.send(change)
 
     def commit(self, label: str) -> None:
         """Commit an open transaction."""
-        self.say(Commit(self.open.pop(label)))
+        self.send(Commit(self.open.pop(label)))
 
     def abort(self, label: str) -> None:
         """Abort an open transaction; who uses this undoes its rows himself."""
         self.void.add(self.open[label])
-        self.say(Abort(self.open.pop(label)))
+        self.send(Abort(self.open.pop(label)))
 
     # -- what it reads ----------------------------------------------------------------------
 
@@ -129,13 +129,13 @@ class ScriptedReplica:
 
     def _receive(self, value: bytes, *, answers: bool) -> None:
         match receive(self.position, wire.decode_update(value)):
-            case Apply() as batch:
+            case ApplyBatch() as batch:
                 self._apply(batch)
                 if answers:
-                    self.say(self.position.applied())
-            case Buffer(position):
+                    self.send(self.position.applied())
+            case BufferChunk(position):
                 self.position = position
-            case SayHello(position, _):
+            case SendHello(position, _):
                 self.position = position
                 self.hello()
                 self._receive(value, answers=answers)
@@ -144,7 +144,7 @@ class ScriptedReplica:
                 pass
         self.inbox += 1
 
-    def _apply(self, batch: Apply) -> None:
+    def _apply(self, batch: ApplyBatch) -> None:
         """Rows, position and epoch, as one transaction of a database would have them."""
         for item in batch.items:
             self._hold(item.table, item.key, item.after)

@@ -83,13 +83,13 @@ class RunningHub:
     work: "Future[None]"
 
     def takes(self, *replicas: ScriptedReplica) -> None:
-        """Wait until everything that these replicas have said is in a committed batch."""
+        """Wait until everything that these replicas have sent is in a committed batch."""
         for one in replicas:
             end = one.ends.end(one.changes)
             self._waits(partial(self._has_taken, one, end), f"{one.name} is taken")
 
     def brings(self, *replicas: ScriptedReplica) -> None:
-        """Wait until each of these replicas has applied all that the hub has, and said so."""
+        """Wait until each of these replicas has applied and acknowledged all that the hub has."""
         for one in replicas:
             self._waits(partial(self._is_level, one), f"{one.name} is level")
         self.takes(*replicas)

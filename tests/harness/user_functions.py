@@ -48,5 +48,5 @@ def by_counter(row: Image | None, change: Image | None, facts: ConflictFacts) ->
 
 
 def calls(file: Path) -> int:
-    """How often `by_counter` was asked."""
+    """How often `by_counter` was called."""
     return int(file.read_text()) if file.exists() else 0

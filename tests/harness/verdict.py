@@ -106,8 +106,8 @@ def check_commits(site: Site) -> None:
     steps = {after - before for before, after in pairwise(epochs)}
     assert steps <= {0, 1}, f"hub epochs of the commits: {epochs}"
     logged = Counter((r["batch"], r["hub_epoch"]) for r in rows_of(site.state, TableName.CHANGELOG))
-    told = {(r["batch"], r["hub_epoch"]): r["counts"].get("entries", 0) for r in commits[1:]}
-    assert logged == {place: count for place, count in told.items() if count}
+    entries = {(r["batch"], r["hub_epoch"]): r["counts"].get("entries", 0) for r in commits[1:]}
+    assert logged == {place: count for place, count in entries.items() if count}
 
 
 def check_ruv(site: Site) -> None:
@@ -120,7 +120,7 @@ def check_ruv(site: Site) -> None:
 
 
 def check_records(site: Site) -> None:
-    """A record that was published again says what it said before."""
+    """A record that was published again has the same bytes."""
     for name in site.replicas:
         contents: dict[str, set[bytes]] = {}
         for record_id, value in site.updates(name):

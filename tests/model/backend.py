@@ -35,15 +35,15 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A row of the conflicts: who lost to whom."""
+    """A row of the conflicts: the loser and the winner."""
 
     loser: str | None
     winner: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """An agreement: its state, and the covers and RUV of the consumer's own last word."""
+class RuvComparison:
+    """An agreement: its state, and the covers and RUV of the consumer's last position record."""
 
     state: str
     covers: int
@@ -55,7 +55,7 @@ class Backend(Protocol):
 
     topology: Topology
 
-    def say(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
+    def send(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
         """Append a record to a replica's topic."""
 
     def updates(self, rid: int) -> Sequence[Update]:
@@ -68,13 +68,13 @@ class Backend(Protocol):
         """
 
     def abort(self, csn: str) -> None:
-        """Let an operator ask for the end of the open transaction that this CSN names."""
+        """Append an operator's command to abort the open transaction of this CSN."""
 
     def restart(self, now_ms: int) -> None:
         """Start it again on the same state, without the engine's own checkpoint."""
 
     def is_up(self) -> bool:
-        """Claim that it was not killed since it started."""
+        """Return whether it was not killed since it started."""
 
     def offset(self, rid: int) -> int:
         """How many records of this replica's topic the committed batches have taken."""
@@ -100,5 +100,5 @@ class Backend(Protocol):
     def ended(self) -> frozenset[str]:
         """The CSNs of the transactions that a hello, an abort or the quarantine ended."""
 
-    def standing(self, rid: int) -> Standing:
+    def standing(self, rid: int) -> RuvComparison:
         """The agreement with this consumer, as `status` shows it."""

@@ -24,7 +24,7 @@ from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import AgreementState, HubState, ReplicaState, SendRange
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.model.topology import Topology
-from tests.model.backend import Conflict, Judgement, Kept, Standing
+from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
 
 CHUNK_ITEMS = 2
 """Small, so that batches of several chunks are the rule."""
@@ -37,7 +37,7 @@ BEFORE_THE_COMMIT = (
     Point.AFTER_EVENTS,
     Point.BEFORE_COMMIT,
 )
-"""Where tables are written and nothing counts; of the tables only the changelog is modelled."""
+"""The step that writes the tables, uncommitted; only the changelog is modelled."""
 
 
 class HubKilledError(Exception):
@@ -61,7 +61,7 @@ class PureHub:
     """The order of a batch (docs/protocol.md) around the pure core; every attribute is durable.
 
     `log`: per batch its entries, which count once the batch is committed. `repeats`: duplicates.
-    `asked`: an operator's aborts that no batch has taken.
+    `requested_aborts`: the CSNs of abort commands that no batch has processed.
     """
 
     topology: Topology
@@ -77,7 +77,7 @@ class PureHub:
     table: dict[RowKey, RowState] = field(default_factory=dict)
     kept: list[Quarantined] = field(default_factory=list)
     repeats: int = 0
-    asked: list[str] = field(default_factory=list)
+    requested_aborts: list[str] = field(default_factory=list)
     kill: Point | None = None
     up: bool = True
 
@@ -94,7 +94,7 @@ class PureHub:
 
     # -- topics -----------------------------------------------------------------------------
 
-    def say(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
+    def send(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
         """Append a record to a replica's topic."""
         received = ReceivedRecord(rid, len(self.topics[rid]), time_ms, session, record)
         self.topics[rid].append(received)
@@ -113,16 +113,16 @@ class PureHub:
         if counts is not None:
             ends = {r: min(end, self.taken[r] + counts.get(r, 0)) for r, end in ends.items()}
         has_input = any(end > self.taken[rid] for rid, end in ends.items())
-        if has_input or self.asked or self.wants_batch(now_ms):
-            aborts, self.asked = tuple(self.asked), []
+        if has_input or self.requested_aborts or self.wants_batch(now_ms):
+            aborts, self.requested_aborts = tuple(self.requested_aborts), []
             self.run(Plan(ends, now_ms, aborts))
 
     def abort(self, csn: str) -> None:
-        """Let an operator ask for the end of a transaction."""
-        self.asked.append(csn)
+        """Append an operator's command to abort a transaction."""
+        self.requested_aborts.append(csn)
 
     def wants_batch(self, now_ms: int) -> bool:
-        """Claim that there is something to send although no input came."""
+        """Return whether there is something to send without input."""
         interval_ms, hub_epoch = self.topology.covers_interval_ms, self.state.hub_epoch
         return any(
             wants_batch(agreement, hub_epoch, now_ms, interval_ms, nudged=False)
@@ -139,7 +139,7 @@ class PureHub:
             self._publish()
 
     def is_up(self) -> bool:
-        """Claim that it was not killed since it started."""
+        """Return whether it was not killed since it started."""
         return self.up
 
     def run(self, plan: Plan) -> None:
@@ -190,7 +190,7 @@ class PureHub:
         )
 
     def history(self, received: Sequence[ReceivedRecord]) -> dict[str, frozenset[str]]:
-        """What stands under the CSNs of this input that the RUV covers already."""
+        """The known content of this input's CSNs that the RUV covers already."""
         known = defaultdict(set)
         for entry in self.entries():
             if isinstance(entry, Judged):
@@ -308,10 +308,10 @@ class PureHub:
         """The CSNs of the transactions that a hello, an abort or the quarantine ended."""
         return frozenset(self.state.open.ended_csns)
 
-    def standing(self, rid: int) -> Standing:
+    def standing(self, rid: int) -> RuvComparison:
         """The agreement with this consumer, as `status` shows it."""
         agreement = next(a for a in self.state.agreements.values() if a.consumer == rid)
-        return Standing(agreement.status_text, agreement.acked_covers, agreement.acked_ruv)
+        return RuvComparison(agreement.status_text, agreement.acked_covers, agreement.acked_ruv)
 
 
 def _conflict(judged: Judged) -> Conflict:

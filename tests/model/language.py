@@ -1,7 +1,7 @@
-"""A small language for histories: one sentence a line, readable aloud, run on any backend.
+"""A small language for histories: one sentence a line, run on any backend.
 
-`#` starts a comment; the first lines tell the story. A change is named by the value it writes.
-Every replica says hello before the first sentence behind `given`, and all are level then.
+`#` starts a comment; the first lines describe the story. A change is named by the value it writes.
+Every replica sends a hello before the first sentence after `given`, and all are level then.
 """
 
 import json
@@ -63,7 +63,7 @@ def given(story: Story, names: str) -> None:
         hidden += ((name, replica) for replica in others)
     made = topology(list(replicas.values()), functions or None, hidden)
     story.world = World(replicas, story.make(made))
-    story.world.settle()
+    story.world.run_until_quiet()
 
 
 # -- local transactions ---------------------------------------------------------------------
@@ -143,10 +143,10 @@ def numbers(story: Story, replica: str, things: str) -> None:
 
 @sentence("{replica} publishes {things*} under its old session")
 def publishes_late(story: Story, replica: str, things: str) -> None:
-    """An old agent that still runs says this; the journal does not learn of it."""
+    """An old agent that still runs publishes this; the journal does not record it."""
     one = story.replica(replica)
     for line in story.lines(replica, things):
-        story.world.say(replica, f"{one.name}-{one.sessions - 1}", line.record)
+        story.world.send(replica, f"{one.name}-{one.sessions - 1}", line.record)
 
 
 @sentence("the topic of {replica} repeats {thing*}")
@@ -182,7 +182,7 @@ def refuses(story: Story, replica: str, name: str) -> None:
     record = Refused(
         story.world.hub.hub_epoch(), change.csn, change.table, change.key, "check", "no"
     )
-    story.world.say(replica, story.replica(replica).position.session, record)
+    story.world.send(replica, story.replica(replica).position.session, record)
 
 
 @sentence("{replica} crashes")
@@ -226,7 +226,7 @@ def says_hello(story: Story, replica: str) -> None:
 
 @sentence("the operator aborts {label}")
 def operator_aborts(story: Story, label: str) -> None:
-    """`slackwater abort` of a transaction; the hub takes the word with its next batch."""
+    """`slackwater abort` of a transaction; the hub reads the command with its next batch."""
     story.world.hub.abort(story.primaries[label])
 
 
@@ -267,7 +267,7 @@ def _take(story: Story, what: str, point: Point | None) -> None:
 @sentence("everything settles")
 def settles(story: Story) -> None:
     """Everybody does all there is to do, until nothing is left."""
-    story.world.settle()
+    story.world.run_until_quiet()
 
 
 # -- what is seen ---------------------------------------------------------------------------
@@ -335,7 +335,9 @@ def is_unseen(story: Story, name: str) -> None:
     csn, hub = story.world.names[name].change.csn, story.world.hub
     logged = [one.csn for one in hub.changelog() if one.csn == csn]
     topics = {r.name: hub.updates(r.rid) for r in story.world.replicas.values()}
-    sent = [to for to, told in topics.items() for one in told for i in one.items if i.csn == csn]
+    sent = [
+        to for to, updates in topics.items() for one in updates for i in one.items if i.csn == csn
+    ]
     claim(story, (logged, sent), ([], []))
 
 
@@ -360,7 +362,7 @@ def hub_epoch(story: Story, verb: str) -> None:
 
 @sentence("all are level")
 def all_are_level(story: Story) -> None:
-    """Every consumer's own last word is the hub's covers and RUV."""
+    """Every consumer's last position record has the hub's covers and RUV."""
     replicas = story.world.replicas
     claim(story, [r for r in replicas if not story.world.is_level(r)], [])
 

@@ -21,7 +21,7 @@ Known = tuple[str, str]
 class Meeting:
     """A judged change, and the write of the version that it met; None: nobody wrote that.
 
-    A CSN alone does not tell: of two writes under one it is the accepted one that a row holds.
+    A CSN is ambiguous: of two writes with one CSN a row holds the accepted one.
     """
 
     judged: Judgement
@@ -30,13 +30,13 @@ class Meeting:
 
     @property
     def is_seen(self) -> bool:
-        """Claim that its database ever held what it met."""
+        """Return whether its replica's database ever held the version that it met."""
         met, seen = self.met.version if self.met else ABSENT, self.write.seen
         return met in seen or any(one.is_sent and one.csn == met.csn for one in seen)
 
     @property
     def deletes_twice(self) -> bool:
-        """Claim that a delete met a delete, or what nobody wrote: nothing was lost."""
+        """Return whether a delete met a delete, or a row that nobody wrote: nothing was lost."""
         met = Op.DELETE if self.met is None else self.met.change.op
         return self.write.change.op is Op.DELETE and met is Op.DELETE
 
@@ -54,7 +54,7 @@ def check_level(world: World) -> None:
 
 
 def check_nothing_lost(world: World) -> None:
-    """Every committed write that reached its topic is judged once, or kept where it is listed."""
+    """Every committed write that reached its topic is judged once, or recorded elsewhere."""
     judged = Counter((one.csn, one.content) for one in world.hub.changelog())
     kept = _quarantined(world, {*Reason} - {Reason.SESSION})
     ended = world.hub.ended()
@@ -143,11 +143,11 @@ def check_ruv_follows_changelog(world: World) -> None:
         rid = rid_of(one.csn)
         largest[rid] = max(one.csn, largest.get(rid, ""))
     assert world.hub.ruv().max_csns() == largest
-    told = {(one.csn, one.content) for one in world.hub.changelog()} | _quarantined(world)
+    known = {(one.csn, one.content) for one in world.hub.changelog()} | _quarantined(world)
     ended = world.hub.ended()
     for change in _taken(world):
         if world.hub.ruv().covers(change.csn) and change.csn not in ended:
-            assert (change.csn, change.content) in told, f"the RUV covers {change}, not judged"
+            assert (change.csn, change.content) in known, f"the RUV covers {change}, not judged"
 
 
 def check_uncommitted_is_invisible(world: World) -> None:

@@ -27,7 +27,7 @@ from streaming.core.model.topology import Topology
 from streaming.hub.pipeline import process
 from streaming.hub.service import Service
 from tests.harness.topics import TopicEnds
-from tests.model.backend import Conflict, Judgement, Kept, Standing
+from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
 from tests.model.hub import CHUNK_ITEMS, HubKilledError
 
 RECORD_BYTES = 20_000
@@ -83,7 +83,7 @@ class RealHub:
 
     # -- topics -----------------------------------------------------------------------------
 
-    def say(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
+    def send(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
         """Append a record to a replica's topic."""
         topic = self._changes(rid)
         offset = self.ends.send(topic, str(rid), wire.encode(session or "", record), time_ms)
@@ -111,8 +111,8 @@ class RealHub:
             first, end = hub.ledger.last.offsets[topic], self.ended_at.get(topic, 0)
             limit = end if counts is None else first + counts.get(subscription.consumer, 0)
             to[topic] = min(end, limit)
-        asked = commands(hub.ledger.store, hub.ledger.last.command_number)
-        plan = hub.next_plan(to, time.time_ns() // 1_000_000, asked)
+        ordered = commands(hub.ledger.store, hub.ledger.last.command_number)
+        plan = hub.next_plan(to, time.time_ns() // 1_000_000, ordered)
         if hub.is_due(plan):
             try:
                 process(hub, plan, self._service().planned)
@@ -121,7 +121,7 @@ class RealHub:
                 self.service = None
 
     def abort(self, csn: str) -> None:
-        """Let an operator ask for the end of a transaction, as `slackwater abort` does."""
+        """Append an operator's command to abort a transaction, as `slackwater abort` does."""
         append_command(open_state(self.config.hub.state), CommandName.ABORT, csn, datetime.now(UTC))
 
     def restart(self, now_ms: int) -> None:
@@ -137,7 +137,7 @@ class RealHub:
         self.unread.update(s.consumer for s in self.topology.subscriptions.values())
 
     def is_up(self) -> bool:
-        """Claim that it was not killed since it started."""
+        """Return whether it was not killed since it started."""
         return self.service is not None
 
     def _at(self, point: Point) -> None:
@@ -200,10 +200,10 @@ class RealHub:
         """The CSNs of the transactions that a hello, an abort or the quarantine ended."""
         return frozenset(self._service().hub.state.open.ended_csns)
 
-    def standing(self, rid: int) -> Standing:
+    def standing(self, rid: int) -> RuvComparison:
         """The agreement with this consumer, as `status` shows it."""
         one = self._service().hub.ledger.last.state.agreements[self._name(rid)]
-        return Standing(one.status_text, one.acked_covers, one.acked_ruv)
+        return RuvComparison(one.status_text, one.acked_covers, one.acked_ruv)
 
     def _log(self) -> list[dict[str, Any]]:
         rows = self._rows(TableName.CHANGELOG)

@@ -1,10 +1,10 @@
-"""A replica in memory: a database with its journal, and the agent that speaks for it."""
+"""A replica in memory: a database with its journal, and its agent."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from streaming.core.delivery.consumer import Apply, Buffer, Position, SayHello, receive
+from streaming.core.delivery.consumer import ApplyBatch, BufferChunk, Position, SendHello, receive
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.csn import Generator
 from streaming.core.model.record import Abort, Commit, Hello, Record, Update
@@ -36,7 +36,7 @@ def image(name: str, value: str) -> str:
 class Version:
     """A row as one database holds it: the CSN that it came with, and its image or None.
 
-    Of two that were written under one CSN the image tells which; `is_sent`: it came from the hub,
+    Two writes under one CSN differ by their images; `is_sent`: it came from the hub,
     where a CSN means one change, whatever the image was merged with.
     """
 
@@ -141,7 +141,7 @@ class Replica:
     # -- the database -----------------------------------------------------------------------
 
     def is_locked(self, key: str) -> bool:
-        """Claim that an open transaction has written this row."""
+        """Return whether an open transaction has written this row."""
         return any(key in transaction.rows for transaction in self.open.values())
 
     def write(
@@ -188,7 +188,7 @@ class Replica:
         self.journal.append(Line(Commit(done.primary or "")))
 
     def abort(self, transaction: str) -> None:
-        """Forget an open transaction's rows; what was captured of it is told to be void."""
+        """Forget an open transaction's rows; an abort is captured after its changes."""
         gone = self.open.pop(transaction)
         self.journal.append(Line(Abort(gone.primary or "")))
 
@@ -229,7 +229,7 @@ class Replica:
         )
 
     def restore(self) -> None:
-        """Lose everything since the backup; the agent is dead until it says hello."""
+        """Lose everything since the backup; the agent is dead until it sends a hello."""
         old = self.backup
         assert old is not None
         self.rows, self.seen, self.journal = dict(old.rows), dict(old.seen), list(old.journal)
@@ -286,13 +286,13 @@ class Replica:
         if not self.has_next(topic):
             return False
         match receive(self.position, topic[self.inbox]):
-            case Apply() as batch:
+            case ApplyBatch() as batch:
                 if any(self.is_locked(name_of(item.table, item.key)) for item in batch.items):
                     return False
                 self._apply(batch, clock_s)
-            case Buffer(position):
+            case BufferChunk(position):
                 self.position = position
-            case SayHello(position, _):
+            case SendHello(position, _):
                 self.position, self.is_up = position, False
                 return True
             case _:
@@ -301,12 +301,12 @@ class Replica:
         return True
 
     def has_next(self, topic: Sequence[Update]) -> bool:
-        """Claim that there is a record of the updates topic that it can take."""
+        """Return whether there is a record of the updates topic that it can read."""
         while self.inbox in self.missing:
             self.inbox += 1
         return self.is_up and self.inbox < len(topic)
 
-    def _apply(self, batch: Apply, clock_s: int) -> None:
+    def _apply(self, batch: ApplyBatch, clock_s: int) -> None:
         """Rows, position, epoch and `applied`: one local transaction."""
         for item in batch.items:
             self._hold(name_of(item.table, item.key), Version(item.csn, item.after, is_sent=True))
@@ -318,7 +318,7 @@ class Replica:
 
 
 def _is_of(line: Line, primaries: set[str | None]) -> bool:
-    """Claim that the line is a change of one of these transactions."""
+    """Return whether the line is a change of one of these transactions."""
     change = line.record
     return (
         isinstance(change, Change) and change.prim_csn is not None and change.prim_csn in primaries

@@ -1,4 +1,4 @@
-"""What a story has told so far, and how a function becomes a sentence of its language."""
+"""The state of a story, and how a function is registered as a sentence of the language."""
 
 import re
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from tests.model.replica import Line, Replica
 from tests.model.world import World
 
 Make = Callable[[Topology], Backend]
-"""Makes a hub for these rules; called once a story."""
+"""Makes a hub of this topology; called once per story."""
 
 
 class StoryError(AssertionError):
@@ -38,7 +38,7 @@ class Story:
         return self.world.replicas[name]
 
     def record(self, replica: str, thing: str) -> Record:
-        """The record that `w1`, `the commit of T` or `its hello` speaks of."""
+        """Return the record that `w1`, `the commit of T` or `its hello` names."""
         kinds = {"its hello": Hello, "its applied": Applied}
         if thing in kinds:
             received = [r for _, r in self.world.received[replica] if isinstance(r, kinds[thing])]
@@ -49,7 +49,7 @@ class Story:
         return self.world.names[thing].change
 
     def lines(self, replica: str, things: str) -> list[Line]:
-        """The lines of a replica's journal that these things speak of, in their order."""
+        """Return the lines of a replica's journal that these names refer to, in their order."""
         wanted = [self.record(replica, thing) for thing in things.split(", ")]
         journal = self.replica(replica).journal
         return [next(line for line in journal if line.record == one) for one in wanted]

@@ -45,7 +45,7 @@ GOOD = {
 }
 """What happens to replicas whose agents follow the contract, and how often.
 
-Of what is sent to them a record may get lost: then the one behind it says that it is missing.
+Of what is sent to them a record may get lost: then the next record shows that it is missing.
 """
 
 REORDERS = {**GOOD, "publish_out_of_order": 3, "publish_under_old_session": 1}
@@ -55,10 +55,10 @@ REUSES = {**GOOD, "reuse": 2, "publish_under_old_session": 1}
 """The same with agents that give a CSN twice, or outlive their successors."""
 
 BY_HAND = {**GOOD, "end_by_hand": 3, "end_anything_by_hand": 1}
-"""The same with an operator who ends transactions, of which the agent may have more to say."""
+"""The same with an operator who ends transactions, of which the agent may publish more."""
 
 LOSES = {**BY_HAND, "back_up": 3, "restore": 3}
-"""The same with databases that are restored from a backup, perhaps written before they speak."""
+"""The same with databases that are restored from a backup, perhaps written before their hello."""
 
 EVERYTHING = {**LOSES, **REORDERS, **REUSES}
 """All at once."""
@@ -121,15 +121,15 @@ def tables(draw: st.DrawFn) -> str:
 
 @st.composite
 def plots(draw: st.DrawFn, weights: Mapping[str, int], *, several: bool = False) -> Plot:
-    """Random stories that shrink: a seed makes the steps, Hypothesis says which are told.
+    """Random stories that shrink: a seed makes the steps, Hypothesis chooses which are used.
 
     Steps that it draws one by one resemble each other: a hub without realignment survives hundreds
     of such stories, and a few dozen of these. `several`: two tables with functions of their own.
     """
     seed = draw(st.integers(0, 2**32 - 1))
-    told = draw(st.lists(st.booleans(), min_size=LENGTH, max_size=LENGTH))
+    kept = draw(st.lists(st.booleans(), min_size=LENGTH, max_size=LENGTH))
     keys = KEYS_OF_TWO if several else KEYS
-    steps = zip(random_steps(Random(seed), weights, LENGTH, keys), told, strict=True)
+    steps = zip(random_steps(Random(seed), weights, LENGTH, keys), kept, strict=True)
     return Plot(
         [step for step, is_told in steps if is_told],
         draw(st.permutations([0, 5, -5])),
@@ -148,7 +148,7 @@ class Storyteller:
 
     def tell(self, plot: Plot) -> Iterator[World]:
         """Tell a story to its end; the world after every step."""
-        self.say(f"given r1 r2{'(numbered)' * plot.numbered} r3{plot.tables}")
+        self.add_sentence(f"given r1 r2{'(numbered)' * plot.numbered} r3{plot.tables}")
         for name, skew_s in zip(REPLICAS, plot.skews, strict=True):
             self.replica(name).skew_s = skew_s
         for step in plot.steps:
@@ -165,7 +165,7 @@ class Storyteller:
         """The replica of this name."""
         return self.world.replicas[name]
 
-    def say(self, line: str) -> None:
+    def add_sentence(self, line: str) -> None:
         """Add a sentence to the story."""
         self.lines.append(line)
         run(self.story, line)
@@ -174,32 +174,32 @@ class Storyteller:
         """Tell the next step."""
         action, replica, key, number = step
         if not self.world.hub.is_up():
-            self.say("the hub restarts")
+            self.add_sentence("the hub restarts")
         getattr(self, action)(replica, key, number)
 
     def end(self) -> None:
         """Nobody writes any more: every transaction is committed, and all comes to rest.
 
-        Only what follows a lost record tells of it, so there is a last write, over nothing.
+        Only the record after a lost one reveals it, so there is a last write, over nothing.
         """
         for name in REPLICAS:
             for label in list(self.replica(name).open):
-                self.say(f"{name} commits {label}")
+                self.add_sentence(f"{name} commits {label}")
         if any(self.replica(name).missing for name in REPLICAS):
-            self.say(f"r1 writes last = {self._name()}")
-        self.say("everything settles")
+            self.add_sentence(f"r1 writes last = {self._name()}")
+        self.add_sentence("everything settles")
 
     # -- local transactions -----------------------------------------------------------------
 
     def write(self, replica: str, key: str, _: int) -> None:
         """A replica writes a row."""
         if not self.replica(replica).is_locked(key):
-            self.say(f"{replica} writes {key} = {self._name()}")
+            self.add_sentence(f"{replica} writes {key} = {self._name()}")
 
     def delete(self, replica: str, key: str, _: int) -> None:
         """A replica deletes a row."""
         if not self.replica(replica).is_locked(key) and key in self.world.rows_of(replica):
-            self.say(f"{replica} deletes {key} as {self._name()}")
+            self.add_sentence(f"{replica} deletes {key} as {self._name()}")
 
     def write_in_transaction(self, replica: str, key: str, number: int) -> None:
         """A replica goes on with its oldest transaction, or opens one."""
@@ -208,14 +208,14 @@ class Storyteller:
         if label is None:
             self.write_beside(replica, key, number)
         elif key in one.open[label].rows or not one.is_locked(key):
-            self.say(f"{replica} writes {key} = {self._name()} in {label}")
+            self.add_sentence(f"{replica} writes {key} = {self._name()} in {label}")
 
     def write_beside(self, replica: str, key: str, _: int) -> None:
         """A replica opens a transaction, perhaps beside others."""
         one = self.replica(replica)
         if len(one.open) < OPEN_TRANSACTIONS and not one.is_locked(key):
             name = self._name()
-            self.say(f"{replica} writes {key} = {name} in T{name}")
+            self.add_sentence(f"{replica} writes {key} = {name} in T{name}")
 
     def commit(self, replica: str, _: str, number: int) -> None:
         """A replica commits one of its transactions."""
@@ -228,7 +228,7 @@ class Storyteller:
     def _end_transaction(self, replica: str, verb: str, number: int) -> None:
         labels = list(self.replica(replica).open)
         if labels:
-            self.say(f"{replica} {verb} {labels[number % len(labels)]}")
+            self.add_sentence(f"{replica} {verb} {labels[number % len(labels)]}")
 
     def _name(self) -> str:
         self.written += 1
@@ -238,11 +238,11 @@ class Storyteller:
 
     def publish(self, replica: str, _: str, __: int) -> None:
         """An agent publishes all it has."""
-        self.say(f"{replica} publishes")
+        self.add_sentence(f"{replica} publishes")
 
     def publish_some(self, replica: str, _: str, number: int) -> None:
         """An agent publishes a part of what it has."""
-        self.say(f"{replica} publishes the first {number}")
+        self.add_sentence(f"{replica} publishes the first {number}")
 
     def repeat(self, replica: str, _: str, number: int) -> None:
         """The broker delivers one of the last records once more."""
@@ -252,19 +252,19 @@ class Storyteller:
             return
         thing = self._thing(replica, received[place][1])
         if thing and received.index(received[place]) == place:
-            self.say(f"the topic of {replica} repeats {thing}")
+            self.add_sentence(f"the topic of {replica} repeats {thing}")
         else:
             self.lines.append(f"# the topic of {replica} repeats {received[place]}")
             self.world.repeat(replica, place)
 
     def apply(self, replica: str, _: str, __: int) -> None:
         """A replica takes all that was sent to it."""
-        self.say(f"{replica} applies")
+        self.add_sentence(f"{replica} applies")
         self._greet_again(replica)
 
     def apply_some(self, replica: str, _: str, number: int) -> None:
         """A replica takes a part of what was sent to it."""
-        self.say(f"{replica} applies the first {number}")
+        self.add_sentence(f"{replica} applies the first {number}")
         self._greet_again(replica)
 
     def lose_next(self, replica: str, key: str, number: int) -> None:
@@ -272,62 +272,64 @@ class Storyteller:
         one = self.replica(replica)
         topic = self.world.hub.updates(one.rid)
         if one.has_next(topic) and topic[one.inbox].items:
-            self.say(f"the next record to {replica} is lost")
+            self.add_sentence(f"the next record to {replica} is lost")
             if number > 1:
                 self.apply(replica, key, number)
 
     def _greet_again(self, replica: str) -> None:
-        """An agent that found something missing says hello."""
+        """An agent that misses a record sends a hello."""
         if not self.replica(replica).is_up:
-            self.say(f"{replica} says hello")
+            self.add_sentence(f"{replica} says hello")
 
     # -- crashes ----------------------------------------------------------------------------
 
     def crash(self, replica: str, key: str, number: int) -> None:
-        """An agent dies, and its successor publishes what is left before it says hello."""
+        """An agent dies, and its successor publishes what is left before its hello."""
         self._crash(replica, number)
         self.publish(replica, key, number)
-        self.say(f"{replica} says hello")
+        self.add_sentence(f"{replica} says hello")
 
     def crash_before_publishing(self, replica: str, _: str, number: int) -> None:
-        """An agent dies, and its successor says hello at once."""
+        """An agent dies, and its successor sends a hello at once."""
         self._crash(replica, number)
-        self.say(f"{replica} says hello")
+        self.add_sentence(f"{replica} says hello")
 
     def _crash(self, replica: str, number: int) -> None:
         """With its database, without having marked all that it published, or just so."""
         how = {1: " with its database", 2: " and forgets the last 2 it published"}
-        self.say(f"{replica} crashes{how.get(number, '')}")
+        self.add_sentence(f"{replica} crashes{how.get(number, '')}")
 
     def back_up(self, replica: str, _: str, __: int) -> None:
         """A database is backed up when nothing is open in it."""
         if not self.replica(replica).open:
-            self.say(f"{replica} is backed up")
+            self.add_sentence(f"{replica} is backed up")
 
     def restore(self, replica: str, key: str, number: int) -> None:
-        """A database is restored; perhaps somebody writes to it before its agent says hello."""
+        """A database is restored; perhaps somebody writes to it before its agent's hello."""
         if self.replica(replica).backup is None:
             return
-        self.say(f"{replica} is restored")
+        self.add_sentence(f"{replica} is restored")
         if number > 2:
             self.write(replica, key, number)
-        self.say(f"{replica} says hello")
+        self.add_sentence(f"{replica} says hello")
 
     # -- the hub ----------------------------------------------------------------------------
 
     def take(self, _: str, __: str, ___: int) -> None:
         """The hub processes all there is."""
-        self.say("the hub takes all")
+        self.add_sentence("the hub takes all")
 
     def take_some(self, replica: str, _: str, number: int) -> None:
         """The hub processes a few records of one replica, and one of each other."""
         counts = {name: number if name == replica else 1 for name in REPLICAS}
-        self.say(f"the hub takes {', '.join(f'{n} of {name}' for name, n in counts.items())}")
+        self.add_sentence(
+            f"the hub takes {', '.join(f'{n} of {name}' for name, n in counts.items())}"
+        )
 
     def take_and_die(self, _: str, __: str, number: int) -> None:
         """The hub is killed in a micro-batch, at any of its points."""
         point = POINTS[(len(self.lines) + number) % len(POINTS)].replace("_", " ")
-        self.say(f"the hub takes all and is killed {point}")
+        self.add_sentence(f"the hub takes all and is killed {point}")
 
     def end_by_hand(self, replica: str, _: str, number: int) -> None:
         """An operator ends a transaction that the hub knows to be open.
@@ -340,15 +342,15 @@ class Storyteller:
             return
         label = labels[number % len(labels)]
         key = next(iter(one.open[label].rows))
-        self.say(f"{replica} publishes")
-        self.say("the hub takes all")
-        self.say(f"the operator aborts {label}")
+        self.add_sentence(f"{replica} publishes")
+        self.add_sentence("the hub takes all")
+        self.add_sentence(f"the operator aborts {label}")
         if number > 2:
-            self.say("the hub takes all")
-            self.say(f"{replica} commits {label}")
+            self.add_sentence("the hub takes all")
+            self.add_sentence(f"{replica} commits {label}")
             self.write(replica, key, number)
-            self.say(f"{replica} publishes")
-            self.say("the hub takes all")
+            self.add_sentence(f"{replica} publishes")
+            self.add_sentence("the hub takes all")
 
     def end_anything_by_hand(self, replica: str, _: str, number: int) -> None:
         """An operator names one of a replica's last transactions, whatever became of it."""
@@ -356,7 +358,7 @@ class Storyteller:
         primaries = self.story.primaries.items()
         labels = [label for label, primary in primaries if rid_of(primary) == rid]
         if number <= len(labels):
-            self.say(f"the operator aborts {labels[-number]}")
+            self.add_sentence(f"the operator aborts {labels[-number]}")
 
     # -- agents that break the contract -----------------------------------------------------
 
@@ -365,7 +367,7 @@ class Storyteller:
         lines = self.replica(replica).unpublished()[1:]
         line = lines[number % len(lines)] if lines else None
         if line and isinstance(line.record, Change):
-            self.say(f"{replica} publishes {self._thing(replica, line.record)}")
+            self.add_sentence(f"{replica} publishes {self._thing(replica, line.record)}")
         elif line and isinstance(line.record, Applied):
             self.lines.append(f"# {replica} publishes {line.record} alone")
             self.world.publish(replica, [line])
@@ -373,18 +375,18 @@ class Storyteller:
     def reuse(self, replica: str, key: str, number: int) -> None:
         """A generator gives a CSN that is in the topic for the second time."""
         one = self.replica(replica)
-        told = [write for write in one.writes if write.line.reached]
-        mine = [name for name, write in self.world.names.items() if write in told]
+        reached = [write for write in one.writes if write.line.reached]
+        mine = [name for name, write in self.world.names.items() if write in reached]
         if number <= len(mine) and not one.is_locked(key):
             again = mine[-number]
-            self.say(f"{replica} writes {key} = {self._name()} with the CSN of {again}")
+            self.add_sentence(f"{replica} writes {key} = {self._name()} with the CSN of {again}")
 
     def publish_under_old_session(self, replica: str, _: str, __: int) -> None:
         """An old agent still runs, and publishes what the new one will publish again."""
         lines = self.replica(replica).unpublished()
         if lines and isinstance(lines[0].record, Change | Commit | Abort):
             thing = self._thing(replica, lines[0].record)
-            self.say(f"{replica} publishes {thing} under its old session")
+            self.add_sentence(f"{replica} publishes {thing} under its old session")
 
     def _thing(self, replica: str, record: Record) -> str | None:
         """What a record is called in a story; None: it has no name."""

@@ -77,7 +77,7 @@ def _function(text: str, rids: Mapping[str, int]) -> ConflictFunction:
 
 @dataclass(slots=True)
 class World:
-    """Replicas and a hub; `said` is what went to each replica's topic, in order."""
+    """Replicas and a hub; `received`: what was appended to each replica's topic, in order."""
 
     replicas: Mapping[str, Replica]
     hub: Backend
@@ -106,15 +106,15 @@ class World:
 
     # -- topics -----------------------------------------------------------------------------
 
-    def say(self, replica: str, session: str | None, record: Record) -> None:
+    def send(self, replica: str, session: str | None, record: Record) -> None:
         """Append a record to a replica's topic."""
         self.received.setdefault(replica, []).append((session, record))
-        self.hub.say(self.replicas[replica].rid, session, record, self.now_s * 1000)
+        self.hub.send(self.replicas[replica].rid, session, record, self.now_s * 1000)
 
     def publish(self, replica: str, lines: Sequence[Line]) -> None:
         """Publish lines of the journal, in this order."""
         for line in lines:
-            self.say(replica, *self.replicas[replica].publish(line))
+            self.send(replica, *self.replicas[replica].publish(line))
 
     def publish_all(self, replica: str, at_most: int | None = None) -> None:
         """Publish what is not known to be in the topic yet, in journal order."""
@@ -122,7 +122,7 @@ class World:
 
     def repeat(self, replica: str, place: int) -> None:
         """The broker delivers a record once more, exactly as it was."""
-        self.say(replica, *self.received[replica][place])
+        self.send(replica, *self.received[replica][place])
 
     # -- agents and the hub -----------------------------------------------------------------
 
@@ -130,10 +130,10 @@ class World:
         """Start a session of this replica's agent."""
         topic = [record for _, record in self.received.get(replica, [])]
         session, hello = self.replicas[replica].hello(topic, self.now_s)
-        self.say(replica, session, hello)
+        self.send(replica, session, hello)
 
     def apply(self, replica: str, at_most: int | None = None) -> bool:
-        """Let a replica take records of its updates topic; claim that it took one."""
+        """Let a replica read records of its updates topic; return whether it read one."""
         one = self.replicas[replica]
         taken = 0
         while at_most is None or taken < at_most:
@@ -157,7 +157,7 @@ class World:
             by_rid = {self.replicas[name].rid: n for name, n in counts.items()}
         self.hub.take(by_rid, self.now_s * 1000, kill)
 
-    def settle(self) -> None:
+    def run_until_quiet(self) -> None:
         """Do all that can be done until nothing is left to do; RestlessError when it never ends."""
         for _ in range(ROUNDS):
             before = self._progress()
@@ -197,11 +197,11 @@ class World:
         return {name_of(*row): text for row, text in self.hub.rows().items()}
 
     def sees(self, replica: str, key: str) -> bool:
-        """Claim that a replica is sent this row."""
+        """Return whether a replica is sent this row."""
         return self.hub.topology.sees(self.replicas[replica].rid, row_of(key)[0])
 
     def is_level(self, replica: str) -> bool:
-        """Claim that the replica's own last word is the hub's covers and RUV."""
+        """Return whether the replica's last position record has the hub's covers and RUV."""
         standing = self.hub.standing(self.replicas[replica].rid)
         level = standing.covers == self.hub.hub_epoch()
         return level and standing.ruv.same_position(self.hub.ruv())

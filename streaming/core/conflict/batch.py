@@ -1,4 +1,4 @@
-"""One batch of the hub, exactly and one change at a time: the model all else is tested against."""
+"""Decide one batch, one change at a time: the reference that the vectorized stages must match."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ from streaming.core.delivery.sending import (
     is_for,
     plan,
 )
-from streaming.core.intake.arrival import AbortTransaction, Quarantined, Repair, kept_arrived
+from streaming.core.intake.arrival import AbortTransaction, Quarantined, Repair, quarantined_change
 from streaming.core.intake.transactions import Intake, Transaction, in_order
 from streaming.core.model.change import RowKey
 from streaming.core.model.record import ReceivedRecord
@@ -34,14 +34,15 @@ from streaming.core.model.table import Table
 from streaming.core.model.topology import Topology
 
 UNKNOWN_ROW = RowState()
-"""A row of which nothing is known: a tombstone of nobody."""
+"""The state of a row that no replica has written: a tombstone without an author."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchDecision:
-    """What a batch means: its entries in hub order, the rows after it, the state after it.
+    """The outcome of a batch: its entries in hub order, the rows and the state after it.
 
-    `rows` holds the rows that changed; `intake` the quarantine, the events and the counts.
+    `rows` holds only the rows that changed. `intake` holds the quarantine, the events and the
+    counts.
     """
 
     intake: Intake
@@ -62,9 +63,10 @@ def decide(
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
-    `said`: per topic in its order; topics may follow one another. `rows`: the state of every
-    row, with images. `view`: the clock and the marks of committed hub epochs; the rest of it is
-    set here. `aborts`: what an operator ends, before any record of the batch.
+    `received`: the records, those of one topic in its order; the topics may be concatenated.
+    `rows`: the state of every row, with images. `view`: the clock and the marks of committed hub
+    epochs; its other fields are set here. `aborts`: the transactions that an operator aborts
+    before any record of the batch is processed.
     """
     intake = Intake(state, topology, history or {})
     for abort in aborts:
@@ -82,7 +84,7 @@ def decide(
 
 
 def next_epoch(intake: Intake, *, judged: bool = False) -> int:
-    """The hub epoch of this batch: a new one if it judges, greets or refreshes."""
+    """Return the hub epoch of this batch: a new one if it judges, answers a hello or refreshes."""
     rises = bool(judged or intake.eligible or intake.hellos or intake.repairs)
     return intake.state.hub_epoch + rises
 
@@ -95,43 +97,44 @@ def judge_all(
     topology: Topology,
     replicas: Mapping[int, ReplicaState],
 ) -> tuple[tuple[LogEntry, ...], dict[RowKey, RowState]]:
-    """Judge changes in hub order; repairs realign first and refresh last.
+    """Judge changes in hub order. Repairs realign their rows first and refresh them last.
 
     See docs/traps.md, A repair among good changes.
     """
-    bench = BatchJudge(rows, hub_epoch, topology, replicas)
-    bench.realign(repairs)
+    batch_judge = BatchJudge(rows, hub_epoch, topology, replicas)
+    batch_judge.realign(repairs)
     for transaction in transactions:
-        bench.judge(transaction)
-    bench.refresh(repairs)
-    return tuple(bench.entries), bench.changed
+        batch_judge.judge(transaction)
+    batch_judge.refresh(repairs)
+    return tuple(batch_judge.entries), batch_judge.changed
 
 
 @dataclass(slots=True)
 class BatchJudge:
-    """Where the transactions of one batch are judged, over an overlay of the rows.
+    """Judges the transactions of one batch and keeps the changed rows in an overlay.
 
-    `settled`: what users' functions said when this batch was judged before, by CSN.
+    `earlier_resolutions`: CSN -> what the user's function returned when this batch was judged
+    before.
     """
 
     rows: Mapping[RowKey, RowState]
     hub_epoch: int
     topology: Topology
     replicas: Mapping[int, ReplicaState]
-    settled: Mapping[str, Resolution] = field(default_factory=dict)
+    earlier_resolutions: Mapping[str, Resolution] = field(default_factory=dict)
     changed: dict[RowKey, RowState] = field(default_factory=dict)
     entries: list[LogEntry] = field(default_factory=list)
     refreshed: dict[tuple[int, RowKey], Refresh] = field(default_factory=dict)
     repaired: set[tuple[int, RowKey]] = field(default_factory=set)
 
     def row(self, key: RowKey) -> RowState:
-        """The row as it stands at this place in hub order."""
+        """Return the row as it is at this position in hub order."""
         return self.changed.get(key) or self.rows.get(key, UNKNOWN_ROW)
 
     def judge(self, transaction: Sequence[Arrived]) -> None:
-        """Judge a transaction, whole or change by change; whose replica was wrong is refreshed."""
+        """Judge a transaction, whole or change by change, and refresh the rows that it lost."""
         if any(self._rejects_transaction(one) for one in transaction):
-            causes = [self._cause(one) for one in transaction]  # before one of them is the row
+            causes = [self._cause(one) for one in transaction]  # before a change overwrites its row
             for one, cause in zip(transaction, causes, strict=True):
                 self._reject_whole(one, cause)
         else:
@@ -172,9 +175,9 @@ class BatchJudge:
             self._refresh_overtaken(one, judged.after)
 
     def _resolve(self, one: Arrived, row: RowState, table: Table) -> Resolution:
-        received = self.settled.get(one.change.csn)
-        if received is not None and table.function.rule is ConflictRule.USER:
-            return received
+        earlier = self.earlier_resolutions.get(one.change.csn)
+        if earlier is not None and table.function.rule is ConflictRule.USER:
+            return earlier
         return winner(one, row, table, self.topology.users.get(str(table.function)))
 
     def _enter(self, judged: Judged) -> None:
@@ -182,27 +185,27 @@ class BatchJudge:
         self.entries.append(judged)
 
     def realign(self, repairs: Sequence[Repair]) -> None:
-        """Block what stands behind each repair's record in the topic."""
+        """Block the changes that follow each repair's record in the topic."""
         for repair in repairs:
             realign = Realign(repair.rid, self.hub_epoch, repair.offset)
             self.changed[repair.row] = realigned(self.row(repair.row), realign)
             self.repaired.add((repair.rid, repair.row))
 
     def refresh(self, repairs: Sequence[Repair]) -> None:
-        """Refresh each repaired row once, behind everything that was judged."""
+        """Refresh each repaired row once, after everything that was judged."""
         first: dict[tuple[int, RowKey], Repair] = {}
         for repair in sorted(repairs, key=lambda r: (r.rid, r.offset)):
             first.setdefault((repair.rid, repair.row), repair)
         for (rid, key), repair in first.items():
             self.entries.append(Refresh(rid, *key, self.row(key), repair.cause, repair.offset))
 
-    def taken(self) -> list[LogEntry]:
-        """Hand over the entries since the last call."""
+    def take_entries(self) -> list[LogEntry]:
+        """Return the entries since the last call, and forget them."""
         entries, self.entries = self.entries, []
         return entries
 
     def _refresh_once(self, one: Arrived, row: RowState, cause: str) -> None:
-        """Send the row as it stands, unless the same version just went to the same replica."""
+        """Send the row as it is, unless the same version was just sent to the same replica."""
         rid, key = one.change.rid, one.change.row
         refresh = Refresh(rid, *key, row, cause)
         last = self.refreshed.get((rid, key))
@@ -211,11 +214,11 @@ class BatchJudge:
             self.refreshed[rid, key] = refresh
 
     def _refresh_overtaken(self, arrived: Arrived, row: RowState) -> None:
-        """Send the row again to its author, whom an earlier refresh gave what it was before.
+        """Send the row again to its author, which an earlier refresh set back to an older version.
 
-        That happens when the change waited while a record behind it in the topic had the row
-        repaired, or was a hello that had lost it. The verdict stands, so the cut of the input
-        decides nothing.
+        This happens when the change waited while a later record of the topic caused a repair of
+        the row, or was a hello that reported the change as lost. The verdict stays, so it does not
+        depend on how the input is cut into batches.
         """
         rid, key = arrived.change.rid, arrived.change.row
         floors = self._floors(rid)
@@ -237,14 +240,14 @@ class BatchJudge:
             self.entries.append(Refresh(rid, *key, row, "overtaken", realign.offset))
 
     def _floors(self, rid: int) -> tuple[Floor, ...]:
-        author = self.replicas.get(rid)  # None: the hub, which loses nothing
+        author = self.replicas.get(rid)  # None: the hub itself, which loses no state
         return author.floors if author else ()
 
 
 def failed(entries: Iterable[LogEntry]) -> list[Quarantined]:
-    """The changes that failed when they were judged, for quarantine."""
+    """Return the changes whose judging failed, for quarantine."""
     return [
-        kept_arrived(entry.arrived, entry.failure.reason, entry.failure.detail)
+        quarantined_change(entry.arrived, entry.failure.reason, entry.failure.detail)
         for entry in entries
         if isinstance(entry, Judged) and entry.failure is not None
     ]
@@ -257,7 +260,7 @@ def after(
     topology: Topology,
     view: SendingView,
 ) -> HubState:
-    """The state after a batch: positions, lists and what each agreement is sent."""
+    """Return the state after a batch, from its entries."""
     has_items = {
         name: any(
             is_for(
@@ -271,10 +274,10 @@ def after(
         )
         for name, a in intake.agreements.items()
     }
-    return settled(intake, hub_epoch, len(entries), has_items, view, in_conflict(entries))
+    return state_after(intake, hub_epoch, len(entries), has_items, view, in_conflict(entries))
 
 
-def settled(
+def state_after(
     intake: Intake,
     hub_epoch: int,
     entries: int,
@@ -282,9 +285,10 @@ def settled(
     view: SendingView,
     conflicted: Collection[int] = (),
 ) -> HubState:
-    """The state after a batch, given which agreements its own hub epoch has something for.
+    """Return the state after a batch: positions, lists and what each agreement is sent.
 
-    `conflicted`: the replicas of which a change was in conflict.
+    `entries`: how many changelog rows the batch has. `has_items`: agreement -> whether some of
+    them are sent to its consumer. `conflicted`: the replicas that wrote a change in conflict.
     """
     previous, ruvs, topology = intake.state.hub_epoch, intake.ruvs, intake.topology
     own = [EpochMark(hub_epoch, entries, ruvs)] if hub_epoch > previous else []
@@ -323,7 +327,7 @@ def settled(
 
 
 def _stability(replica: ReplicaState, hub_epoch: int, *, conflicted: bool) -> ReplicaState:
-    """Note the last conflict; stable is what was reflected when no conflict was open any more."""
+    """Record the last conflict, or the epoch that was reflected after all conflicts were."""
     if conflicted:
         return replace(replica, last_conflict_epoch=hub_epoch)
     if replica.handles_conflict or replica.mre == replica.last_stable_epoch:

@@ -1,4 +1,4 @@
-"""What an operator counts, per replica and table, under the names that NDB gave it."""
+"""Conflict counters per replica and table, with the names that NDB uses."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -22,22 +22,22 @@ CONFLICT_COMMIT = "conflict_trans_conflict_commit"
 DELETE_DELETE = "conflict_epoch_delete_delete"
 """Concurrent deletes of a deleted row."""
 REFRESH = "conflict_refresh"
-"""Rows sent to set a replica right."""
+"""Rows sent to correct a replica."""
 
 
 def counter(name: str, rid: int, table: str) -> str:
-    """The key of a counter among the totals of `epochs`."""
+    """Return the key of a counter in the totals of table `epochs`."""
     return f"{name}/{rid}/{table}"
 
 
 def split_counter(key: str) -> tuple[str, int, str] | None:
-    """(name, rid, table) of such a key; None: it is another total."""
+    """Split a counter's key into (name, rid, table); None if the total is no such counter."""
     parts = key.split("/", 2)
     return (parts[0], int(parts[1]), parts[2]) if len(parts) == 3 else None
 
 
 def counted(entries: Iterable[LogEntry], topology: Topology) -> Counter[str]:
-    """The counters of one batch, by key; the settled changes need not be among the entries."""
+    """Return the counters of one batch, by key. Changes accepted in bulk may be left out."""
     found = Counter[str]()
     transactions: dict[tuple[str, int], str] = {}
     for entry in entries:
@@ -59,7 +59,7 @@ def counted(entries: Iterable[LogEntry], topology: Topology) -> Counter[str]:
 
 
 def in_conflict(entries: Iterable[LogEntry]) -> frozenset[int]:
-    """The replicas of which a change was in conflict."""
+    """Return the replicas that wrote a change in conflict."""
     return frozenset(
         e.arrived.change.rid for e in entries if isinstance(e, Judged) and e.cause is not None
     )

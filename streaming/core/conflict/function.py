@@ -22,7 +22,7 @@ class ConflictRule(StrEnum):
     EPOCH_TRANS = "EPOCH_TRANS"
     """As EPOCH; one concurrent row rejects its transaction and all that built on its rows."""
     EPOCH2 = "EPOCH2"
-    """As EPOCH; a delete of a deleted row wins, and so does what its author writes on."""
+    """As EPOCH; a delete of a deleted row wins, and so do later writes of its author."""
     OLD = "OLD"
     """The change wins if its before-image has the row's value of the column."""
     MAX = "MAX"
@@ -79,7 +79,7 @@ class ConflictFunction:
         return self.argument if self.rule in COLUMN_RULES else None
 
     def __str__(self) -> str:
-        """The function as the configuration names it."""
+        """Return the function as it is written in the configuration."""
         if self.argument is None or self.rule is ConflictRule.USER:
             return self.argument or self.rule.value
         return f"{self.rule}({self.argument})"
@@ -103,7 +103,7 @@ EPOCH = ConflictFunction()
 def parse_function(text: str) -> ConflictFunction:
     """The function that the configuration names; FunctionError when there is none of that name.
 
-    PRIMARY's replica is looked up by who knows the replicas.
+    The rid of PRIMARY's replica is looked up by the caller.
     """
     if _USER.fullmatch(text):
         return ConflictFunction(ConflictRule.USER, text)
@@ -118,7 +118,7 @@ def parse_function(text: str) -> ConflictFunction:
 
 
 def choices() -> str:
-    """How each function is written."""
+    """List how each function is written in the configuration."""
     columns = [f"{rule}(column)" for rule in ConflictRule if rule in COLUMN_RULES]
     plain = [
         ConflictRule.EPOCH_TRANS,

@@ -1,4 +1,4 @@
-"""What becomes of one change on one row: the max-replicated-epoch and author rule."""
+"""Judge one change on one row, by the max-replicated-epoch and author rule."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -25,14 +25,14 @@ from streaming.core.model.values import json_text
 
 
 class Verdict(StrEnum):
-    """What became of a change."""
+    """The outcome of judging a change."""
 
     ACCEPTED = "accepted"
-    """it is the row now"""
+    """it is the current version of the row"""
     REJECTED = "rejected"
-    """the row stands as it was; the loser is in `conflicts`"""
+    """the row is unchanged; the loser is in `conflicts`"""
     QUARANTINED = "quarantined"
-    """its function failed, or the row became too large: the row stands; it is in quarantine"""
+    """its function failed or the row would be too large: in quarantine, the row is unchanged"""
 
 
 class Cause(StrEnum):
@@ -43,7 +43,7 @@ class Cause(StrEnum):
     REALIGN = "realign"
     """a refresh of the row was on its way to the change's replica"""
     FLOOR = "floor"
-    """the change's replica had lost state, and had not got it back"""
+    """the change's replica had lost state, and had not received it back"""
     TRANSACTION = "transaction"
     """another row of its transaction was in conflict"""
 
@@ -85,17 +85,17 @@ class Judged(NamedTuple):
 
     @property
     def concurrent(self) -> bool:
-        """Claim that the change itself was concurrent, whatever its transaction was."""
+        """Return whether the change itself was concurrent, apart from its transaction."""
         return self.cause not in (None, Cause.TRANSACTION)
 
     @property
     def row_lost(self) -> bool:
-        """Claim that the change won and what stood there is the loser."""
+        """Return whether the change won over a concurrent version of the row."""
         return self.conflict is not None and self.verdict is Verdict.ACCEPTED
 
 
 Resolve = Callable[[Arrived, RowState, Table], Resolution]
-"""Decides between a concurrent change and its row."""
+"""Resolves a conflict between a change and its row."""
 
 
 def by_function(arrived: Arrived, row: RowState, table: Table) -> Resolution:
@@ -114,9 +114,9 @@ def judge(
 ) -> Judged:
     """Judge one change on its row at this place in hub order (docs/protocol.md, Judging).
 
-    Equality is not concurrent, equal content does not matter. Whoever wins, a concurrent change
-    realigns its replica, which gets the row back: without it replicas diverge. So does a change
-    that would make a row of more than `record_bytes`, which could never be sent.
+    A row epoch equal to the MRE is not concurrent; equal content makes no difference. A concurrent
+    change realigns its replica, whoever wins: the replica is sent the row, or the replicas would
+    diverge. So does a change that makes a row larger than `record_bytes`, which could not be sent.
     """
     blocked = max(blocking_epoch(arrived, row), floor_epoch(arrived, floors))
     cause = cause_of(arrived, row, table.function, floors)
@@ -180,10 +180,10 @@ def cause_of(
 def rejects_transaction(
     arrived: Arrived, row: RowState, function: ConflictFunction, floors: Sequence[Floor] = ()
 ) -> bool:
-    """Claim that this change takes its whole transaction along.
+    """Return whether this change makes its whole transaction be rejected.
 
-    It is concurrent under EPOCH_TRANS, a delete of a deleted row apart; or it builds on a row
-    that went with its transaction, whatever the row's function.
+    It does if it is concurrent under EPOCH_TRANS and not a delete of a deleted row, or if it
+    builds on a row that was rejected with its transaction, whatever the row's function.
     """
     if row.realign and any(
         r.rejects_transaction and r.epoch > arrived.mre for r in blocking(arrived, row)
@@ -202,10 +202,10 @@ def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:
 def _loses(
     row: RowState, arrived: Arrived, function: ConflictFunction, floors: Sequence[Floor]
 ) -> bool:
-    """Claim that something is lost that the change's replica had not seen, when the change wins.
+    """Return whether the winning change overwrites a version that its replica had not seen.
 
-    What follows its own last word loses nothing, unless it had lost that word. Two deletes lose
-    nothing. What a user's function let go may be a merge.
+    A replica that overwrites its own last change loses nothing, unless it had lost that change.
+    Two deletes lose nothing. A merge of a user's function may keep both.
     """
     if function.rule is ConflictRule.USER:
         return True
@@ -215,7 +215,7 @@ def _loses(
 
 
 def conflict_kind(op: Op, *, exists: bool) -> ConflictKind:
-    """What a concurrent change is called, by its operation and what it met."""
+    """Return the kind of a conflict, by the change's operation and the row that it met."""
     if op is Op.DELETE:
         return (
             ConflictKind.DELETE_RECENTLY_UPDATED if exists else ConflictKind.DELETE_RECENTLY_DELETED

@@ -1,4 +1,4 @@
-"""The rows that were written lately, in memory: all that judging needs for a replica in step."""
+"""The recently written rows, in memory: enough to judge changes of replicas that are up to date."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from streaming.core.model.change import RowKey
 from streaming.core.model.row import Realign, RowState
 
 WindowRow = tuple[int, int, str | None, bool, tuple[Realign, ...]]
-"""(author, epoch, csn, exists, realign): a RowState without image, as cheap as can be."""
+"""(author, epoch, csn, exists, realign): a RowState without image, as a cheap tuple."""
 
 SEPARATOR = "\x1f"
 
@@ -18,7 +18,7 @@ def text_of(row: RowKey) -> str:
 
 
 def key_of(text: str) -> RowKey:
-    """The row that the window knows by this name."""
+    """Return the key of the row with this name in the window."""
     table, key = text.split(SEPARATOR, 1)
     return table, key
 
@@ -36,7 +36,7 @@ class Window:
     touched: dict[int, list[str]] = field(default_factory=dict)
 
     def merge(self, hub_epoch: int, rows: Mapping[str, WindowRow]) -> None:
-        """Take over what a committed batch made of its rows."""
+        """Store the rows that a committed batch changed."""
         if rows:
             self.rows.update(rows)
             self.touched.setdefault(hub_epoch, []).extend(rows)
@@ -75,7 +75,7 @@ def unpacked(row: WindowRow, image: str | None = None) -> RowState:
 
 
 def rebuilt(edge: int, rows: Iterable[tuple[RowKey, RowState]]) -> Window:
-    """The window above `edge` from what the changelog tells behind it."""
+    """Rebuild the window above `edge` from the changelog after it."""
     window = Window(edge)
     for key, row in rows:
         one = packed(row)

@@ -1,4 +1,4 @@
-"""Who wins: what each conflict function says of a change that is concurrent with its row."""
+"""Who wins: how each conflict function resolves a change that is concurrent with its row."""
 
 import json
 import math
@@ -19,7 +19,7 @@ Image = Mapping[str, Value]
 
 
 class Winner(StrEnum):
-    """Which of the two holds."""
+    """Which of the two is kept."""
 
     ROW = "row"
     """the row as it stands at the hub"""
@@ -47,7 +47,7 @@ Resolution = Winner | Merged | Failed
 
 @dataclass(frozen=True, slots=True)
 class ConflictFacts:
-    """What a user's function is told besides the two images.
+    """What a user's function receives besides the two images.
 
     `before`: the change's before-image, if it came with one. `mre`: the hub epoch up to which
     `author` had seen everything; `row_epoch`: the one in which the row was written.
@@ -82,7 +82,7 @@ def _wins(arrived: Arrived, row: RowState, table: Table) -> bool:
         case ConflictRule.EPOCH | ConflictRule.EPOCH_TRANS | ConflictRule.USER:
             return False
         case ConflictRule.EPOCH2:
-            return _meets_delete(arrived, row)
+            return _wins_under_epoch2(arrived, row)
         case (
             ConflictRule.OLD
             | ConflictRule.MAX
@@ -100,9 +100,10 @@ def _wins(arrived: Arrived, row: RowState, table: Table) -> bool:
 
 
 def missing(change: Change, table: Table) -> tuple[Reason, str] | None:
-    """What the function could not do without, if it came to a conflict; None: it has all.
+    """Return what the change lacks that its table's function needs; None: nothing.
 
-    Asked of every change, concurrent or not, so that the cut of the input decides nothing.
+    It is checked for every change, concurrent or not, so that the outcome does not depend on how
+    the input is cut into batches.
     """
     column = table.function.column
     if column is None or change.op is Op.TRUNCATE:
@@ -115,15 +116,18 @@ def missing(change: Change, table: Table) -> tuple[Reason, str] | None:
 
 
 def needs_before(table: Table, op: Op) -> bool:
-    """Claim that changes of this kind must have a before-image here."""
+    """Return whether the table's function needs a before-image for this operation."""
     rule = table.function.rule
     if op is Op.UPDATE:
         return rule is ConflictRule.OLD
     return op is Op.DELETE and rule in (ConflictRule.OLD, ConflictRule.MAX, ConflictRule.MAX_INS)
 
 
-def _meets_delete(arrived: Arrived, row: RowState) -> bool:
-    """EPOCH2: delete meets delete; and what its author writes on, he writes over his own word."""
+def _wins_under_epoch2(arrived: Arrived, row: RowState) -> bool:
+    """Return whether a concurrent change wins under EPOCH2.
+
+    It does if it deletes a deleted row, or if its author also wrote the row before it.
+    """
     return deletes_twice(arrived.change, row) or follows(arrived, row)
 
 
@@ -159,7 +163,7 @@ def _value(image: str | None, table: Table) -> _Ordered:
 def _by_user(
     arrived: Arrived, row: RowState, table: Table, user: UserFunction | None
 ) -> Resolution:
-    """Ask the user's function; whatever it does, the hub goes on."""
+    """Call the user's function. Whatever it does, the hub continues."""
     change = arrived.change
     if user is None:
         return Failed(f"conflict function {table.function} was not loaded")
@@ -177,13 +181,13 @@ def _by_user(
     )
     after = None if change.op is Op.DELETE else _image(change.after, table)
     try:
-        return _answered(user(_image(row.image, table), after, facts), arrived, table)
+        return _validated(user(_image(row.image, table), after, facts), arrived, table)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it is not our code
-        return Failed(f"{table.function} failed: {type(error).__name__}: {_told(error)}")
+        return Failed(f"{table.function} failed: {type(error).__name__}: {_error_text(error)}")
 
 
-def _answered(answer: object, arrived: Arrived, table: Table) -> Resolution:
-    """What a user's function returned; looking at it may run code of the user too."""
+def _validated(answer: object, arrived: Arrived, table: Table) -> Resolution:
+    """Validate what a user's function returned; inspecting it may run the user's code too."""
     if isinstance(answer, Winner):
         return answer
     if not isinstance(answer, Mapping):
@@ -191,11 +195,11 @@ def _answered(answer: object, arrived: Arrived, table: Table) -> Resolution:
     return _merged(answer, arrived, table)
 
 
-def _told(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - it is not our code either
-        return "it cannot say what"
+        return "str() of the error failed"
 
 
 def _merged(answer: Mapping[str, Value], arrived: Arrived, table: Table) -> Resolution:

@@ -1,4 +1,4 @@
-"""What becomes of one record of its updates topic (docs/protocol.md, The consumer's rules)."""
+"""What a consumer does with an updates record (docs/protocol.md, The consumer's rules)."""
 
 from dataclasses import dataclass, replace
 
@@ -8,11 +8,11 @@ from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a consumer stands; all but the last three fields are stored with its rows.
+    """A consumer's position; all but the last three fields are stored with its rows.
 
-    `last`: the hub epoch of the last batch it applied in this session, or the covers of its
-    hello. `covers` and `ruv`: it is complete up to here. `epoch`: its own epoch when it stored
-    them. `generation` 0: it knows none yet.
+    `last`: the hub epoch of the last batch that it applied in this session, or the covers of its
+    hello. `covers`, `ruv`: it has applied everything up to here. `epoch`: its own epoch when it
+    stored them. `generation`: the hub's; 0: not known yet.
     """
 
     session: str | None = None
@@ -21,26 +21,26 @@ class Position:
     epoch: int = 0
     ruv: Ruv = NOTHING_KNOWN
     generation: int = 0
-    heard: int = 0  # the highest generation for which it said hello
-    answered: bool = False  # a record of this session came
-    chunks: tuple[Update, ...] = ()  # the batch that is not whole yet, in order from chunk 0
+    seen_generation: int = 0  # the highest generation for which it sent a hello
+    answered: bool = False  # a record of this session was received
+    chunks: tuple[Update, ...] = ()  # of the incomplete batch, from chunk 0 on
 
     def greeting(self, session: str) -> "Position":
-        """The position with which a new session starts."""
+        """Return the position with which a new session starts."""
         return replace(self, session=session, last=self.covers, answered=False, chunks=())
 
     def hello(self, own: str | None, *, lost: bool) -> Hello:
-        """The record that starts its session."""
+        """Return the record that starts the session."""
         return Hello(self.epoch, self.covers, self.generation, self.ruv, own, lost, WIRE_VERSIONS)
 
     def applied(self) -> Applied:
-        """The record that tells of the batch that was applied last."""
+        """Return the record that acknowledges the last batch that was applied."""
         return Applied(self.epoch, self.covers, self.generation, self.ruv)
 
 
 @dataclass(frozen=True, slots=True)
-class Apply:
-    """Apply these items in order, and store `position` with the epoch in which that was done."""
+class ApplyBatch:
+    """Apply these items in order, and store `position` with the epoch in which they are applied."""
 
     position: Position
     hub_epoch: int
@@ -48,79 +48,81 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
-class Skip:
-    """This was applied, or buffered, already."""
+class SkipRecord:
+    """Ignore the record: it was applied or buffered already."""
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
-    """The batch is not whole yet; go on with `position`."""
+class BufferChunk:
+    """Wait for the other chunks of the batch; continue from `position`."""
 
     position: Position
 
 
 @dataclass(frozen=True, slots=True)
-class SayHello:
-    """Something is missing, or the hub was restored: start a new session from `position`."""
+class SendHello:
+    """Start a new session from `position`: a record is missing, or the hub was restored."""
 
     position: Position
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
-    """Not meant for this session of this replica."""
+class DropRecord:
+    """Ignore the record: it belongs to another session or an old generation."""
 
     why: str
 
 
-ReceiveOutcome = Apply | Skip | Buffer | SayHello | Drop
+ReceiveOutcome = ApplyBatch | SkipRecord | BufferChunk | SendHello | DropRecord
 
 
 def receive(position: Position, update: Update) -> ReceiveOutcome:
-    """What to do with the next record of the updates topic.
+    """Decide what to do with the next record of the updates topic.
 
-    A higher generation is taken over from the first record that answers a hello; heard of
-    otherwise it asks for one hello, not for one a record.
+    A higher generation is adopted from the first record that answers a hello. In any other record
+    it causes one hello, however many such records are received.
     """
     if update.generation < position.generation:
-        return Drop(f"generation {update.generation} is over, this is {position.generation}")
+        return DropRecord(f"generation {update.generation} is over, this is {position.generation}")
     ours = update.session == position.session
-    heard = max(position.heard, position.generation)
+    seen_generation = max(position.seen_generation, position.generation)
     answers = ours and not position.answered
-    if update.generation > (position.generation if ours else heard) and not answers:
+    if update.generation > (position.generation if ours else seen_generation) and not answers:
         why = f"the hub is of generation {update.generation} now, not {position.generation}"
-        return SayHello(replace(position, heard=max(heard, update.generation)), why)
+        return SendHello(
+            replace(position, seen_generation=max(seen_generation, update.generation)), why
+        )
     if not ours:
-        return Drop(f"it answers session {update.session}, this is {position.session}")
+        return DropRecord(f"it answers session {update.session}, this is {position.session}")
     return _in_session(replace(position, generation=update.generation, answered=True), update)
 
 
 def _in_session(position: Position, update: Update) -> ReceiveOutcome:
     if update.hub_epoch <= position.last:
-        return Skip()
+        return SkipRecord()
     if update.prev > position.last:
         why = f"batch {update.hub_epoch} follows {update.prev}, but {position.last} came last"
-        return SayHello(position, why)
+        return SendHello(position, why)
     return _assemble(position, update)
 
 
 def _assemble(position: Position, update: Update) -> ReceiveOutcome:
-    """Chunk 0 starts the batch afresh, whatever was there; it counts after the last chunk."""
+    """Buffer a chunk; chunk 0 restarts its batch, the last chunk completes it."""
     chunks = () if update.chunk == 0 else position.chunks
     if chunks and _batch(chunks[0]) == _batch(update) and update.chunk < len(chunks):
-        return Skip()
+        return SkipRecord()
     if update.chunk != len(chunks) or (chunks and _batch(chunks[0]) != _batch(update)):
         why = f"chunk {update.chunk} of batch {update.hub_epoch} came without those before it"
-        return SayHello(position, why)
+        return SendHello(position, why)
     chunks = (*chunks, update)
     if len(chunks) < update.chunks:
-        return Buffer(replace(position, chunks=chunks))
+        return BufferChunk(replace(position, chunks=chunks))
     after = replace(
         position, last=update.hub_epoch, covers=update.covers, ruv=update.ruv, chunks=()
     )
     items = tuple(item for chunk in chunks for item in chunk.items)
-    return Apply(after, update.hub_epoch, items)
+    return ApplyBatch(after, update.hub_epoch, items)
 
 
 def _batch(update: Update) -> tuple[int, int, int, int]:

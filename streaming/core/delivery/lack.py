@@ -1,4 +1,4 @@
-"""What does a consumer lack? Where sending starts, what is sent, and when it must not be tried.
+"""What a consumer lacks: where sending starts, what is sent, and when sending is refused.
 
 The hub's RUV is compared with the consumer's (docs/protocol.md, The comparison; 389:
 cl5_clcache.c, first load). Only fresh changes count here: a refresh carries the CSN of an old
@@ -16,7 +16,7 @@ NO_RID = 0
 """The rid of 389's helper records (counts and RUVs kept among the changes); never a change."""
 
 
-class Need(StrEnum):
+class LackReason(StrEnum):
     """Why a replica's changes are sent to a consumer or not."""
 
     BEHIND = "behind"
@@ -24,11 +24,11 @@ class Need(StrEnum):
     NEVER_SEEN = "never_seen"
     """the consumer has no CSN of it: everything from the supplier's min on"""
     LEVEL = "level"
-    """the consumer knows as much or more: nothing"""
+    """the consumer has the same max or a larger one: nothing"""
     NO_CHANGE = "no_change"
     """the supplier has no CSN of it: nothing"""
     STRANGER = "stranger"
-    """only the consumer knows of it: ignored"""
+    """only the consumer's RUV contains it: ignored"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,101 +43,102 @@ class Anchor:
 class Lack:
     """What a consumer lacks: from `anchor` (None: nothing) up to `stop`, minus what it has.
 
-    `needs`: the reason per rid, for every rid that either side knows. `starts`: for each rid of
-    which something is lacking, where that begins; the anchor is the smallest of them.
+    `needs`: the reason per rid, for every rid in either RUV. `starts`: rid -> where its lacking
+    changes start, if it has any; the anchor is the smallest of them.
     """
 
     stop: Ruv
     has: Ruv
-    needs: Mapping[int, Need]
+    needs: Mapping[int, LackReason]
     starts: Mapping[int, Anchor]
 
     @property
     def anchor(self) -> Anchor | None:
-        """The smallest start, or None when nothing is lacking; of equals AT, which skips nothing.
+        """Return the smallest start; None: nothing is lacking. Of equal starts AT is returned.
 
-        389 keeps the first of equals, which after a reload may be the one that skips.
+        AT skips nothing. 389 returns the first of equal starts, which may skip a change after a
+        reload.
         """
         return min(self.starts.values(), key=lambda start: (start.csn, not start.at), default=None)
 
     def must_send(self, csn: str) -> bool:
-        """Claim that the consumer lacks this change; it stands at or behind the anchor.
+        """Return whether the consumer lacks this change, which is at or after the anchor.
 
-        Skipped: helper records, replicas that `stop` does not know or does not know more of,
-        what the consumer has, and what lies beyond `stop` (it comes with the next calculation).
+        Skipped are helper records, replicas without lacking changes, changes that the consumer
+        has, and changes beyond `stop` (the next calculation includes them).
         """
         return rid_of(csn) in self.starts and self.stop.covers(csn) and not self.has.covers(csn)
 
 
 def lack(supplier: Ruv, consumer: Ruv) -> Lack:
-    """Hold the two RUVs against each other; `supplier` is that of the hub epoch to be sent.
+    """Compare the two RUVs; `supplier` is that of the hub epoch to be sent.
 
     The consumer's own rid counts like any other: apply `own_counted` first.
     """
     rids = sorted({*supplier.elements, *consumer.elements} - {NO_RID})
-    needs = {rid: _need(supplier, consumer, rid) for rid in rids}
+    needs = {rid: _reason(supplier, consumer, rid) for rid in rids}
     starts = {rid: _start(need, supplier, consumer, rid) for rid, need in needs.items()}
     return Lack(supplier, consumer, needs, {rid: s for rid, s in starts.items() if s is not None})
 
 
-def _need(supplier: Ruv, consumer: Ruv, rid: int) -> Need:
+def _reason(supplier: Ruv, consumer: Ruv, rid: int) -> LackReason:
     known, there = supplier.max_of(rid), consumer.max_of(rid)
     if rid not in supplier.elements:
-        return Need.STRANGER
+        return LackReason.STRANGER
     if known is None:
-        return Need.NO_CHANGE
+        return LackReason.NO_CHANGE
     if there is None:
-        return Need.NEVER_SEEN
-    return Need.BEHIND if there < known else Need.LEVEL
+        return LackReason.NEVER_SEEN
+    return LackReason.BEHIND if there < known else LackReason.LEVEL
 
 
-def _start(need: Need, supplier: Ruv, consumer: Ruv, rid: int) -> Anchor | None:
+def _start(need: LackReason, supplier: Ruv, consumer: Ruv, rid: int) -> Anchor | None:
     after, first = consumer.max_of(rid), supplier.min_of(rid)
-    if need is Need.BEHIND and after is not None:
+    if need is LackReason.BEHIND and after is not None:
         return Anchor(after, at=False)
-    if need is Need.NEVER_SEEN and first is not None:
+    if need is LackReason.NEVER_SEEN and first is not None:
         return Anchor(first, at=True)
     return None
 
 
 def own_counted(consumer: Ruv, rid: int, own: str | None) -> Ruv:
-    """The consumer's RUV with the element of its own `rid` set to `own`.
+    """Return the consumer's RUV with the max of its own `rid` set to `own`.
 
-    One function, two inputs. The hub's max of the rid: the consumer's own changes count as
-    covered, whatever it says of them. After a hello that reports a loss, the hello's `own`: its
-    changes after that are lacking like any others (None: all of them).
+    If `own` is the hub's max of the rid, the consumer's own changes count as covered, whatever
+    its RUV contains. After a hello that reports a loss, `own` is the hello's `own`: the
+    consumer's changes after it are lacking like any others (None: all of them).
     """
     return consumer.with_max(rid, own)
 
 
-class Gap(StrEnum):
+class LogGap(StrEnum):
     """Why the changelog cannot be entered where sending would start."""
 
     PURGED = "purged"
     """changes that the consumer lacks were removed here, or came with the initial load"""
     MISSING = "missing"
-    """the start is not in the changelog though nothing says that it was purged"""
+    """the start is not in the changelog though it was not purged"""
 
 
 @dataclass(frozen=True, slots=True)
 class SendingRefused:
-    """Nothing can be sent without a gap: the start that is not there, its replica, and why."""
+    """Sending is refused because it would leave a gap: the missing start, its replica, and why."""
 
     start: Anchor
     rid: int
-    gap: Gap
+    gap: LogGap
 
     def __str__(self) -> str:
-        """What is wrong, of which change, and what to do."""
+        """Return what is wrong, with which change, and what to do."""
         begins = "at" if self.start.at else "after"
         where = f"sending would start {begins} CSN {self.start.csn} of replica {self.rid}"
         match self.gap:
-            case Gap.PURGED:
+            case LogGap.PURGED:
                 return (
                     f"{where}, which is purged in the changelog: changes that this consumer lacks"
                     " were removed or came with the initial load, so it needs a resync"
                 )
-            case Gap.MISSING:
+            case LogGap.MISSING:
                 return (
                     f"{where}, which is missing in the changelog though it was not purged: the"
                     " hub's state or the consumer's RUV is not of this history (restored, or of"
@@ -147,13 +148,13 @@ class SendingRefused:
 
 @dataclass(frozen=True, slots=True)
 class EpochsPurged:
-    """Refreshes may be gone that a consumer lacks: it covers less than the purge epoch."""
+    """Sending is refused because the consumer may lack refreshes that were purged."""
 
     covers: int
     purge_epoch: int
 
     def __str__(self) -> str:
-        """What is wrong, and what to do."""
+        """Return what is wrong, and what to do."""
         return (
             f"this consumer covers hub epoch {self.covers}, and the changelog is purged up to hub"
             f" epoch {self.purge_epoch}: refreshes may be gone from it, so it needs a resync"
@@ -161,15 +162,16 @@ class EpochsPurged:
 
 
 def epochs_purged(covers: int, purge_epoch: int) -> EpochsPurged | None:
-    """Why nothing may be sent though every start may be there: a RUV says nothing of refreshes."""
+    """Return why nothing may be sent if refreshes may be missing; RUVs do not cover refreshes."""
     return EpochsPurged(covers, purge_epoch) if covers < purge_epoch else None
 
 
 def refused(lacking: Lack, purged: Ruv, in_log: Callable[[str], bool]) -> SendingRefused | None:
-    """Why nothing may be sent, or None: the changelog can be entered and has no hole behind it.
+    """Return why nothing may be sent; None: the changelog has the starts and no gap after them.
 
-    `purged`: per rid the largest purged CSN. 389 looks for the anchor alone, although the anchor
-    of one replica says nothing of another's hole; here `purged` speaks for every start.
+    `purged`: rid -> its largest purged CSN. `in_log`: whether the changelog has a CSN. 389 looks
+    up the anchor only, which does not detect a gap of another replica; here every start is
+    compared with `purged`.
     """
     for rid, start in sorted(lacking.starts.items(), key=lambda each: each[1].csn):
         gap = _gap(start, purged.max_of(rid), in_log, is_anchor=start == lacking.anchor)
@@ -180,17 +182,17 @@ def refused(lacking: Lack, purged: Ruv, in_log: Callable[[str], bool]) -> Sendin
 
 def _gap(
     start: Anchor, edge: str | None, in_log: Callable[[str], bool], *, is_anchor: bool
-) -> Gap | None:
-    """The gap at this start of a replica that was purged up to `edge`.
+) -> LogGap | None:
+    """Return the gap at this start of a replica whose changes are purged up to `edge`.
 
-    The log is asked for the anchor, and for what stands below an edge. Purged exactly up to the
-    CSN that the consumer has last: nothing that it lacks is gone. A min CSN is no start when
-    something below it was purged, since the consumer never saw that either.
+    The log is searched for the anchor, and for starts below an edge. If the changes are purged
+    exactly up to the consumer's max, nothing that it lacks is gone. A min CSN is no valid start
+    if something below it was purged, because the consumer lacks that too.
     """
     if start.at and edge is not None and edge < start.csn:
-        return Gap.PURGED
+        return LogGap.PURGED
     below = edge is not None and start.csn < edge
     at_edge = start.csn == edge and not start.at
     if at_edge or not (is_anchor or below) or in_log(start.csn):
         return None
-    return Gap.MISSING if edge is not None and edge < start.csn else Gap.PURGED
+    return LogGap.MISSING if edge is not None and edge < start.csn else LogGap.PURGED

@@ -19,9 +19,9 @@ WHOLE = "transaction"
 
 
 class Refresh(NamedTuple):
-    """A row that the hub sends to one replica as it stands at this place in hub order.
+    """A row that the hub sends to one replica as it is at this position in hub order.
 
-    `behind`: it realigns what stands behind this offset of the replica's topic.
+    `behind`: it realigns the row for changes after this offset of the replica's topic.
     """
 
     to: int
@@ -49,7 +49,7 @@ class SendingView:
     """What sending is decided from: the hub after the batch.
 
     `marks(after)`: the hub epochs above `after` in order, this batch's included.
-    `nudged`: an operator waits for level, so a lagging covers is moved at once.
+    `nudged`: an operator runs `level`, so a lagging covers is sent at once.
     """
 
     previous: int
@@ -61,7 +61,7 @@ class SendingView:
 
 
 class SendPlan(NamedTuple):
-    """An agreement after a batch, and what the batch publishes to it; None: nothing."""
+    """An agreement after a batch, and the range that the batch publishes to it; None: nothing."""
 
     agreement: AgreementState
     to_send: SendRange | None = None
@@ -103,7 +103,7 @@ def wants_batch(
     *,
     nudged: bool,
 ) -> bool:
-    """Claim that this agreement has something to be sent although no input came."""
+    """Return whether a batch without input would publish something to this agreement."""
     if agreement.is_stopped or agreement.session is None:
         return False
     if agreement.scanned < hub_epoch:
@@ -143,10 +143,10 @@ def _sent(agreement: AgreementState, hub_epoch: int, ruv: Ruv, view: SendingView
 def is_for(
     entry: LogEntry, consumer: int, tables: Iterable[str], ruv: Ruv, floors: Iterable[Floor] = ()
 ) -> bool:
-    """Claim that a changelog entry is sent to this consumer.
+    """Return whether a changelog entry is sent to this consumer.
 
-    Fresh changes are skipped by its RUV and never go back to their origin, unless it lost them
-    (`floors`); refreshes are skipped only by covers, for they carry the CSN of an old winner
+    Changes that its RUV covers are skipped. Its own changes are not sent back, unless it lost them
+    (`floors`). Refreshes are skipped by covers only, because they have the CSN of an old winner
     (docs/traps.md, A refresh carries an old CSN).
     """
     if isinstance(entry, Refresh):
@@ -159,7 +159,7 @@ def is_for(
 
 
 def item(entry: LogEntry) -> Item:
-    """The item by which a consumer is told of an entry."""
+    """Return the item that a consumer is sent for an entry."""
     if isinstance(entry, Refresh):
         op = Op.DELETE if entry.row.image is None else Op.UPDATE
         row = entry.row

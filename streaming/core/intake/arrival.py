@@ -1,4 +1,4 @@
-"""What became of a record on its way in: kept in quarantine, a row to repair, or an outcome."""
+"""What intake makes of a record: an entry of the quarantine, a row to repair, or an outcome."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from streaming.core.model.row import Arrived
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """A record that is no good, the reason, and its change where it is one."""
+    """A record in quarantine, the reason, and the change that it holds, if any."""
 
     rid: int
     offset: int
@@ -25,7 +25,7 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A row to be refreshed and realigned at its origin, for what stands behind `offset`."""
+    """A row to refresh and realign at its origin, for the changes after `offset`."""
 
     rid: int
     row: RowKey
@@ -35,9 +35,9 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class AbortTransaction:
-    """An operator ends the open transaction that this CSN is the primary or a member of.
+    """An operator's abort of the open transaction that has this CSN, as primary or as member.
 
-    `behind`: rid -> the last offset that was read of its topic when the operator's word was taken.
+    `behind`: rid -> the last offset read of its topic when the command was read.
     """
 
     csn: str
@@ -45,22 +45,22 @@ class AbortTransaction:
 
 
 class ControlOutcome(StrEnum):
-    """What became of a control record."""
+    """The outcome of a control record."""
 
     TAKEN = "taken"
     """it changed the hub's state"""
     DUPLICATE = "duplicate"
-    """known already"""
+    """processed before"""
     UNKNOWN = "unknown"
     """a commit or abort of a transaction that is not open"""
     STOPPED = "stopped"
-    """the replica stops here"""
+    """the replica is stopped at this record"""
 
 
-def kept(
+def quarantined_record(
     received: ReceivedRecord, reason: Reason, detail: str, content: str | None = None
 ) -> Quarantined:
-    """A record that goes to quarantine as it came."""
+    """Make the quarantine entry of a record."""
     change = received.record if isinstance(received.record, Change) else None
     return Quarantined(
         received.rid,
@@ -74,8 +74,8 @@ def kept(
     )
 
 
-def kept_arrived(arrived: Arrived, reason: Reason, detail: str) -> Quarantined:
-    """A change that was taken in and goes to quarantine after all."""
+def quarantined_change(arrived: Arrived, reason: Reason, detail: str) -> Quarantined:
+    """Make the quarantine entry of a change that intake had accepted."""
     return Quarantined(
         arrived.change.rid,
         arrived.offset,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from streaming.core.intake.form import csn_fault, form_fault, has_id, own_csns, rid_fault
 from streaming.core.intake.images import Images, images_of
-from streaming.core.intake.members import Fault, Fields, got, is_text, number, parse
+from streaming.core.intake.members import Fields, RecordFault, got, is_text, number, parse
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import MAX_SKEW_S, rid_of, time_of
 from streaming.core.model.errors import WireError
@@ -79,13 +79,13 @@ def check(
     skew, session; the first that is broken is the reason.
     """
     fields = parse(value)
-    if isinstance(fields, Fault):
+    if isinstance(fields, RecordFault):
         return CheckedRecord(*fields)
     fault = form_fault(fields, limits.version) or csn_fault(fields) or rid_fault(fields, rid)
     images = None
     if fault is None and fields["kind"] == RecordKind.CHANGE:
         images = images_of(fields, tables)
-        fault = images if isinstance(images, Fault) else None
+        fault = images if isinstance(images, RecordFault) else None
     fault = fault or (
         _size_fault(value, limits) or _skew_fault(fields, time_ms, limits) or _session_fault(fields)
     )
@@ -107,7 +107,7 @@ def decode(value: bytes) -> tuple[str, Record]:
     Key and images are compact text as they were written: whether they fit a table is not asked.
     """
     fields = parse(value)
-    if isinstance(fields, Fault):
+    if isinstance(fields, RecordFault):
         raise WireError(fields.detail)
     fault = form_fault(fields, VERSION) or csn_fault(fields) or _session_fault(fields)
     if fault is not None:
@@ -118,18 +118,18 @@ def decode(value: bytes) -> tuple[str, Record]:
 # -- size, time, session ---------------------------------------------------------------------------
 
 
-def _size_fault(value: bytes, limits: Limits) -> Fault | None:
+def _size_fault(value: bytes, limits: Limits) -> RecordFault | None:
     if len(value) <= limits.record_bytes:
         return None
-    return Fault(Reason.SIZE, f"{len(value)} bytes, {limits.record_bytes} are allowed")
+    return RecordFault(Reason.SIZE, f"{len(value)} bytes, {limits.record_bytes} are allowed")
 
 
-def _skew_fault(fields: Fields, time_ms: int, limits: Limits) -> Fault | None:
+def _skew_fault(fields: Fields, time_ms: int, limits: Limits) -> RecordFault | None:
     """A CSN's time against the record's own time, so that every run says the same."""
     for name in own_csns(fields):
         ahead_ms = time_of(fields[name]) * 1000 - time_ms
         if ahead_ms > limits.skew_s * 1000:
-            return Fault(
+            return RecordFault(
                 Reason.SKEW,
                 f"field {name}: it is {ahead_ms} ms ahead of its record, {limits.skew_s * 1000} are"
                 " allowed: correct the clock of its replica",
@@ -137,13 +137,13 @@ def _skew_fault(fields: Fields, time_ms: int, limits: Limits) -> Fault | None:
     return None
 
 
-def _session_fault(fields: Fields) -> Fault | None:
+def _session_fault(fields: Fields) -> RecordFault | None:
     session = fields.get("session")
     if session is None or session == "":
-        return Fault(Reason.SESSION, "missing: session")
+        return RecordFault(Reason.SESSION, "missing: session")
     if not is_text(session):
         found = got(session)
-        return Fault(Reason.SESSION, f"field session: expected {FieldType.TEXT}, got {found}")
+        return RecordFault(Reason.SESSION, f"field session: expected {FieldType.TEXT}, got {found}")
     return None
 
 
@@ -183,7 +183,7 @@ def _change(fields: Fields, images: Images) -> CheckedRecord:
     )
 
 
-def _quarantined(fields: Fields, fault: Fault) -> CheckedRecord:
+def _quarantined(fields: Fields, fault: RecordFault) -> CheckedRecord:
     """What an operator sees of a bad record, and by what a repeat of it is known."""
     known = CheckedRecord(
         *fault,

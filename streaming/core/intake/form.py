@@ -2,7 +2,7 @@
 
 import re
 
-from streaming.core.intake.members import Fault, Fields, expected, got, is_text, number, shown
+from streaming.core.intake.members import Fields, RecordFault, expected, got, is_text, number, shown
 from streaming.core.model.change import Op
 from streaming.core.model.csn import CSN_PATTERN, rid_of
 from streaming.core.model.errors import RuvError
@@ -16,7 +16,7 @@ LABEL_CHARS = 100
 _CSN = re.compile(CSN_PATTERN.removeprefix("^").removesuffix("$"))
 
 
-def form_fault(fields: Fields, newest: int) -> Fault | None:
+def form_fault(fields: Fields, newest: int) -> RecordFault | None:
     """What is wrong with the form of a record; `newest`: the newest wire version that is read."""
     return (
         _version_fault(fields, newest)
@@ -30,24 +30,26 @@ def form_fault(fields: Fields, newest: int) -> Fault | None:
     )
 
 
-def _version_fault(fields: Fields, newest: int) -> Fault | None:
+def _version_fault(fields: Fields, newest: int) -> RecordFault | None:
     version = number(fields.get("v"))
     if version is None or version < 1:
         found = got(fields.get("v"))
-        return Fault(Reason.VERSION, f"field v: expected an integer from 1 on, got {found}")
+        return RecordFault(Reason.VERSION, f"field v: expected an integer from 1 on, got {found}")
     if version > newest:
-        return Fault(
+        return RecordFault(
             Reason.VERSION, f"field v: {version} is newer than {newest}: upgrade this side"
         )
     return None
 
 
-def _kind_fault(fields: Fields) -> Fault | None:
+def _kind_fault(fields: Fields) -> RecordFault | None:
     kind = fields.get("kind")
     if kind is None:
-        return Fault(Reason.KIND, "missing: kind")
+        return RecordFault(Reason.KIND, "missing: kind")
     if not is_text(kind) or kind not in _KIND_NAMES:
-        return Fault(Reason.KIND, f"field kind: expected one of {_ALL_KINDS}, got {got(kind)}")
+        return RecordFault(
+            Reason.KIND, f"field kind: expected one of {_ALL_KINDS}, got {got(kind)}"
+        )
     return None
 
 
@@ -55,7 +57,7 @@ _KIND_NAMES = frozenset(RecordKind)
 _ALL_KINDS = ", ".join(RecordKind)
 
 
-def _number_fault(fields: Fields) -> Fault | None:
+def _number_fault(fields: Fields) -> RecordFault | None:
     """What is wrong with the first field that is no text, of this kind or of another one."""
     for name, type_ in NUMBERS.items():
         value = fields.get(name)
@@ -71,33 +73,35 @@ def _is_of(value: object, type_: FieldType) -> bool:
     return integer is not None and integer >= (type_ is FieldType.ORDINAL)
 
 
-def _missing(fields: Fields, kind: RecordKind) -> Fault | None:
+def _missing(fields: Fields, kind: RecordKind) -> RecordFault | None:
     missing = [name for name in KINDS[kind].required if fields.get(name) is None]
-    return Fault(Reason.KIND, f"missing: {', '.join(missing)}") if missing else None
+    return RecordFault(Reason.KIND, f"missing: {', '.join(missing)}") if missing else None
 
 
-def _change_form_fault(fields: Fields) -> Fault | None:
+def _change_form_fault(fields: Fields) -> RecordFault | None:
     op, after, before = fields.get("op"), fields.get("after"), fields.get("before")
     missing = _missing(fields, RecordKind.CHANGE)
     if missing is not None:
         return missing
     if not is_text(op) or op not in _OPS:
-        return Fault(Reason.KIND, f"field op: expected one of {', '.join(Op)}, got {got(op)}")
+        return RecordFault(Reason.KIND, f"field op: expected one of {', '.join(Op)}, got {got(op)}")
     if op != Op.TRUNCATE and fields.get("key") is None:
-        return Fault(Reason.KIND, "missing: key")
+        return RecordFault(Reason.KIND, "missing: key")
     if op in _UPSERTS:
         if after is None:
-            return Fault(Reason.KIND, "missing: after")
+            return RecordFault(Reason.KIND, "missing: after")
         if not isinstance(after, dict):
             return expected("after", FieldType.OBJECT, after)
     elif after is not None:
-        return Fault(Reason.KIND, f"field after: expected null as op is {op}, got {got(after)}")
+        return RecordFault(
+            Reason.KIND, f"field after: expected null as op is {op}, got {got(after)}"
+        )
     if before is not None and not isinstance(before, dict):
         return expected("before", FieldType.OBJECT, before)
     return _label_fault(fields)
 
 
-def _label_fault(fields: Fields) -> Fault | None:
+def _label_fault(fields: Fields) -> RecordFault | None:
     app = fields.get("app")
     if app is None or (is_text(app) and len(app) <= LABEL_CHARS):
         return None
@@ -108,7 +112,7 @@ _OPS = frozenset(Op)
 _UPSERTS = (Op.INSERT, Op.UPDATE)
 
 
-def _control_form_fault(fields: Fields) -> Fault | None:
+def _control_form_fault(fields: Fields) -> RecordFault | None:
     kind = RecordKind(fields["kind"])
     missing = _missing(fields, kind)
     if missing is not None:
@@ -135,7 +139,9 @@ def _control_form_fault(fields: Fields) -> Fault | None:
     one_of = KINDS[kind].alternatives
     if one_of and not any(has_id(fields.get(name)) for name in one_of):
         names = " or ".join(one_of)
-        return Fault(Reason.KIND, f"field {names}: one must be an object with a string as its id")
+        return RecordFault(
+            Reason.KIND, f"field {names}: one must be an object with a string as its id"
+        )
     return None
 
 
@@ -148,13 +154,13 @@ def has_id(part: object) -> bool:
     return isinstance(part, dict) and is_text(part.get("id"))
 
 
-def _ruv_fault(value: object) -> Fault | None:
+def _ruv_fault(value: object) -> RecordFault | None:
     if not isinstance(value, list) or not all(is_text(line) for line in value):
         return expected("ruv", FieldType.RUV, value)
     try:
         parse_ruv(value)
     except RuvError as error:
-        return Fault(Reason.KIND, f"field ruv: {shown(str(error))}")
+        return RecordFault(Reason.KIND, f"field ruv: {shown(str(error))}")
     return None
 
 
@@ -174,13 +180,13 @@ def own_csns(fields: Fields) -> tuple[str, ...]:
             return ()
 
 
-def csn_fault(fields: Fields) -> Fault | None:
+def csn_fault(fields: Fields) -> RecordFault | None:
     """What is wrong with the CSNs of a record whose form is good."""
     names = ("csn",) if fields["kind"] == RecordKind.REFUSED else own_csns(fields)
     for name in names:
         if not is_csn(fields[name]):
             found = got(fields[name])
-            return Fault(Reason.CSN, f"field {name}: expected {FieldType.CSN}, got {found}")
+            return RecordFault(Reason.CSN, f"field {name}: expected {FieldType.CSN}, got {found}")
     return None
 
 
@@ -189,7 +195,7 @@ def is_csn(value: object) -> bool:
     return type(value) is str and _CSN.fullmatch(value) is not None
 
 
-def rid_fault(fields: Fields, rid: int) -> Fault | None:
+def rid_fault(fields: Fields, rid: int) -> RecordFault | None:
     """What is wrong if a CSN is not of the replica whose topic the record stands in."""
     names = own_csns(fields)
     if fields["kind"] == RecordKind.HELLO and fields.get("own") is not None:
@@ -197,5 +203,7 @@ def rid_fault(fields: Fields, rid: int) -> Fault | None:
     for name in names:
         if rid_of(fields[name]) != rid:
             of = rid_of(fields[name])
-            return Fault(Reason.RID, f"field {name}: it is of rid {of}, the topic of rid {rid}")
+            return RecordFault(
+                Reason.RID, f"field {name}: it is of rid {of}, the topic of rid {rid}"
+            )
     return None

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring
 from typing import NamedTuple
 
-from streaming.core.intake.members import Fault, Fields, Repeated, got, is_text, shown
+from streaming.core.intake.members import DuplicateMembers, Fields, RecordFault, got, is_text, shown
 from streaming.core.model.change import Op
 from streaming.core.model.record import Reason
 from streaming.core.model.table import Table
@@ -25,7 +25,7 @@ _Members = dict[str, str]
 """Column -> the canonical text of its value."""
 
 
-def images_of(fields: Fields, tables: Mapping[str, Table]) -> Images | Fault:
+def images_of(fields: Fields, tables: Mapping[str, Table]) -> Images | RecordFault:
     """Key and images of a change whose form is good.
 
     A key column that `after` lacks is filled in from the key; the columns stand in schema order.
@@ -33,24 +33,24 @@ def images_of(fields: Fields, tables: Mapping[str, Table]) -> Images | Fault:
     name, op, key = fields["table"], fields["op"], fields.get("key")
     table = tables.get(name) if is_text(name) else None
     if table is None:
-        return Fault(Reason.TABLE, f"table {got(name)} is not in the configuration")
+        return RecordFault(Reason.TABLE, f"table {got(name)} is not in the configuration")
     after = _image(fields, "after", table)
-    if isinstance(after, Fault):
+    if isinstance(after, RecordFault):
         return after
     before = _image(fields, "before", table)
-    if isinstance(before, Fault):
+    if isinstance(before, RecordFault):
         return before
     if op == Op.TRUNCATE:
         if key is not None and key != {}:
-            return Fault(Reason.KEY, f"a truncate has no key: got {got(key)}")
+            return RecordFault(Reason.KEY, f"a truncate has no key: got {got(key)}")
         return Images(None, _object_text(before, table), None, partial=False)
     values = _key(key, table)
-    if isinstance(values, Fault):
+    if isinstance(values, RecordFault):
         return values
     if after is not None:
         other = [n for n in table.key if after.get(n, values[n]) != values[n]]
         if other:
-            return Fault(
+            return RecordFault(
                 Reason.KEY,
                 f"column {other[0]} of table {table.name}: after has {after[other[0]]}, key has"
                 f" {values[other[0]]}",
@@ -64,7 +64,7 @@ def images_of(fields: Fields, tables: Mapping[str, Table]) -> Images | Fault:
     )
 
 
-def _image(fields: Fields, name: str, table: Table) -> _Members | Fault | None:
+def _image(fields: Fields, name: str, table: Table) -> _Members | RecordFault | None:
     image = fields.get(name)
     if image is None:
         return None
@@ -77,22 +77,22 @@ def _image(fields: Fields, name: str, table: Table) -> _Members | Fault | None:
         if text is None:
             return _misfit(Reason.TABLE, table, column, value)
         found[column] = text
-    if isinstance(image, Repeated):
-        return Fault(Reason.TABLE, f"a column stands twice in {name} of table {table.name}")
+    if isinstance(image, DuplicateMembers):
+        return RecordFault(Reason.TABLE, f"a column stands twice in {name} of table {table.name}")
     unknown = [column for column in image if column not in table.columns]
     if unknown:
         names = shown(", ".join(map(json.dumps, unknown)))
-        return Fault(
+        return RecordFault(
             Reason.TABLE,
             f"unknown columns in {name} of table {table.name}: {names}; add them to its columns",
         )
     return found
 
 
-def _key(key: object, table: Table) -> _Members | Fault:
+def _key(key: object, table: Table) -> _Members | RecordFault:
     if not isinstance(key, dict):
         return _at_key(table, f"key is not an object: got {got(key)}")
-    if isinstance(key, Repeated) or tuple(key) != table.key:
+    if isinstance(key, DuplicateMembers) or tuple(key) != table.key:
         names = ", ".join(map(json_text, table.key))
         return _at_key(table, f"the columns of its key must be {names}, got {got(key)}")
     found: _Members = {}
@@ -104,14 +104,14 @@ def _key(key: object, table: Table) -> _Members | Fault:
     return found
 
 
-def _at_key(table: Table, text: str) -> Fault:
-    return Fault(Reason.KEY, f"table {table.name}: {text}")
+def _at_key(table: Table, text: str) -> RecordFault:
+    return RecordFault(Reason.KEY, f"table {table.name}: {text}")
 
 
-def _misfit(reason: Reason, table: Table, column: str, value: object) -> Fault:
+def _misfit(reason: Reason, table: Table, column: str, value: object) -> RecordFault:
     wanted = EXPECTED[table.columns[column]]
     what = "" if reason is Reason.TABLE else "the key's "
-    return Fault(
+    return RecordFault(
         reason,
         f"{what}column {column} of table {table.name}: expected {wanted}, got {got(value)}",
     )

@@ -15,7 +15,7 @@ SHOWN_CHARS = 100
 _DIGITS = re.compile(r"-?[0-9]{1,19}")
 
 
-class Fault(NamedTuple):
+class RecordFault(NamedTuple):
     """The first rule that a record breaks, and how."""
 
     reason: Reason
@@ -26,12 +26,12 @@ Fields = Mapping[str, Any]
 """The members of a record as JSON has them, numbers as Number."""
 
 
-class Repeated(dict[str, Any]):
+class DuplicateMembers(dict[str, Any]):
     """An object in which a member stands twice; the last counts."""
 
 
-def parse(value: bytes) -> Fields | Fault:
-    """The members of a record; a Fault if it is not one JSON object in UTF-8."""
+def parse(value: bytes) -> Fields | RecordFault:
+    """The members of a record; a RecordFault if it is not one JSON object in UTF-8."""
     try:
         found = json.loads(
             value.decode("utf-8"),
@@ -41,15 +41,17 @@ def parse(value: bytes) -> Fields | Fault:
             parse_constant=_no_json,
         )
     except (ValueError, RecursionError) as error:
-        return Fault(Reason.JSON, f"the value is not one JSON object in UTF-8: {shown(str(error))}")
+        return RecordFault(
+            Reason.JSON, f"the value is not one JSON object in UTF-8: {shown(str(error))}"
+        )
     if not isinstance(found, dict):
-        return Fault(Reason.JSON, f"the value is not one JSON object: got {got(found)}")
+        return RecordFault(Reason.JSON, f"the value is not one JSON object: got {got(found)}")
     return found
 
 
 def _object(members: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(members)
-    return found if len(found) == len(members) else Repeated(found)
+    return found if len(found) == len(members) else DuplicateMembers(found)
 
 
 def _no_json(constant: str) -> NoReturn:
@@ -79,9 +81,9 @@ def shown(text: str) -> str:
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."
 
 
-def expected(name: str, type_: FieldType, value: object) -> Fault:
+def expected(name: str, type_: FieldType, value: object) -> RecordFault:
     """The fault of a field that is not of its type."""
-    return Fault(Reason.KIND, f"field {name}: expected {type_}, got {got(value)}")
+    return RecordFault(Reason.KIND, f"field {name}: expected {type_}, got {got(value)}")
 
 
 def number(value: object) -> int | None:

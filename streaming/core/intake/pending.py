@@ -1,7 +1,7 @@
-"""Pending lists: a transaction becomes eligible when nothing below it stays open in any list.
+"""Pending lists: a transaction becomes eligible when nothing before it in any list is open.
 
 The rule of 389 Directory Server (csnpl.c, roll up): per data set and rid one list in CSN order;
-the RUV may move over an entry only when everything before it in the list moves too.
+the RUV may move past an entry only together with everything before it in the list.
 """
 
 from bisect import insort
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 Context = tuple[str, int]
-"""(prim_csn, announcing replica): names one transaction."""
+"""(prim_csn, rid of the topic): names one transaction."""
 
 ListKey = tuple[str, int]
 """(data set, rid): names one pending list, and the element of a RUV that it moves."""
@@ -17,7 +17,7 @@ ListKey = tuple[str, int]
 
 @dataclass(slots=True)
 class PendingLists:
-    """Every CSN that was announced and has not become eligible, by list and by transaction.
+    """Every CSN that was received and has not become eligible, by list and by transaction.
 
     A transaction may have CSNs of several rids (document 001, 2.2) and in several data sets
     (2.3); it is committed, cancelled and rolled up as a whole, in all its lists at once.
@@ -28,7 +28,7 @@ class PendingLists:
     committed: set[Context] = field(default_factory=set)
 
     def insert(self, csn: str, key: ListKey, context: Context) -> None:
-        """Announce a CSN as part of a transaction."""
+        """Insert a CSN as part of a transaction."""
         insort(self.by_list.setdefault(key, []), (csn, context))
         self.members.setdefault(context, {})[csn] = key
 
@@ -40,7 +40,7 @@ class PendingLists:
         return True
 
     def remove(self, context: Context) -> tuple[str, ...]:
-        """Take a transaction out, whatever its state; its CSNs in order."""
+        """Remove a transaction in whatever state; return its CSNs in order."""
         csns = self.members.pop(context, {})
         self.committed.discard(context)
         for key in set(csns.values()):
@@ -52,11 +52,11 @@ class PendingLists:
         return tuple(sorted(csns))
 
     def open_of(self, rid: int) -> tuple[Context, ...]:
-        """The uncommitted transactions that this replica announced."""
+        """Return the uncommitted transactions of this replica's topic."""
         return tuple(c for c in self.members if c[1] == rid and c not in self.committed)
 
     def open_with(self, csn: str) -> tuple[Context, ...]:
-        """The uncommitted transactions that this CSN is the primary or a member of."""
+        """Return the uncommitted transactions with this CSN, as primary or as member."""
         return tuple(
             context
             for context, csns in self.members.items()
@@ -64,21 +64,21 @@ class PendingLists:
         )
 
     def is_quiet(self, rid: int) -> bool:
-        """Claim that nothing of this replica is in a list of any data set."""
+        """Return whether no list of any data set has a CSN of this replica."""
         return not any(key[1] == rid for key in self.by_list)
 
     def lists_of(self, context: Context) -> set[ListKey]:
-        """The lists in which this transaction has CSNs."""
+        """Return the lists in which this transaction has CSNs."""
         return set(self.members[context].values())
 
     def eligible(
         self, keys: Iterable[ListKey], ready: Callable[[Context], bool] = lambda _: True
     ) -> list[Context]:
-        """The committed transactions in these lists, or tied to them, that nothing holds back.
+        """Return the committed transactions, in these lists or tied to them, that can leave.
 
         Held back: not `ready` (a hole in the opno below), or in one of its lists an entry below
-        its largest CSN there belongs to a transaction that stays. What stays is found as a
-        fixpoint, so several transactions that interleave become eligible together.
+        its largest CSN there belongs to a transaction that is held back. These are computed as a
+        fixpoint, so interleaved transactions become eligible together.
         """
         moving = {key for key in keys if self._head_moves(key, ready)}
         touched = self._tied_to(moving)
@@ -88,7 +88,7 @@ class PendingLists:
         return sorted(going, key=lambda c: max(self.members[c]))
 
     def _tied_to(self, keys: set[ListKey]) -> set[Context]:
-        """The transactions in these lists, and those that share a list with them."""
+        """Return the transactions in these lists, and all that share a list with one of them."""
         found, new, seen = set[Context](), keys, set[ListKey]()
         while new:
             seen |= new
@@ -98,7 +98,7 @@ class PendingLists:
         return found
 
     def _head_moves(self, key: ListKey, ready: Callable[[Context], bool]) -> bool:
-        """Claim that the smallest entry may go; where it stays, it holds everything back."""
+        """Return whether the smallest entry may leave; otherwise it holds back the rest."""
         entries = self.by_list.get(key, [])
         return bool(entries) and entries[0][1] in self.committed and ready(entries[0][1])
 

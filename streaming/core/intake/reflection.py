@@ -1,4 +1,4 @@
-"""What a replica had seen when it wrote: its sessions, their reflections, and the MRE."""
+"""What a replica had applied when it wrote: its sessions, their reflections, and the MRE."""
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One run of a replica's agent, and what it reflected so far.
+    """One session of a replica, and what it has reflected so far.
 
     `epochs` and `covers` are one step function: both rise strictly; in epoch `epochs[i]` the
     replica had applied everything up to hub epoch `covers[i]`. The first step is the hello's.
@@ -28,15 +28,15 @@ class Session:
         return self.covers[-1]
 
 
-def opened(session_id: str, epoch: int, covers: int) -> Session:
-    """The session that a hello starts: the hello is a reflection like any other."""
+def new_session(session_id: str, epoch: int, covers: int) -> Session:
+    """Return the session that a hello starts. The hello is its first reflection."""
     return Session(session_id, epoch, (epoch,), (covers,))
 
 
 def reflect(session: Session, epoch: int, covers: int, limit: int) -> Session:
-    """The session after `applied`; at `limit` steps every second one of the older half goes.
+    """The session after `applied`; beyond `limit` steps half of the older ones go.
 
-    A forgotten step makes the MRE of an old epoch smaller, never larger: the safe side.
+    A dropped step can make the MRE of an old epoch smaller, never larger, which is safe.
     """
     if covers <= session.reflected(epoch, same=True):
         return session
@@ -54,10 +54,10 @@ def reflect(session: Session, epoch: int, covers: int, limit: int) -> Session:
 
 
 def judging(sessions: tuple[Session, ...], epoch: int) -> Session | None:
-    """The session by which a change of this epoch is judged, the newest being in force.
+    """Return the session by which a change of this epoch is judged; the newest is the current one.
 
-    A change behind the hello with an epoch of before it (the tail of a journal) is judged by
-    the session before (docs/traps.md, A hello counts for changes written before it).
+    A change after the hello with an epoch before it (the rest of a journal) is judged by the
+    session before (docs/traps.md, A hello counts for changes written before it).
     """
     for session in reversed(sessions):
         if epoch > session.hello_epoch:
@@ -66,13 +66,13 @@ def judging(sessions: tuple[Session, ...], epoch: int) -> Session | None:
 
 
 def mre(sessions: tuple[Session, ...], epoch: int) -> int:
-    """The max replicated epoch of a change that stands behind all these reflections."""
+    """Return the max replicated epoch of a change that follows all these reflections."""
     session = judging(sessions, epoch)
     return session.reflected(epoch) if session else 0
 
 
 def mre_same(sessions: tuple[Session, ...], epoch: int) -> int:
-    """What the MRE would be if reflections of the change's own epoch counted too."""
+    """Return the MRE as if reflections of the change's own epoch counted too."""
     for session in reversed(sessions):
         if epoch >= session.hello_epoch:
             return session.reflected(epoch, same=True)

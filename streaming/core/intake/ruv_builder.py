@@ -1,4 +1,4 @@
-"""What the hub's RUVs span while a batch is taken in: the first and last CSN of each element."""
+"""Builds the hub's RUVs during intake: the first and the last CSN of each element."""
 
 from dataclasses import dataclass, field
 
@@ -9,14 +9,14 @@ from streaming.core.model.state import HubState
 
 @dataclass(slots=True)
 class RuvBuilder:
-    """The elements of each RUV before the batch, and behind what it made eligible so far."""
+    """The elements of each RUV: those before the batch, extended by what became eligible."""
 
     state: HubState
     first: dict[ListKey, str] = field(init=False)
     last: dict[ListKey, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin with the RUVs of the state."""
+        """Start with the RUVs of the state."""
         self.first, self.last = {}, {}
         for dataset, ruv in self.state.ruvs.items():
             for rid, element in ruv.elements.items():
@@ -25,21 +25,21 @@ class RuvBuilder:
                     self.last[dataset, rid] = element.max_csn
 
     def extend(self, key: ListKey, first: str, last: str) -> None:
-        """Let an element know the CSNs from the first to the last, which became eligible."""
+        """Extend an element by the eligible CSNs from the first to the last."""
         self.first.setdefault(key, first)
         self.last[key] = max(last, self.last.get(key, ""))
 
     def largest(self, key: ListKey) -> str:
-        """The largest CSN of an element, empty if it has none."""
+        """Return the largest CSN of an element; empty: none."""
         return self.last.get(key, "")
 
     def largest_in(self, dataset: str) -> dict[int, str]:
-        """Rid -> its largest CSN in this data set."""
+        """Return rid -> its largest CSN in this data set."""
         return {rid: csn for (of, rid), csn in self.last.items() if of == dataset}
 
     @property
     def ruvs(self) -> dict[str, Ruv]:
-        """The hub's RUV of each data set."""
+        """Return the hub's RUV of each data set."""
         ruvs = dict(self.state.ruvs)
         for (dataset, rid), csn in self.first.items():
             ruv = ruvs.get(dataset) or self.state.ruv_of(dataset)

@@ -1,9 +1,9 @@
-"""A session from its hello on: whether it can be answered, where sending goes on, what is acked."""
+"""Sessions: whether a hello is accepted, where sending continues, what is acknowledged."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from streaming.core.intake.reflection import Session, opened
+from streaming.core.intake.reflection import Session, new_session
 from streaming.core.model.record import WIRE_VERSIONS, Applied, Hello, ReceivedRecord
 from streaming.core.model.row import Floor
 from streaming.core.model.state import AgreementState, HubState, ReplicaState
@@ -14,13 +14,13 @@ KEPT_SESSION_IDS = 256
 KEPT_FLOORS = 8
 
 
-def stops(
+def reason_to_stop(
     state: HubState, maxima: Mapping[int, str], rid: int, hello: Hello, *, losses: bool
 ) -> Stop | None:
-    """Why this hello cannot be answered; None: it can.
+    """Return why this hello must stop its replica; None: it is accepted.
 
-    `maxima`: rid -> largest eligible CSN at the hub when the hello came. `losses`: a replica that
-    lost state is answered.
+    `maxima`: rid -> the hub's largest eligible CSN when it read the hello. `losses`: a replica
+    that lost state is accepted.
     """
     if hello.ruv.generation and hello.ruv.generation != state.replicageneration:
         return Stop(StopReason.OTHER_REPLICAGENERATION)
@@ -37,7 +37,7 @@ def stops(
 
 
 def _no_common_version(hello: Hello) -> Stop | None:
-    """A consumer that does not understand what it would be sent must not be sent anything."""
+    """Stop a consumer that understands no wire version of this hub."""
     theirs = hello.versions or WIRE_VERSIONS[:1]
     if set(theirs) & set(WIRE_VERSIONS):
         return None
@@ -46,9 +46,9 @@ def _no_common_version(hello: Hello) -> Stop | None:
     return Stop(StopReason.UNSUPPORTED, f"wire version {numbers}; this hub speaks {ours}")
 
 
-def started(replica: ReplicaState, session_id: str, hello: Hello) -> ReplicaState:
-    """The replica in its new session; a bounded number of old ones is remembered."""
-    session = opened(session_id, hello.epoch, hello.covers)
+def with_session(replica: ReplicaState, session_id: str, hello: Hello) -> ReplicaState:
+    """Return the replica with its new session and a bounded number of old ones."""
+    session = new_session(session_id, hello.epoch, hello.covers)
     return replace(
         replica,
         status=ReplicaStatus.LIVE,
@@ -59,10 +59,11 @@ def started(replica: ReplicaState, session_id: str, hello: Hello) -> ReplicaStat
     )
 
 
-def floored(replica: ReplicaState, floor: Floor) -> ReplicaState:
-    """The replica behind a hello that lost state; of many floors the oldest two become one.
+def with_floor(replica: ReplicaState, floor: Floor) -> ReplicaState:
+    """Return the replica after a hello that lost state; the oldest of many floors are merged.
 
-    That one holds behind the older hello until the newer one's epoch: the safe side.
+    The merged floor covers both: it starts at the older hello and lasts until the newer one's
+    epoch.
     """
     floors = (*replica.floors, floor)
     if len(floors) > KEPT_FLOORS:
@@ -72,8 +73,10 @@ def floored(replica: ReplicaState, floor: Floor) -> ReplicaState:
     return replace(replica, floors=floors)
 
 
-def greeted(agreement: AgreementState, received: ReceivedRecord, hello: Hello) -> AgreementState:
-    """The agreement behind a hello: its position is believed and sent from."""
+def after_hello(
+    agreement: AgreementState, received: ReceivedRecord, hello: Hello
+) -> AgreementState:
+    """Return the agreement after a hello: sending continues from the position in the hello."""
     return replace(
         agreement,
         status=AgreementStatus.CATCHING_UP,
@@ -91,10 +94,10 @@ def greeted(agreement: AgreementState, received: ReceivedRecord, hello: Hello) -
     )
 
 
-def acknowledged(
+def after_applied(
     agreement: AgreementState, received: ReceivedRecord, applied: Applied
 ) -> AgreementState:
-    """The agreement behind an applied; a position that was passed already changes nothing."""
+    """Return the agreement after an `applied`; an older position changes nothing."""
     if applied.covers < agreement.acked_covers:
         return agreement
     return replace(
@@ -106,7 +109,7 @@ def acknowledged(
 
 
 def not_in_force(received: ReceivedRecord, session: Session | None) -> str:
-    """What is wrong with a record of another session than the one in force."""
+    """Describe what is wrong with a record that is not of the current session."""
     if session is None:
-        return f"session {received.session}: no hello stands before this record"
+        return f"session {received.session}: no hello precedes this record"
     return f"session {received.session} is not the one of the last hello, {session.id}"

@@ -15,20 +15,20 @@ from streaming.core.intake.arrival import (
     ControlOutcome,
     Quarantined,
     Repair,
-    kept,
-    kept_arrived,
+    quarantined_change,
+    quarantined_record,
 )
 from streaming.core.intake.duplicates import KnownCsns
 from streaming.core.intake.pending import Context, ListKey
 from streaming.core.intake.reflection import mre, mre_same, reflect
 from streaming.core.intake.ruv_builder import RuvBuilder
 from streaming.core.intake.sessions import (
-    acknowledged,
-    floored,
-    greeted,
+    after_applied,
+    after_hello,
     not_in_force,
-    started,
-    stops,
+    reason_to_stop,
+    with_floor,
+    with_session,
 )
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.csn import is_csn_of, rid_of
@@ -154,18 +154,18 @@ class Intake:
             return
         dataset = self.topology.dataset_at(received.rid)
         known = self.spans.largest_in(dataset)
-        stop = stops(self.state, known, received.rid, hello, losses=self.topology.losses)
+        stop = reason_to_stop(self.state, known, received.rid, hello, losses=self.topology.losses)
         if stop is not None:
             self._stop(received, stop)
             return
         for context in self.open.lists.open_of(received.rid):
             self._end(context, HELLO)
-        self.replicas[received.rid] = started(replica, session_id, hello)
+        self.replicas[received.rid] = with_session(replica, session_id, hello)
         if hello.lost:
             self._floor(received, hello)
         name = self.topology.agreement_of(received.rid)
         if name is not None:
-            self.agreements[name] = greeted(self.agreements[name], received, hello)
+            self.agreements[name] = after_hello(self.agreements[name], received, hello)
         self.hellos += 1
         self.events.append((received, ControlOutcome.TAKEN))
 
@@ -174,7 +174,7 @@ class Intake:
         told = [csn for csn in self.open.changes if rid_of(csn) == received.rid]
         upto = max([*told, self.known.largest.get(received.rid, "")])
         floor = Floor(self.state.hub_epoch + 1, received.offset, hello.own or "", upto)
-        self.replicas[received.rid] = floored(self.replicas[received.rid], floor)
+        self.replicas[received.rid] = with_floor(self.replicas[received.rid], floor)
 
     def _applied(self, received: ReceivedRecord, applied: Applied, replica: ReplicaState) -> None:
         session = replica.session
@@ -194,7 +194,7 @@ class Intake:
             epoch=max(replica.epoch, applied.epoch + 1),
         )
         if name is not None:
-            self.agreements[name] = acknowledged(self.agreements[name], received, applied)
+            self.agreements[name] = after_applied(self.agreements[name], received, applied)
         self.events.append((received, ControlOutcome.TAKEN))
 
     def _stop(self, received: ReceivedRecord, stop: Stop) -> None:
@@ -300,7 +300,7 @@ class Intake:
         members = [self.open.changes[csn] for csn in self.open.lists.members.get(context, {})]
         for arrived in members:
             detail = f"its transaction {context[0]} went to quarantine: {reason}"
-            self.quarantined.append(kept_arrived(arrived, reason, detail))
+            self.quarantined.append(quarantined_change(arrived, reason, detail))
             self._repair(received, arrived.change.row, reason)
         self._end(context, reason.value)
 
@@ -490,7 +490,7 @@ class Intake:
     def _quarantine(
         self, received: ReceivedRecord, reason: Reason, detail: str, content: str | None = None
     ) -> None:
-        self.quarantined.append(kept(received, reason, detail, content))
+        self.quarantined.append(quarantined_record(received, reason, detail, content))
 
     def _repair(self, received: ReceivedRecord, row: RowKey, cause: Reason) -> None:
         self.repairs.append(Repair(received.rid, row, received.offset, cause))

@@ -1,1 +1,1 @@
-"""Values: what a change, a row, a table, a record and the state are. Nothing is decided here."""
+"""Values: change, row, table, record, state. Nothing is decided here."""

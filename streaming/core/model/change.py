@@ -1,4 +1,4 @@
-"""A change: one row operation with its full after-image, as it stands in its origin's topic."""
+"""A change: one row operation with its full after-image, as it is in its origin's topic."""
 
 import hashlib
 from enum import StrEnum
@@ -8,7 +8,7 @@ RowKey = tuple[str, str]
 """(table, canonical text of the key object)."""
 
 NOBODY = 0
-"""The author of a row that no replica wrote within memory."""
+"""The author of a row that no replica wrote, as far as is recorded."""
 
 HUB_RID = 65_534
 READ_ONLY_RID = 65_535
@@ -32,8 +32,8 @@ class Change(NamedTuple):
 
     Images and key are canonical JSON text (no spaces, columns in schema order); a column that
     is absent from an image is unknown, not null. `prim_csn` None: a transaction of its own.
-    `epoch` is the origin's counter as the writing transaction read it. `app` says who wrote: a
-    short text for people, no part of the content.
+    `epoch` is the origin's counter as the writing transaction read it. `app` names the writing
+    application: a short text for people, no part of the content.
     """
 
     csn: str
@@ -55,14 +55,14 @@ class Change(NamedTuple):
 
     @property
     def content(self) -> str:
-        """The hash by which a repeated CSN is told from a reused one (see CONTENT_FIELDS)."""
+        """The hash that distinguishes a repeated change from a reused CSN (see CONTENT_FIELDS)."""
         values = (getattr(self, name) for name in CONTENT_FIELDS)
         text = FIELD_SEPARATOR.join(NULL_TEXT if v is None else str(v) for v in values)
         return content_of(text.encode())
 
 
 def content_of(text: bytes) -> str:
-    """The hash of a change's CONTENT_FIELDS as text, between them FIELD_SEPARATOR."""
+    """Return the hash of a change's CONTENT_FIELDS as text, joined by FIELD_SEPARATOR."""
     return hashlib.sha256(text).hexdigest()[:CONTENT_DIGITS]
 
 

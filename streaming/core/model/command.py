@@ -1,14 +1,14 @@
-"""What an operator may order: the commands that the CLI appends and the hub carries out."""
+"""Operator commands: the CLI appends them, the hub carries them out."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class CommandName(StrEnum):
-    """The commands; what each one's argument names stands with it."""
+    """The commands, each with what its argument names."""
 
     LEVEL = "level"
-    """tell every consumer at once how far it is complete; no argument"""
+    """send every consumer its covers at once; no argument"""
     RELEASE = "release"
     """make a quarantined record a change of the hub; its id"""
     DROP = "drop"
@@ -23,7 +23,7 @@ class CommandName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """An operator's command as table `config` holds it; `seen`: the hub epoch he looked at."""
+    """An operator's command as table `config` holds it; `seen`: the hub epoch it is based on."""
 
     number: int
     name: CommandName

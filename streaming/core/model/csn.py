@@ -1,4 +1,4 @@
-"""A CSN names one change for ever: 20 lower-case hex digits whose text order is their order."""
+"""A CSN identifies one change: 20 lower-case hex digits whose text order is their order."""
 
 import re
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ def format_csn(parts: CsnParts) -> Csn:
 
 
 def is_csn_of(text: str, rid: int) -> bool:
-    """Claim that the text is a CSN, and one of this replica."""
+    """Return whether the text is a CSN of this replica."""
     return _CSN.fullmatch(text) is not None and rid_of(text) == rid
 
 
@@ -87,8 +87,8 @@ class Generator:
     def seen(self, csn: str, clock_s: int, max_skew_s: int = MAX_SKEW_S) -> "Generator":
         """Move past a CSN; CsnError when it is too far ahead of the clock to follow.
 
-        One that this generator is past already asks for nothing, so it is never refused: a clock
-        that was set back does not stop a replica from applying what it would have applied before.
+        A CSN that this generator has passed already is never refused. So a clock that was set back
+        does not stop a replica from applying older changes.
         """
         parts = parse(csn)
         if (parts.time_s, parts.sequence) <= (self.time_s, self.sequence):

@@ -1,8 +1,8 @@
-"""What can go wrong that is nobody's expected outcome."""
+"""Errors: what is not an expected outcome."""
 
 
 class HubError(Exception):
-    """The base of all of Slackwater's errors; its text says what is wrong and what to do."""
+    """The base of all of Slackwater's errors; its text states what is wrong and what to do."""
 
 
 class ConfigError(HubError):
@@ -14,7 +14,7 @@ class FunctionError(HubError):
 
 
 class OvertakenError(HubError):
-    """Another hub works on the same state; this one must end and publish nothing more."""
+    """Another hub has taken over the state; this one must exit and publish nothing more."""
 
 
 class StateError(HubError):

@@ -1,4 +1,4 @@
-"""Every kind of record in a changes topic, with its fields: the one table of the wire's grammar.
+"""Every kind of record in a changes topic, with its fields: the wire's grammar as one table.
 
 The hub's check, the decoder and the encoder all read this table. A new kind, or a new field of a
 kind, is added here and nowhere else.
@@ -39,11 +39,11 @@ class FieldType(StrEnum):
     RUV = "an array of lines in the text form of 389 Directory Server"
 
 
-class Need(StrEnum):
+class FieldPresence(StrEnum):
     """Whether a record must have a field."""
 
     REQUIRED = "required"
-    """missing or null: the record says nothing"""
+    """missing or null: the record is invalid"""
     NULLABLE = "nullable"
     """may be missing or null; written as null"""
     OPTIONAL = "optional"
@@ -58,7 +58,7 @@ class Field:
 
     name: str
     type: FieldType
-    need: Need = Need.REQUIRED
+    need: FieldPresence = FieldPresence.REQUIRED
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,13 @@ class RecordForm:
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The names of the fields without which a record says nothing."""
-        return tuple(field.name for field in self.fields if field.need is Need.REQUIRED)
+        """The names of the required fields."""
+        return tuple(field.name for field in self.fields if field.need is FieldPresence.REQUIRED)
 
     @property
     def alternatives(self) -> tuple[str, ...]:
         """The names of the fields of which one must be there; empty: the kind has no such field."""
-        return tuple(field.name for field in self.fields if field.need is Need.ONE_OF)
+        return tuple(field.name for field in self.fields if field.need is FieldPresence.ONE_OF)
 
 
 _PRIM_CSN = Field("prim_csn", FieldType.CSN)
@@ -96,15 +96,17 @@ KINDS: Mapping[RecordKind, RecordForm] = {
         Change,
         (
             Field("csn", FieldType.CSN),
-            Field("prim_csn", FieldType.CSN, Need.OPTIONAL),
-            Field("app", FieldType.LABEL, Need.OPTIONAL),
+            Field("prim_csn", FieldType.CSN, FieldPresence.OPTIONAL),
+            Field("app", FieldType.LABEL, FieldPresence.OPTIONAL),
             _EPOCH,
             Field("table", FieldType.TEXT),
-            Field("key", FieldType.OBJECT, Need.NULLABLE),  # none in a truncate
+            Field("key", FieldType.OBJECT, FieldPresence.NULLABLE),  # none in a truncate
             Field("op", FieldType.TEXT),
-            Field("before", FieldType.OBJECT, Need.OPTIONAL),
-            Field("after", FieldType.OBJECT, Need.NULLABLE),  # none in a delete or truncate
-            Field("opno", FieldType.ORDINAL, Need.OPTIONAL),
+            Field("before", FieldType.OBJECT, FieldPresence.OPTIONAL),
+            Field(
+                "after", FieldType.OBJECT, FieldPresence.NULLABLE
+            ),  # none in a delete or truncate
+            Field("opno", FieldType.ORDINAL, FieldPresence.OPTIONAL),
         ),
     ),
     RecordKind.COMMIT: RecordForm(Commit, (_PRIM_CSN,)),
@@ -114,9 +116,9 @@ KINDS: Mapping[RecordKind, RecordForm] = {
         Hello,
         (
             *_POSITION,
-            Field("own", FieldType.CSN, Need.NULLABLE),
+            Field("own", FieldType.CSN, FieldPresence.NULLABLE),
             Field("lost", FieldType.BOOLEAN),
-            Field("versions", FieldType.VERSIONS, Need.OPTIONAL),
+            Field("versions", FieldType.VERSIONS, FieldPresence.OPTIONAL),
         ),
     ),
     RecordKind.HEARTBEAT: RecordForm(Heartbeat, (_EPOCH,)),
@@ -134,16 +136,16 @@ KINDS: Mapping[RecordKind, RecordForm] = {
     RecordKind.SNAPSHOT: RecordForm(
         Snapshot,
         (
-            Field("begin", FieldType.OBJECT, Need.ONE_OF),
-            Field("row", FieldType.OBJECT, Need.ONE_OF),
-            Field("end", FieldType.OBJECT, Need.ONE_OF),
+            Field("begin", FieldType.OBJECT, FieldPresence.ONE_OF),
+            Field("row", FieldType.OBJECT, FieldPresence.ONE_OF),
+            Field("end", FieldType.OBJECT, FieldPresence.ONE_OF),
         ),
     ),
 }
 """The form of each kind of record."""
 
 KIND_OF: Mapping[type[Record], RecordKind] = {form.type: kind for kind, form in KINDS.items()}
-"""The kind by which the wire calls a record of this type."""
+"""The kind of a record of this type."""
 
 NUMBERS: Mapping[str, FieldType] = {
     field.name: field.type
@@ -151,4 +153,4 @@ NUMBERS: Mapping[str, FieldType] = {
     for field in form.fields
     if field.type in (FieldType.COUNTER, FieldType.ORDINAL, FieldType.BOOLEAN)
 }
-"""The fields that are no text: of one type in every kind, and checked wherever they stand."""
+"""The numbers and booleans: each has one type in all kinds, and is checked in every kind."""

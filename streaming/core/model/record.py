@@ -1,4 +1,4 @@
-"""The records of the wire as values: what replicas say to the hub and what the hub says to them."""
+"""The records of the wire as values: those of changes topics and those of updates topics."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,17 +13,17 @@ class RecordKind(StrEnum):
     CHANGE = "change"
     """one row operation"""
     COMMIT = "commit"
-    """ends the transaction of this prim_csn: its changes hold"""
+    """commits the transaction of this prim_csn"""
     ABORT = "abort"
-    """ends the transaction of this prim_csn: its changes never were"""
+    """discards the transaction of this prim_csn"""
     APPLIED = "applied"
     """in this epoch the replica had applied all that was sent up to covers"""
     HELLO = "hello"
     """a session starts; the replica's true position"""
     HEARTBEAT = "heartbeat"
-    """the replica lives; its epoch"""
+    """the replica is alive; its epoch"""
     REFUSED = "refused"
-    """the database would not take an item"""
+    """the database refused an item"""
     SNAPSHOT = "snapshot"
     """initial load of a replica that has data"""
 
@@ -32,7 +32,7 @@ WIRE_VERSIONS = (1,)
 """The versions of the wire that this release reads and writes, the newest last."""
 
 RECORD_BYTES = 1_000_000
-"""What a change may have in bytes, unless the configuration says otherwise."""
+"""The default limit of a change, in bytes."""
 
 
 class Reason(StrEnum):
@@ -49,7 +49,7 @@ class Reason(StrEnum):
     RID = "rid"
     """the CSN is of another replica than the topic"""
     SESSION = "session"
-    """before the first hello, of another session than the last, or applied of what was not sent"""
+    """before the first hello, of an old session, or `applied` of what was not sent"""
     TABLE = "table"
     """an unknown table or column, or a value that does not fit its column"""
     KEY = "key"
@@ -65,9 +65,9 @@ class Reason(StrEnum):
     LATE = "late"
     """below a CSN of the same replica that had become eligible"""
     PURGED = "purged"
-    """not above the purge RUV: can no longer be told from a duplicate"""
+    """not above the purge RUV: it may be a duplicate"""
     REUSED = "reused"
-    """the CSN or the opno was taken by other content"""
+    """the CSN or the opno belongs to other content"""
     ENDED = "ended"
     """of a transaction that a hello or an operator aborted"""
     HIDDEN = "hidden"
@@ -76,14 +76,14 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """All changes of this replica with this prim_csn hold."""
+    """Commits all changes of this replica with this prim_csn."""
 
     prim_csn: str
 
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """No change of this replica with this prim_csn ever was."""
+    """Discards all changes of this replica with this prim_csn."""
 
     prim_csn: str
 
@@ -118,14 +118,14 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The replica lives, and this is its epoch."""
+    """The replica is alive, and this is its epoch."""
 
     epoch: int
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The database would not take one item; stands before the `applied` of its batch."""
+    """The database refused one item; precedes the `applied` of its batch."""
 
     hub_epoch: int
     csn: str
@@ -148,7 +148,7 @@ Record = Change | Commit | Abort | Applied | Hello | Heartbeat | Refused | Snaps
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRecord:
-    """A record as it stood in a replica's topic; `reason` set: it was no good.
+    """A record as it was read from a replica's topic; `reason`: why it is invalid, or None.
 
     `content`: of a change, its content hash; None: not computed yet.
     """
@@ -164,7 +164,7 @@ class ReceivedRecord:
 
 
 class ItemType(StrEnum):
-    """What an item of an updates batch asks of the consumer."""
+    """What the consumer does with an item of an updates batch."""
 
     CHANGE = "change"
     """an accepted change of another replica"""
@@ -176,7 +176,7 @@ class ItemType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One row operation for a consumer, in hub order; `cause` says why a refresh was made."""
+    """One row operation for a consumer, in hub order; `cause`: why a refresh was sent."""
 
     type: ItemType
     table: str

@@ -1,4 +1,4 @@
-"""A row as it stands at the hub, and a change as it arrived there: what judging holds together."""
+"""A row at the hub, and a change as it arrived there: the input of judging."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,14 +7,15 @@ from typing import NamedTuple
 from streaming.core.model.change import NOBODY, Change, Op
 
 ALL_OFFSETS = -1
-"""A realign that blocks every change of its replica, wherever it stands in the topic."""
+"""The offset of a realign that blocks every change of its replica, at any offset."""
 
 
 class Realign(NamedTuple):
     """A refresh of hub epoch `epoch` is on its way: what `rid` wrote without it is concurrent.
 
-    `offset`: it blocks only changes that stand behind this place in the replica's topic.
-    `whole`: the row went with its transaction, so who builds on it loses his whole one too.
+    `offset`: it blocks only changes after this offset of the replica's topic.
+    `whole`: the row was rejected with its transaction, so a transaction that builds on it is
+    rejected as a whole too.
     """
 
     rid: int
@@ -23,7 +24,7 @@ class Realign(NamedTuple):
     rejects_transaction: bool = False
 
     def dominates(self, other: "Realign") -> bool:
-        """Claim that what the other blocks is blocked by this one, and no less."""
+        """Return whether this realign blocks everything that the other one blocks."""
         wider = self.epoch >= other.epoch and self.offset <= other.offset
         return (
             self.rid == other.rid
@@ -34,9 +35,9 @@ class Realign(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """All rows are realigned at `epoch` for changes behind `offset`: a hello that lost state.
+    """A hello that lost state: realigns all rows at `epoch` for changes after `offset`.
 
-    Its replica's own CSNs in (after, upto] stand before the hello and are given back.
+    The replica's own CSNs in (after, upto] precede the hello and are sent back to it.
     """
 
     epoch: int
@@ -45,12 +46,12 @@ class Floor:
     upto: str = ""
 
     def gives_back(self, csn: str) -> bool:
-        """Claim that its replica lost this change of its own."""
+        """Return whether the replica lost this change of its own."""
         return self.after < csn <= self.upto
 
 
 class RowState(NamedTuple):
-    """A row as it stands at the hub; a tombstone or an unknown row has `exists` False.
+    """A row at the hub; a tombstone or an unknown row has `exists` False.
 
     `image` is None where it is not known or not needed, and always for a tombstone.
     """
@@ -64,7 +65,7 @@ class RowState(NamedTuple):
 
 
 class Arrived(NamedTuple):
-    """A change with the facts of its arrival; its MRE is fixed by what stood before it."""
+    """A change with the facts of its arrival; its MRE follows from the records before it."""
 
     change: Change
     content: str
@@ -76,16 +77,16 @@ class Arrived(NamedTuple):
 
 
 def readable(image: str | None) -> str | None:
-    """The image; None if it is not the text of an object.
+    """Return the image; None if it is not the text of an object.
 
-    The first hubs accepted images that end in another byte than a brace, so old tables may hold
-    some. Such a row counts as one whose image is unknown.
+    Early releases accepted images that do not end in a brace, so old tables may hold some. Such
+    an image is treated as unknown.
     """
     return image if image is None or image.endswith("}") else None
 
 
 def realigned(row: RowState, new: Realign) -> RowState:
-    """The row with a realign added; of one replica's, what another one dominates is left out."""
+    """Return the row with the realign added; realigns that it dominates are dropped."""
     if row.realign and any(r.dominates(new) for r in row.realign):
         return row
     kept = [r for r in row.realign if not new.dominates(r)]
@@ -94,7 +95,7 @@ def realigned(row: RowState, new: Realign) -> RowState:
 
 
 def blocking(arrived: Arrived, row: RowState) -> Iterator[Realign]:
-    """The row's realigns that block a change which has not seen their hub epoch."""
+    """Return the row's realigns that block this change, unless it has reflected their hub epoch."""
     rid, offset = arrived.change.rid, arrived.offset
     return (r for r in row.realign if r.rid == rid and r.offset < offset)
 
@@ -105,13 +106,14 @@ def blocking_epoch(arrived: Arrived, row: RowState) -> int:
 
 
 def follows(arrived: Arrived, row: RowState) -> bool:
-    """Claim that the row is the replica's own last word, blocked by nothing newer than that word.
+    """Return whether the change follows its replica's own version of the row.
 
-    So it knew the row when it wrote on, unless it had lost it.
+    The replica wrote the row's current version, and nothing newer than that version blocks the
+    change. So it had seen that version, unless it had lost it.
     """
     return row.author == arrived.change.rid and row.epoch >= blocking_epoch(arrived, row)
 
 
 def deletes_twice(change: Change, row: RowState) -> bool:
-    """Claim that this is a delete of a deleted row, or of one that never was: nothing is lost."""
+    """Return whether this is a delete of a row that does not exist, so that nothing is lost."""
     return change.op is Op.DELETE and not row.exists

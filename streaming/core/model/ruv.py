@@ -1,4 +1,4 @@
-"""A RUV says what is known: per replica the smallest and the largest CSN."""
+"""A RUV (replica update vector): per replica the smallest and the largest known CSN."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -15,17 +15,17 @@ _MODIFIED = re.compile(r"[0-9a-fA-F]{8}")
 _LARGEST_RID = 65_535
 
 
-class Standing(StrEnum):
-    """How one RUV's largest CSNs stand to another's."""
+class RuvComparison(StrEnum):
+    """How one RUV's largest CSNs compare with another's."""
 
     EQUAL = "equal"
-    """both know the same"""
+    """both are equal"""
     AHEAD = "ahead"
-    """knows all that the other knows, and more"""
+    """covers all that the other covers, and more"""
     BEHIND = "behind"
     """lacks something, and has nothing that the other lacks"""
     APART = "apart"
-    """each knows something that the other lacks"""
+    """each covers something that the other lacks"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,33 +62,33 @@ class Ruv:
         return {rid: e.max_csn for rid, e in self.elements.items() if e.max_csn is not None}
 
     def covers(self, csn: str) -> bool:
-        """Claim that this change is known here; an unknown replica's never is."""
+        """Return whether this RUV covers the change; never one of an unknown replica."""
         known = self.max_of(rid_of(csn))
         return known is not None and csn <= known
 
     def covers_all(self, other: "Ruv") -> bool:
-        """Claim that everything the other knows is known here, whatever their generations."""
+        """Return whether this RUV covers all that the other covers, whatever their generations."""
         return all(self.covers(csn) for csn in other.max_csns().values())
 
     def same_position(self, other: "Ruv") -> bool:
-        """Claim that both know the same changes, whatever their minima and URLs."""
+        """Return whether both cover the same changes, whatever their minima and URLs."""
         return self.max_csns() == other.max_csns()
 
     def same_generation(self, other: "Ruv") -> bool:
-        """Claim that both come from one initial load; case does not count (389: repl5_ruv.c)."""
+        """Return whether both are of one initial load; case is ignored (389: repl5_ruv.c)."""
         return self.generation.lower() == other.generation.lower()
 
-    def compare(self, other: "Ruv") -> Standing:
-        """How this position stands to the other's."""
+    def compare(self, other: "Ruv") -> RuvComparison:
+        """Compare this position with the other's."""
         match self.covers_all(other), other.covers_all(self):
             case True, True:
-                return Standing.EQUAL
+                return RuvComparison.EQUAL
             case True, False:
-                return Standing.AHEAD
+                return RuvComparison.AHEAD
             case False, True:
-                return Standing.BEHIND
+                return RuvComparison.BEHIND
             case _:
-                return Standing.APART
+                return RuvComparison.APART
 
     def with_csn(self, csn: str) -> "Ruv":
         """The RUV after this change: max moves only up, min is set once."""
@@ -106,7 +106,7 @@ class Ruv:
         return self._with(rid, replace(old, min_csn=min(old.min_csn or csn, csn), max_csn=csn))
 
     def merge(self, other: "Ruv") -> "Ruv":
-        """What both know together.
+        """Return what either RUV covers.
 
         A join per rid (smallest min, largest max), so the order of merging does not matter.
         Generation and URLs are the first one's where it has any.

@@ -1,6 +1,6 @@
-"""Where a replica and an agreement stand: closed choices, each with a detail in a text apart.
+"""The statuses of replicas and agreements: closed enums, with a separate detail text.
 
-A new status is a new member here: mypy then names every `match` that must decide about it.
+A new status is a new member here; mypy then reports every `match` that must handle it.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A replica is to be stopped; `detail`: what the reason does not tell, or nothing."""
+    """Why a replica is stopped; `detail`: more about the reason, or empty."""
 
     reason: StopReason
     detail: str = ""
@@ -101,7 +101,7 @@ def status_text(status: ReplicaStatus | AgreementStatus, detail: str) -> str:
 
 
 def parse_status(kind: type[StatusT], text: str) -> tuple[StatusT, str]:
-    """(status, detail) of a text that `status_text` wrote; StateError if there is no such status.
+    """Parse a text of `status_text` into (status, detail); StateError if it has no known status.
 
     `kind`: ReplicaStatus or AgreementStatus.
     """

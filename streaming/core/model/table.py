@@ -11,7 +11,7 @@ DEFAULT_DATASET = "default"
 
 
 class ColumnType(StrEnum):
-    """How a column's values look on the wire (docs/wire.md, Values)."""
+    """The type of a column, and its values on the wire (docs/wire.md, Values)."""
 
     BOOL = "bool"
     """true or false"""

@@ -1,4 +1,4 @@
-"""What the configuration tells the pure core."""
+"""The part of the configuration that the pure core uses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Topology:
     """Tables and agreements by name, and the limits that decisions depend on.
 
     `users`: import path -> the user's conflict function. `losses`: a replica that lost state is
-    answered; else it stops.
+    accepted; otherwise it is stopped.
     """
 
     tables: Mapping[str, Table]
@@ -51,11 +51,11 @@ class Topology:
         return self.tables[table].dataset
 
     def dataset_at(self, rid: int) -> str:
-        """The data set of which this replica is told; without an agreement the default one."""
+        """Return the data set that this replica is sent; without an agreement the default one."""
         return self.served.get(rid, DEFAULT_DATASET)
 
     def sees(self, rid: int, table: str) -> bool:
-        """Claim that this replica receives the table; where it does not, its MRE is 0."""
+        """Return whether this replica receives the table; if not, the MRE of its changes is 0."""
         return table in self.visible.get(rid, frozenset())
 
     def agreement_of(self, rid: int) -> str | None:

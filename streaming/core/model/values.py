@@ -1,4 +1,4 @@
-"""A column's value and how it looks in JSON, for every type of column (docs/wire.md, Values)."""
+"""A column's value and its JSON, for every type of column (docs/wire.md, Values)."""
 
 import base64
 import binascii
@@ -29,7 +29,7 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan
 
 
 def json_text(value: object) -> str:
-    """Canonical text: no spaces, no needless escapes; WireError for what JSON cannot say."""
+    """Return the canonical text: no spaces, no needless escapes; WireError if JSON has none."""
     try:
         return _ENCODER.encode(value)
     except (TypeError, ValueError) as error:

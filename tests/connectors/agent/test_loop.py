@@ -10,7 +10,7 @@ from connectors import wire
 from connectors.agent.contract import AppliedBatch, JournalEntry, StoreBusyError
 from connectors.agent.loop import Agent
 from connectors.agent.own_topic import OwnTopic
-from streaming.core.delivery.consumer import Apply, Position
+from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change, Op
 from streaming.core.model.record import Applied, Commit, Heartbeat, Hello, Record, Update
 from streaming.core.model.ruv import Ruv
@@ -78,7 +78,7 @@ class MemoryStore:
         self.position = (position or self.position).greeting(session)
         return self.position.hello(own, lost=lost)
 
-    def apply(self, batch: Apply, next_offset: int, clock_ms: int) -> AppliedBatch:
+    def apply(self, batch: ApplyBatch, next_offset: int, clock_ms: int) -> AppliedBatch:
         """Store the position."""
         if self.busy:
             self.busy -= 1

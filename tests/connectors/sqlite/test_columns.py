@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from connectors import wire
 from connectors.sqlite.apply import apply_batch
 from connectors.sqlite.columns import Affinity, affinity, stored
-from streaming.core.delivery.consumer import Apply, Position
+from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.record import Item, ItemType
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value
@@ -76,7 +76,7 @@ def test_a_row_of_all_types_is_captured_and_applied_as_it_was(row: dict[str, Val
     with replica() as origin, replica() as consumer:
         origin.client.execute(f'INSERT INTO "all" VALUES (1, {marks})', values)
         (change,) = origin.changes()
-        batch = Apply(Position("s"), 1, (_item(change.key, change.after),))
+        batch = ApplyBatch(Position("s"), 1, (_item(change.key, change.after),))
 
         apply_batch(consumer.client, {"all": TABLE}, batch, 1, CLOCK_MS)
 

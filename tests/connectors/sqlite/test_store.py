@@ -8,7 +8,7 @@ import pytest
 from connectors.agent.contract import StoreBusyError, StoreError
 from connectors.sqlite.store import SqliteStore
 from connectors.sqlite.transaction import BEGIN_GROUP, transaction
-from streaming.core.delivery.consumer import Apply, Position, receive
+from streaming.core.delivery.consumer import ApplyBatch, Position, receive
 from streaming.core.model.csn import MAX_SKEW_S, time_of
 from streaming.core.model.errors import StateError
 from streaming.core.model.record import (
@@ -49,7 +49,7 @@ def apply(store: SqliteStore, *items: Item, hub_epoch: int = 4) -> tuple[Refused
         "a", 1, position.session or "", hub_epoch, position.last, hub_epoch, RUV, 0, 1, items
     )
     outcome = receive(position, update)
-    assert isinstance(outcome, Apply)
+    assert isinstance(outcome, ApplyBatch)
     return store.apply(outcome, 11, CLOCK_S * 1000).refused
 
 

@@ -67,7 +67,7 @@ class Session:
 
     @property
     def is_ended(self) -> bool:
-        """Claim that there is nothing to send: no replica has a start, or the log is at its end.
+        """Return whether nothing is to be sent: no replica has a start, or the log is at its end.
 
         The second is for CSNs that the supplier covers and never logged; no sending makes the
         consumer level with those.
@@ -76,7 +76,7 @@ class Session:
 
 
 def first_load(supplier: Ruv, consumer: Ruv, own: int | None = None) -> Session:
-    """Begin a session: the first page starts where `lack` says.
+    """Begin a session: the first page starts where `lack` starts it.
 
     `own` is decided once per session, as 389 does: its changes are covered however many come.
     """

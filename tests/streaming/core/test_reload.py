@@ -239,7 +239,7 @@ def test_theorem_1_only_a_csn_above_the_max_is_inserted(
     received = [one for speaker in speakers.values() for one in speaker.hello()]
     for number, rid, is_open in arriving:
         records = [change(number, rid=rid, tx=number if is_open else None)]
-        received += speakers[rid].say(*records, *([] if is_open else [Commit(csn(number, rid))]))
+        received += speakers[rid].send(*records, *([] if is_open else [Commit(csn(number, rid))]))
     state = fresh_state()
     while received:
         size = data.draw(st.integers(1, len(received)))

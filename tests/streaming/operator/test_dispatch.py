@@ -17,7 +17,7 @@ from streaming.core.model.row import ALL_OFFSETS
 from streaming.operator.dispatch import CommandEffects, carry_out
 from tests.checkpoints.written_state import WrittenState
 from tests.harness.builders import change, csn
-from tests.streaming.core.intake.speaker import told
+from tests.streaming.core.intake.speaker import intake_of_session
 
 HUB = 99
 LOSER = change(7, "k", "lost")
@@ -45,7 +45,7 @@ def carried_out(
     store: StateStore, *commands: Command, offsets: Mapping[str, int] | None = None
 ) -> tuple[Intake, CommandEffects]:
     """A batch's intake behind these commands, and their other effects."""
-    intake = told(change(10, tx=10), change(12))
+    intake = intake_of_session(change(10, tx=10), change(12))
     plan = Plan(2, 2_000_000, 1, offsets or {}, {}, commands)
     return intake, carry_out(plan, intake, store, _unused, hub_rid=HUB, topics={"changes.a": 1})
 

@@ -23,7 +23,7 @@ HUB_EPOCH = 5
 def records_of(*records: Record, rid: int = 1) -> list[ReceivedRecord]:
     """A hello of the replica and these records behind it."""
     speaker = Speaker(rid)
-    return [*speaker.hello(), *speaker.say(*records)]
+    return [*speaker.hello(), *speaker.send(*records)]
 
 
 def checked(*received: ReceivedRecord) -> CheckedRecords:

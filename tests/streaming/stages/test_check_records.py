@@ -55,7 +55,7 @@ CASES = [
 
 @pytest.mark.parametrize("few", [0, 10**9], ids=["many", "few"])
 def test_columns_and_core_agree_on_every_case(few: int) -> None:
-    """A rule that is said twice is two rules; the columns may only hurry core's."""
+    """A rule that is written twice is two rules; the vectorized check may only speed up core's."""
     assert list(differences(CASES, few=few)) == []
 
 
@@ -94,7 +94,7 @@ def test_executors_and_driver_check_alike(spark: SparkSession) -> None:
 
 
 def test_the_topic_names_the_replica_and_null_values_are_left_out() -> None:
-    """Who speaks is known by configuration; a null value says nothing."""
+    """The topic's replica is known by configuration; a null value holds no record."""
     found = check_records(records_of([None, b"{}", None]), TOPICS, TABLES)
 
     assert [(row["rid"], row["offset"]) for row in found.to_pylist()] == [(1, 1)]

@@ -1,4 +1,4 @@
-"""The facts of a batch are in topic order, and what is marked as plain surely is."""
+"""The facts of a batch are in topic order, and only plain changes are marked as plain."""
 
 from dataclasses import replace
 
@@ -63,15 +63,15 @@ def test_images_are_fetched_for_the_marked_changes_alone() -> None:
     away = table.set_column(
         table.schema.get_field_index("size"), "size", pa.array([None, 50, 60], pa.int64())
     )
-    asked = list[pa.Table]()
+    fetched = list[pa.Table]()
 
     def fetch(places: pa.Table) -> pa.Table:
-        asked.append(places)
+        fetched.append(places)
         return pa.table({"before": ["b"], "after": ["a"]})
 
     found = with_images(away, np.array([False, False, True]), fetch)
 
-    assert asked[0].to_pylist() == [{"rid": 1, "offset": 2}]
+    assert fetched[0].to_pylist() == [{"rid": 1, "offset": 2}]
     assert found["after"].to_pylist() == [None, change(10).after, "a"]
     assert is_away(found).tolist() == [False, True, False]
 

@@ -13,7 +13,7 @@ from streaming.core.delivery.sending import LogEntry, Refresh, is_for
 from streaming.core.model.change import Change, Op
 from streaming.core.model.row import Arrived, Floor, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.stages.publish import Chunks, Outgoing, cuts
+from streaming.stages.publish import ChunkLimits, Outgoing, cuts
 from tests.harness.builders import csn
 
 ITEMS = st.lists(st.binary(min_size=1, max_size=9).map(lambda b: b.replace(b",", b".")))
@@ -26,7 +26,7 @@ def test_chunks_hold_every_item_once_and_are_as_large_as_may_be(
     """A record that is too large would stop the hub; a small one costs every consumer."""
     sizes = np.array([len(item) for item in items], dtype=np.int64)
 
-    parts = [items[start:end] for start, end in pairwise(cuts(sizes, Chunks(count, size)))]
+    parts = [items[start:end] for start, end in pairwise(cuts(sizes, ChunkLimits(count, size)))]
 
     chunks = [b",".join(part) for part in parts]
     assert [item for part in parts for item in part] == items

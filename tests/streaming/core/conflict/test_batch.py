@@ -57,12 +57,12 @@ def judged(
     return entries, rows[K]
 
 
-def told(entries: Sequence[LogEntry]) -> list[str]:
+def described(entries: Sequence[LogEntry]) -> list[str]:
     """Entries in short: `+10` accepted, `-10` rejected, `1<theirs` replica 1 is sent that row."""
-    return [_told(entry) for entry in entries]
+    return [_described(entry) for entry in entries]
 
 
-def _told(entry: LogEntry) -> str:
+def _described(entry: LogEntry) -> str:
     if isinstance(entry, Judged):
         sign = "+" if entry.verdict is Verdict.ACCEPTED else "-"
         return f"{sign}{entry.arrived.content}"
@@ -92,7 +92,7 @@ def test_a_batch_that_has_something_to_say_gets_a_hub_epoch(
     speaker = Speaker()
     greeted = decided(speaker.hello()).state
 
-    after = decided(speaker.say(*records), greeted).state
+    after = decided(speaker.send(*records), greeted).state
 
     assert greeted.hub_epoch == 1
     assert after.hub_epoch == (2 if rises else 1)
@@ -114,12 +114,12 @@ def test_an_applied_alone_makes_no_hub_epoch_and_is_not_answered() -> None:
 def test_a_repair_alone_makes_a_hub_epoch() -> None:
     """A refresh has to be sent in one."""
     speaker = Speaker()
-    first = decided([*speaker.hello(), *speaker.say(change(11))])
+    first = decided([*speaker.hello(), *speaker.send(change(11))])
 
-    after = decided(speaker.say(change(10)), first.state, first.rows)
+    after = decided(speaker.send(change(10)), first.state, first.rows)
 
     assert after.state.hub_epoch == 2
-    assert told(after.entries) == ["1<v"]
+    assert described(after.entries) == ["1<v"]
     assert after.state.to_send["a1"].to == 2
 
 
@@ -130,7 +130,7 @@ def test_a_loser_is_sent_the_row_as_it_stood_then() -> None:
     """The refresh stands behind it in hub order, before what is judged next."""
     entries, row = judged([arrived(10), arrived(11, rid=2, value="newer")])
 
-    assert told(entries) == ["-10", "1<theirs", "+11"]
+    assert described(entries) == ["-10", "1<theirs", "+11"]
     assert row.csn == csn(11, 2)
 
 
@@ -140,7 +140,7 @@ def test_the_same_version_is_sent_once_a_batch() -> None:
 
     entries, _ = judged(more)
 
-    assert told(entries) == ["-10", "1<theirs", "-11", "+12", "-13", "1<newer"]
+    assert described(entries) == ["-10", "1<theirs", "-11", "+12", "-13", "1<newer"]
 
 
 def test_a_repair_is_sent_behind_everything_that_was_judged() -> None:
@@ -149,7 +149,7 @@ def test_a_repair_is_sent_behind_everything_that_was_judged() -> None:
 
     entries, row = judged([arrived(10, rid=2, offset=2, value="newer")], [repair])
 
-    assert told(entries) == ["+10", "2<newer"]
+    assert described(entries) == ["+10", "2<newer"]
     assert row.realign == (Realign(2, 9, 3),)
 
 
@@ -163,7 +163,7 @@ def test_a_repair_blocks_what_stands_behind_its_record() -> None:
 
     entries, _ = judged(changes, [Repair(2, K, 3, Reason.LATE)])
 
-    assert told(entries) == ["+10", "-11", "2<before", "+12", "2<theirs"]
+    assert described(entries) == ["+10", "-11", "2<before", "+12", "2<theirs"]
 
 
 def test_rows_are_repaired_once_a_replica_behind_the_first_record() -> None:
@@ -184,10 +184,10 @@ def test_a_change_that_a_repair_overtook_is_sent_back_to_its_author(offset: int)
     entries, row = judged([waited], row=mine)
 
     if offset < 3:
-        assert told(entries) == ["+10", "2<newer"]
+        assert described(entries) == ["+10", "2<newer"]
         assert row.realign == (Realign(2, 9, 3),)
     else:
-        assert told(entries) == ["-10", "2<theirs"]
+        assert described(entries) == ["-10", "2<theirs"]
 
 
 def test_a_repair_of_this_batch_overtakes_nothing() -> None:
@@ -196,19 +196,19 @@ def test_a_repair_of_this_batch_overtakes_nothing() -> None:
 
     entries, _ = judged(waited, [Repair(2, K, 4, Reason.LATE)])
 
-    assert told(entries) == ["+10", "+11", "2<newer"]
+    assert described(entries) == ["+10", "+11", "2<newer"]
 
 
 def test_a_floor_blocks_what_stands_behind_its_hello() -> None:
     """Each has its place (docs/traps.md, A floor that holds for what stands before it)."""
     floors = (Floor(8, offset=3), Floor(6, offset=1))
-    bench = BatchJudge({}, 9, RULES, {1: ReplicaState(1, floors=floors)})
+    batch_judge = BatchJudge({}, 9, RULES, {1: ReplicaState(1, floors=floors)})
 
     for number, offset in [(10, 1), (11, 2), (12, 4)]:
         one = arrived(number, offset=offset, mre=7)
-        bench.judge([one._replace(change=change(number, str(number)))])
+        batch_judge.judge([one._replace(change=change(number, str(number)))])
 
-    verdicts = [entry.verdict for entry in bench.entries if isinstance(entry, Judged)]
+    verdicts = [entry.verdict for entry in batch_judge.entries if isinstance(entry, Judged)]
     assert verdicts == ["accepted", "accepted", "rejected"]
 
 
@@ -222,7 +222,7 @@ def test_a_transaction_is_judged_whole_in_order_of_its_largest_csn() -> None:
         Commit(csn(10, 1)),
     ]
 
-    decision = decided([*speaker.hello(), *speaker.say(*records)])
+    decision = decided([*speaker.hello(), *speaker.send(*records)])
 
     assert [e.arrived.change.csn for e in decision.entries if isinstance(e, Judged)] == [
         csn(11, 1),
@@ -237,7 +237,10 @@ def test_a_transaction_is_judged_whole_in_order_of_its_largest_csn() -> None:
 def test_a_decision_leaves_its_input_alone() -> None:
     """A batch that is not committed never was, and is decided again the same."""
     speaker = Speaker()
-    received = [*speaker.hello(), *speaker.say(change(10, tx=10), change(9), change(8), change(11))]
+    received = [
+        *speaker.hello(),
+        *speaker.send(change(10, tx=10), change(9), change(8), change(11)),
+    ]
     state, rows = fresh_state(), {K: THEIRS}
     before = deepcopy((state.replicas, state.agreements, state.open, rows))
 
@@ -253,7 +256,7 @@ def test_what_the_ruv_covers_is_not_remembered() -> None:
     """A repeat of it is looked up; memory stays bounded."""
     speaker = Speaker()
 
-    state = decided([*speaker.hello(), *speaker.say(change(10), change(9))]).state
+    state = decided([*speaker.hello(), *speaker.send(change(10), change(9))]).state
 
     assert state.open.quarantined == {}
     assert state.ruv_of(DEFAULT_DATASET).max_csns() == {1: csn(10, 1)}
@@ -262,7 +265,7 @@ def test_what_the_ruv_covers_is_not_remembered() -> None:
 def test_a_hello_is_answered_with_what_its_replica_lacks_and_not_with_its_own() -> None:
     """Its later changes in the batch are its own (docs/traps.md, Own changes behind a hello)."""
     first, second = Speaker(1), Speaker(2)
-    received = [*first.hello(), *first.say(change(10)), *second.hello()]
+    received = [*first.hello(), *first.send(change(10)), *second.hello()]
 
     state = decided(received).state
 

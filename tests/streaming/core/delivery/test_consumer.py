@@ -1,4 +1,4 @@
-"""The consumer applies every batch once and in order, and says hello when one is missing."""
+"""The consumer applies every batch once and in order, and sends a hello when one is missing."""
 
 from dataclasses import replace
 
@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.core.delivery.consumer import (
-    Apply,
-    Buffer,
-    Drop,
+    ApplyBatch,
+    BufferChunk,
+    DropRecord,
     Position,
     ReceiveOutcome,
-    SayHello,
-    Skip,
+    SendHello,
+    SkipRecord,
     receive,
 )
 from streaming.core.model.record import Item, ItemType, Update
@@ -23,7 +23,7 @@ START = Position(covers=3, last=3, generation=1).greeting(SESSION)
 
 
 def chunk(hub_epoch: int, prev: int, number: int = 0, count: int = 1) -> Update:
-    """A chunk of a batch whose one item tells from which chunk it came."""
+    """A chunk of a batch whose one item identifies its chunk."""
     item = Item(ItemType.CHANGE, "t", f'{{"id":"{hub_epoch}.{number}"}}', "delete", None, None, 2)
     ruv = Ruv().with_csn(f"{hub_epoch:08x}000000020000")
     return Update("a", 1, SESSION, hub_epoch, prev, hub_epoch, ruv, number, count, (item,))
@@ -40,11 +40,11 @@ def batches(sizes: list[int]) -> list[list[Update]]:
 def after(position: Position, outcome: ReceiveOutcome) -> Position:
     """The position with which a consumer goes on, as an agent does."""
     match outcome:
-        case Apply() | Buffer():
+        case ApplyBatch() | BufferChunk():
             return outcome.position
-        case SayHello():
+        case SendHello():
             return outcome.position.greeting("s2")
-        case Skip() | Drop():
+        case SkipRecord() | DropRecord():
             return position
 
 
@@ -54,7 +54,7 @@ def test_the_next_batch_is_applied() -> None:
 
     outcome = receive(START, update)
 
-    assert isinstance(outcome, Apply)
+    assert isinstance(outcome, ApplyBatch)
     assert (outcome.hub_epoch, outcome.items) == (5, update.items)
     assert (outcome.position.last, outcome.position.covers) == (5, 5)
     assert outcome.position.ruv == update.ruv
@@ -66,20 +66,20 @@ def test_covers_may_stay_while_last_moves() -> None:
 
     outcome = receive(START, update)
 
-    assert isinstance(outcome, Apply)
+    assert isinstance(outcome, ApplyBatch)
     assert (outcome.position.last, outcome.position.covers) == (5, 3)
 
 
 def test_a_batch_that_was_applied_is_skipped() -> None:
     """The hub publishes again after a crash."""
-    assert receive(START, chunk(3, prev=2)) == Skip()
+    assert receive(START, chunk(3, prev=2)) == SkipRecord()
 
 
 def test_a_missing_batch_asks_for_a_hello() -> None:
     """Never apply over a gap."""
     outcome = receive(START, chunk(6, prev=5))
 
-    assert isinstance(outcome, SayHello)
+    assert isinstance(outcome, SendHello)
     assert "batch 6 follows 5, but 3 came last" in outcome.why
 
 
@@ -87,7 +87,7 @@ def test_a_record_of_another_session_is_dropped() -> None:
     """After a restore the topic still holds what answered the session before."""
     update = replace(chunk(4, prev=3), session="s0")
 
-    assert isinstance(receive(START, update), Drop)
+    assert isinstance(receive(START, update), DropRecord)
 
 
 def test_a_hello_puts_last_back_to_covers() -> None:
@@ -99,7 +99,7 @@ def test_a_hello_puts_last_back_to_covers() -> None:
 
 def test_a_lower_generation_is_dropped() -> None:
     """A hub that was overtaken may still be sending."""
-    assert isinstance(receive(START, replace(chunk(4, prev=3), generation=0)), Drop)
+    assert isinstance(receive(START, replace(chunk(4, prev=3), generation=0)), DropRecord)
 
 
 def test_a_higher_generation_asks_for_one_hello_and_is_taken_over_from_its_answer() -> None:
@@ -112,10 +112,10 @@ def test_a_higher_generation_asks_for_one_hello_and_is_taken_over_from_its_answe
     second = receive(position, restored)
     answer = receive(position, replace(restored, session="s2"))
 
-    assert isinstance(first, SayHello)
+    assert isinstance(first, SendHello)
     assert position.generation == 1
-    assert isinstance(second, Drop)
-    assert isinstance(answer, Apply)
+    assert isinstance(second, DropRecord)
+    assert isinstance(answer, ApplyBatch)
     assert answer.position.generation == 2
 
 
@@ -123,7 +123,7 @@ def test_a_higher_generation_of_another_session_asks_for_a_hello() -> None:
     """The restored hub may know only a session of long ago."""
     update = replace(chunk(4, prev=3), generation=2, session="s0")
 
-    assert isinstance(receive(START, update), SayHello)
+    assert isinstance(receive(START, update), SendHello)
 
 
 def test_the_first_generation_ever_is_taken_over_without_another_hello() -> None:
@@ -132,7 +132,7 @@ def test_the_first_generation_ever_is_taken_over_without_another_hello() -> None
 
     outcome = receive(position, chunk(1, prev=0))
 
-    assert isinstance(outcome, Apply)
+    assert isinstance(outcome, ApplyBatch)
     assert outcome.position.generation == 1
 
 
@@ -140,10 +140,10 @@ def test_a_batch_counts_after_its_last_chunk() -> None:
     """Half a batch is never applied."""
     first = receive(START, chunk(4, 3, 0, 2))
 
-    assert isinstance(first, Buffer)
+    assert isinstance(first, BufferChunk)
     assert first.position.last == 3
     second = receive(first.position, chunk(4, 3, 1, 2))
-    assert isinstance(second, Apply)
+    assert isinstance(second, ApplyBatch)
     assert len(second.items) == 2
     assert second.position.chunks == ()
 
@@ -154,7 +154,7 @@ def test_a_new_chunk_0_starts_the_batch_afresh() -> None:
 
     outcome = receive(buffered, chunk(4, 3, 0, 1))
 
-    assert isinstance(outcome, Apply)
+    assert isinstance(outcome, ApplyBatch)
     assert len(outcome.items) == 1
 
 
@@ -162,9 +162,9 @@ def test_a_chunk_without_those_before_it_asks_for_a_hello() -> None:
     """A hole inside a batch is a gap like any other."""
     buffered = after(START, receive(START, chunk(4, 3, 0, 3)))
 
-    assert isinstance(receive(START, chunk(4, 3, 1, 3)), SayHello)
-    assert isinstance(receive(buffered, chunk(4, 3, 2, 3)), SayHello)
-    assert isinstance(receive(buffered, chunk(4, 3, 1, 2)), SayHello)
+    assert isinstance(receive(START, chunk(4, 3, 1, 3)), SendHello)
+    assert isinstance(receive(buffered, chunk(4, 3, 2, 3)), SendHello)
+    assert isinstance(receive(buffered, chunk(4, 3, 1, 2)), SendHello)
 
 
 @given(st.lists(st.integers(1, 4), max_size=5), st.data())
@@ -181,8 +181,8 @@ def test_every_batch_is_applied_once_and_in_order(sizes: list[int], data: st.Dat
 
     for update in sent:
         outcome = receive(position, update)
-        assert not isinstance(outcome, SayHello | Drop)
-        applied += outcome.items if isinstance(outcome, Apply) else ()
+        assert not isinstance(outcome, SendHello | DropRecord)
+        applied += outcome.items if isinstance(outcome, ApplyBatch) else ()
         position = after(position, outcome)
 
     assert applied == [item for update in stream for item in update.items]
@@ -197,7 +197,7 @@ def test_nothing_is_ever_applied_over_a_gap(sizes: list[int], data: st.DataObjec
 
     for update in kept:
         outcome = receive(position, update)
-        applied += outcome.items if isinstance(outcome, Apply) else ()
+        applied += outcome.items if isinstance(outcome, ApplyBatch) else ()
         position = after(position, outcome)
 
     whole = [item for update in stream for item in update.items]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.delivery.flight import Flight, applied_in, flight
+from streaming.core.delivery.flight import EpochsInFlight, applied_in, flight
 from streaming.core.intake.reflection import Session
 from streaming.core.model.record import Applied, Hello, Record
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
@@ -24,14 +24,14 @@ HUB = HubState(
 )
 
 
-def spans(found: Flight) -> tuple[tuple[int, int] | None, ...]:
+def spans(found: EpochsInFlight) -> tuple[tuple[int, int] | None, ...]:
     """First and last of unsent, sent and unread; None where there is none."""
     ranges = (found.unsent, found.sent, found.unread)
     return tuple((one[0], one[-1]) if one else None for one in ranges)
 
 
 def applied(covers: int, generation: int = 2) -> Applied:
-    """What a replica says when it has applied all up to there."""
+    """What a replica sends when it has applied everything up to there."""
     return Applied(11, covers, generation, NOTHING_KNOWN)
 
 
@@ -72,7 +72,7 @@ def test_the_picture(
 
 @given(epochs, epochs, epochs, epochs)
 def test_every_epoch_is_in_one_range(hub: int, mre: int, sent: int, back: int) -> None:
-    """Whatever the positions say, no hub epoch above the MRE is left out or shown twice."""
+    """Whatever the positions are, no hub epoch above the MRE is left out or shown twice."""
     found = flight(hub, mre, sent, back)
 
     assert [*found.unread, *found.sent, *found.unsent] == list(range(mre + 1, hub + 1))
@@ -80,7 +80,7 @@ def test_every_epoch_is_in_one_range(hub: int, mre: int, sent: int, back: int) -
 
 @given(epochs, epochs, epochs, epochs)
 def test_positions_in_order_are_the_borders(a: int, b: int, c: int, d: int) -> None:
-    """Where nothing contradicts, each range means exactly what its name says."""
+    """Where nothing contradicts, each range means exactly what its name states."""
     mre, back, sent, hub = sorted((a, b, c, d))
 
     found = flight(hub, mre, sent, back)

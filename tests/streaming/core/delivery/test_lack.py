@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from streaming.core.delivery.lack import (
     Anchor,
-    Gap,
     Lack,
-    Need,
+    LackReason,
+    LogGap,
     SendingRefused,
     epochs_purged,
     lack,
@@ -48,40 +48,40 @@ def sent(log: Sequence[str], lacking: Lack) -> list[str]:
 @pytest.mark.parametrize(
     ("supplier", "consumer", "anchor", "needs"),
     [
-        (known(a=(1, 5)), known(a=(1, 5)), None, {A: Need.LEVEL}),
-        (known(a=(1, 5)), known(a=(1, 7)), None, {A: Need.LEVEL}),
-        (known(a=(1, 5)), known(a=(1, 3)), Anchor(csn(3, A), at=False), {A: Need.BEHIND}),
-        (known(a=(1, 5)), Ruv(), Anchor(csn(1, A), at=True), {A: Need.NEVER_SEEN}),
-        (Ruv(), known(a=(1, 5)), None, {A: Need.STRANGER}),
-        (Ruv(elements={A: Element()}), known(a=(1, 5)), None, {A: Need.NO_CHANGE}),
+        (known(a=(1, 5)), known(a=(1, 5)), None, {A: LackReason.LEVEL}),
+        (known(a=(1, 5)), known(a=(1, 7)), None, {A: LackReason.LEVEL}),
+        (known(a=(1, 5)), known(a=(1, 3)), Anchor(csn(3, A), at=False), {A: LackReason.BEHIND}),
+        (known(a=(1, 5)), Ruv(), Anchor(csn(1, A), at=True), {A: LackReason.NEVER_SEEN}),
+        (Ruv(), known(a=(1, 5)), None, {A: LackReason.STRANGER}),
+        (Ruv(elements={A: Element()}), known(a=(1, 5)), None, {A: LackReason.NO_CHANGE}),
         (
             known(a=(1, 5)),
             Ruv(elements={A: Element(url="ldap://a")}),
             Anchor(csn(1, A), at=True),
-            {A: Need.NEVER_SEEN},
+            {A: LackReason.NEVER_SEEN},
         ),
         (
             known(a=(1, 5), b=(2, 9)),
             known(a=(1, 3), c=(0, 1)),
             Anchor(csn(2, B), at=True),
-            {A: Need.BEHIND, B: Need.NEVER_SEEN, C: Need.STRANGER},
+            {A: LackReason.BEHIND, B: LackReason.NEVER_SEEN, C: LackReason.STRANGER},
         ),
         (
             known(a=(1, 5), b=(4, 9)),
             known(a=(1, 3)),
             Anchor(csn(3, A), at=False),
-            {A: Need.BEHIND, B: Need.NEVER_SEEN},
+            {A: LackReason.BEHIND, B: LackReason.NEVER_SEEN},
         ),
         (
             known(a=(1, 5), b=(2, 9)),
             known(a=(1, 5), b=(2, 8)),
             Anchor(csn(8, B), at=False),
-            {A: Need.LEVEL, B: Need.BEHIND},
+            {A: LackReason.LEVEL, B: LackReason.BEHIND},
         ),
     ],
 )
 def test_sending_starts_at_the_smaller_of_both_minima(
-    supplier: Ruv, consumer: Ruv, anchor: Anchor | None, needs: dict[int, Need]
+    supplier: Ruv, consumer: Ruv, anchor: Anchor | None, needs: dict[int, LackReason]
 ) -> None:
     """A known replica is where sending starts after, an unknown one's min where it starts at."""
     lacking = lack(supplier, consumer)
@@ -204,14 +204,14 @@ def test_a_level_consumer_is_never_refused() -> None:
 @pytest.mark.parametrize(
     ("purged", "gap"),
     [
-        (known(a=(4, 4)), Gap.PURGED),
-        (known(a=(2, 2)), Gap.MISSING),
-        (known(a=(1, 2)), Gap.MISSING),
-        (NOTHING_PURGED, Gap.PURGED),
-        (Ruv(elements={A: Element(url="ldap://a")}), Gap.PURGED),
+        (known(a=(4, 4)), LogGap.PURGED),
+        (known(a=(2, 2)), LogGap.MISSING),
+        (known(a=(1, 2)), LogGap.MISSING),
+        (NOTHING_PURGED, LogGap.PURGED),
+        (Ruv(elements={A: Element(url="ldap://a")}), LogGap.PURGED),
     ],
 )
-def test_the_purge_ruv_tells_purged_from_missing(purged: Ruv, gap: Gap) -> None:
+def test_the_purge_ruv_tells_purged_from_missing(purged: Ruv, gap: LogGap) -> None:
     """Purged up to beyond it, or never logged since it came with the initial load: purged."""
     outcome = refusal(known(a=(1, 9)), known(a=(1, 3)), log=[csn(9, A)], purged=purged)
 
@@ -231,24 +231,24 @@ def test_a_min_above_what_was_purged_is_no_start() -> None:
 
     outcome = refusal(known(a=(5, 6)), Ruv(), log=log, purged=known(a=(1, 4)))
 
-    assert outcome == SendingRefused(Anchor(csn(5, A), at=True), A, Gap.PURGED)
+    assert outcome == SendingRefused(Anchor(csn(5, A), at=True), A, LogGap.PURGED)
 
 
 def test_a_min_that_is_not_in_the_log_was_purged() -> None:
     """389 never moves its min; the log begins behind it."""
     outcome = refusal(known(a=(1, 6)), Ruv(), log=[csn(6, A)], purged=known(a=(4, 4)))
 
-    assert outcome == SendingRefused(Anchor(csn(1, A), at=True), A, Gap.PURGED)
+    assert outcome == SendingRefused(Anchor(csn(1, A), at=True), A, LogGap.PURGED)
 
 
 def test_a_hole_behind_another_replicas_anchor_is_found() -> None:
-    """The anchor of one replica says nothing of another's hole; never send over a gap."""
+    """The anchor of one replica does not reveal another's gap; never send over a gap."""
     supplier, consumer = known(a=(1, 9), b=(2, 9)), known(a=(1, 3), b=(2, 4))
     log = [csn(3, A), csn(9, A), csn(9, B)]
 
     outcome = refusal(supplier, consumer, log=log, purged=known(b=(2, 6)))
 
-    assert outcome == SendingRefused(Anchor(csn(4, B), at=False), B, Gap.PURGED)
+    assert outcome == SendingRefused(Anchor(csn(4, B), at=False), B, LogGap.PURGED)
 
 
 def test_a_start_that_is_in_the_log_was_not_purged_whatever_the_purge_ruv_says() -> None:
@@ -286,7 +286,7 @@ def _first(log: Sequence[str], rid: int) -> str | None:
     [
         (
             Anchor(csn(3, A), at=False),
-            Gap.PURGED,
+            LogGap.PURGED,
             (
                 f"sending would start after CSN {csn(3, A)} of replica 1, which is purged in the"
                 " changelog: changes that this consumer lacks were removed or came with the initial"
@@ -295,7 +295,7 @@ def _first(log: Sequence[str], rid: int) -> str | None:
         ),
         (
             Anchor(csn(3, A), at=True),
-            Gap.MISSING,
+            LogGap.MISSING,
             (
                 f"sending would start at CSN {csn(3, A)} of replica 1, which is missing in the"
                 " changelog though it was not purged: the hub's state or the consumer's RUV is not"
@@ -305,14 +305,14 @@ def _first(log: Sequence[str], rid: int) -> str | None:
         ),
     ],
 )
-def test_a_refusal_says_what_to_do(start: Anchor, gap: Gap, text: str) -> None:
+def test_a_refusal_says_what_to_do(start: Anchor, gap: LogGap, text: str) -> None:
     """Once, clearly: the change, the replica, the reason, and the remedy."""
     assert str(SendingRefused(start, A, gap)) == text
 
 
 @pytest.mark.parametrize(("covers", "is_refused"), [(4, True), (5, False), (6, False)])
 def test_a_consumer_below_the_purge_epoch_is_refused(*, covers: int, is_refused: bool) -> None:
-    """It may lack refreshes that are gone; its RUV covers their CSNs and cannot tell."""
+    """It may lack refreshes that are gone; its RUV covers their CSNs and cannot show it."""
     outcome = epochs_purged(covers, 5)
 
     assert (outcome is not None) == is_refused

@@ -168,7 +168,7 @@ def test_pages_follow_one_another_without_gap_or_overlap(
     ids=["no hello", "stopped"],
 )
 def test_who_said_no_hello_or_stopped_is_sent_nothing(agreement: AgreementState) -> None:
-    """And asks for no batch."""
+    """It needs no batch."""
     assert range_of(planned(agreement, view(4, 5))) is None
     assert not wants_batch(agreement, 5, 10_000, INTERVAL_MS, nudged=True)
 

@@ -19,7 +19,7 @@ RULES = Topology({"t": T}, {f"a{r}": Subscription(f"a{r}", r, frozenset("t")) fo
 def fresh_state(
     hub_epoch: int = 0, ruv: Ruv = NOTHING_KNOWN, purge_ruv: Ruv = NOTHING_KNOWN
 ) -> HubState:
-    """A hub that knows of replicas 1 and 2 and has heard of neither."""
+    """A hub with replicas 1 and 2, of which it has read nothing."""
     return HubState(
         1,
         "g",
@@ -33,15 +33,15 @@ def fresh_state(
 
 @dataclass(slots=True)
 class Speaker:
-    """Says records in the order of one replica's topic."""
+    """Writes records in the order of one replica's topic."""
 
     rid: int = 1
     session: str = ""
     sessions: int = 0
     received: list[ReceivedRecord] = field(default_factory=list)
 
-    def say(self, *records: Record) -> list[ReceivedRecord]:
-        """These records, said one after the other in the session in force."""
+    def send(self, *records: Record) -> list[ReceivedRecord]:
+        """Append these records in the current session; return them."""
         new = [self.quote(record, place) for place, record in enumerate(records)]
         self.received += new
         return new
@@ -49,7 +49,7 @@ class Speaker:
     def quote(
         self, record: Record | None, ahead: int = 0, session: str | None = None
     ) -> ReceivedRecord:
-        """What a record looks like at the end of the topic; it is not said."""
+        """Return a record as it would be at the end of the topic; it is not appended."""
         offset = len(self.received) + ahead
         return ReceivedRecord(self.rid, offset, 1_000 + offset, session or self.session, record)
 
@@ -66,11 +66,11 @@ class Speaker:
         """The start of the next session."""
         self.sessions += 1
         self.session = f"{self.rid}-{self.sessions}"
-        return self.say(Hello(epoch, covers, generation, ruv, own, lost=lost))
+        return self.send(Hello(epoch, covers, generation, ruv, own, lost=lost))
 
     def applied(self, epoch: int, covers: int) -> list[ReceivedRecord]:
         """A reflection."""
-        return self.say(Applied(epoch, covers, 1, NOTHING_KNOWN))
+        return self.send(Applied(epoch, covers, 1, NOTHING_KNOWN))
 
 
 def intake_of(received: Iterable[ReceivedRecord], state: HubState | None = None) -> Intake:
@@ -81,10 +81,10 @@ def intake_of(received: Iterable[ReceivedRecord], state: HubState | None = None)
     return intake
 
 
-def told(*records: Record) -> Intake:
-    """The intake of a hello and these records behind it."""
+def intake_of_session(*records: Record) -> Intake:
+    """The intake of a hello and these records after it."""
     speaker = Speaker()
-    return intake_of([*speaker.hello(), *speaker.say(*records)])
+    return intake_of([*speaker.hello(), *speaker.send(*records)])
 
 
 def numbers(intake: Intake) -> list[int]:

@@ -35,7 +35,7 @@ def checked(value: bytes, limits: Limits = LIMITS, *tables: Table) -> CheckedRec
 
 
 def fits(kind: ColumnType, token: str) -> bool:
-    """What the consumer's side says: the value is read, and written again the same."""
+    """As the consumer does: the value is read, and written back unchanged."""
     given = json.loads(token)
     try:
         value = from_json(given, kind)

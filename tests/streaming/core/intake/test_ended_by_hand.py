@@ -7,7 +7,7 @@ from streaming.core.intake.transactions import OPERATOR, Intake
 from streaming.core.model.change import Change
 from streaming.core.model.record import Abort, Commit, Reason, Record
 from tests.harness.builders import change, csn
-from tests.streaming.core.intake.speaker import Speaker, numbers, reasons, told
+from tests.streaming.core.intake.speaker import Speaker, intake_of_session, numbers, reasons
 
 C10 = csn(10, 1)
 
@@ -25,7 +25,7 @@ def test_an_operator_ends_a_transaction_by_any_csn_of_it(named: int) -> None:
     """What waits behind it goes on; its rows are refreshed at its origin, behind what was read."""
     nested = (change(10, "first", tx=9), change(11, "second", tx=9), change(11, "second", tx=9))
 
-    intake = by_hand(told(*nested, change(12)), named)
+    intake = by_hand(intake_of_session(*nested, change(12)), named)
 
     assert numbers(intake) == [12]
     assert [(r.rid, r.row[1], r.offset, r.cause) for r in intake.repairs] == [
@@ -46,8 +46,8 @@ HOLDS: dict[str, list[Record]] = {
 
 @pytest.mark.parametrize("records", HOLDS.values(), ids=HOLDS.keys())
 def test_what_is_not_open_cannot_be_ended_by_hand(records: list[Record]) -> None:
-    """What is committed holds; the word of the operator has no effect."""
-    before, after = told(*records), by_hand(told(*records), 10)
+    """What is committed holds; the operator's command has no effect."""
+    before, after = intake_of_session(*records), by_hand(intake_of_session(*records), 10)
 
     assert after.open == before.open
     assert (numbers(after), after.repairs) == (numbers(before), [])
@@ -57,7 +57,7 @@ def test_what_is_not_open_cannot_be_ended_by_hand(records: list[Record]) -> None
 @pytest.mark.parametrize("comes", [change(11, "other", tx=10), Commit(C10)])
 def test_what_comes_of_a_transaction_that_an_operator_ended_is_kept_once(comes: Record) -> None:
     """Its rows were refreshed when it was ended: only a new one is refreshed now."""
-    ended = by_hand(told(change(10, "first", tx=10)), 10)
+    ended = by_hand(intake_of_session(change(10, "first", tx=10)), 10)
     told_already = len(ended.repairs)
     speaker = Speaker(session="1-1")
 
@@ -75,4 +75,4 @@ def test_an_opno_of_what_an_operator_ended_counts_as_filled() -> None:
     """Else its replica would wait for ever."""
     pending = (change(10, tx=10, opno=1), change(11, opno=2))
 
-    assert numbers(by_hand(told(*pending), 10)) == [11]
+    assert numbers(by_hand(intake_of_session(*pending), 10)) == [11]

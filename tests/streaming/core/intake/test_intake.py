@@ -14,9 +14,9 @@ from tests.streaming.core.intake.speaker import (
     Speaker,
     fresh_state,
     intake_of,
+    intake_of_session,
     numbers,
     reasons,
-    told,
 )
 
 C10 = csn(10, 1)
@@ -86,7 +86,7 @@ def test_bad_input_is_kept_aside(case: tuple[list[Record], list[Reason], list[in
     """It never stops the hub: the rest goes on, and its row is repaired at its origin."""
     records, expected, eligible = case
 
-    intake = told(*records)
+    intake = intake_of_session(*records)
 
     assert reasons(intake) == expected
     assert numbers(intake) == eligible
@@ -100,7 +100,7 @@ def test_what_is_not_above_the_purge_ruv_is_purged() -> None:
     state = fresh_state(purge_ruv=Ruv(elements={1: Element(C10, C10)}))
     speaker = Speaker()
 
-    intake = intake_of([*speaker.hello(), *speaker.say(change(9), change(11))], state)
+    intake = intake_of([*speaker.hello(), *speaker.send(change(9), change(11))], state)
 
     assert reasons(intake) == [Reason.PURGED]
     assert numbers(intake) == [11]
@@ -111,7 +111,7 @@ def test_a_record_before_the_first_hello_is_of_no_session() -> None:
     """Nobody knows what its replica had seen."""
     speaker = Speaker(session="nobody's")
 
-    assert reasons(intake_of(speaker.say(change(10)))) == [Reason.SESSION]
+    assert reasons(intake_of(speaker.send(change(10)))) == [Reason.SESSION]
 
 
 def test_a_record_of_an_old_session_is_no_base_for_a_duplicate() -> None:
@@ -119,7 +119,7 @@ def test_a_record_of_an_old_session_is_no_base_for_a_duplicate() -> None:
     speaker = Speaker()
     received = [*speaker.hello(), *speaker.hello(), speaker.quote(change(10), session="1-1")]
 
-    intake = intake_of([*received, *speaker.say(change(10))])
+    intake = intake_of([*received, *speaker.send(change(10))])
 
     assert reasons(intake) == [Reason.SESSION]
     assert numbers(intake) == [10]
@@ -129,7 +129,7 @@ def test_a_record_of_an_old_session_is_no_base_for_a_duplicate() -> None:
 @pytest.mark.parametrize("applied", [Applied(1, 1, 1, NOTHING_KNOWN), Applied(1, 0, 2, Ruv())])
 def test_an_applied_of_what_was_not_sent_is_kept_aside(applied: Applied) -> None:
     """It would raise the MRE above what the replica can have seen, and accept everything."""
-    intake = told(applied)
+    intake = intake_of_session(applied)
 
     assert reasons(intake) == [Reason.SESSION]
     session = intake.replicas[1].session
@@ -153,7 +153,7 @@ def test_what_validation_found_is_kept_with_its_reason(reason: Reason) -> None:
     speaker = Speaker()
     hello = speaker.hello()
     received = [
-        replace(one, reason=reason, content="c") for one in speaker.say(change(10), change(10))
+        replace(one, reason=reason, content="c") for one in speaker.send(change(10), change(10))
     ]
 
     intake = intake_of([*hello, *received])
@@ -169,7 +169,7 @@ def test_a_csn_that_is_none_of_the_replicas_own_names_nothing(text: str) -> None
     speaker = Speaker()
     hello = speaker.hello()
     bad = change(10)._replace(csn=text)
-    received = [replace(one, reason=Reason.CSN, content="c") for one in speaker.say(bad, bad)]
+    received = [replace(one, reason=Reason.CSN, content="c") for one in speaker.send(bad, bad)]
 
     intake = intake_of([*hello, *received])
 
@@ -186,38 +186,40 @@ def test_a_hole_in_the_opnos_is_waited_for() -> None:
     """What is above it may overwrite what stands in it."""
     first, second = change(10, opno=1), change(12, opno=3)
 
-    assert numbers(told(first, second)) == [10]
-    assert numbers(told(first, second, change(11, opno=2))) == [10, 11, 12]
+    assert numbers(intake_of_session(first, second)) == [10]
+    assert numbers(intake_of_session(first, second, change(11, opno=2))) == [10, 11, 12]
 
 
 def test_an_aborted_opno_counts_as_filled() -> None:
     """Else its replica would wait for ever."""
     aborted: list[Record] = [change(10, tx=10, opno=1), Abort(C10)]
 
-    assert numbers(told(*aborted, change(11, opno=2))) == [11]
+    assert numbers(intake_of_session(*aborted, change(11, opno=2))) == [11]
 
 
 def test_a_quarantined_opno_counts_as_filled() -> None:
     """Else its replica would wait for ever."""
-    assert numbers(told(change(12, opno=1), change(11, opno=2), change(13, opno=3))) == [12, 13]
+    assert numbers(
+        intake_of_session(change(12, opno=1), change(11, opno=2), change(13, opno=3))
+    ) == [12, 13]
 
 
 @pytest.mark.parametrize("text", [csn(11, 1), csn(11, 2), "zz"])
 def test_an_opno_that_validation_refused_counts_as_filled(text: str) -> None:
     """Whatever is wrong with its CSN, nothing else will come with that opno."""
     speaker = Speaker()
-    received = [*speaker.hello(), *speaker.say(change(10, opno=1))]
+    received = [*speaker.hello(), *speaker.send(change(10, opno=1))]
     bad = change(11, opno=2)._replace(csn=text)
-    received += [replace(one, reason=Reason.TABLE, content="c") for one in speaker.say(bad)]
+    received += [replace(one, reason=Reason.TABLE, content="c") for one in speaker.send(bad)]
 
-    assert numbers(intake_of([*received, *speaker.say(change(12, opno=3))])) == [10, 12]
+    assert numbers(intake_of([*received, *speaker.send(change(12, opno=3))])) == [10, 12]
 
 
 def test_what_waits_behind_a_hole_goes_when_a_quarantine_fills_it() -> None:
     """The one that fills it need not be eligible itself."""
     waits = change(13, opno=3)
 
-    assert numbers(told(change(12, opno=1), waits, change(11, opno=2))) == [12, 13]
+    assert numbers(intake_of_session(change(12, opno=1), waits, change(11, opno=2))) == [12, 13]
 
 
 # -- duplicates ------------------------------------------------------------------------------
@@ -234,7 +236,7 @@ DUPLICATES: dict[str, list[Record]] = {
 @pytest.mark.parametrize("records", DUPLICATES.values(), ids=DUPLICATES.keys())
 def test_a_repeated_change_changes_nothing(records: list[Record]) -> None:
     """Wherever the first one is."""
-    once, twice = told(*records[:-1]), told(*records)
+    once, twice = intake_of_session(*records[:-1]), intake_of_session(*records)
 
     assert twice.counts["duplicates"] == 1
     assert numbers(twice) == numbers(once)
@@ -246,7 +248,7 @@ def test_a_change_of_an_earlier_batch_is_known_by_its_history() -> None:
     """At or below the RUV the state remembers nothing; the caller looks it up."""
     state = fresh_state(ruv=Ruv(elements={1: Element(C10, C10)}))
     speaker = Speaker()
-    received = [*speaker.hello(), *speaker.say(change(10), change(10, value="other"))]
+    received = [*speaker.hello(), *speaker.send(change(10), change(10, value="other"))]
     intake = Intake(state, RULES, {C10: frozenset([change(10).content])})
 
     for one in received:
@@ -262,7 +264,7 @@ def test_a_repeated_hello_is_a_duplicate() -> None:
     received = speaker.hello()
 
     intake = intake_of(
-        [*received, *speaker.say(change(10, tx=10)), *received, *speaker.say(Commit(C10))]
+        [*received, *speaker.send(change(10, tx=10)), *received, *speaker.send(Commit(C10))]
     )
 
     assert numbers(intake) == [10]
@@ -274,7 +276,7 @@ def test_a_repeated_hello_is_a_duplicate() -> None:
 
 def test_the_ruv_moves_over_eligible_changes_only() -> None:
     """Whoever reads it may rely on the changelog."""
-    intake = told(change(10), change(11, tx=11), change(12))
+    intake = intake_of_session(change(10), change(11, tx=11), change(12))
 
     assert intake.ruvs[DEFAULT_DATASET].max_csns() == {1: C10}
     assert intake.ruvs[DEFAULT_DATASET].min_of(1) == C10
@@ -284,12 +286,12 @@ def test_a_waiting_change_keeps_the_mre_of_its_arrival() -> None:
     """See docs/traps.md, A waiting change is judged by a later MRE."""
     state = fresh_state(hub_epoch=5)
     speaker = Speaker()
-    received = [*speaker.hello(covers=2), *speaker.say(change(9, tx=9), change(10, epoch=3))]
+    received = [*speaker.hello(covers=2), *speaker.send(change(9, tx=9), change(10, epoch=3))]
     intake = intake_of(received, state)
     name = intake.agreements["a1"]
     intake.agreements["a1"] = replace(name, sent_covers=5)
 
-    for one in [*speaker.applied(epoch=2, covers=5), *speaker.say(Commit(csn(9, 1)))]:
+    for one in [*speaker.applied(epoch=2, covers=5), *speaker.send(Commit(csn(9, 1)))]:
         intake.take(one)
 
     assert [(one.change.csn, one.mre) for (one,) in in_order(intake.eligible)] == [
@@ -304,7 +306,7 @@ def test_a_row_that_is_hidden_from_its_writer_was_never_seen() -> None:
     topology = replace(RULES, subscriptions={})
     intake = Intake(fresh_state(hub_epoch=5), topology)
 
-    for one in [*speaker.hello(covers=4), *speaker.say(change(10, epoch=2))]:
+    for one in [*speaker.hello(covers=4), *speaker.send(change(10, epoch=2))]:
         intake.take(one)
 
     assert [arrived.mre for (arrived,) in intake.eligible] == [0]
@@ -314,7 +316,7 @@ def test_the_state_before_the_batch_stays_as_it_was() -> None:
     """A batch that is not committed leaves no trace."""
     state = fresh_state()
     speaker = Speaker()
-    received = [*speaker.hello(), *speaker.say(change(10, tx=10), change(11), change(9))]
+    received = [*speaker.hello(), *speaker.send(change(10, tx=10), change(11), change(9))]
 
     intake_of(received, state)
 

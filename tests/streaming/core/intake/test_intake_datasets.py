@@ -10,7 +10,14 @@ from streaming.core.model.statuses import ReplicaStatus
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.model.topology import Subscription, Topology
 from tests.harness.builders import change, csn
-from tests.streaming.core.intake.speaker import Speaker, T, fresh_state, numbers, reasons, told
+from tests.streaming.core.intake.speaker import (
+    Speaker,
+    T,
+    fresh_state,
+    intake_of_session,
+    numbers,
+    reasons,
+)
 
 C10, C13 = csn(10, 1), csn(13, 1)
 
@@ -29,7 +36,7 @@ def told_of_both(*records: Record) -> Intake:
     """The intake of a hello and these records behind it, where tables are of two data sets."""
     speaker = Speaker()
     intake = Intake(fresh_state(), TWO_DATASETS)
-    for received in [*speaker.hello(), *speaker.say(*records)]:
+    for received in [*speaker.hello(), *speaker.send(*records)]:
         intake.take(received)
     return intake
 
@@ -44,8 +51,8 @@ def test_nested_operations_under_another_rid_move_its_ruv_with_the_primary() -> 
     main = change(10, rid=2, tx=10)
     nested = change(11)._replace(prim_csn=main.csn)
 
-    open_, done = told(main, nested), told(main, nested, Commit(main.csn))
-    gone = told(main, nested, Abort(main.csn))
+    open_, done = intake_of_session(main, nested), intake_of_session(main, nested, Commit(main.csn))
+    gone = intake_of_session(main, nested, Abort(main.csn))
 
     assert maxima(open_) == {}
     assert maxima(done) == {DEFAULT_DATASET: {1: csn(11, 1), 2: csn(10, 2)}}
@@ -76,7 +83,7 @@ def test_an_operation_in_two_data_sets_moves_both_ruvs_at_once() -> None:
 
 
 def test_late_is_told_within_a_data_set() -> None:
-    """The other one's consumers were told nothing of this one."""
+    """The other one's consumers were sent nothing of this one."""
     intake = told_of_both(of_other(12), change(11), of_other(10))
 
     assert numbers(intake) == [11, 12]

@@ -11,7 +11,13 @@ from streaming.core.model.record import Abort, Commit, Reason, Record
 from streaming.core.model.ruv import Element
 from streaming.core.model.table import DEFAULT_DATASET
 from tests.harness.builders import change, csn
-from tests.streaming.core.intake.speaker import Speaker, intake_of, numbers, reasons, told
+from tests.streaming.core.intake.speaker import (
+    Speaker,
+    intake_of,
+    intake_of_session,
+    numbers,
+    reasons,
+)
 
 C10, C13 = csn(10, 1), csn(13, 1)
 
@@ -21,7 +27,7 @@ C10, C13 = csn(10, 1), csn(13, 1)
 
 def test_a_commit_of_one_transaction_frees_what_waits_behind_it() -> None:
     """In order of the largest CSN, and each as a whole."""
-    intake = told(
+    intake = intake_of_session(
         change(10, tx=10), change(11), change(12, tx=12), change(13, tx=10), change(14), Commit(C10)
     )
     assert numbers(intake) == []
@@ -33,8 +39,8 @@ def test_a_commit_of_one_transaction_frees_what_waits_behind_it() -> None:
 def test_a_hello_ends_what_is_open_and_frees_what_waits() -> None:
     """Nobody else would (docs/traps.md, An open transaction outlives its session)."""
     speaker = Speaker()
-    received = [*speaker.hello(), *speaker.say(change(10, tx=10), change(11), change(12, tx=12))]
-    received += [*speaker.say(Commit(csn(12, 1))), *speaker.hello()]
+    received = [*speaker.hello(), *speaker.send(change(10, tx=10), change(11), change(12, tx=12))]
+    received += [*speaker.send(Commit(csn(12, 1))), *speaker.hello()]
 
     intake = intake_of(received)
 
@@ -48,9 +54,9 @@ def test_a_hello_ends_what_is_open_and_frees_what_waits() -> None:
 def test_what_comes_of_a_transaction_that_a_hello_ended_is_kept_once(comes: Record) -> None:
     """Its origin holds all of it, so all its rows are refreshed there; a repeat does nothing."""
     speaker = Speaker()
-    received = [*speaker.hello(), *speaker.say(change(10, "first", tx=10)), *speaker.hello()]
+    received = [*speaker.hello(), *speaker.send(change(10, "first", tx=10)), *speaker.hello()]
 
-    intake = intake_of([*received, *speaker.say(comes, comes)])
+    intake = intake_of([*received, *speaker.send(comes, comes)])
 
     assert reasons(intake) == [Reason.ENDED]
     assert ("t", '{"k":"first"}') in {repair.row for repair in intake.repairs}
@@ -60,7 +66,7 @@ def test_what_comes_of_a_transaction_that_a_hello_ended_is_kept_once(comes: Reco
 @pytest.mark.parametrize("record", [Commit(C10), Abort(C10)])
 def test_an_end_of_an_unknown_transaction_is_counted(record: Record) -> None:
     """And ignored."""
-    intake = told(record)
+    intake = intake_of_session(record)
 
     assert [outcome for _, outcome in intake.events] == [
         ControlOutcome.TAKEN,
@@ -76,7 +82,10 @@ def test_the_end_of_a_nested_operation_alone_does_nothing(
     """Only the primary commits or cancels: a RUV that one part moved would outlive the abort."""
     parts = (change(10, tx=10), change(11, tx=10), end(csn(11, 1)))
 
-    ended_in_part, aborted = told(*parts), told(*parts, Abort(C10), change(12))
+    ended_in_part, aborted = (
+        intake_of_session(*parts),
+        intake_of_session(*parts, Abort(C10), change(12)),
+    )
 
     assert numbers(ended_in_part) == []
     assert ended_in_part.ruvs[DEFAULT_DATASET].max_csns() == {}
@@ -87,7 +96,9 @@ def test_the_end_of_a_nested_operation_alone_does_nothing(
 
 def test_the_min_csn_is_that_of_the_first_eligible_change_and_stays() -> None:
     """An aborted one was never in the changelog: who starts there would find nothing."""
-    intake = told(change(9, tx=9), change(11, tx=11), change(10), Abort(csn(9, 1)), change(12))
+    intake = intake_of_session(
+        change(9, tx=9), change(11, tx=11), change(10), Abort(csn(9, 1)), change(12)
+    )
 
     assert intake.ruvs[DEFAULT_DATASET].min_of(1) == C10
     intake.take(Speaker(session="1-1").quote(Commit(csn(11, 1)), ahead=9))
@@ -97,7 +108,9 @@ def test_the_min_csn_is_that_of_the_first_eligible_change_and_stays() -> None:
 
 def test_an_abort_behind_the_commit_is_ignored() -> None:
     """What is committed holds, also while it waits."""
-    intake = told(change(9, tx=9), change(10, tx=10), Commit(C10), Abort(C10), Commit(csn(9, 1)))
+    intake = intake_of_session(
+        change(9, tx=9), change(10, tx=10), Commit(C10), Abort(C10), Commit(csn(9, 1))
+    )
 
     assert numbers(intake) == [9, 10]
     assert intake.counts["unknown_aborts"] == 1
@@ -110,7 +123,7 @@ def test_a_run_leaves_what_its_changes_leave_one_by_one() -> None:
     """The hot path is a shortcut, not another rule."""
     speaker = Speaker()
     hello = speaker.hello()
-    run = speaker.say(*(change(n, opno=n - 9) for n in range(10, 15)))
+    run = speaker.send(*(change(n, opno=n - 9) for n in range(10, 15)))
     single, bulk = intake_of([*hello, *run]), intake_of(hello)
 
     assert bulk.is_plain_from(1, C10, 1)
@@ -134,13 +147,13 @@ NO_RUN: dict[str, list[Record]] = {
 @pytest.mark.parametrize("records", NO_RUN.values(), ids=NO_RUN.keys())
 def test_no_run_starts_where_a_rule_must_look(records: list[Record]) -> None:
     """Each of these needs the exact rule for some change from CSN 10 on."""
-    assert not told(*records).is_plain_from(1, C10, None)
+    assert not intake_of_session(*records).is_plain_from(1, C10, None)
 
 
 def test_a_run_may_end_below_what_is_remembered() -> None:
     """A CSN far ahead, in quarantine for its skew, must not slow its replica down for a day."""
     speaker = Speaker()
-    far = [replace(one, reason=Reason.SKEW, content="c") for one in speaker.say(change(99))]
+    far = [replace(one, reason=Reason.SKEW, content="c") for one in speaker.send(change(99))]
 
     intake = intake_of([*speaker.hello(), *far])
 

@@ -57,7 +57,7 @@ def test_eligible_in_order_of_the_largest_csn(case: tuple[dict[str, list[int]], 
 
 
 def test_the_highest_committed_csn_does_not_win() -> None:
-    """389's roll-up of issue 359: a consumer that is told 3 is never sent what 1 and 2 were."""
+    """389's roll-up of issue 359: a consumer whose RUV covers 3 is never sent what 1 and 2 were."""
     lists = lists_of({"a": [1], "b": [2], "c": [3]}, "c")
     highest_committed = max(c for c, context in lists.by_list[ONE] if context in lists.committed)
     assert highest_committed == csn(3)
@@ -141,7 +141,7 @@ def test_a_transaction_over_two_lists_waits_for_both() -> None:
 
 
 def test_a_commit_in_one_list_frees_what_is_tied_to_it_in_another() -> None:
-    """Each was held by the other alone; neither list is asked for the other's sake."""
+    """Each was held by the other alone; eligibility checks both lists."""
     lists = PendingLists()
     lists.insert(csn(5), ONE, ("a", 1))
     lists.insert(csn(3), TWO, ("a", 1))
@@ -172,7 +172,7 @@ def test_one_that_is_not_ready_holds_back_what_is_above_it() -> None:
 
 
 def test_a_commit_of_an_unknown_transaction_says_so() -> None:
-    """It is counted and ignored by who asked."""
+    """The caller counts and ignores it."""
     assert not PendingLists().commit(("a", 1))
 
 
@@ -211,12 +211,12 @@ def test_the_fixpoint_is_the_largest_set_that_may_go(
     assert set(going) == max((set(s) for s in subsets if _may_go(lists, set(s))), key=len)
     assert going == sorted(going, key=lambda c: max(lists.members[c]))
     for key in LISTS:
-        asked = lists.eligible([key], lambda context: context[0] in ready)
-        assert {c for c in going if key in lists.lists_of(c)} <= set(asked) <= set(going)
+        eligible = lists.eligible([key], lambda context: context[0] in ready)
+        assert {c for c in going if key in lists.lists_of(c)} <= set(eligible) <= set(going)
 
 
 def _may_go(lists: PendingLists, going: set[Context]) -> bool:
-    """Claim that below the largest CSN of each in each of its lists nothing stays behind."""
+    """Return whether nothing is left below the largest CSN of each in each of its lists."""
     return all(
         other in going
         for context in going

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.intake.reflection import Session, mre, mre_same, opened, reflect
+from streaming.core.intake.reflection import Session, mre, mre_same, new_session, reflect
 
 MANY = 1_000
 
@@ -13,7 +13,7 @@ reflections = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 30)), max_si
 
 def session_of(received: list[tuple[int, int]], limit: int = MANY) -> Session:
     """The session of a hello in epoch 0 and of these (epoch, covers) behind it."""
-    session = opened("s", 0, 0)
+    session = new_session("s", 0, 0)
     for epoch, covers in received:
         session = reflect(session, epoch, covers, limit)
     return session
@@ -26,7 +26,7 @@ def test_an_applied_counts_from_the_epoch_behind_it(epoch: int, expected: int) -
 
 
 def test_the_own_epochs_reflection_is_kept_apart() -> None:
-    """It tells conflicts that only this rule made from the others."""
+    """It distinguishes conflicts that only this rule made."""
     assert mre_same((session_of([(5, 7)]),), 5) == 7
     assert mre_same((session_of([(5, 7)]),), 4) == 0
 
@@ -46,7 +46,7 @@ def test_the_mre_is_the_largest_covers_of_lower_epochs(
 
 @given(reflections, st.integers(4, 8))
 def test_thinning_never_raises_the_mre(received: list[tuple[int, int]], limit: int) -> None:
-    """A forgotten step may cost a refresh, never an update; the last word is never forgotten."""
+    """A forgotten step may cost a refresh, never an update; the last one is never dropped."""
     thin, whole = session_of(received, limit), session_of(received)
 
     assert all(thin.reflected(e) <= whole.reflected(e) for e in range(32))
@@ -56,7 +56,7 @@ def test_thinning_never_raises_the_mre(received: list[tuple[int, int]], limit: i
 
 def test_thinning_forgets_every_second_step_of_the_older_half() -> None:
     """The hello's step stays, so does every newer one, and each with the covers it came with."""
-    session = opened("s", 0, 5)
+    session = new_session("s", 0, 5)
     for epoch in range(1, 8):
         session = reflect(session, epoch, 10 * epoch, limit=8)
     assert session.epochs == (0, 1, 2, 3, 4, 5, 6, 7)
@@ -88,8 +88,8 @@ def test_a_session_is_bounded(received: list[tuple[int, int]], limit: int) -> No
     assert list(session.covers) == sorted(set(session.covers))
 
 
-OLD = reflect(opened("old", 0, 0), 3, 4, MANY)
-NEW = reflect(opened("new", 5, 6), 8, 9, MANY)
+OLD = reflect(new_session("old", 0, 0), 3, 4, MANY)
+NEW = reflect(new_session("new", 5, 6), 8, 9, MANY)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_journals_tail_is_judged_by_the_session_before(epoch: int, expected: i
 
 
 def test_without_a_session_nothing_was_seen() -> None:
-    """A replica that never said hello knows nothing."""
+    """A replica that never sent a hello has reflected nothing."""
     assert mre((), 5) == 0
     assert mre_same((), 5) == 0
 

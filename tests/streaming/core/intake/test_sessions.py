@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.intake.sessions import KEPT_FLOORS, KEPT_SESSION_IDS, KEPT_SESSIONS, floored
+from streaming.core.intake.sessions import KEPT_FLOORS, KEPT_SESSION_IDS, KEPT_SESSIONS, with_floor
 from streaming.core.model.change import Op
 from streaming.core.model.record import Heartbeat, Hello, ReceivedRecord, Record, Refused, Snapshot
 from streaming.core.model.row import Floor
@@ -13,7 +13,13 @@ from streaming.core.model.ruv import Element, Ruv
 from streaming.core.model.state import ReplicaState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, StopReason
 from tests.harness.builders import change, csn
-from tests.streaming.core.intake.speaker import Speaker, fresh_state, intake_of, numbers, told
+from tests.streaming.core.intake.speaker import (
+    Speaker,
+    fresh_state,
+    intake_of,
+    intake_of_session,
+    numbers,
+)
 
 C10 = csn(10, 1)
 
@@ -80,7 +86,7 @@ def test_floors_are_bounded_and_merged_on_the_safe_side() -> None:
     floors = [Floor(10 * n, 5 * n, csn(3 * n, 1), csn(3 * n + 2, 1)) for n in range(1, 20)]
     replica = ReplicaState(1)
     for floor in floors:
-        replica = floored(replica, floor)
+        replica = with_floor(replica, floor)
 
     kept = replica.floors
 
@@ -113,7 +119,7 @@ def test_what_this_version_cannot_do_stops_the_replica(case: tuple[Record, str])
     """Loudly, before the record: what stands behind it is not guessed at."""
     record, detail = case
 
-    intake = told(change(9), record, change(11))
+    intake = intake_of_session(change(9), record, change(11))
 
     assert numbers(intake) == [9]
     replica, agreement = intake.replicas[1], intake.agreements["a1"]
@@ -135,7 +141,7 @@ STOPPING: dict[str, tuple[Callable[[Speaker], list[ReceivedRecord]], StopReason]
         StopReason.OTHER_REPLICAGENERATION,
     ),
     "it understands no version that the hub speaks": (
-        lambda s: s.say(Hello(0, 0, 1, Ruv(), None, lost=False, versions=(2, 3))),
+        lambda s: s.send(Hello(0, 0, 1, Ruv(), None, lost=False, versions=(2, 3))),
         StopReason.UNSUPPORTED,
     ),
 }
@@ -166,7 +172,7 @@ def test_what_a_replica_knows_of_strangers_does_not_stop_it() -> None:
 
 def test_a_heartbeat_tells_the_epoch() -> None:
     """And nothing else."""
-    intake = told(Heartbeat(7))
+    intake = intake_of_session(Heartbeat(7))
 
     assert intake.replicas[1].epoch == 7
     assert intake.eligible == []
@@ -178,6 +184,6 @@ def test_a_hello_that_shares_a_wire_version_is_answered(versions: tuple[int, ...
     speaker = Speaker(1)
     hello = Hello(0, 0, 1, Ruv(), None, lost=False, versions=versions)
 
-    intake = intake_of(speaker.say(hello))
+    intake = intake_of(speaker.send(hello))
 
     assert intake.replicas[1].status is ReplicaStatus.LIVE

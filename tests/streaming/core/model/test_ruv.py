@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from streaming.core.model.errors import RuvError
-from streaming.core.model.ruv import Element, Ruv, Standing, parse_ruv
+from streaming.core.model.ruv import Element, Ruv, RuvComparison, parse_ruv
 from tests.harness.builders import csn
 from tests.streaming.core.delivery.logs import csns, ruvs
 
@@ -124,11 +124,11 @@ def test_covering_is_transitive(one: Ruv, two: Ruv, three: Ruv) -> None:
 @given(ruvs(), ruvs())
 def test_standing_is_seen_from_both_sides(one: Ruv, two: Ruv) -> None:
     """Ahead there is behind here."""
-    mirror = {Standing.AHEAD: Standing.BEHIND, Standing.BEHIND: Standing.AHEAD}
+    mirror = {RuvComparison.AHEAD: RuvComparison.BEHIND, RuvComparison.BEHIND: RuvComparison.AHEAD}
     standing = one.compare(two)
 
     assert two.compare(one) == mirror.get(standing, standing)
-    assert (standing is Standing.EQUAL) == one.same_position(two)
+    assert (standing is RuvComparison.EQUAL) == one.same_position(two)
 
 
 @given(ruvs(("",)), ruvs(("",)), ruvs(("",)))
