@@ -48,7 +48,9 @@ def contents(
     return {csn: frozenset(known) for csn, known in found.items()}
 
 
-def settled(store: StateStore, batch: int, tables: Collection[str]) -> dict[str, Resolution]:
+def earlier_resolutions(
+    store: StateStore, batch: int, tables: Collection[str]
+) -> dict[str, Resolution]:
     """Csn -> what was decided when a hub that died judged this batch, in these tables.
 
     So a user's function need not repeat itself (docs/protocol.md, Conflict functions).
@@ -98,7 +100,7 @@ def rows(store: StateStore, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
 
 
 def blocked_rows(store: StateStore) -> dict[RowKey, tuple[Realign, ...]]:
-    """What blocks the rows of which `rows` says that something does."""
+    """The realigns of the rows that have some in `rows`."""
     table = query.select(
         store.table(TableName.ROWS),
         TableName.ROWS,
@@ -200,7 +202,7 @@ def forgotten(
 
 
 def edge_of(store: StateStore, rows_epoch: int, committed: int, window_rows: int) -> int:
-    """The first hub epoch above which the changelog tells of no more rows than the window takes."""
+    """The first hub epoch above which the changelog holds no more rows than the window takes."""
     left = window_rows
     for mark in reversed(marks(store, rows_epoch, committed)):
         left -= mark.entries
@@ -212,7 +214,7 @@ def edge_of(store: StateStore, rows_epoch: int, committed: int, window_rows: int
 def replay_rows(
     store: StateStore, rows_epoch: int, after: int, committed: int
 ) -> dict[RowKey, RowState]:
-    """The rows that the changelog tells of in (after, committed], as they end, without images.
+    """The rows that the changelog touches in (after, committed], as they end, without images.
 
     What blocked them up to `after` blocks them still.
     """
@@ -251,8 +253,8 @@ def _told(
         if kind == "refresh":
             realign = old.realign if old else ()
             base = old if old and old.csn else RowState(rid, epoch, csn, op != Op.DELETE)
-            told = Realign(to, hub_epoch, offset, cause == WHOLE)
-            state[row] = realigned(base._replace(realign=realign), told)
+            new = Realign(to, hub_epoch, offset, cause == WHOLE)
+            state[row] = realigned(base._replace(realign=realign), new)
         elif verdict == Verdict.ACCEPTED and (old is None or hub_epoch >= old.epoch):
             realign = old.realign if old else ()
             state[row] = RowState(rid, hub_epoch, csn, op != Op.DELETE, None, realign)

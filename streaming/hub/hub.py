@@ -43,7 +43,7 @@ class Hub:
         )
 
     def is_due(self, plan: Plan) -> bool:
-        """Claim that the batch has input, a command, or something to send: else it is left out."""
+        """Return whether the batch has input, a command, or something to send; if not, skip it."""
         if plan.offsets_from != plan.offsets_to or plan.commands:
             return True
         interval_ms = self.settings.topology.covers_interval_ms
@@ -81,10 +81,10 @@ def resume(ledger: Ledger, settings: BatchSettings, outlets: Effects) -> Hub:
         settings.pending_changes,
     )
     edge = lookup.edge_of(store, last.rows_epoch, last.state.hub_epoch, settings.window_rows)
-    told = lookup.replay_rows(store, last.rows_epoch, edge, last.state.hub_epoch)
+    replayed = lookup.replay_rows(store, last.rows_epoch, edge, last.state.hub_epoch)
     state = replace(last.state, open=opened)
     ledger.last = replace(last, state=state)
-    window = rebuilt(edge, told.items())
+    window = rebuilt(edge, replayed.items())
     images = lookup.Images(settings.kept_image_bytes)
     upkeep = Upkeep(ledger, outlets.maintenance, last.rows_epoch)
     return Hub(ledger, settings, outlets, state, window, images, upkeep)

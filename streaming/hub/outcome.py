@@ -69,21 +69,21 @@ def table_rows(
     lost = log_stage.conflicts(log, judged, hub.settings.topology)
     rejected = {one.arrived.change.csn for one in judged if one.verdict is not Verdict.ACCEPTED}
     resolved = taken.commands.resolved.rows(plan.batch, rejected)
-    told = log_stage.events(intake, taken.commits, values, topics, plan.batch, hub_epoch)
+    events = log_stage.events(intake, taken.commits, values, topics, plan.batch, hub_epoch)
     return {
         TableName.CONFLICTS: pa.concat_tables([lost, resolved]),
         TableName.QUARANTINE: pa.concat_tables([kept, taken.commands.released]),
         TableName.PENDING: pending.moves(
             hub.ledger.store, intake.state.open, intake.open, intake.ended, plan.batch
         ),
-        TableName.EVENTS: told,
+        TableName.EVENTS: events,
     }
 
 
 def _values(records: pa.Table) -> dict[tuple[int, int], bytes]:
     """(rid, offset) -> the bytes of the records that came with them."""
-    told = records.filter(pc.is_valid(records["value"])).select(["rid", "offset", "value"])
-    return {(row["rid"], row["offset"]): row["value"] for row in told.to_pylist()}
+    kept = records.filter(pc.is_valid(records["value"])).select(["rid", "offset", "value"])
+    return {(row["rid"], row["offset"]): row["value"] for row in kept.to_pylist()}
 
 
 def batch_counts(

@@ -100,5 +100,5 @@ def _earlier_resolutions(hub: Hub, plan: Plan) -> Mapping[str, Resolution]:
     if hub.ledger.unfinished is None:
         return {}
     tables = hub.settings.topology.tables.values()
-    asked = [table.name for table in tables if table.function.rule is ConflictRule.USER]
-    return lookup.settled(hub.ledger.store, plan.batch, asked)
+    of_users = [table.name for table in tables if table.function.rule is ConflictRule.USER]
+    return lookup.earlier_resolutions(hub.ledger.store, plan.batch, of_users)

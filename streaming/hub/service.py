@@ -97,7 +97,7 @@ def settings_of(config: Config) -> BatchSettings:
 
 
 def run(config: Config, available_now: bool = False) -> int:  # noqa: FBT001, FBT002
-    """Run the hub until it is told to end; 0 when it ended in order.
+    """Run the hub until it is stopped; 0 when it stopped in order.
 
     HubError: it could not start or go on, with the reason. `available_now`: process what is
     there, publish all of it, then end.
@@ -122,7 +122,7 @@ def run(config: Config, available_now: bool = False) -> int:  # noqa: FBT001, FB
 
 
 def _scratch(config: Config) -> dict[str, str]:
-    """Where Spark makes the folder that a MERGE asks for, else in the current one."""
+    """Where Spark creates the folder that a MERGE needs; by default the current folder."""
     warehouse = config.hub.state / CHECKPOINTS / "warehouse"
     return {"spark.sql.warehouse.dir": warehouse.absolute().as_uri()}
 
@@ -146,7 +146,7 @@ class Service:
         self.hub = self._open()
 
     def run(self, end: threading.Event, *, available_now: bool = False) -> None:
-        """Read until told to end; the end falls between two batches, with all published."""
+        """Read until stopped; it stops between two batches, with everything published."""
         _keep_memory()
         query = self._start(available_now=available_now)
         try:
@@ -309,7 +309,7 @@ class Service:
                     before, self.shown = self.shown, end_offsets(self._checkpoint(), batch_id)
                     self._process(lambda plan: self._of_micro_batch(records, before, plan))
             except HubError as error:
-                self.failure = error  # told by `run`, without Spark's and the JVM's part of it
+                self.failure = error  # raised by `run`, without the stack of Spark and the JVM
                 self.ended = True  # the hub in memory is not the committed one: no batch after it
             except BaseException:
                 self.ended = True
@@ -403,8 +403,8 @@ def adopted(state: HubState, topology: Topology, rids: Sequence[int]) -> HubStat
 
 def _reason(error: StreamingQueryException) -> HubError:
     """What ended the query, without the JVM's part of the story."""
-    told = re.split(r"JVM stacktrace|=== Streaming Query ===", str(error))[0]
-    return HubError(told.strip())
+    message = re.split(r"JVM stacktrace|=== Streaming Query ===", str(error))[0]
+    return HubError(message.strip())
 
 
 def _remove_stale(folder: Path) -> None:

@@ -55,7 +55,7 @@ class TakenRecords:
     """What became of the records of a batch.
 
     `eligible`: ELIGIBLE in judging order. `commits`: those that were taken in runs, as CHECKED; of
-    them `intake.events` says nothing. `lacking`: the changes that were taken one by one although
+    them `intake.events` holds nothing. `lacking`: the changes that were taken one by one although
     their images are away: if there are some, nothing of this holds, and with their images the
     batch must be taken anew.
     """
@@ -283,8 +283,8 @@ def _ordered(parts: list[pa.Table]) -> pa.Table:
 def arrived_of(eligible: pa.Table) -> list[Arrived]:
     """Rows of ELIGIBLE as core judges them, in their order."""
     names = [name for name in eligible.column_names if name != "time"]  # as values 5 µs each
-    told = {name: eligible[name].to_pylist() for name in names}
-    told["time_ms"] = pc.divide(eligible["time"].cast(pa.int64()), 1000).to_pylist()
-    told["op"] = [_OPS[op] for op in told["op"]]
-    changes = map(Change, *(told[name] for name in Change._fields))
-    return list(map(Arrived, changes, *(told[name] for name in Arrived._fields[1:])))
+    columns = {name: eligible[name].to_pylist() for name in names}
+    columns["time_ms"] = pc.divide(eligible["time"].cast(pa.int64()), 1000).to_pylist()
+    columns["op"] = [_OPS[op] for op in columns["op"]]
+    changes = map(Change, *(columns[name] for name in Change._fields))
+    return list(map(Arrived, changes, *(columns[name] for name in Arrived._fields[1:])))

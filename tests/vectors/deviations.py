@@ -24,7 +24,7 @@ class Rule:
     functions: tuple[str, ...] = ()
 
     def is_for(self, kind: str, functions: set[str]) -> bool:
-        """Claim that the rule may apply to a case of this kind with these functions."""
+        """Return whether the rule may apply to a case of this kind with these functions."""
         named = any(fnmatchcase(f, pattern) for f in functions for pattern in self.functions)
         return self.kind == kind and (named or not self.functions)
 

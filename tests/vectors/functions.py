@@ -29,7 +29,7 @@ def functions(case: Case) -> set[str]:
 
 
 def is_known(name: str) -> bool:
-    """Claim that the hub has the function that the origin calls so."""
+    """Return whether the hub has the function of this name at the origin."""
     return name == NO_FUNCTION or _parse(name) is not None
 
 

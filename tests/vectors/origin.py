@@ -321,7 +321,7 @@ def exception(cause: str, event: Event) -> dict[str, Any]:
 
 
 def is_delete_on_nothing(cause: str, event: Event) -> bool:
-    """Claim that this was the delete of a row that was not there."""
+    """Return whether this was the delete of a row that was not there."""
     return (event.op, cause) == ("delete", MISSING)
 
 

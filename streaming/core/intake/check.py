@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from streaming.core.intake.form import csn_fault, form_fault, has_id, own_csns, rid_fault
-from streaming.core.intake.images import Images, images_of
+from streaming.core.intake.images import CanonicalImages, images_of
 from streaming.core.intake.members import Fields, RecordFault, got, is_text, number, parse
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import MAX_SKEW_S, rid_of, time_of
@@ -47,7 +47,7 @@ LIMITS = Limits()
 class CheckedRecord(NamedTuple):
     """A record in canonical texts; `reason` and `detail` are set if it goes to quarantine.
 
-    Of a record with a reason the other fields are what it has of them, as far as they can be told.
+    Of a record with a reason the other fields hold what could be parsed of it.
     `content`: of a change, its content hash (Change.content). `partial`: `after` lacks columns of
     its table.
     """
@@ -91,7 +91,7 @@ def check(
     )
     if fault is not None:
         return _quarantined(fields, fault)
-    if isinstance(images, Images):
+    if isinstance(images, CanonicalImages):
         return _change(fields, images)
     return CheckedRecord(
         kind=fields["kind"],
@@ -104,7 +104,7 @@ def check(
 def decode(value: bytes) -> tuple[str, Record]:
     """A record of any changes topic as (session, record); WireError if it is none.
 
-    Key and images are compact text as they were written: whether they fit a table is not asked.
+    Key and images are compact text as they were written; they are not checked against a table.
     """
     fields = parse(value)
     if isinstance(fields, RecordFault):
@@ -125,7 +125,7 @@ def _size_fault(value: bytes, limits: Limits) -> RecordFault | None:
 
 
 def _skew_fault(fields: Fields, time_ms: int, limits: Limits) -> RecordFault | None:
-    """A CSN's time against the record's own time, so that every run says the same."""
+    """Compare a CSN with the record's own time, so that every run gives the same result."""
     for name in own_csns(fields):
         ahead_ms = time_of(fields[name]) * 1000 - time_ms
         if ahead_ms > limits.skew_s * 1000:
@@ -150,7 +150,7 @@ def _session_fault(fields: Fields) -> RecordFault | None:
 # -- what is made of the fields --------------------------------------------------------------------
 
 
-def _change(fields: Fields, images: Images) -> CheckedRecord:
+def _change(fields: Fields, images: CanonicalImages) -> CheckedRecord:
     change = Change(
         fields["csn"],
         0,

@@ -1,4 +1,4 @@
-"""Which CSNs are known, and by what content: so a repeat is told from a CSN that is used again."""
+"""Which CSNs are known, and by what content: this separates a repeat from a reused CSN."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -58,7 +58,7 @@ class KnownCsns:
         self.remembered.setdefault(context[1], []).extend((context[0], *contents))
 
     def is_clear(self, rid: int, first: str, last: str | None) -> bool:
-        """Claim that all from the first to the last CSN are new; last None: anywhere above."""
+        """Return whether all CSNs from the first to the last are new; last None: all above."""
         if first <= max(self.largest.get(rid, ""), self.open.on_disk.get(rid, "")):
             return False
         return not any(first <= csn <= (last or csn) for csn in self.remembered.get(rid, ()))

@@ -12,7 +12,7 @@ from streaming.core.model.table import Table
 from streaming.core.model.values import EXPECTED, canonical_text, json_text
 
 
-class Images(NamedTuple):
+class CanonicalImages(NamedTuple):
     """Key and images of a change in canonical text; a truncate has none."""
 
     key: str | None
@@ -25,7 +25,7 @@ _Members = dict[str, str]
 """Column -> the canonical text of its value."""
 
 
-def images_of(fields: Fields, tables: Mapping[str, Table]) -> Images | RecordFault:
+def images_of(fields: Fields, tables: Mapping[str, Table]) -> CanonicalImages | RecordFault:
     """Key and images of a change whose form is good.
 
     A key column that `after` lacks is filled in from the key; the columns stand in schema order.
@@ -43,7 +43,7 @@ def images_of(fields: Fields, tables: Mapping[str, Table]) -> Images | RecordFau
     if op == Op.TRUNCATE:
         if key is not None and key != {}:
             return RecordFault(Reason.KEY, f"a truncate has no key: got {got(key)}")
-        return Images(None, _object_text(before, table), None, partial=False)
+        return CanonicalImages(None, _object_text(before, table), None, partial=False)
     values = _key(key, table)
     if isinstance(values, RecordFault):
         return values
@@ -56,7 +56,7 @@ def images_of(fields: Fields, tables: Mapping[str, Table]) -> Images | RecordFau
                 f" {values[other[0]]}",
             )
         after = {**after, **values}
-    return Images(
+    return CanonicalImages(
         "{" + ",".join(f"{encode_basestring(n)}:{text}" for n, text in values.items()) + "}",
         _object_text(before, table),
         _object_text(after, table),

@@ -171,8 +171,8 @@ class Intake:
 
     def _floor(self, received: ReceivedRecord, hello: Hello) -> None:
         """What the replica writes from here on, it writes without what it lost."""
-        told = [csn for csn in self.open.changes if rid_of(csn) == received.rid]
-        upto = max([*told, self.known.largest.get(received.rid, "")])
+        known = [csn for csn in self.open.changes if rid_of(csn) == received.rid]
+        upto = max([*known, self.known.largest.get(received.rid, "")])
         floor = Floor(self.state.hub_epoch + 1, received.offset, hello.own or "", upto)
         self.replicas[received.rid] = with_floor(self.replicas[received.rid], floor)
 
@@ -438,7 +438,7 @@ class Intake:
     def is_plain_from(
         self, rid: int, csn: str, opno: int | None, last_csn: str | None = None
     ) -> bool:
-        """Claim that a run of whole transactions may start with this change, whatever its data set.
+        """Return whether a run of whole transactions may start with this change, in any data set.
 
         last_csn: where the run ends, None: anywhere above; no CSN in between may be known already
         as one that was ended or quarantined, for then its content decides.
@@ -473,7 +473,7 @@ class Intake:
     def _refuse_invalid(self, received: ReceivedRecord, reason: Reason) -> None:
         """Quarantine what validation found; a repeat of it is a duplicate, its opno is filled.
 
-        Where its CSN is none of its replica's, the record says nothing of that CSN.
+        Where its CSN is none of its replica's, the record is no evidence of that CSN.
         """
         change = received.record if isinstance(received.record, Change) else None
         content = received.content if change and is_csn_of(change.csn, received.rid) else None

@@ -62,7 +62,7 @@ class ReplicaState:
         return self.session.mre if self.session else 0
 
     def has_opno(self, opno: int) -> bool:
-        """Claim that this ordinal was seen."""
+        """Return whether this ordinal was seen."""
         return opno <= self.opno or opno in self.opno_above
 
     def with_opno(self, opno: int) -> "ReplicaState":
@@ -75,7 +75,7 @@ class ReplicaState:
 
     @property
     def handles_conflict(self) -> bool:
-        """Claim that conflict handling is in progress: its last conflict is not reflected yet."""
+        """Return whether conflict handling is in progress: its last conflict is not reflected."""
         return self.last_conflict_epoch > self.mre
 
 
