@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors import wire
+from streaming.core.intake.form import LABEL_CHARS
 from streaming.core.model.change import Change, Op
 from streaming.core.model.errors import WireError
 from streaming.core.model.record import (
@@ -79,14 +80,16 @@ CHANGES = st.builds(
     key=IMAGES,
     before=st.none() | IMAGES,
     prim_csn=st.none() | CSNS,
-    opno=st.none() | NUMBERS,
+    opno=st.none() | NUMBERS.filter(bool),
+    app=st.none() | TEXTS.map(lambda text: text[:LABEL_CHARS]),
 )
+VERSIONS = st.none() | st.lists(st.integers(1, 9), max_size=3).map(tuple)
 RECORDS: st.SearchStrategy[Record] = st.one_of(
     CHANGES,
     st.builds(Commit, CSNS),
     st.builds(Abort, CSNS),
     st.builds(Applied, NUMBERS, NUMBERS, NUMBERS, RUVS),
-    st.builds(Hello, NUMBERS, NUMBERS, NUMBERS, RUVS, st.none() | CSNS, st.booleans()),
+    st.builds(Hello, NUMBERS, NUMBERS, NUMBERS, RUVS, st.none() | CSNS, st.booleans(), VERSIONS),
     st.builds(Heartbeat, NUMBERS),
     st.builds(Refused, NUMBERS, CSNS, TEXTS, IMAGES, TEXTS, TEXTS),
     st.builds(Snapshot, st.sampled_from(["begin", "row", "end"]), TEXTS),
