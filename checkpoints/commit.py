@@ -12,7 +12,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from checkpoints.epochs import COMMIT, PLAN, Checkpoint, Plan, checkpoint_of, commit_row, plan_row
 from checkpoints.faults import At, Point, nowhere
 from checkpoints.store import Rows, StateStore, among, append, rows_of
-from checkpoints.tables import TableName
+from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import OvertakenError, StateError
 from streaming.core.model.state import HubState
 
@@ -191,7 +191,11 @@ def create_state(store: StateStore, genesis: Checkpoint, hub: str) -> None:
 
 
 def open_ledger(store: StateStore, hub: str, at: At = nowhere) -> Ledger:
-    """The ledger behind the last commit, with the plan of a batch that was not finished."""
+    """The ledger behind the last commit, with the plan of a batch that was not finished.
+
+    The other tables are refreshed after the commit row was read, so they hold all that it names:
+    a hub that published from an older version would leave changes out.
+    """
     table = store.refreshed(TableName.EPOCHS)
     number = table.transaction_version(_KEY)
     if number is None:
@@ -202,4 +206,7 @@ def open_ledger(store: StateStore, hub: str, at: At = nowhere) -> Ledger:
     plans = {row["batch"]: row for row in rows if row["kind"] == PLAN}
     commit = commits[(number - 1) // 2]
     unfinished = plans[number // 2] if number % 2 == 0 else None
+    for name in SCHEMAS:
+        if name is not TableName.EPOCHS:
+            store.refreshed(name)
     return Ledger(store, hub, checkpoint_of(commit), at, unfinished)

@@ -105,7 +105,7 @@ class StateStore:
             self._add_columns(name)
 
     def _add_columns(self, name: TableName) -> None:
-        table = self.refreshed(name)
+        table = DeltaTable(self.uri(name))
         known = {field.name for field in table.schema().fields}
         added = [
             field for field in Schema.from_arrow(SCHEMAS[name]).fields if field.name not in known

@@ -17,6 +17,7 @@ from checkpoints.tables import TableName
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.errors import ConfigError, OvertakenError, StateError
 from streaming.core.model.state import HubState
+from tests.checkpoints.written_state import WrittenState, change_row
 
 GENESIS = Checkpoint(HubState(1, "00000001000000000000"), {"t": 0}, {}, 1)
 COMMAND = Command(7, CommandName.LEVEL, None)
@@ -218,3 +219,18 @@ def test_a_command_of_another_version_is_left_out(store: StateStore) -> None:
     store.append_once(TableName.CONFIG, rows_of(TableName.CONFIG, rows), KEY, 2)
 
     assert commands(store, 0) == (Command(2, CommandName.DROP, "1-5", 4),)
+
+
+def test_a_ledger_reads_tables_that_hold_what_its_commit_names(tmp_path: Path) -> None:
+    """A hub that opened a table before another one committed would publish without its rows."""
+    late = StateStore(tmp_path)
+    late.create()
+    assert late.read(TableName.CHANGELOG).num_rows == 0
+    first = StateStore(tmp_path)
+    create_state(first, Checkpoint(HubState(1, "g"), {}, {}, 1), "first")
+    written = WrittenState(tmp_path)
+    written.append(TableName.CHANGELOG, change_row(1, 1, 0, "6553f100000100010000"))
+
+    open_ledger(late, "second")
+
+    assert late.read(TableName.CHANGELOG).num_rows == 1
