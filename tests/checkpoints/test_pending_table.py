@@ -43,9 +43,9 @@ def batch(
     rows = pending.moves(store, state.open, intake.open, intake.ended, number)
     intake.forget_ended()
     store.append_once(TableName.PENDING, rows, "pending", number)
-    evict(intake.open, intake.replicas, limit)
+    evict(intake.open, intake.replica_states(), limit)
     return replace(
-        state, batch=number, replicas=intake.replicas, ruvs=intake.ruvs, open=intake.open
+        state, batch=number, replicas=intake.replica_states(), ruvs=intake.ruvs, open=intake.open
     )
 
 

@@ -318,7 +318,7 @@ def state_after(
         ruvs=ruvs,
         replicas={
             rid: _stability(replica, hub_epoch, conflicted=rid in conflicted)
-            for rid, replica in intake.replicas.items()
+            for rid, replica in intake.replica_states().items()
         },
         agreements={name: one.agreement for name, one in plans.items()},
         to_send={name: one.to_send for name, one in plans.items() if one.to_send is not None},

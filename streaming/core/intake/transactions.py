@@ -19,6 +19,7 @@ from streaming.core.intake.arrival import (
     quarantined_record,
 )
 from streaming.core.intake.duplicates import KnownCsns
+from streaming.core.intake.opnos import SeenOpnos, seen_opnos
 from streaming.core.intake.pending import Context, ListKey
 from streaming.core.intake.reflection import mre, mre_same, reflect
 from streaming.core.intake.ruv_builder import RuvBuilder
@@ -95,12 +96,15 @@ class Intake:
     def __post_init__(self) -> None:
         """Copy what this batch changes."""
         self.replicas = dict(self.state.replicas)
+        self.opnos = {rid: seen_opnos(replica) for rid, replica in self.replicas.items()}
         self.agreements = dict(self.state.agreements)
         self.open = self.state.open.copy()
         self.spans = RuvBuilder(self.state)
         self.known = KnownCsns(self.open, self.history, self.state.largest)
 
     replicas: dict[int, ReplicaState] = field(init=False)
+    """The ordinals apart, which are in `opnos` until `replica_states`."""
+    opnos: dict[int, SeenOpnos] = field(init=False)
     open: OpenTransactions = field(init=False)
     agreements: dict[str, AgreementState] = field(init=False)
     spans: RuvBuilder = field(init=False)
@@ -110,6 +114,10 @@ class Intake:
     def ruvs(self) -> dict[str, Ruv]:
         """The hub's RUV of each data set after what became eligible so far."""
         return self.spans.ruvs
+
+    def replica_states(self) -> dict[int, ReplicaState]:
+        """The replicas after what was taken so far."""
+        return {rid: self.opnos[rid].of(replica) for rid, replica in self.replicas.items()}
 
     def take(self, received: ReceivedRecord) -> None:
         """Take one record; it must stand behind all that were taken from its topic."""
@@ -218,7 +226,7 @@ class Intake:
         if content in known:
             self.counts["duplicates"] += 1
             return
-        bad = self._bad(change, context, replica, reused=bool(known))
+        bad = self._bad(change, context, reused=bool(known))
         if bad is not None:
             self._bad_change(received, change, content, context, *bad)
             return
@@ -243,9 +251,7 @@ class Intake:
     def _list_of(self, change: Change) -> ListKey:
         return self.topology.dataset_of(change.table), change.rid
 
-    def _bad(
-        self, change: Change, context: Context, replica: ReplicaState, *, reused: bool
-    ) -> tuple[Reason, str] | None:
+    def _bad(self, change: Change, context: Context, *, reused: bool) -> tuple[Reason, str] | None:
         key = self._list_of(change)
         purged = self.state.purge_ruv_of(key[0]).max_of(change.rid)
         largest = self.spans.largest(key)
@@ -253,7 +259,7 @@ class Intake:
             return Reason.REUSED, f"CSN {change.csn} was used before with other content"
         if purged is not None and change.csn <= purged:
             return Reason.PURGED, f"CSN {change.csn} is not above the purge RUV {purged}"
-        if change.opno is not None and replica.has_opno(change.opno):
+        if change.opno is not None and change.opno in self.opnos[change.rid]:
             return Reason.REUSED, f"opno {change.opno} was taken by another CSN"
         lacking = missing(change, self.topology.tables[change.table])
         if lacking is not None:
@@ -424,11 +430,9 @@ class Intake:
         self.spans.extend(key, first_csn, last_csn)
         self.known.largest[rid] = last_csn
         replica = self.replicas[rid]
-        self.replicas[rid] = replace(
-            replica,
-            seen_ms=max(replica.seen_ms, time_ms),
-            opno=replica.opno if opno is None else opno,
-        )
+        self.replicas[rid] = replace(replica, seen_ms=max(replica.seen_ms, time_ms))
+        if opno is not None:
+            self.opnos[rid].contiguous = opno
 
     def take_own(self, arrived: Arrived) -> None:
         """Take a change that the hub itself makes; its CSN is above all of the hub's."""
@@ -443,14 +447,14 @@ class Intake:
         last_csn: where the run ends, None: anywhere above; no CSN in between may be known already
         as one that was ended or quarantined, for then its content decides.
         """
-        replica = self.replicas[rid]
-        quiet = self.open.lists.is_quiet(rid) and not replica.opno_above
-        is_next = opno is None or opno == replica.opno + 1
+        opnos = self.opnos[rid]
+        quiet = self.open.lists.is_quiet(rid) and not opnos.above
+        is_next = opno is None or opno == opnos.contiguous + 1
         return quiet and is_next and self.known.is_clear(rid, csn, last_csn)
 
     def _no_hole_below(self, context: Context) -> bool:
         return all(
-            change.opno is None or change.opno <= self.replicas[change.rid].opno
+            change.opno is None or change.opno <= self.opnos[change.rid].contiguous
             for change in (self.open.changes[c].change for c in self.open.lists.members[context])
         )
 
@@ -466,7 +470,7 @@ class Intake:
 
     def _fill_opno(self, rid: int, opno: int | None) -> None:
         if opno is not None:
-            self.replicas[rid] = self.replicas[rid].with_opno(opno)
+            self.opnos[rid].add(opno)
 
     # -- quarantine -------------------------------------------------------------------------
 

@@ -61,18 +61,6 @@ class ReplicaState:
         """The max replicated epoch: what it reflected in the session in force; 0 without one."""
         return self.session.mre if self.session else 0
 
-    def has_opno(self, opno: int) -> bool:
-        """Return whether this ordinal was seen."""
-        return opno <= self.opno or opno in self.opno_above
-
-    def with_opno(self, opno: int) -> "ReplicaState":
-        """The replica when it has seen this ordinal too; it may fill the first hole."""
-        contiguous, above = self.opno, self.opno_above | {opno}
-        while contiguous + 1 in above:
-            contiguous += 1
-        above = frozenset(n for n in above if n > contiguous)
-        return replace(self, opno=contiguous, opno_above=above)
-
     @property
     def handles_conflict(self) -> bool:
         """Return whether conflict handling is in progress: its last conflict is not reflected."""

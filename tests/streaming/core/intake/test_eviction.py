@@ -18,7 +18,9 @@ KEY = (DEFAULT_DATASET, 1)
 
 def state_of(intake: Intake) -> HubState:
     """The state behind this batch, with its open changes evicted."""
-    state = replace(intake.state, replicas=intake.replicas, ruvs=intake.ruvs, open=intake.open)
+    state = replace(
+        intake.state, replicas=intake.replica_states(), ruvs=intake.ruvs, open=intake.open
+    )
     evict(state.open, state.replicas, FEW)
     return state
 
