@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from streaming.core.intake.check import VERSION, Limits
 from streaming.core.intake.form import LABEL_CHARS
-from streaming.core.model.change import CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, Op, content_of
+from streaming.core.model.change import CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, Op, hash_of
 from streaming.core.model.record import RecordKind
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
@@ -97,7 +97,7 @@ def _checked(parts: pa.Table) -> pa.Table:
     joined = pc.binary_join_element_wise(*fields, FIELD_SEPARATOR.encode()).to_pylist()
     columns = {name: parts[name] for name in parts.column_names}
     columns |= {name: parts[name].cast(pa.string()) for name in ("epoch", "opno")}
-    columns["content"] = pa.array([content_of(text) for text in joined], pa.string())
+    columns["content"] = pa.array([hash_of(text) for text in joined], pa.string())
     columns["kind"] = pa.repeat(RecordKind.CHANGE.value, count)
     arrays = [columns.get(field.name, absent) for field in CHECKED]
     return pa.table(arrays, names=CHECKED.names).cast(CHECKED)

@@ -34,6 +34,8 @@ _FIELDS = (
     *("before", "after", "opno", "content", "app"),
 )
 
+_RECEIVED = tuple({*_FIELDS, "reason", "detail", "kind", "value"} - {"time"})
+
 _OPS = {op.value: op for op in Op}
 
 _AT_ONCE = 1_000
@@ -165,23 +167,24 @@ def _take_run(intake: Intake, facts: CheckedRecords, run: RecordRun, rows: pa.Ta
 
 def _received(rows: pa.Table) -> Iterator[ReceivedRecord]:
     """The records as values."""
+    times_ms = pc.divide(rows["time"].cast(pa.int64()), 1000)
+    rows = rows.select(_RECEIVED).append_column("time_ms", times_ms)
     few = rows.to_batches(max_chunksize=_AT_ONCE)
     for row in chain.from_iterable(batch.to_pylist() for batch in few):
-        reason, detail = Reason(row["reason"]) if row["reason"] else None, row["detail"] or ""
+        reason = Reason(row["reason"]) if row["reason"] else None
         record: Record | None = None
         if row["kind"] == RecordKind.CHANGE and row["csn"] and row["op"] in _OPS:
             record = _change(row)
         elif reason is None:
             _, record = decode(row["value"])
-        time_ms = round(row["time"].timestamp() * 1000)
         yield ReceivedRecord(
             row["rid"],
             row["offset"],
-            time_ms,
+            row["time_ms"],
             row["session"],
             record,
             reason,
-            detail,
+            row["detail"] or "",
             row["content"],
         )
 

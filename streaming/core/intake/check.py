@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from streaming.core.intake.form import csn_fault, form_fault, has_id, own_csns, rid_fault
 from streaming.core.intake.images import CanonicalImages, images_of
 from streaming.core.intake.members import Fields, RecordFault, got, is_text, number, parse
-from streaming.core.model.change import Change, Op
+from streaming.core.model.change import Change, Op, content_of
 from streaming.core.model.csn import MAX_SKEW_S, rid_of, time_of
 from streaming.core.model.errors import WireError
 from streaming.core.model.kinds import KINDS, FieldType
@@ -185,28 +185,25 @@ def _change(fields: Fields, images: CanonicalImages) -> CheckedRecord:
 
 def _quarantined(fields: Fields, fault: RecordFault) -> CheckedRecord:
     """What an operator sees of a bad record, and by what a repeat of it is known."""
-    known = CheckedRecord(
+    kind = _known(fields, "kind")
+    values: dict[str, Any] = {name: _known(fields, name) for name in _TEXTS}
+    epoch, opno = number(fields.get("epoch")), number(fields.get("opno"))
+    content = None
+    if kind == RecordKind.CHANGE and values["csn"] is not None:
+        content = content_of({**values, "epoch": epoch, "opno": opno})
+    return CheckedRecord(
         *fault,
-        _known(fields, "kind"),
-        _known(fields, "session"),
-        _known(fields, "csn"),
-        _known(fields, "prim_csn"),
-        number(fields.get("epoch")),
-        _known(fields, "table"),
-        _known(fields, "key"),
-        _known(fields, "op"),
-        _known(fields, "before"),
-        _known(fields, "after"),
-        number(fields.get("opno")),
+        kind=kind,
+        session=_known(fields, "session"),
+        epoch=epoch,
+        opno=opno,
+        content=content,
         app=_known(fields, "app"),
+        **values,
     )
-    if known.kind != RecordKind.CHANGE or known.csn is None:
-        return known
-    values = {name: getattr(known, name) for name in _CONTENT}
-    return known._replace(content=Change(rid=0, **values).content)
 
 
-_CONTENT = ("csn", "prim_csn", "epoch", "table", "key", "op", "before", "after", "opno")
+_TEXTS = ("csn", "prim_csn", "table", "key", "op", "before", "after")
 
 
 def _known(fields: Fields, name: str) -> str | None:

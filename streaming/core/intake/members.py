@@ -2,6 +2,7 @@
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -32,14 +33,10 @@ class DuplicateMembers(dict[str, Any]):
 
 def parse(value: bytes) -> Fields | RecordFault:
     """The members of a record; a RecordFault if it is not one JSON object in UTF-8."""
+    if value.startswith(BOM_UTF8):
+        return RecordFault(Reason.JSON, "the value starts with a byte order mark: leave it out")
     try:
-        found = json.loads(
-            value.decode("utf-8"),
-            object_pairs_hook=_object,
-            parse_int=Number,
-            parse_float=Number,
-            parse_constant=_no_json,
-        )
+        found = _DECODER.decode(value.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         return RecordFault(
             Reason.JSON, f"the value is not one JSON object in UTF-8: {shown(str(error))}"
@@ -56,6 +53,11 @@ def _object(members: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_json(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=Number, parse_float=Number, parse_constant=_no_json
+)
 
 
 def got(value: object) -> str:

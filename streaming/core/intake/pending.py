@@ -81,6 +81,8 @@ class PendingLists:
         fixpoint, so interleaved transactions become eligible together.
         """
         moving = {key for key in keys if self._head_moves(key, ready)}
+        if not moving:
+            return []
         touched = self._tied_to(moving)
         going = {c for c in touched & self.committed if ready(c)}
         while held := {c for c in going if self._is_held(c, going)}:

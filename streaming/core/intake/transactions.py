@@ -124,8 +124,9 @@ class Intake:
         replica = self.replicas[received.rid]
         if replica.is_stopped:
             return
-        replica = replace(replica, seen_ms=max(replica.seen_ms, received.time_ms))
-        self.replicas[received.rid] = replica
+        if received.time_ms > replica.seen_ms:
+            replica = replace(replica, seen_ms=received.time_ms)
+            self.replicas[received.rid] = replica
         if received.reason is not None:
             self._refuse_invalid(received, received.reason)
             return

@@ -1,6 +1,7 @@
 """A change: one row operation with its full after-image, as it is in its origin's topic."""
 
 import hashlib
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -56,13 +57,18 @@ class Change(NamedTuple):
     @property
     def content(self) -> str:
         """The hash that distinguishes a repeated change from a reused CSN (see CONTENT_FIELDS)."""
-        values = (getattr(self, name) for name in CONTENT_FIELDS)
-        text = FIELD_SEPARATOR.join(NULL_TEXT if v is None else str(v) for v in values)
-        return content_of(text.encode())
+        return content_of(self._asdict())
 
 
-def content_of(text: bytes) -> str:
-    """Return the hash of a change's CONTENT_FIELDS as text, joined by FIELD_SEPARATOR."""
+def content_of(values: Mapping[str, object]) -> str:
+    """Return the hash of the values of a change's CONTENT_FIELDS."""
+    ordered = [values[name] for name in CONTENT_FIELDS]
+    text = FIELD_SEPARATOR.join([NULL_TEXT if v is None else str(v) for v in ordered])
+    return hash_of(text.encode())
+
+
+def hash_of(text: bytes) -> str:
+    """Return the hash of CONTENT_FIELDS as text, joined by FIELD_SEPARATOR."""
     return hashlib.sha256(text).hexdigest()[:CONTENT_DIGITS]
 
 

@@ -207,18 +207,17 @@ def raw_text(value: object) -> str:
 
 
 def _raw_text(value: object) -> str:
-    match value:
-        case Number():
-            return str(value)
-        case dict():
-            members = (f"{_text(name)}:{_raw_text(one)}" for name, one in value.items())
-            return f"{{{','.join(members)}}}"
-        case list():
-            return f"[{','.join(map(_raw_text, value))}]"
-        case str():
-            return _text(value)
-        case _:
-            return json_text(value)
+    kind = type(value)
+    if kind is str:
+        return _text(value)  # type: ignore[arg-type]
+    if kind is Number:
+        return str(value)
+    if isinstance(value, dict):
+        members = [f"{_text(name)}:{_raw_text(one)}" for name, one in value.items()]
+        return f"{{{','.join(members)}}}"
+    if isinstance(value, list):
+        return f"[{','.join([_raw_text(one) for one in value])}]"
+    return json_text(value)
 
 
 def _text(value: str) -> str:

@@ -44,4 +44,6 @@ def test_an_offset_that_the_topic_does_not_have_is_named(
     _written(broker, "originals-short")
 
     with pytest.raises(SourceError, match=f"no longer has offset {RECORDS + 5}"):
-        originals.read_records(broker.bootstrap_servers, {}, {1: "originals-short"}, [(1, RECORDS + 5)])
+        originals.read_records(
+            broker.bootstrap_servers, {}, {1: "originals-short"}, [(1, RECORDS + 5)]
+        )
