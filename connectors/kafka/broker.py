@@ -91,7 +91,7 @@ class Broker:
         A new folder is formatted and gets a free port unless `port` names one. The same folder
         started again has its old data and port. If it runs already, that one is returned.
         """
-        folder = folder.absolute()
+        folder = folder.resolve()
         running = cls.running(folder)
         if running:
             return running
@@ -119,7 +119,7 @@ class Broker:
     @classmethod
     def running(cls, folder: Path) -> "Broker | None":
         """The broker that runs in the folder, whoever started it."""
-        folder = folder.absolute()
+        folder = folder.resolve()
         try:
             pid = int((folder / "broker.pid").read_text())
         except (OSError, ValueError):
@@ -201,6 +201,11 @@ def _configure(folder: Path, port: int | None) -> None:
     text = _SETTINGS.format(
         host=HOST, port=port, controller_port=controller_port, data=folder / "data"
     )
+    for one in (port, controller_port):
+        if not _is_free(one):
+            raise BrokerError(
+                f"port {one} is in use: end what listens there, or name another port with --port"
+            )
     fresh = _settings(folder).with_suffix(".new")
     fresh.write_text(text)
     fresh.replace(_settings(folder))
@@ -260,11 +265,18 @@ def _free_port(other_than: int | None = None) -> int:
     """
     candidates = random.sample(_PORTS, 200)
     for port in candidates:
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind((HOST, port))
-            if port != other_than:
-                return port
+        if port != other_than and _is_free(port):
+            return port
     raise BrokerError(f"no free port between {_PORTS.start} and {_PORTS.stop}: name one")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the broker does
+        with contextlib.suppress(OSError):
+            probe.bind((HOST, port))
+            return True
+    return False
 
 
 def _command_line(pid: int) -> str:

@@ -36,7 +36,9 @@ def open_store(settings: AgentSettings) -> Iterator[SqliteStore]:
 
 @contextmanager
 def exclusive(database: Path) -> Iterator[None]:
-    """Lock the database against a second agent; StateError if one runs."""
+    """Lock the database against a second agent; StateError if one runs, or there is no file."""
+    if not database.is_file():
+        raise StateError(f"there is no database {database}: check the path given to the agent")
     with database.with_name(f"{database.name}.agent").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Sequence
+from importlib import metadata
+from typing import Annotated
 
 import typer
 
@@ -21,6 +23,27 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # they would show local variables, and so secrets
 )
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer passes it by position
+    if wanted:
+        typer.echo(f"slackwater {metadata.version('slackwater')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_show_version, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """A multi-master replication hub."""
+
+
 app.command()(run.demo)
 app.command()(run.run)
 app.command()(agent)

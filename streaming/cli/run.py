@@ -8,6 +8,7 @@ import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.config.config import load
+from streaming.hub.stopping import stop_signals
 
 AvailableNow = Annotated[
     bool, typer.Option("--available-now", help="Process the available records, then stop.")
@@ -27,10 +28,10 @@ Check = Annotated[
 
 def run(*, config: ConfigPath = DEFAULT_CONFIG, available_now: AvailableNow = False) -> None:
     """Run the hub until SIGTERM or Ctrl-C; it stops after a complete batch."""
-    configured = load(config)
-    from streaming.hub.service import run as run_hub  # noqa: PLC0415  # it imports Spark
-
-    raise typer.Exit(run_hub(configured, available_now))
+    with stop_signals() as stop:
+        configured = load(config)
+        service = import_module("streaming.hub.service")  # it imports Spark
+        service.run(configured, stop, available_now=available_now)
 
 
 def demo(

@@ -5,7 +5,6 @@ import logging
 import os
 import re
 import shutil
-import signal
 import threading
 import time
 import uuid
@@ -23,6 +22,7 @@ from checkpoints import faults
 from checkpoints.commit import Ledger, create_state, open_ledger
 from checkpoints.config import commands, settings_document, store_configuration
 from checkpoints.epochs import Checkpoint, Plan, plan_of, plan_topic_ids
+from checkpoints.lock import only_hub
 from checkpoints.maintenance import Maintenance
 from checkpoints.store import StateStore, storage_errors
 from checkpoints.tables import TableName
@@ -45,6 +45,7 @@ from streaming.hub.pipeline import Read, process
 from streaming.hub.publishing import publish
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.source import Source, ranges
+from streaming.hub.stopping import StopSignals
 from streaming.jvm.java import check_java
 from streaming.stages.publish import ChunkLimits
 
@@ -96,11 +97,11 @@ def settings_of(config: Config) -> BatchSettings:
     )
 
 
-def run(config: Config, available_now: bool = False) -> int:  # noqa: FBT001, FBT002
-    """Run the hub until it is stopped; 0 when it stopped in order.
+def run(config: Config, stop: StopSignals, *, available_now: bool = False) -> None:
+    """Run the hub until a signal stops it.
 
-    HubError: it could not start or go on, with the reason. `available_now`: process what is
-    there, publish all of it, then end.
+    HubError: it could not start or go on, with the reason. StopRequested: it was stopped while it
+    started. `available_now`: process what is there, publish all of it, then end.
     """
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s")
     LOG.setLevel(logging.INFO)
@@ -108,17 +109,16 @@ def run(config: Config, available_now: bool = False) -> int:  # noqa: FBT001, FB
     check_java()
     from streaming.jvm.session import started  # noqa: PLC0415 - only now is Java known to be there
 
-    end = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: end.set())
     at = faults.from_text(os.environ.get(FAULT_VARIABLE))
     settings = {**_scratch(config), **config.spark}
     with (
-        started(f"slackwater {config.hub.name}", settings) as spark,
         storage_errors(config.hub.state),
+        only_hub(config.hub.state),
+        started(f"slackwater {config.hub.name}", settings) as spark,
     ):
-        Service(config, spark, at).run(end, available_now=available_now)
-    return 0
+        service = Service(config, spark, at)
+        stop.started()
+        service.run(stop.end, available_now=available_now)
 
 
 def _scratch(config: Config) -> dict[str, str]:
@@ -169,7 +169,7 @@ class Service:
                 self.maintenance.close()
                 self.sink.close()
                 shutil.rmtree(self._checkpoint(), ignore_errors=True)
-        LOG.info("ended behind batch %d", self.hub.state.batch)
+        LOG.info("stopped after batch %d", self.hub.state.batch)
 
     ended = False
     failure: HubError | None = None

@@ -4,16 +4,39 @@ Each function does what pyspark's public one does inside, without a part that wo
 or that pyspark does not offer. No other module uses a name of pyspark that begins with `_`.
 """
 
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+from pyspark import SparkConf, SparkContext
 from pyspark.errors.exceptions.captured import unwrap_spark_exception
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.serializers import ArrowCollectSerializer
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType, _load_from_socket
+
+
+def start_context(conf: SparkConf) -> None:
+    """Start the JVM and Spark's context, unless this process has them.
+
+    The JVM has a session of its own, so that a signal to the hub's process group (Ctrl-C, systemd's
+    SIGTERM) does not end it under a batch; it ends when the hub's end of its standard input closes,
+    also by a kill. The context would replace the handler of SIGINT.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        if SparkContext._gateway is None:  # noqa: SLF001
+            gateway = launch_gateway(conf, {"start_new_session": True})  # type: ignore[no-untyped-call]
+            SparkContext(conf=conf, gateway=gateway)
+        else:
+            SparkContext.getOrCreate(conf)
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
 
 
 def collect_batches(frame: DataFrame) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from connectors.jars import spark_jars
 from streaming.jvm.class_archive import archive, java_options
 from streaming.jvm.java import JavaError
-from streaming.jvm.private import hadoop_configuration, jvm
+from streaming.jvm.private import hadoop_configuration, jvm, start_context
 
 _BESIDE = Path(__file__).parent
 _LOGGING = f"-Dlog4j2.configurationFile={_BESIDE.joinpath('log4j2.properties').as_uri()}"
@@ -74,6 +74,7 @@ def session(app: str, extra: Mapping[str, str] | None = None) -> SparkSession:
     java = {"spark.driver.defaultJavaOptions": f"{_LOGGING} {_ALWAYS_ON} {java_options(archive())}"}
     settings = {**_ONE_MACHINE, **_MICRO_BATCHES, **_DELTA, **jars, **java, **(extra or {})}
     conf = SparkConf().setAppName(app).setAll(list(settings.items()))
+    start_context(conf)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.pythonExec = settings.get("spark.pyspark.python", sys.executable)
     if is_local_master(settings["spark.master"]):

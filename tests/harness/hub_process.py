@@ -35,7 +35,7 @@ class HubProcess:
         """Start the hub of this configuration; `fault` as in checkpoints/faults.py."""
         self._log = config.with_name("hub.log")
         self._from = self._log.stat().st_size if self._log.exists() else 0
-        command = [sys.executable, "-m", "streaming.cli.main", "run", "--config", str(config)]
+        command = [sys.executable, "-m", "streaming.cli.entry", "run", "--config", str(config)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*command, *arguments],
@@ -53,6 +53,12 @@ class HubProcess:
         with self._log.open("rb") as log:
             log.seek(self._from)
             return log.read().decode(errors="replace")
+
+    def catches(self, number: signal.Signals) -> bool:
+        """Whether it has a handler for a signal already."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+        return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
 
     def runs(self) -> bool:
         """Whether it has not ended."""
@@ -90,18 +96,25 @@ class HubProcess:
         assert claim(), f"the hub ended before this: {what}; its output:\n{self.output}"
 
     def kill_java(self) -> None:
-        """Kill its JVM alone, which it started itself."""
-        task = Path(f"/proc/{self._process.pid}/task/{self._process.pid}")
-        (java,) = (
-            int(child)
-            for child in (task / "children").read_text().split()
-            if Path(f"/proc/{child}/comm").read_text().strip() == "java"
-        )
+        """Kill its JVM alone."""
+        java = self.java()
+        assert java is not None
         os.kill(java, signal.SIGKILL)
+
+    def java(self) -> int | None:
+        """The process id of its JVM, which it started itself; None: it has none yet."""
+        task = Path(f"/proc/{self._process.pid}/task/{self._process.pid}")
+        children = [int(child) for child in (task / "children").read_text().split()]
+        names = {child: Path(f"/proc/{child}/comm").read_text().strip() for child in children}
+        return next((child for child, name in names.items() if name == "java"), None)
 
     def terminate(self) -> None:
         """Send it the signal to stop."""
         self._process.send_signal(signal.SIGTERM)
+
+    def signal_group(self, number: signal.Signals) -> None:
+        """Send its whole process group a signal, as a terminal (Ctrl-C) or systemd does."""
+        os.killpg(self._process.pid, number)
 
     def go_on(self) -> None:
         """Let a stopped one go on."""

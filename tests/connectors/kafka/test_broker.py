@@ -95,16 +95,40 @@ def test_the_terminals_interrupt_does_not_reach_the_broker(broker: Broker) -> No
     assert os.getsid(broker.pid) == broker.pid
 
 
-def test_a_broker_that_cannot_start_tells_what_its_log_says(folder: Path) -> None:
-    """A taken port is the usual reason, and only the log knows it."""
+def test_a_port_in_use_is_one_sentence(folder: Path) -> None:
+    """Whoever names a taken port needs no log to see it; nothing is left behind."""
     with socket.create_server((HOST, 0)) as taken:
         port = taken.getsockname()[1]
 
-        with pytest.raises(BrokerError, match="Address already in use") as refused:
+        with pytest.raises(BrokerError, match=f"^port {port} is in use: [^\n]*--port$"):
             Broker.start(folder, port=port)
+
+    assert Broker.running(folder) is None
+
+
+def test_a_broker_that_cannot_start_shows_what_its_log_says(folder: Path) -> None:
+    """Only the log knows why; here its data are of another cluster."""
+    Broker.start(folder).stop()
+    meta = folder / "data" / "meta.properties"
+    meta.write_text(meta.read_text().replace("node.id=", "node.id=7"))
+
+    with pytest.raises(BrokerError, match="node") as refused:
+        Broker.start(folder)
 
     assert str(folder) in str(refused.value)
     assert Broker.running(folder) is None
+
+
+def test_a_folder_is_the_same_by_every_path(folder: Path, tmp_path: Path) -> None:
+    """Two brokers on one data folder would destroy it: .. and links name the same one."""
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "link").symlink_to(folder)
+    started = Broker.start(tmp_path / "beside" / ".." / "broker")
+
+    by_link = Broker.start(tmp_path / "link")
+
+    assert by_link.pid == started.pid
+    started.stop()
 
 
 def test_a_sink_outlives_a_restart_of_the_broker(folder: Path) -> None:

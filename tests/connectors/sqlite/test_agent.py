@@ -21,7 +21,9 @@ from connectors.agent.settings import AgentSettings
 from connectors.kafka.broker import Broker
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics
+from connectors.sqlite.run import exclusive
 from streaming.core.model.change import Change
+from streaming.core.model.errors import StateError
 from streaming.core.model.record import (
     WIRE_VERSIONS,
     Applied,
@@ -397,6 +399,16 @@ def test_a_second_agent_of_one_database_is_refused(hub: Hub, agents: Agents) -> 
     assert second.process.wait(TIMEOUT_S) == 1
     assert "another agent has" in second.log()
     assert first.process.poll() is None
+
+
+def test_a_wrong_path_is_said_and_leaves_no_file(tmp_path: Path) -> None:
+    """SQLite would make an empty database, and the agent would replicate nothing."""
+    wrong = tmp_path / "wrong.db"
+
+    with pytest.raises(StateError, match=r"no database .*wrong\.db"), exclusive(wrong):
+        pass
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_broker_that_goes_away_and_comes_back_costs_nothing(

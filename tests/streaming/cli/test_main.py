@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,11 @@ def test_a_broken_pipe_ends_quietly(state: WrittenState) -> None:
 
     assert done.stderr == ""
     assert len(done.stdout.splitlines()) == 1
+
+
+def test_version_is_the_one_of_the_package(slackwater: Slackwater) -> None:
+    """A report of a fault begins with it."""
+    answer = slackwater("--version")
+
+    assert answer.code == 0
+    assert answer.out == f"slackwater {metadata.version('slackwater')}\n"

@@ -1,0 +1,30 @@
+"""The entry point: it imports almost nothing before an interruption is dealt with."""
+
+import os
+import signal
+import sys
+from importlib import import_module
+from types import FrameType
+
+_SERVING = ("run", "agent")
+"""The commands that work until they are stopped: stopping them is no failure."""
+
+
+def main() -> int:
+    """Run the command line; an interrupted command leaves no traceback."""
+    if len(sys.argv) > 1 and sys.argv[1] in _SERVING:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _end)
+    try:
+        return int(import_module("streaming.cli.main").main())
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    """Exit at once: the command has not begun, or it would have handlers of its own."""
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
