@@ -14,6 +14,7 @@ from deltalake import (
     ColumnProperties,
     CommitProperties,
     DeltaTable,
+    Field,
     PostCommitHookProperties,
     Schema,
     Transaction,
@@ -22,6 +23,7 @@ from deltalake import (
 )
 from deltalake.exceptions import CommitFailedError, DeltaError
 
+from checkpoints.comments import TABLE_COMMENTS, column_comments
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import StateError
 
@@ -94,24 +96,32 @@ class StateStore:
     def create(self) -> None:
         """Create the tables that are missing, empty; `epochs` last, for it makes a state root.
 
-        Tables that an earlier hub created get the columns that have been added since.
+        Tables that an earlier hub created get the columns and comments that were added since.
         """
         self.root.mkdir(parents=True, exist_ok=True)
         for name in sorted(SCHEMAS, key=lambda n: n is TableName.EPOCHS):
             settings = _MERGED if name is TableName.ROWS else _APPENDED
             DeltaTable.create(
-                self.uri(name), schema=SCHEMAS[name], mode="ignore", configuration=settings
+                self.uri(name),
+                schema=_commented(name),
+                mode="ignore",
+                description=TABLE_COMMENTS[name],
+                configuration=settings,
             )
-            self._add_columns(name)
+            self._update_schema(name)
 
-    def _add_columns(self, name: TableName) -> None:
+    def _update_schema(self, name: TableName) -> None:
+        """Add the columns and comments that the table lacks; nothing is committed otherwise."""
         table = DeltaTable(self.uri(name))
-        known = {field.name for field in table.schema().fields}
-        added = [
-            field for field in Schema.from_arrow(SCHEMAS[name]).fields if field.name not in known
-        ]
+        known = {field.name: field for field in table.schema().fields}
+        added = [field for field in _commented(name).fields if field.name not in known]
         if added:
             table.alter.add_columns(added)
+        for column, comment in column_comments(name).items():
+            if column in known and known[column].metadata.get("comment") != comment:
+                table.alter.set_column_metadata(column, {"comment": comment})
+        if table.metadata().description != TABLE_COMMENTS[name]:
+            table.alter.set_table_description(TABLE_COMMENTS[name])
 
     def uri(self, name: TableName) -> str:
         """Where a table is."""
@@ -210,6 +220,18 @@ def storage_errors(root: Path) -> Iterator[None]:
             f"the state in {root} cannot be used ({plain}): check its disk (space, "
             "rights), then start the hub again; nothing is lost, it resumes where it stopped"
         ) from error
+
+
+def _commented(name: TableName) -> Schema:
+    """The schema of a table in Delta, with a comment on every column."""
+    comments = column_comments(name)
+    fields = Schema.from_arrow(SCHEMAS[name]).fields
+    return Schema(
+        [
+            Field(f.name, f.type, nullable=f.nullable, metadata={"comment": comments[f.name]})
+            for f in fields
+        ]
+    )
 
 
 def append(table: DeltaTable, rows: Rows, key: str, number: int) -> None:

@@ -1,4 +1,7 @@
-"""The Delta tables under the state root, with their explicit schemas."""
+"""The Delta tables under the state root, with their explicit schemas.
+
+checkpoints/comments.py says what each column holds.
+"""
 
 from enum import StrEnum
 
@@ -59,66 +62,70 @@ _CHANGE = [
 CHANGELOG = pa.schema(
     [
         *_POSITION,
-        ("place", pa.int64()),  # from 0 within the hub epoch: the hub order
-        ("kind", pa.string()),  # change | refresh
-        *_INPUT,  # of a refresh: rid = the row's author, offset = behind which it realigns
-        *_CHANGE,  # of a refresh: csn of the row, op update or delete, after = the row
-        ("verdict", pa.string()),  # accepted | rejected | quarantined; of a refresh null
+        ("place", pa.int64()),
+        ("kind", pa.string()),
+        *_INPUT,
+        *_CHANGE,
+        ("verdict", pa.string()),
         ("concurrent", pa.bool_()),
         ("mre", pa.int64()),
-        ("mre_same", pa.int64()),  # counting reflections of the change's own epoch too
+        ("mre_same", pa.int64()),
         (
             "row_author",
             pa.int32(),
         ),  # the row judged against, or as it is sent; 0: nobody
         ("row_epoch", pa.int64()),
         ("row_csn", pa.string()),
-        ("realign_epoch", pa.int64()),  # largest realign or floor that blocked it; else 0
-        ("image", pa.string()),  # the row after an accepted change or in a refresh; null: deleted
-        ("to", pa.int32()),  # the receiver of a refresh
-        ("cause", pa.string()),  # of a refresh: conflict | late ...; of a change: why in conflict
-        ("app", pa.string()),  # who wrote the change, as stated by its origin; null: not stated
+        ("realign_epoch", pa.int64()),
+        ("image", pa.string()),
+        ("to", pa.int32()),
+        ("cause", pa.string()),
+        ("app", pa.string()),
     ]
 )
 
 CONFLICTS = pa.schema(
     [
         *_POSITION,
-        ("place", pa.int64()),  # of the change in the changelog
-        ("id", pa.string()),  # <hub epoch>-<place>; the newest row of one counts
-        ("kind", pa.string()),  # insert_exists | update_origin_change | ... | transaction
-        ("cause", pa.string()),  # author | realign | floor | transaction
+        ("place", pa.int64()),
+        ("id", pa.string()),
+        ("kind", pa.string()),
+        ("cause", pa.string()),
         ("function", pa.string()),
         ("table", pa.string()),
         ("key", pa.string()),
-        ("lost", pa.string()),  # change | row: which of the two is the loser
+        ("lost", pa.string()),
         ("loser_csn", pa.string()),
         ("loser_rid", pa.int32()),
-        ("loser_epoch", pa.int64()),  # the origin's epoch of a change, the hub epoch of a row
+        ("loser_epoch", pa.int64()),
         ("winner_csn", pa.string()),
         ("winner_rid", pa.int32()),
-        ("winner_epoch", pa.int64()),  # hub epoch of the winner's row
-        ("row_epoch", pa.int64()),  # hub epoch of the row that the change was judged against
+        ("winner_epoch", pa.int64()),
+        ("row_epoch", pa.int64()),
         ("mre", pa.int64()),
-        ("reflected_epoch", pa.int64()),  # the MRE, had its own epoch's reflection counted
+        ("reflected_epoch", pa.int64()),
         ("realign_epoch", pa.int64()),
-        ("same_epoch_only", pa.bool_()),  # not concurrent if its own epoch's reflection counted
-        ("op", pa.string()),  # of the change
-        ("before", pa.string()),  # the loser's images; of a row only `after` is known
+        ("same_epoch_only", pa.bool_()),
+        ("op", pa.string()),
+        ("before", pa.string()),
         ("after", pa.string()),
-        ("winner_image", pa.string()),  # null: deleted
-        ("prim_csn", pa.string()),  # the change's transaction
-        ("resolution", pa.string()),  # open | accepted | overridden
-        ("resolved_by", pa.string()),  # the hub's change by which the loser won after all
-        ("app", pa.string()),  # who wrote the change, be it loser or winner
+        ("winner_image", pa.string()),
+        ("prim_csn", pa.string()),
+        ("resolution", pa.string()),
+        ("resolved_by", pa.string()),
+        ("app", pa.string()),
+        ("time", _TIME),
+        ("at", _TIME),
+        ("loser", pa.string()),
+        ("winner", pa.string()),
     ]
 )
 
 QUARANTINE = pa.schema(
     [
         ("batch", pa.int64()),
-        ("id", pa.string()),  # <rid>-<offset>; of a change of the hub itself <rid>-<csn>
-        ("action", pa.string()),  # kept | released | dropped
+        ("id", pa.string()),
+        ("action", pa.string()),
         ("reason", pa.string()),
         ("detail", pa.string()),
         ("topic", pa.string()),
@@ -128,16 +135,16 @@ QUARANTINE = pa.schema(
         ("table", pa.string()),
         ("key", pa.string()),
         ("content", pa.string()),
-        ("value", pa.binary()),  # the original bytes
+        ("value", pa.binary()),
     ]
 )
 
 PENDING = pa.schema(
     [
         ("batch", pa.int64()),
-        ("place", pa.int64()),  # within the batch: a later row of one (rid, csn) counts
-        ("action", pa.string()),  # pending | waiting | ended | gone
-        ("reason", pa.string()),  # of an ended one: aborted | hello | operator | ended | late ...
+        ("place", pa.int64()),
+        ("action", pa.string()),
+        ("reason", pa.string()),
         ("dataset", pa.string()),
         *_INPUT,
         *_CHANGE,
@@ -153,20 +160,20 @@ EVENTS = pa.schema(
         ("topic", pa.string()),
         *_INPUT,
         ("kind", pa.string()),
-        ("outcome", pa.string()),  # taken | duplicate | unknown | unsupported
-        ("value", pa.string()),  # the record as received
+        ("outcome", pa.string()),
+        ("value", pa.string()),
     ]
 )
 
 CONFIG = pa.schema(
     [
-        ("number", pa.int64()),  # 1, 2, 3 ... over both kinds
-        ("kind", pa.string()),  # config | command
+        ("number", pa.int64()),
+        ("kind", pa.string()),
         ("at", _TIME),
-        ("document", pa.string()),  # of a config: the whole configuration as JSON, no secrets
-        ("command", pa.string()),  # see CommandName
-        ("argument", pa.string()),  # of a command: the id of what it is about, or null
-        ("seen", pa.int64()),  # of a command: the hub epoch that the operator looked at
+        ("document", pa.string()),
+        ("command", pa.string()),
+        ("argument", pa.string()),
+        ("seen", pa.int64()),
     ]
 )
 
@@ -177,7 +184,7 @@ ROWS = pa.schema(
         ("author", pa.int32()),
         ("epoch", pa.int64()),
         ("csn", pa.string()),
-        ("image", pa.string()),  # null: a tombstone
+        ("image", pa.string()),
         (
             "realign",
             pa.list_(
@@ -258,29 +265,29 @@ _AGREEMENT = pa.struct(
 
 EPOCHS = pa.schema(
     [
-        ("kind", pa.string()),  # plan | commit
+        ("kind", pa.string()),
         ("batch", pa.int64()),
         ("hub_epoch", pa.int64()),
         ("format", pa.int32()),
         ("generation", pa.int64()),
         ("replicageneration", pa.string()),
-        ("hub", pa.string()),  # the process that wrote it
-        ("at", _TIME),  # the hub's clock, fixed by the plan
+        ("hub", pa.string()),
+        ("at", _TIME),
         ("config_version", pa.int64()),
-        ("commands", pa.list_(pa.int64())),  # operator commands taken by this batch
-        ("command_number", pa.int64()),  # the last one ever taken
-        ("offsets_from", pa.map_(pa.string(), pa.int64())),  # topic -> first offset of the batch
-        ("offsets", pa.map_(pa.string(), pa.int64())),  # topic -> next offset after the batch
+        ("commands", pa.list_(pa.int64())),
+        ("command_number", pa.int64()),
+        ("offsets_from", pa.map_(pa.string(), pa.int64())),
+        ("offsets", pa.map_(pa.string(), pa.int64())),
         ("topic_ids", pa.map_(pa.string(), pa.string())),
-        ("ruv", pa.map_(pa.string(), pa.list_(pa.string()))),  # data set -> its lines
+        ("ruv", pa.map_(pa.string(), pa.list_(pa.string()))),
         ("purge_ruv", pa.map_(pa.string(), pa.list_(pa.string()))),
         ("purge_epoch", pa.int64()),
-        ("rows_epoch", pa.int64()),  # `rows` is materialized up to here
+        ("rows_epoch", pa.int64()),
         ("replicas", pa.list_(_REPLICA)),
         ("agreements", pa.list_(_AGREEMENT)),
-        ("counts", pa.map_(pa.string(), pa.int64())),  # of this batch
-        ("totals", pa.map_(pa.string(), pa.int64())),  # since the beginning
-        ("versions", pa.map_(pa.string(), pa.int64())),  # Delta version of every other table
+        ("counts", pa.map_(pa.string(), pa.int64())),
+        ("totals", pa.map_(pa.string(), pa.int64())),
+        ("versions", pa.map_(pa.string(), pa.int64())),
     ]
 )
 

@@ -66,7 +66,8 @@ def table_rows(
     topics = {rid: topic for topic, rid in hub.settings.topics.items()}
     originals = hub.outlets.originals
     kept = log_stage.quarantine(intake.quarantined, values, originals, topics, plan.batch)
-    lost = log_stage.conflicts(log, judged, hub.settings.topology)
+    settings = hub.settings
+    lost = log_stage.conflicts(log, judged, settings.topology, settings.names, plan.at_ms)
     rejected = {one.arrived.change.csn for one in judged if one.verdict is not Verdict.ACCEPTED}
     resolved = taken.commands.resolved.rows(plan.batch, rejected)
     events = log_stage.events(intake, taken.commits, values, topics, plan.batch, hub_epoch)

@@ -86,6 +86,7 @@ def settings_of(config: Config) -> BatchSettings:
     return BatchSettings(
         topology_of(config),
         {config.changes_topic(replica.name): replica.rid for replica in config.replicas},
+        {config.hub.rid: "hub", **{replica.rid: replica.name for replica in config.replicas}},
         config.hub.rid,
         ChunkLimits(config.limits.chunk_items, config.limits.chunk_bytes),
         config.limits.offsets_per_batch,

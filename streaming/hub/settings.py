@@ -12,10 +12,14 @@ from streaming.stages.publish import ChunkLimits
 
 @dataclass(frozen=True, slots=True)
 class BatchSettings:
-    """What a batch needs of the configuration besides the rules."""
+    """What a batch needs of the configuration besides the rules.
+
+    `topics`: changes topic -> rid. `names`: rid -> name, the hub's own included.
+    """
 
     topology: Topology
     topics: Mapping[str, int]
+    names: Mapping[int, str]
     hub_rid: int
     chunks: ChunkLimits
     offsets_per_batch: int

@@ -141,10 +141,16 @@ def _refresh_rows(
     return pa.table([pa.array(columns.get(f.name, empty), f.type) for f in LOG], schema=LOG)
 
 
-def conflicts(log: pa.Table, judged: Sequence[Judged], topology: Topology) -> pa.Table:
+def conflicts(
+    log: pa.Table,
+    judged: Sequence[Judged],
+    topology: Topology,
+    names: Mapping[int, str],
+    at_ms: int,
+) -> pa.Table:
     """Return CONFLICTS: every loser with its winner.
 
-    `log`: LOG with these changes, in their order.
+    `log`: LOG with these changes, in their order. `names`: rid -> name. `at_ms`: the batch's time.
     """
     found = [one for one in judged if one.conflict is not None]
     if not found:
@@ -176,8 +182,15 @@ def conflicts(log: pa.Table, judged: Sequence[Judged], topology: Topology) -> pa
         "winner_image": pc.if_else(row_lost, made, met),
         "resolution": pa.repeat("open", len(found)),
         "resolved_by": pa.nulls(len(found), pa.string()),
+        "at": pa.repeat(time_of(at_ms), len(found)),
     }
+    columns["loser"] = _names(columns["loser_rid"], names)
+    columns["winner"] = _names(columns["winner_rid"], names)
     return pa.table({name: columns[name] for name in CONFLICTS.names}).cast(CONFLICTS)
+
+
+def _names(rids: pa.Array, names: Mapping[int, str]) -> pa.Array:
+    return pa.array([names.get(rid) for rid in rids.to_pylist()], pa.string())
 
 
 def quarantine(

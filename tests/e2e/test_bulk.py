@@ -141,6 +141,7 @@ def real_hub(
     chosen = BatchSettings(
         topology,
         {"1": 1, "2": 2, "3": 3},
+        {1: "one", 2: "two", 3: "three"},
         65_534,
         ChunkLimits(3, 1_000),
         offsets_per_batch=1_000_000,

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from checkpoints.epochs import time_of
 from checkpoints.tables import CONFLICTS
 from connectors import wire
 from streaming.core.model.change import Change
@@ -21,6 +22,8 @@ K, L = ("t", '{"k":"k"}'), ("t", '{"k":"l"}')
 IMAGE = '{"k":"k","v":"theirs"}'
 THEIRS = RowState(2, 3, csn(1, 2), exists=True, image=IMAGE)
 TOPICS = {1: "changes.a", 2: "changes.b"}
+NAMES = {1: "alpha", 2: "beta"}
+AT_MS = 1_700_000_000_000
 
 
 @pytest.fixture
@@ -63,13 +66,15 @@ def test_a_loser_is_recorded_with_its_winner(verdicts: Verdicts) -> None:
     """No overwritten or rejected change is lost without a record."""
     log = changelog(verdicts, BATCH, HUB_EPOCH)
 
-    found = conflicts(log, list(verdicts.judged.values()), RULES)
+    found = conflicts(log, list(verdicts.judged.values()), RULES, NAMES, AT_MS)
 
     (row,) = found.to_pylist()
     assert found.schema == CONFLICTS
     assert (row["id"], row["lost"], row["resolution"]) == (f"{HUB_EPOCH}-1", "change", "open")
     assert (row["loser_csn"], row["winner_csn"]) == (csn(11), csn(1, 2))
     assert (row["after"], row["winner_image"]) == (change(11).after, IMAGE)
+    assert (row["loser"], row["winner"]) == ("alpha", "beta")
+    assert (row["time"], row["at"]) == (log["time"][1].as_py(), time_of(AT_MS))
 
 
 def test_a_batch_without_a_conflict_records_none() -> None:
@@ -77,7 +82,7 @@ def test_a_batch_without_a_conflict_records_none() -> None:
     verdicts = judged(records_of(change(10)), {})
 
     log = changelog(verdicts, BATCH, HUB_EPOCH)
-    assert conflicts(log, list(verdicts.judged.values()), RULES).num_rows == 0
+    assert conflicts(log, list(verdicts.judged.values()), RULES, NAMES, AT_MS).num_rows == 0
 
 
 def test_quarantine_keeps_the_bytes_wherever_they_are() -> None:

@@ -1,0 +1,158 @@
+"""What each table and column holds: the comments in Delta, and docs/tables.md."""
+
+from collections.abc import Mapping
+
+from checkpoints.tables import SCHEMAS, TableName
+
+_SHARED = {
+    "batch": "number of the batch that wrote it, from 1",
+    "hub_epoch": "hub epoch of that batch",
+    "rid": "replica id",
+    "offset": "offset of the record in its replica's changes topic",
+    "time": "time of the record in Kafka (CreateTime)",
+    "session": "session of its agent",
+    "csn": "CSN of the change",
+    "prim_csn": "CSN of the transaction; null: the change is a transaction of its own",
+    "epoch": "epoch of the origin when it wrote: the reflections it had seen",
+    "table": "configured table",
+    "key": "key of the row, canonical JSON",
+    "op": "insert, update, delete or truncate",
+    "before": "before-image, canonical JSON; null: none",
+    "after": "after-image, canonical JSON; null: a delete",
+    "opno": "ordinal of the change at its replica; null: not numbered",
+    "content": "hash of the change: the same for a repeat of it",
+    "mre": "max replicated epoch of its replica when it wrote the change",
+    "mre_same": "the same, counting reflections of the change's own epoch too",
+    "app": "application that wrote the change, as its origin states; null: not stated",
+}
+"""Columns that mean the same in several tables."""
+
+_OWN: Mapping[TableName, Mapping[str, str]] = {
+    TableName.CHANGELOG: {
+        "place": "place within the hub epoch, from 0: the hub order",
+        "kind": "change or refresh",
+        "rid": "replica of the change; of a refresh: author of the row",
+        "offset": "offset of the change in its topic; of a refresh: it realigns up to here",
+        "csn": "CSN of the change; of a refresh: CSN of the row",
+        "after": "after-image, canonical JSON; null: a delete, or a refresh",
+        "verdict": "accepted, rejected or quarantined; of a refresh null",
+        "concurrent": "the change was made without knowledge of the row",
+        "row_author": "author of the row judged against, or as it is sent; 0: nobody",
+        "row_epoch": "hub epoch of that row",
+        "row_csn": "CSN of that row; null: nobody wrote it",
+        "realign_epoch": "largest realign or floor that blocked the change; 0: none",
+        "image": "the row after an accepted change or in a refresh; null: deleted",
+        "to": "replica that receives the refresh",
+        "cause": "of a refresh: conflict, late ...; of a change: why it was in conflict",
+    },
+    TableName.EPOCHS: {
+        "kind": "plan or commit",
+        "batch": "number of the batch, from 1",
+        "hub_epoch": "hub epoch after the batch",
+        "format": "format number of the state",
+        "generation": "generation of the hub",
+        "replicageneration": "CSN that names the initial load",
+        "hub": "process that wrote it",
+        "at": "the hub's clock, fixed by the plan",
+        "config_version": "number of the configuration in `config`",
+        "commands": "numbers of the operator commands that the batch executed",
+        "command_number": "number of the last command ever executed",
+        "offsets_from": "topic -> first offset of the batch",
+        "offsets": "topic -> next offset after the batch",
+        "topic_ids": "topic -> its id in Kafka",
+        "ruv": "data set -> RUV, one element a line",
+        "purge_ruv": "data set -> purge RUV",
+        "purge_epoch": "hub epoch up to which history is purged",
+        "rows_epoch": "`rows` is materialized up to this hub epoch",
+        "replicas": "state of every replica",
+        "agreements": "state of every agreement",
+        "counts": "what this batch counted",
+        "totals": "the same since the beginning",
+        "versions": "Delta version of every other table",
+    },
+    TableName.ROWS: {
+        "author": "replica that wrote the row; 0: nobody",
+        "epoch": "hub epoch of the row",
+        "csn": "CSN of the row",
+        "image": "the row, canonical JSON; null: a tombstone",
+        "realign": "replicas whose changes up to an offset lose against the row",
+    },
+    TableName.CONFLICTS: {
+        "place": "place of the change in the changelog",
+        "id": "<hub epoch>-<place>; the newest row of an id counts",
+        "kind": "insert_exists, update_origin_change ... (docs/rules)",
+        "cause": "author, realign, floor or transaction",
+        "function": "conflict function of the table",
+        "lost": "which of the two lost: change or row",
+        "loser_csn": "CSN of the loser",
+        "loser_rid": "replica of the loser",
+        "loser_epoch": "epoch of its origin if a change lost, hub epoch if a row lost",
+        "winner_csn": "CSN of the winner",
+        "winner_rid": "replica of the winner",
+        "winner_epoch": "hub epoch of the winner's row",
+        "row_epoch": "hub epoch of the row that the change was judged against",
+        "mre": "max replicated epoch by which the change was judged",
+        "reflected_epoch": "the MRE, had its own epoch's reflection counted",
+        "realign_epoch": "largest realign or floor that blocked the change; 0: none",
+        "same_epoch_only": "not concurrent if its own epoch's reflection counted",
+        "op": "op of the change",
+        "before": "before-image of the loser; null: none, or a row lost",
+        "after": "after-image of the loser; null: a delete",
+        "winner_image": "the winner's row; null: deleted",
+        "prim_csn": "transaction of the change",
+        "resolution": "open, accepted or overridden",
+        "resolved_by": "CSN of the hub's change by which the loser won after all",
+        "app": "application that wrote the change, be it loser or winner",
+        "time": "time of the change in Kafka (CreateTime)",
+        "at": "time of the batch that judged it, by the hub's clock",
+        "loser": "name of the loser's replica",
+        "winner": "name of the winner's replica; null: nobody wrote the row",
+    },
+    TableName.QUARANTINE: {
+        "id": "<rid>-<offset>; of a change of the hub itself <rid>-<csn>",
+        "action": "kept, released or dropped; the newest row of an id counts",
+        "reason": "why: json, version, kind, csn, rid, table, key, size, skew, session, late ...",
+        "detail": "what was expected and what was found",
+        "topic": "topic of the record; null: a change of the hub itself",
+        "value": "original bytes of the record",
+    },
+    TableName.PENDING: {
+        "place": "place within the batch: a later row of one (rid, csn) counts",
+        "action": "pending, waiting, ended or gone",
+        "reason": "of an ended one: aborted, hello, operator, ended, late ...",
+        "dataset": "data set of the table",
+    },
+    TableName.EVENTS: {
+        "topic": "topic of the record",
+        "kind": "hello, applied, commit, abort, heartbeat ...",
+        "outcome": "taken, duplicate, unknown, stopped",
+        "value": "the record as received",
+    },
+    TableName.CONFIG: {
+        "number": "1, 2, 3 ... over both kinds",
+        "kind": "config or command",
+        "at": "when it was stored",
+        "document": "of a config: the whole configuration as JSON, without secrets",
+        "command": "of a command: its name",
+        "argument": "of a command: id of what it is about; null: none",
+        "seen": "of a command: the hub epoch that the operator looked at",
+    },
+}
+
+
+TABLE_COMMENTS: Mapping[TableName, str] = {
+    TableName.CHANGELOG: "every judged change with its verdict, every refresh, in hub order",
+    TableName.EPOCHS: "plans and commits: the state of the hub after each batch",
+    TableName.ROWS: "the full state of every row up to the materialized epoch",
+    TableName.CONFLICTS: "every loser with its winner",
+    TableName.QUARANTINE: "records that the hub could not process, with their original bytes",
+    TableName.PENDING: "changes of transactions that are pending, waiting or ended",
+    TableName.EVENTS: "control records: hello, applied, commit, abort, heartbeat",
+    TableName.CONFIG: "configuration versions and operator commands",
+}
+
+
+def column_comments(name: TableName) -> dict[str, str]:
+    """Column -> its comment, in the order of the schema; KeyError for one without."""
+    own = _OWN[name]
+    return {column: own.get(column) or _SHARED[column] for column in SCHEMAS[name].names}
