@@ -18,13 +18,18 @@ from streaming.core.intake.check import VERSION
 from streaming.core.model.csn import CSN_PATTERN
 from streaming.core.model.errors import RuvError, WireError
 from streaming.core.model.kinds import KIND_OF, KINDS, Field, FieldPresence, FieldType
-from streaming.core.model.record import Item, ItemType, Record, Snapshot, Update
+from streaming.core.model.record import (
+    Item,
+    ItemType,
+    Record,
+    Snapshot,
+    Stopped,
+    Update,
+    UpdateKind,
+)
 from streaming.core.model.ruv import Ruv, parse_ruv
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value, from_json, json_text, to_json
-
-UPDATE_KIND = "update"
-"""The kind of every record in an updates topic."""
 
 _CSN = re.compile(CSN_PATTERN)
 _Given = TypeVar("_Given")
@@ -139,7 +144,7 @@ def update_of(header: Update, items: bytes) -> bytes:
 def update_ends(header: Update) -> tuple[str, str]:
     """The text before and after the items of a chunk."""
     head = (
-        f'{{"v":{VERSION},"kind":"{UPDATE_KIND}","session":{json_text(header.session)},'
+        f'{{"v":{VERSION},"kind":"{UpdateKind.UPDATE}","session":{json_text(header.session)},'
         f'"agreement":{json_text(header.agreement)},"generation":{header.generation},'
         f'"hub_epoch":{header.hub_epoch},"prev":{header.prev},"covers":{header.covers},'
         f'"ruv":{json_text(header.ruv.text())},"chunk":{header.chunk},"chunks":{header.chunks},'
@@ -213,6 +218,29 @@ def _quoted(column: pa.ChunkedArray) -> pa.Array:
     encoded = _strings(column).dictionary_encode()
     escaped = [json_text(text) for text in encoded.dictionary.to_pylist()]
     return pa.array(escaped, pa.large_string()).take(encoded.indices)
+
+
+def encode_stopped(stopped: Stopped) -> bytes:
+    """The answer to a stopped replica as it stands in an updates topic."""
+    return (
+        f'{{"v":{VERSION},"kind":"{UpdateKind.STOPPED}","session":{json_text(stopped.session)},'
+        f'"agreement":{json_text(stopped.agreement)},"generation":{stopped.generation},'
+        f'"state":{json_text(stopped.state)},"remedy":{json_text(stopped.remedy)}}}'
+    ).encode()
+
+
+def decode_answer(value: bytes) -> Update | Stopped:
+    """A record of an updates topic; WireError names the field."""
+    fields = _record(value)
+    if fields.get("kind") != UpdateKind.STOPPED:
+        return decode_update(value)
+    return Stopped(
+        fields.text("agreement"),
+        fields.number("generation"),
+        fields.text("session"),
+        fields.text("state"),
+        fields.text("remedy"),
+    )
 
 
 def decode_update(value: bytes) -> Update:

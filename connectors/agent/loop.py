@@ -28,6 +28,7 @@ from streaming.core.delivery.consumer import (
     ApplyBatch,
     BufferChunk,
     DropRecord,
+    EndAgent,
     Position,
     SendHello,
     SkipRecord,
@@ -35,7 +36,7 @@ from streaming.core.delivery.consumer import (
 )
 from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
-from streaming.core.model.errors import WireError
+from streaming.core.model.errors import StateError, WireError
 from streaming.core.model.record import Commit, Heartbeat, Record
 
 PUBLISH_ROWS = 500
@@ -186,7 +187,7 @@ class Agent:
 
     def _receive_record(self, offset: int, value: bytes) -> None:
         try:
-            update = wire.decode_update(value)
+            update = wire.decode_answer(value)
         except WireError as error:  # the next batch detects the gap
             log.warning("update at offset %d is ignored: %s", offset, error)
             return
@@ -201,6 +202,8 @@ class Agent:
                 while self.open_group and self.publish():
                     pass
                 self._start_session(self.store.published_own(), lost=False, position=position)
+            case EndAgent(why):
+                raise StateError(why)
             case SkipRecord() | DropRecord():
                 pass
 

@@ -1,7 +1,7 @@
 """A hub at work: what it keeps in memory between two batches, and which batch comes next."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from checkpoints import lookup, pending
 from checkpoints.commit import Ledger
@@ -18,7 +18,8 @@ from streaming.hub.upkeep import Upkeep
 class Hub:
     """A hub at work: its ledger, its state behind the last commit, and the window in memory.
 
-    `images`: of rows that were contended lately.
+    `images`: of rows that were contended lately. `looked`: topic -> how far it was ever read, also
+    where a stop keeps its offset back.
     """
 
     ledger: Ledger
@@ -28,6 +29,7 @@ class Hub:
     window: Window
     images: lookup.Images
     upkeep: Upkeep
+    looked: dict[str, int] = field(default_factory=dict)
 
     def next_plan(self, ends: Mapping[str, int], at_ms: int, commands: Sequence[Command]) -> Plan:
         """The plan of the next batch, of topics that end here; absent ones stay where they are."""
@@ -59,15 +61,27 @@ class Hub:
     def _read_to(self, ends: Mapping[str, int]) -> dict[str, int]:
         """How far a batch reads; what it leaves is read later, from where it stopped.
 
-        Nothing of replicas that are stopped or paused, and no more of others than a batch may be.
+        Nothing of replicas that are paused, and no more of others than a batch may be. Of a stopped
+        one all that it left unread, when there is more of it than was looked at.
         """
         paused, room, found = self.paused(), self.settings.offsets_per_batch, dict[str, int]()
         for topic, end in ends.items():
             rid, first = self.settings.topics[topic], self.ledger.last.offsets[topic]
-            if rid not in paused and not self.state.replicas[rid].is_stopped:
-                found[topic] = min(end, first + room)
-                room -= found[topic] - first
+            if self.state.replicas[rid].is_stopped:
+                looked = max(first, self.looked.get(topic, 0))
+                end = min(end, looked + self.settings.kept_behind_stop)  # noqa: PLW2901
+                if end <= looked or end > first + room:
+                    continue
+            elif rid in paused:
+                continue
+            found[topic] = min(end, first + room)
+            room -= found[topic] - first
         return found
+
+    def mark_looked(self, plan: Plan) -> None:
+        """Note how far the topics were read by a batch that is committed."""
+        for topic, end in plan.offsets_to.items():
+            self.looked[topic] = max(end, self.looked.get(topic, 0))
 
 
 def resume(ledger: Ledger, settings: BatchSettings, outlets: Effects) -> Hub:

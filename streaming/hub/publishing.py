@@ -9,8 +9,10 @@ from checkpoints import lookup
 from checkpoints.commit import BatchOutcome
 from checkpoints.faults import Point
 from checkpoints.tables import TableName
+from connectors.wire import encode_stopped
 from streaming.carriers.carrier import Carrier
 from streaming.core.conflict.window import WindowRow
+from streaming.core.delivery.sending import stop_answers
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.state import HubState, SendRange
@@ -34,11 +36,15 @@ class DecidedBatch(BatchOutcome):
 
 
 def publish(hub: Hub, state: HubState, fresh: DecidedBatch | None = None) -> None:
-    """Send to each agreement the range that the state names; again with the same ids.
+    """Send to each agreement the range that the state names, or why it was stopped.
+
+    Sent again it has the same ids.
 
     `fresh`: the decision of the state's own batch, when it is in memory.
     """
     at, carried = hub.ledger.at, list[Chunk]()
+    for answer in stop_answers(hub.state if fresh is not None else None, state):
+        hub.outlets.send(answer.agreement, answer.id, encode_stopped(answer))
     for name, to_send in state.to_send.items():
         agreement = state.agreements[name]
         dataset = hub.settings.topology.dataset_at(agreement.consumer)

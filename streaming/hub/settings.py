@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.model.topology import Topology
 from streaming.hub.upkeep import MaintenanceTasks
 from streaming.operator.release import Revalidate
@@ -28,6 +29,11 @@ class BatchSettings:
     window_rows: int
     kept_image_bytes: int
     materialize_every_epochs: int
+
+    @property
+    def kept_behind_stop(self) -> int:
+        """How many records a stopped replica's topic may hold unread; a batch must hold them."""
+        return min(KEPT_BEHIND_STOP, self.offsets_per_batch)
 
 
 @dataclass(frozen=True, slots=True)

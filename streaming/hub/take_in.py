@@ -71,5 +71,6 @@ def _take(hub: Hub, state: HubState, plan: Plan, facts: CheckedRecords) -> tuple
     )
     read_pending = partial(pending.on_disk, store, state.open, batch=state.batch)
     found = intake_stage.take(intake, facts, read_pending)
+    intake.leave_unread(settings.kept_behind_stop)
     taken = TakenBatch(facts, intake, found.eligible, found.commits, commands)
     return taken, found.lacking

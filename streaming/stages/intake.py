@@ -73,8 +73,6 @@ def take(intake: Intake, facts: CheckedRecords, read_pending: ReadPending) -> Ta
     session = facts.table["session"].combine_chunks()
     bulk, in_bulk = list[pa.Table](), np.zeros(len(facts), dtype=np.bool_)
     for run in runs(facts, intake.topology):
-        if intake.replicas[int(facts.rid[run.start])].is_stopped:
-            continue
         rows = facts.table.slice(run.start, run.end - run.start)
         if run.is_plain and _goes_in_bulk(intake, facts, run, session):
             bulk.append(_bulk(intake, facts, run, rows))
@@ -119,7 +117,8 @@ def repeated_or_old(facts: CheckedRecords, maxima: Mapping[int, str]) -> list[st
 def _goes_in_bulk(intake: Intake, facts: CheckedRecords, run: RecordRun, session: pa.Array) -> bool:
     first = run.start
     rid = int(facts.rid[first])
-    in_force = intake.replicas[rid].session
+    replica = intake.replicas[rid]
+    in_force = None if replica.is_stopped else replica.session
     opno = int(facts.opno[first]) or None
     return (
         in_force is not None

@@ -12,7 +12,7 @@ from streaming.config.config import load
 from streaming.core.intake.check import VERSION, check
 from streaming.core.model.errors import WireError
 from streaming.core.model.kinds import KIND_OF
-from streaming.core.model.record import Item, ItemType, RecordKind
+from streaming.core.model.record import Item, ItemType, RecordKind, Stopped, UpdateKind
 from streaming.core.model.table import ColumnType
 from streaming.core.model.values import from_json, json_text, to_json
 
@@ -26,7 +26,8 @@ EXAMPLES = [
 ]
 """(info string, the example in canonical text), in the order of the page."""
 RECORDS = [(info, text) for info, text in EXAMPLES if info in list(RecordKind)]
-UPDATES = [text for info, text in EXAMPLES if info == wire.UPDATE_KIND]
+UPDATES = [text for info, text in EXAMPLES if info == UpdateKind.UPDATE]
+STOPPED = [text for info, text in EXAMPLES if info == UpdateKind.STOPPED]
 BAD = [(info.removeprefix("bad "), text) for info, text in EXAMPLES if info.startswith("bad ")]
 
 WRITTEN = datetime(2024, 2, 29, 22, 0, tzinfo=UTC)
@@ -59,7 +60,8 @@ def test_every_kind_has_an_example() -> None:
     """Who writes an agent copies them."""
     assert {info for info, _ in RECORDS} == set(RecordKind)
     assert UPDATES
-    assert len(RECORDS) + len(UPDATES) + len(BAD) == len(EXAMPLES)
+    assert STOPPED
+    assert len(RECORDS) + len(UPDATES) + len(STOPPED) + len(BAD) == len(EXAMPLES)
 
 
 @pytest.mark.parametrize(("kind", "text"), RECORDS)
@@ -77,6 +79,21 @@ def test_an_update_is_what_the_wire_writes(text: str) -> None:
     update = wire.decode_update(text.encode())
 
     assert wire.encode_update(update).decode() == text
+
+
+@pytest.mark.parametrize("text", STOPPED)
+def test_an_answer_to_a_stopped_replica_is_what_the_wire_writes(text: str) -> None:
+    """An agent that cannot read it runs on in silence."""
+    fields = json.loads(text)
+    found = wire.decode_answer(text.encode())
+
+    assert isinstance(found, Stopped)
+    assert wire.encode_stopped(found).decode() == text
+    listed = {quoted(name)[0] for name, *_ in rows_under("### `stopped`", "field")}
+    assert listed == set(fields) - {"v", "kind", "session"}
+    for name in listed:
+        with pytest.raises(WireError):
+            wire.decode_answer(json_text({k: v for k, v in fields.items() if k != name}).encode())
 
 
 def test_updates_show_every_field_of_an_item() -> None:

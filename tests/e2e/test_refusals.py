@@ -8,8 +8,9 @@ from pyspark.sql import SparkSession
 
 from checkpoints.tables import TableName
 from connectors.kafka.broker import Broker
+from connectors.wire import decode_answer
 from streaming.core.model.change import Change, Op
-from streaming.core.model.record import Refused, Snapshot
+from streaming.core.model.record import Refused, Snapshot, Stopped
 from tests.harness import verdict
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site
@@ -57,7 +58,11 @@ def test_a_replica_stops_where_it_asks_too_much(five: Site, spark: SparkSession)
     stopped_at = say_what_stops(five)
     behind = {replica.name: written(replica, f"behind-{replica.name}") for replica in everybody}
     five.run_available(spark)
-    sent = {name: len(five.updates(name)) for name in stopped_at}
+    sent = {name: {id_ for id_, _ in five.updates(name)} for name in stopped_at}
+    answers = {name: decode_answer(five.updates(name)[-1][1]) for name in stopped_at}
+    assert {n: a.state for n, a in answers.items() if isinstance(a, Stopped)} == {
+        name: STATES[name] for name in stopped_at
+    }
     assert five.replica_states() == STATES
 
     later = {replica.name: written(replica, f"later-{replica.name}") for replica in everybody}
@@ -69,6 +74,6 @@ def test_a_replica_stops_where_it_asks_too_much(five: Site, spark: SparkSession)
     commit = verdict.last_commit(five)
     offsets = {name: commit["offsets"][five.replicas[name].changes] for name in stopped_at}
     assert offsets == stopped_at
-    assert sent == {name: len(five.updates(name)) for name in stopped_at}
+    assert sent == {name: {id_ for id_, _ in five.updates(name)} for name in stopped_at}
     five.replicas["e"].catch_up()
     assert five.replicas["e"].rows == verdict.rows_of_changelog(five)

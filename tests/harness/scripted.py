@@ -128,7 +128,7 @@ class ScriptedReplica:
         return self.batches - before
 
     def _receive(self, value: bytes, *, answers: bool) -> None:
-        match receive(self.position, wire.decode_update(value)):
+        match receive(self.position, wire.decode_answer(value)):
             case ApplyBatch() as batch:
                 self._apply(batch)
                 if answers:

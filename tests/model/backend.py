@@ -6,7 +6,7 @@ from typing import Protocol
 
 from checkpoints.faults import Point
 from streaming.core.model.change import RowKey
-from streaming.core.model.record import Record, Update
+from streaming.core.model.record import Record, Stopped, Update
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.topology import Topology
 
@@ -58,7 +58,7 @@ class Backend(Protocol):
     def send(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
         """Append a record to a replica's topic."""
 
-    def updates(self, rid: int) -> Sequence[Update]:
+    def updates(self, rid: int) -> Sequence[Update | Stopped]:
         """Every record of the updates topic of this consumer's agreement, from the first."""
 
     def take(self, counts: Mapping[int, int] | None, now_ms: int, kill: Point | None) -> None:

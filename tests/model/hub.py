@@ -13,12 +13,13 @@ from streaming.core.delivery.sending import (
     SendingView,
     is_for,
     item,
+    stop_answers,
     wants_batch,
 )
 from streaming.core.intake.arrival import AbortTransaction, Quarantined
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.csn import rid_of
-from streaming.core.model.record import Item, Reason, ReceivedRecord, Record, Update
+from streaming.core.model.record import Item, Reason, ReceivedRecord, Record, Stopped, Update
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import AgreementState, HubState, ReplicaState, SendRange
@@ -68,7 +69,7 @@ class PureHub:
     state: HubState = field(init=False)
     topics: dict[int, list[ReceivedRecord]] = field(default_factory=lambda: defaultdict(list))
     arrivals: list[ReceivedRecord] = field(default_factory=list)
-    sent: dict[int, list[Update]] = field(default_factory=lambda: defaultdict(list))
+    sent: dict[int, list[Update | Stopped]] = field(default_factory=lambda: defaultdict(list))
     plan: Plan | None = None
     taken: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     log: dict[int, tuple[LogEntry, ...]] = field(default_factory=dict)
@@ -100,7 +101,7 @@ class PureHub:
         self.topics[rid].append(received)
         self.arrivals.append(received)
 
-    def updates(self, rid: int) -> Sequence[Update]:
+    def updates(self, rid: int) -> Sequence[Update | Stopped]:
         """Every record of the updates topic of this consumer's agreement, from the first."""
         return self.sent[rid]
 
@@ -169,9 +170,10 @@ class PureHub:
             raise AssertionError(f"batch {number} was decided in two ways from one plan")
         for point in BEFORE_THE_COMMIT:
             self._at(point)
+        before = self.state
         self._commit(decision, plan)
         self._at(Point.AFTER_COMMIT)
-        self._publish()
+        self._publish(before)
         self._at(Point.AFTER_PUBLISH)
 
     def _decide(self, received: Sequence[ReceivedRecord], plan: Plan) -> BatchDecision:
@@ -218,10 +220,14 @@ class PureHub:
         self.repeats += decision.intake.counts["duplicates"]
         self.epochs[self.state.batch] = decision.hub_epoch
         self.taken.update(plan.ends)
+        stops = {r.rid: r.stop_offset for r in self.state.replicas.values()}
+        self.taken.update({rid: at for rid, at in stops.items() if at is not None})
         self.plan = None
 
-    def _publish(self) -> None:
+    def _publish(self, before: HubState | None = None) -> None:
         """Send what the last committed batch decided; sent again it has the same ids."""
+        for answer in stop_answers(before, self.state):
+            self.sent[self.state.agreements[answer.agreement].consumer].append(answer)
         for name, to_send in self.state.to_send.items():
             agreement = self.state.agreements[name]
             for update in self.batch_of(agreement, to_send):

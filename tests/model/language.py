@@ -8,7 +8,7 @@ import json
 import re
 
 from checkpoints.faults import Point
-from streaming.core.model.record import Refused
+from streaming.core.model.record import Refused, Update
 from tests.model.replica import Replica
 from tests.model.sentences import STEPS, Make, Story, StoryError, claim, sentence
 from tests.model.world import World, topology
@@ -46,9 +46,11 @@ def given(story: Story, names: str) -> None:
     """`given r1 r2 r3`: replicas that know each other; `r1(numbered)` gives its changes opnos.
 
     Behind them may stand the tables: `; t is EPOCH_TRANS; u is MAX(v), hidden from r3`. A row `k`
-    is of table t, a row `u.k` of table u.
+    is of table t, a row `u.k` of table u. `; losses stop`: as the hub does it today.
     """
     who, *tables = names.split("; ")
+    losses = "losses stop" not in tables
+    tables = [table for table in tables if table != "losses stop"]
     words = [re.fullmatch(r"(\w+?)(\(numbered\))?", word) for word in who.split()]
     replicas = {
         word[1]: Replica(word[1], rid, numbered=bool(word[2]))
@@ -61,7 +63,7 @@ def given(story: Story, names: str) -> None:
         name, _, rest = table.partition(" is ")
         functions[name], *others = rest.split(", hidden from ")
         hidden += ((name, replica) for replica in others)
-    made = topology(list(replicas.values()), functions or None, hidden)
+    made = topology(list(replicas.values()), functions or None, hidden, losses=losses)
     story.world = World(replicas, story.make(made))
     story.world.run_until_quiet()
 
@@ -215,6 +217,12 @@ def is_restored(story: Story, replica: str) -> None:
     story.replica(replica).restore()
 
 
+@sentence("{replica} is emptied")
+def is_emptied(story: Story, replica: str) -> None:
+    """`slackwater reinit`: its agent is not started yet."""
+    story.replica(replica).reinit()
+
+
 @sentence("{replica} says hello")
 def says_hello(story: Story, replica: str) -> None:
     """An agent starts a session, without publishing anything before."""
@@ -336,7 +344,12 @@ def is_unseen(story: Story, name: str) -> None:
     logged = [one.csn for one in hub.changelog() if one.csn == csn]
     topics = {r.name: hub.updates(r.rid) for r in story.world.replicas.values()}
     sent = [
-        to for to, updates in topics.items() for one in updates for i in one.items if i.csn == csn
+        to
+        for to, updates in topics.items()
+        for one in updates
+        if isinstance(one, Update)
+        for i in one.items
+        if i.csn == csn
     ]
     claim(story, (logged, sent), ([], []))
 

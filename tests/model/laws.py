@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from streaming.core.conflict.function import ConflictRule
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import rid_of
-from streaming.core.model.record import Commit, Reason
+from streaming.core.model.record import Commit, Reason, Update
 from tests.model.backend import Judgement
 from tests.model.replica import ABSENT, Replica, Version, Write
 from tests.model.world import World
@@ -162,7 +162,8 @@ def check_uncommitted_is_invisible(world: World) -> None:
         (one.csn, one.prim_csn) for one in world.hub.changelog()
     ]
     for replica in world.replicas.values():
-        for update in world.hub.updates(replica.rid):
+        batches = (u for u in world.hub.updates(replica.rid) if isinstance(u, Update))
+        for update in batches:
             seen += [(item.csn, item.prim_csn) for item in update.items]
     for csn, prim_csn in seen:
         if csn and prim_csn:

@@ -20,7 +20,7 @@ from streaming.cli.command import append_command
 from streaming.config.config import Config, load
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import CommandName
-from streaming.core.model.record import Record, Update
+from streaming.core.model.record import Record, Stopped, Update
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import DEFAULT_DATASET, Table
 from streaming.core.model.topology import Topology
@@ -46,7 +46,7 @@ class RealHub:
     tables: StateStore = field(init=False)
     service: Service | None = None
     kill: Point | None = None
-    seen: dict[int, list[Update]] = field(default_factory=dict)
+    seen: dict[int, list[Update | Stopped]] = field(default_factory=dict)
     unread: set[int] = field(default_factory=set)
     ended_at: dict[str, int] = field(default_factory=dict)
     read: dict[TableName, list[dict[str, Any]]] = field(default_factory=dict)
@@ -89,12 +89,12 @@ class RealHub:
         offset = self.ends.send(topic, str(rid), wire.encode(session or "", record), time_ms)
         self.ended_at[topic] = offset + 1
 
-    def updates(self, rid: int) -> Sequence[Update]:
+    def updates(self, rid: int) -> Sequence[Update | Stopped]:
         """Every record of the updates topic of this consumer's agreement, from the first."""
         seen = self.seen.setdefault(rid, [])
         if rid in self.unread:
             new = self.ends.read(self.config.updates_topic(self._name(rid)), len(seen))
-            seen += [wire.decode_update(value) for _, value in new]
+            seen += [wire.decode_answer(value) for _, value in new]
             self.unread.remove(rid)
         return seen
 

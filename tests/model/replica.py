@@ -4,10 +4,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from streaming.core.delivery.consumer import ApplyBatch, BufferChunk, Position, SendHello, receive
+from streaming.core.delivery.consumer import (
+    ApplyBatch,
+    BufferChunk,
+    EndAgent,
+    Position,
+    SendHello,
+    receive,
+)
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.csn import Generator
-from streaming.core.model.record import Abort, Commit, Hello, Record, Update
+from streaming.core.model.record import Abort, Commit, Hello, Record, Stopped, Update
 from streaming.core.model.table import ColumnType, Table
 
 TABLE = Table("t", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.TEXT})
@@ -101,6 +108,7 @@ class Backup:
     generator: Generator
     opno: int
     forgiven: frozenset[str]
+    is_emptied: bool
 
 
 @dataclass(slots=True)
@@ -110,7 +118,8 @@ class Replica:
     Everything is durable but `inbox` (how much of the updates topic this agent has read) and
     the chunks of a batch that is not whole. `missing`: the places in the updates topic of what got
     lost on the way. `numbered`: its changes carry opnos. `forgiven`: the own CSNs that it reported
-    as lost. `done`: the transactions that were ever committed here.
+    as lost. `done`: the transactions that were ever committed here. `is_told_to_stop`: its agent
+    ended, and is not started again. `is_emptied`: it applied nothing since it was emptied.
     """
 
     name: str
@@ -132,6 +141,8 @@ class Replica:
     inbox: int = 0
     missing: set[int] = field(default_factory=set)
     is_up: bool = False
+    is_told_to_stop: bool = False
+    is_emptied: bool = False
     generator: Generator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -226,6 +237,7 @@ class Replica:
             self.generator,
             self.opno,
             self.forgiven,
+            self.is_emptied,
         )
 
     def restore(self) -> None:
@@ -235,8 +247,17 @@ class Replica:
         self.rows, self.seen, self.journal = dict(old.rows), dict(old.seen), list(old.journal)
         self.epoch, self.generator, self.opno = old.epoch, old.generator, old.opno
         self.position, self.forgiven = old.position, old.forgiven
+        self.is_emptied = old.is_emptied
         self.open.clear()
         self.is_up, self.inbox = False, 0
+
+    def reinit(self) -> None:
+        """Empty the database; what it knew, and what it did not publish, is gone."""
+        self.crash(database=True)
+        self.rows.clear()
+        self.seen.clear()
+        self.journal.clear()
+        self.position, self.is_emptied, self.is_told_to_stop = Position(), True, False
 
     def hello(self, topic: Sequence[Record], clock_s: int) -> tuple[str, Hello]:
         """Start a session, having read its own topic to the end."""
@@ -245,6 +266,11 @@ class Replica:
         self.position = self.position.greeting(session)
         changes = [record for record in topic if isinstance(record, Change)]
         self._move_past(changes, clock_s)
+        if self.is_emptied:
+            self.forgiven |= {change.csn for change in changes}
+            self.position = replace(self.position, epoch=self.epoch)
+            self.epoch += 1
+            return session, replace(self.position.hello(None, lost=False), reinit=True)
         done = {record.prim_csn for record in topic if isinstance(record, Commit)}
         counted = {c.csn for c in changes if c.prim_csn is None or c.prim_csn in done}
         lost = counted - self._own_csns() - self.forgiven
@@ -281,7 +307,7 @@ class Replica:
             self.opno += 1
             line.record = line.record._replace(opno=self.opno)
 
-    def receive(self, topic: Sequence[Update], clock_s: int) -> bool:
+    def receive(self, topic: Sequence[Update | Stopped], clock_s: int) -> bool:
         """Take the next record of the updates topic; False: there is none, or a row is locked."""
         if not self.has_next(topic):
             return False
@@ -295,12 +321,15 @@ class Replica:
             case SendHello(position, _):
                 self.position, self.is_up = position, False
                 return True
+            case EndAgent():
+                self.is_up, self.is_told_to_stop = False, True
+                return True
             case _:
                 pass
         self.inbox += 1
         return True
 
-    def has_next(self, topic: Sequence[Update]) -> bool:
+    def has_next(self, topic: Sequence[Update | Stopped]) -> bool:
         """Return whether there is a record of the updates topic that it can read."""
         while self.inbox in self.missing:
             self.inbox += 1
@@ -313,6 +342,7 @@ class Replica:
             if item.csn is not None:
                 self.generator = self.generator.seen(item.csn, clock_s + self.skew_s)
         self.position = replace(batch.position, epoch=self.epoch)
+        self.is_emptied = False
         self.epoch += 1
         self.journal.append(Line(self.position.applied(), self.position.session))
 

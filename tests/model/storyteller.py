@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from checkpoints.faults import Point
 from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
-from streaming.core.model.record import Abort, Applied, Commit, Hello, Record
+from streaming.core.model.record import Abort, Applied, Commit, Hello, Record, Update
 from tests.model.hub import PureHub
 from tests.model.language import run
 from tests.model.replica import Replica
@@ -57,7 +57,10 @@ REUSES = {**GOOD, "reuse": 2, "publish_under_old_session": 1}
 BY_HAND = {**GOOD, "end_by_hand": 3, "end_anything_by_hand": 1}
 """The same with an operator who ends transactions, of which the agent may publish more."""
 
-LOSES = {**BY_HAND, "back_up": 3, "restore": 3}
+EMPTIES = {**BY_HAND, "reinit": 3}
+"""The same with databases that are emptied, perhaps written before their hello."""
+
+LOSES = {**EMPTIES, "back_up": 3, "restore": 3}
 """The same with databases that are restored from a backup, perhaps written before their hello."""
 
 EVERYTHING = {**LOSES, **REORDERS, **REUSES}
@@ -271,7 +274,8 @@ class Storyteller:
         """A record with rows gets lost; mostly its replica goes on with what stands behind it."""
         one = self.replica(replica)
         topic = self.world.hub.updates(one.rid)
-        if one.has_next(topic) and topic[one.inbox].items:
+        update = topic[one.inbox] if one.has_next(topic) else None
+        if isinstance(update, Update) and update.items:
             self.add_sentence(f"the next record to {replica} is lost")
             if number > 1:
                 self.apply(replica, key, number)
@@ -309,6 +313,13 @@ class Storyteller:
         if self.replica(replica).backup is None:
             return
         self.add_sentence(f"{replica} is restored")
+        if number > 2:
+            self.write(replica, key, number)
+        self.add_sentence(f"{replica} says hello")
+
+    def reinit(self, replica: str, key: str, number: int) -> None:
+        """A database is emptied; perhaps somebody writes to it before its agent's hello."""
+        self.add_sentence(f"{replica} is emptied")
         if number > 2:
             self.write(replica, key, number)
         self.add_sentence(f"{replica} says hello")

@@ -8,6 +8,7 @@ from tests.harness.examples import examples
 from tests.model.laws import ALWAYS, AT_REST, check_transactions_are_whole
 from tests.model.storyteller import (
     BY_HAND,
+    EMPTIES,
     EVERYTHING,
     GOOD,
     LOSES,
@@ -62,6 +63,13 @@ def test_replicas_converge_whatever_an_operator_and_agents_do(plot: Plot) -> Non
 @given(plots(BY_HAND, several=True))
 def test_replicas_converge_under_any_functions(plot: Plot) -> None:
     """Several functions at once, transactions over their tables, a replica that sees one only."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(EMPTIES, several=True))
+def test_replicas_converge_though_databases_are_emptied(plot: Plot) -> None:
+    """`slackwater reinit` at any time: everything comes back, and nothing is overwritten unseen."""
     hold(plot, AT_REST)
 
 

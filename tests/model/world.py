@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from checkpoints.faults import Point
 from streaming.core.conflict.function import ConflictFunction, parse_function
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
-from streaming.core.model.record import Record
+from streaming.core.model.record import Record, Update
 from streaming.core.model.topology import Subscription, Topology
 from tests.model.backend import Backend, Judgement
 from tests.model.replica import TABLE, Line, Replica, Write, name_of, row_of
@@ -44,6 +44,7 @@ def topology(
     *,
     covers_interval_ms: int = 0,
     page_items: int = 3,
+    losses: bool = True,
 ) -> Topology:
     """One agreement per replica, named after it; pages small enough to need several.
 
@@ -66,7 +67,7 @@ def topology(
         {MERGE: merge},
         covers_interval_ms=covers_interval_ms,
         page_items=page_items,
-        losses=True,
+        losses=losses,
     )
 
 
@@ -145,7 +146,8 @@ class World:
     def lose(self, replica: str) -> bool:
         """Let the next record to a replica never come; False: none is on its way."""
         one = self.replicas[replica]
-        is_under_way = one.has_next(self.hub.updates(one.rid))
+        topic = self.hub.updates(one.rid)
+        is_under_way = one.has_next(topic) and isinstance(topic[one.inbox], Update)
         if is_under_way:
             one.missing.add(one.inbox)
         return is_under_way
@@ -173,7 +175,7 @@ class World:
             self.hub.restart(self.now_s * 1000)
         for name, one in self.replicas.items():
             self.publish_all(name)
-            if not one.is_up:
+            if not one.is_up and not one.is_told_to_stop:
                 self.hello(name)
         self.take()
         for name in self.replicas:

@@ -25,6 +25,7 @@ from streaming.core.delivery.sending import (
     plan,
 )
 from streaming.core.intake.arrival import AbortTransaction, Quarantined, Repair, quarantined_change
+from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.intake.transactions import Intake, Transaction, in_order
 from streaming.core.model.change import RowKey
 from streaming.core.model.record import ReceivedRecord
@@ -73,6 +74,7 @@ def decide(
         intake.end_by_hand(abort)
     for record in received:
         intake.take(record)
+    intake.leave_unread(KEPT_BEHIND_STOP)
     hub_epoch = next_epoch(intake)
     entries, changed = judge_all(
         in_order(intake.eligible), intake.repairs, rows, hub_epoch, topology, intake.replicas

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from streaming.core.model.record import WIRE_VERSIONS, Applied, Hello, Item, Update
+from streaming.core.model.record import WIRE_VERSIONS, Applied, Hello, Item, Stopped, Update
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 
 
@@ -74,15 +74,24 @@ class DropRecord:
     why: str
 
 
-ReceiveOutcome = ApplyBatch | SkipRecord | BufferChunk | SendHello | DropRecord
+@dataclass(frozen=True, slots=True)
+class EndAgent:
+    """End with this reason: the hub stopped the replica, and only an operator can go on."""
+
+    why: str
 
 
-def receive(position: Position, update: Update) -> ReceiveOutcome:
+ReceiveOutcome = ApplyBatch | SkipRecord | BufferChunk | SendHello | DropRecord | EndAgent
+
+
+def receive(position: Position, update: Update | Stopped) -> ReceiveOutcome:
     """Decide what to do with the next record of the updates topic.
 
     A higher generation is adopted from the first record that answers a hello. In any other record
     it causes one hello, however many such records are received.
     """
+    if isinstance(update, Stopped):
+        return _stopped(position, update)
     if update.generation < position.generation:
         return DropRecord(f"generation {update.generation} is over, this is {position.generation}")
     ours = update.session == position.session
@@ -96,6 +105,13 @@ def receive(position: Position, update: Update) -> ReceiveOutcome:
     if not ours:
         return DropRecord(f"it answers session {update.session}, this is {position.session}")
     return _in_session(replace(position, generation=update.generation, answered=True), update)
+
+
+def _stopped(position: Position, stopped: Stopped) -> ReceiveOutcome:
+    """An answer to an earlier session says nothing: that of this one follows."""
+    if stopped.session != position.session:
+        return DropRecord(f"it answers session {stopped.session}, this is {position.session}")
+    return EndAgent(f"the hub stopped this replica ({stopped.state}): {stopped.remedy}")
 
 
 def _in_session(position: Position, update: Update) -> ReceiveOutcome:

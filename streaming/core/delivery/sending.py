@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.model.change import Op
-from streaming.core.model.record import Item, ItemType
+from streaming.core.model.record import Item, ItemType, Stopped
 from streaming.core.model.row import ALL_OFFSETS, Floor, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import AgreementState, SendRange
-from streaming.core.model.statuses import AgreementStatus
+from streaming.core.model.state import AgreementState, HubState, SendRange
+from streaming.core.model.statuses import AgreementStatus, remedy_of
 
 CONFLICT = "conflict"
 """The cause of a refresh of a row whose change was in conflict."""
@@ -138,6 +138,25 @@ def _sent(agreement: AgreementState, hub_epoch: int, ruv: Ruv, view: SendingView
     )
     to_send = SendRange(agreement.scanned, hub_epoch, agreement.sent_epoch, agreement.sent_ruv)
     return SendPlan(sent, to_send)
+
+
+def stop_answers(before: HubState | None, after: HubState) -> list[Stopped]:
+    """What the consumers are told that this batch stopped, or that started a session while stopped.
+
+    `before` None: all that are stopped are told, as when the last batch is published again.
+    """
+    known = {} if before is None else before.agreements
+    return [
+        Stopped(name, after.generation, agreement.session, agreement.status_text, remedy)
+        for name, agreement in after.agreements.items()
+        if agreement.session is not None
+        and (remedy := remedy_of(agreement.status, agreement.detail)) is not None
+        and not (name in known and _same_stop(known[name], agreement))
+    ]
+
+
+def _same_stop(one: AgreementState, other: AgreementState) -> bool:
+    return (one.status_text, one.session) == (other.status_text, other.session)
 
 
 def is_for(

@@ -28,6 +28,11 @@ class SeenOpnos:
             self.contiguous += 1
             self.above.remove(self.contiguous)
 
+    def fill_holes(self) -> None:
+        """Count every ordinal below the largest one as seen."""
+        self.contiguous = max(self.contiguous, *self.above) if self.above else self.contiguous
+        self.above.clear()
+
     def of(self, replica: ReplicaState) -> ReplicaState:
         """The replica with these ordinals."""
         return replace(replica, opno=self.contiguous, opno_above=frozenset(self.above))

@@ -7,7 +7,14 @@ from streaming.core.intake.reflection import Session, new_session
 from streaming.core.model.record import WIRE_VERSIONS, Applied, Hello, ReceivedRecord
 from streaming.core.model.row import Floor
 from streaming.core.model.state import AgreementState, HubState, ReplicaState
-from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
+from streaming.core.model.statuses import (
+    WIRE_VERSION,
+    WITH_LOST,
+    AgreementStatus,
+    ReplicaStatus,
+    Stop,
+    StopReason,
+)
 
 KEPT_SESSIONS = 8
 KEPT_SESSION_IDS = 256
@@ -32,7 +39,7 @@ def reason_to_stop(
     if ahead or hello.covers > state.hub_epoch or hello.generation > state.generation:
         return Stop(StopReason.HUB_BEHIND)
     if hello.lost and not losses:
-        return Stop(StopReason.UNSUPPORTED, "hello with lost")
+        return Stop(StopReason.UNSUPPORTED, WITH_LOST)
     return _no_common_version(hello)
 
 
@@ -43,7 +50,7 @@ def _no_common_version(hello: Hello) -> Stop | None:
         return None
     numbers = ", ".join(map(str, theirs))
     ours = ", ".join(map(str, WIRE_VERSIONS))
-    return Stop(StopReason.UNSUPPORTED, f"wire version {numbers}; this hub speaks {ours}")
+    return Stop(StopReason.UNSUPPORTED, f"{WIRE_VERSION} {numbers}; this hub speaks {ours}")
 
 
 def with_session(replica: ReplicaState, session_id: str, hello: Hello) -> ReplicaState:
@@ -53,10 +60,19 @@ def with_session(replica: ReplicaState, session_id: str, hello: Hello) -> Replic
         replica,
         status=ReplicaStatus.LIVE,
         detail="",
+        stop_offset=None,
         epoch=hello.epoch,
         sessions=(*replica.sessions, session)[-KEPT_SESSIONS:],
         known_sessions=(*replica.known_sessions, session_id)[-KEPT_SESSION_IDS:],
     )
+
+
+def without_past(replica: ReplicaState) -> ReplicaState:
+    """Return the replica without the sessions by which what it writes next could be judged.
+
+    Its floors stay: each is of changes behind its own hello.
+    """
+    return replace(replica, sessions=())
 
 
 def with_floor(replica: ReplicaState, floor: Floor) -> ReplicaState:

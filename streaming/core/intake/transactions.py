@@ -30,7 +30,9 @@ from streaming.core.intake.sessions import (
     reason_to_stop,
     with_floor,
     with_session,
+    without_past,
 )
+from streaming.core.intake.stopped import says_nothing_of_rows, starts_anew, with_last_session
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.csn import is_csn_of, rid_of
 from streaming.core.model.record import (
@@ -90,6 +92,7 @@ class Intake:
     repairs: list[Repair] = field(default_factory=list)
     ended: list[tuple[Context, str, tuple[Arrived, ...]]] = field(default_factory=list)
     events: list[tuple[ReceivedRecord, ControlOutcome]] = field(default_factory=list)
+    unread: dict[int, list[ReceivedRecord]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     hellos: int = 0
 
@@ -122,7 +125,8 @@ class Intake:
     def take(self, received: ReceivedRecord) -> None:
         """Take one record; it must stand behind all that were taken from its topic."""
         replica = self.replicas[received.rid]
-        if replica.is_stopped:
+        if replica.is_stopped and not self._starts_anew(received, replica):
+            self.unread.setdefault(received.rid, []).append(received)
             return
         if received.time_ms > replica.seen_ms:
             replica = replace(replica, seen_ms=received.time_ms)
@@ -161,22 +165,29 @@ class Intake:
             self.events.append((received, ControlOutcome.DUPLICATE))
             self.counts["duplicates"] += 1
             return
-        dataset = self.topology.dataset_at(received.rid)
-        known = self.spans.largest_in(dataset)
-        stop = reason_to_stop(self.state, known, received.rid, hello, losses=self.topology.losses)
+        stop = self._reason_to_stop(received, hello)
         if stop is not None:
             self._stop(received, stop)
             return
         for context in self.open.lists.open_of(received.rid):
             self._end(context, HELLO)
+        replica = without_past(replica) if hello.reinit else replica
         self.replicas[received.rid] = with_session(replica, session_id, hello)
-        if hello.lost:
+        if hello.lost or hello.reinit:
             self._floor(received, hello)
+        if hello.reinit:
+            self.opnos[received.rid].fill_holes()  # nobody else will: its journal is gone
+            self._roll_up(self._lists_behind(received.rid))
         name = self.topology.agreement_of(received.rid)
         if name is not None:
             self.agreements[name] = after_hello(self.agreements[name], received, hello)
         self.hellos += 1
         self.events.append((received, ControlOutcome.TAKEN))
+
+    def _reason_to_stop(self, received: ReceivedRecord, hello: Hello) -> Stop | None:
+        known = self.spans.largest_in(self.topology.dataset_at(received.rid))
+        losses = self.topology.losses or bool(hello.reinit)
+        return reason_to_stop(self.state, known, received.rid, hello, losses=losses)
 
     def _floor(self, received: ReceivedRecord, hello: Hello) -> None:
         """What the replica writes from here on, it writes without what it lost."""
@@ -212,8 +223,41 @@ class Intake:
         self.replicas[received.rid] = replica.stopped(stop, received.offset)
         name = self.topology.agreement_of(received.rid)
         if name is not None:
-            self.agreements[name] = self.agreements[name].stopped(stop)
+            self.agreements[name] = self.agreements[name].stopped(stop, received.session)
         self.events.append((received, ControlOutcome.STOPPED))
+        self.unread[received.rid] = [received]
+
+    def _starts_anew(self, received: ReceivedRecord, replica: ReplicaState) -> bool:
+        """Go on with a stopped replica whose hello says that its database was emptied."""
+        hello = starts_anew(received, replica)
+        if hello is None or self._reason_to_stop(received, hello) is not None:
+            return False
+        self._give_up_unread(received.rid)
+        return True
+
+    def leave_unread(self, limit: int) -> None:
+        """End a batch whose records were all taken: what stands behind a stop stays unread.
+
+        From `limit` records on it goes to quarantine, so that a later hello is found at all.
+        """
+        for rid, unread in list(self.unread.items()):
+            name = self.topology.agreement_of(rid)
+            if name is not None:
+                self.agreements[name] = with_last_session(self.agreements[name], unread)
+            if len(unread) >= limit:
+                self._give_up_unread(rid)
+                behind = unread[-1].offset + 1
+                self.replicas[rid] = replace(self.replicas[rid], stop_offset=behind)
+
+    def _give_up_unread(self, rid: int) -> None:
+        """Quarantine what was left unread behind a stop; no opno waits for it."""
+        detail = f"its replica was stopped before it was read: {self.replicas[rid].status_text}"
+        for received in self.unread.pop(rid, ()):
+            if isinstance(received.record, Change):
+                self._fill_opno(rid, received.record.opno)
+            if not says_nothing_of_rows(received):
+                reason = received.reason or Reason.SESSION
+                self._quarantine(received, reason, received.detail or detail)
 
     # -- changes ----------------------------------------------------------------------------
 

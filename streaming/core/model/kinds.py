@@ -119,6 +119,7 @@ KINDS: Mapping[RecordKind, RecordForm] = {
             Field("own", FieldType.CSN, FieldPresence.NULLABLE),
             Field("lost", FieldType.BOOLEAN),
             Field("versions", FieldType.VERSIONS, FieldPresence.OPTIONAL),
+            Field("reinit", FieldType.BOOLEAN, FieldPresence.OPTIONAL),
         ),
     ),
     RecordKind.HEARTBEAT: RecordForm(Heartbeat, (_EPOCH,)),

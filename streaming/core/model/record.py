@@ -28,6 +28,15 @@ class RecordKind(StrEnum):
     """initial load of a replica that has data"""
 
 
+class UpdateKind(StrEnum):
+    """The kinds of record in an updates topic (docs/wire.md, Kinds of an updates topic)."""
+
+    UPDATE = "update"
+    """one hub epoch's batch for one consumer, or a chunk of it"""
+    STOPPED = "stopped"
+    """the hub reads nothing more of the replica and sends it nothing more: why"""
+
+
 WIRE_VERSIONS = (1,)
 """The versions of the wire that this release reads and writes, the newest last."""
 
@@ -105,6 +114,7 @@ class Hello:
     `epoch` is the one in which `covers` was stored. `own`: the largest own CSN up to which the
     database has every own CSN that its topic holds. `lost`: the topic holds one that it lacks.
     `versions`: the versions of the wire that its agent understands; None: only the first.
+    `reinit`: the database was emptied, and gets everything anew, its own changes included.
     """
 
     epoch: int
@@ -114,6 +124,7 @@ class Hello:
     own: str | None
     lost: bool
     versions: tuple[int, ...] | None = None
+    reinit: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,3 +219,22 @@ class Update:
     def id(self) -> str:
         """The deterministic id: the same batch sent again has the same."""
         return f"{self.agreement}:{self.generation}:{self.session}:{self.hub_epoch}:{self.chunk}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The hub's answer to a session in which it stopped the replica; `state`: as `status` shows it.
+
+    `remedy`: what to do, in one sentence.
+    """
+
+    agreement: str
+    generation: int
+    session: str
+    state: str
+    remedy: str
+
+    @property
+    def id(self) -> str:
+        """The deterministic id: the same answer sent again has the same."""
+        return f"{self.agreement}:{self.generation}:{self.session}:stopped"

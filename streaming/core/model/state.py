@@ -114,9 +114,11 @@ class AgreementState:
         """Return whether nothing more is sent to its consumer."""
         return self.status.is_stopped
 
-    def stopped(self, stop: Stop) -> "AgreementState":
-        """The agreement when its consumer is stopped."""
-        return replace(self, status=AgreementStatus(stop.reason.value), detail=stop.detail)
+    def stopped(self, stop: Stop, session: str | None = None) -> "AgreementState":
+        """The agreement when its consumer is stopped; `session`: the one that is told so."""
+        status = AgreementStatus(stop.reason.value)
+        told = session or self.session
+        return replace(self, status=status, detail=stop.detail, session=told)
 
 
 @dataclass(frozen=True, slots=True)

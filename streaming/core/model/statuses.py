@@ -21,12 +21,48 @@ class StopReason(StrEnum):
     """its topic holds a record that this version cannot process; the detail names the kind"""
 
 
+WITH_LOST = "hello with lost"
+"""The detail of a stop by a hello that reports a loss."""
+
+WIRE_VERSION = "wire version"
+"""How the detail of a stop begins if hub and agent understand no common version of the wire."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stop:
     """Why a replica is stopped; `detail`: more about the reason, or empty."""
 
     reason: StopReason
     detail: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """What an operator does about it, in one sentence."""
+        match self.reason:
+            case StopReason.HUB_BEHIND:
+                return (
+                    "its database has what this hub's state lacks: if the state was put back from"
+                    " a backup, stop the hub and put back a newer one; else stop the agent and run"
+                    " `slackwater reinit`, which saves the rows that only this database has"
+                )
+            case StopReason.OTHER_REPLICAGENERATION:
+                return (
+                    "its database belongs to another hub: correct the database's path, or stop the"
+                    " agent and run `slackwater reinit`, which fills the database from this hub"
+                )
+            case StopReason.UNSUPPORTED if self.detail == WITH_LOST:
+                return (
+                    "its database lacks changes that it published, as after a restore or a deleted"
+                    " file: stop the agent and run `slackwater reinit`, which fills the database"
+                    " from the hub"
+                )
+            case StopReason.UNSUPPORTED if self.detail.startswith(WIRE_VERSION):
+                return "hub and agent understand no common version of the wire: upgrade the older"
+            case StopReason.UNSUPPORTED:
+                return (
+                    "its topic holds a record that this version cannot process: upgrade the hub,"
+                    " or stop the agent and run `slackwater reinit`"
+                )
 
 
 class ReplicaStatus(StrEnum):
@@ -55,6 +91,11 @@ class ReplicaStatus(StrEnum):
                 | ReplicaStatus.UNSUPPORTED
             ):
                 return True
+
+
+def remedy_of(status: "ReplicaStatus | AgreementStatus", detail: str) -> str | None:
+    """What to do about a status, in one sentence; None: it is not stopped."""
+    return Stop(StopReason(status.value), detail).remedy if status.is_stopped else None
 
 
 class AgreementStatus(StrEnum):

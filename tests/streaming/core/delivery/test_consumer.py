@@ -9,13 +9,14 @@ from streaming.core.delivery.consumer import (
     ApplyBatch,
     BufferChunk,
     DropRecord,
+    EndAgent,
     Position,
     ReceiveOutcome,
     SendHello,
     SkipRecord,
     receive,
 )
-from streaming.core.model.record import Item, ItemType, Update
+from streaming.core.model.record import Item, ItemType, Stopped, Update
 from streaming.core.model.ruv import Ruv
 
 SESSION = "s1"
@@ -44,7 +45,7 @@ def after(position: Position, outcome: ReceiveOutcome) -> Position:
             return outcome.position
         case SendHello():
             return outcome.position.greeting("s2")
-        case SkipRecord() | DropRecord():
+        case SkipRecord() | DropRecord() | EndAgent():
             return position
 
 
@@ -202,3 +203,13 @@ def test_nothing_is_ever_applied_over_a_gap(sizes: list[int], data: st.DataObjec
 
     whole = [item for update in stream for item in update.items]
     assert applied == whole[: len(applied)]
+
+
+def test_an_agent_ends_when_the_hub_stopped_its_session() -> None:
+    """An answer to an earlier session is old: that of this one is on its way."""
+    stopped = Stopped("a", 1, SESSION, "hub_behind", "put back a newer state")
+
+    outcome = receive(START, stopped)
+
+    assert outcome == EndAgent("the hub stopped this replica (hub_behind): put back a newer state")
+    assert isinstance(receive(START, replace(stopped, session="old")), DropRecord)

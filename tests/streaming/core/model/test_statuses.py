@@ -8,6 +8,7 @@ from streaming.core.model.statuses import (
     ReplicaStatus,
     StopReason,
     parse_status,
+    remedy_of,
     status_text,
 )
 
@@ -64,3 +65,15 @@ def test_a_stop_stops_the_replica_and_its_agreement(reason: StopReason) -> None:
     """A replica that is not read is not sent anything either: its position is in doubt."""
     assert ReplicaStatus(reason.value).is_stopped
     assert AgreementStatus(reason.value).is_stopped
+
+
+@pytest.mark.parametrize("reason", StopReason)
+@pytest.mark.parametrize("detail", ["", "hello with lost", "wire version 2; this hub speaks 1"])
+def test_every_stop_says_what_to_do(reason: StopReason, detail: str) -> None:
+    """A state without a way out is a riddle; a status that is no stop needs none."""
+    remedy = remedy_of(ReplicaStatus(reason.value), detail)
+
+    assert remedy == remedy_of(AgreementStatus(reason.value), detail)
+    assert remedy is not None
+    assert "reinit" in remedy or "upgrade" in remedy
+    assert remedy_of(ReplicaStatus.LIVE, "") is None

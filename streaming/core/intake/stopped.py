@@ -1,0 +1,34 @@
+"""What stands in a stopped replica's topic: it is left unread until the replica starts anew."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from streaming.core.model.record import Applied, Heartbeat, Hello, ReceivedRecord
+from streaming.core.model.state import AgreementState, ReplicaState
+
+KEPT_BEHIND_STOP = 10_000
+"""How many records may stand behind a stop before they go to quarantine, unread."""
+
+
+def starts_anew(received: ReceivedRecord, replica: ReplicaState) -> Hello | None:
+    """Return the record if it is a hello with `reinit` of a session that is not known yet."""
+    hello = received.record
+    if received.reason is not None or not isinstance(hello, Hello) or not hello.reinit:
+        return None
+    return None if received.session in replica.known_sessions else hello
+
+
+def says_nothing_of_rows(received: ReceivedRecord) -> bool:
+    """Return whether the record only told of a session that never came into force."""
+    return received.reason is None and isinstance(received.record, Hello | Applied | Heartbeat)
+
+
+def with_last_session(
+    agreement: AgreementState, unread: Sequence[ReceivedRecord]
+) -> AgreementState:
+    """Return a stopped agreement with the last session that was started behind the stop.
+
+    That session is told that its replica is stopped.
+    """
+    hellos = [one.session for one in unread if isinstance(one.record, Hello) and not one.reason]
+    return replace(agreement, session=hellos[-1]) if hellos else agreement

@@ -1,0 +1,136 @@
+"""What stands behind a stop: it is left unread, until its replica starts anew."""
+
+from dataclasses import replace
+
+from streaming.core.delivery.sending import stop_answers
+from streaming.core.intake.transactions import Intake
+from streaming.core.model.record import Heartbeat, Hello, Reason, ReceivedRecord
+from streaming.core.model.row import Floor
+from streaming.core.model.ruv import Element, Ruv
+from streaming.core.model.state import HubState
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
+from tests.harness.builders import change, csn
+from tests.streaming.core.intake.speaker import Speaker, fresh_state, intake_of, numbers, reasons
+
+MANY = 100
+
+
+def state_of(intake: Intake) -> HubState:
+    """The state after the intake, agreements and replicas only."""
+    return replace(
+        intake.state, replicas=intake.replica_states(), agreements=dict(intake.agreements)
+    )
+
+
+def anew(speaker: Speaker, epoch: int = 9) -> list[ReceivedRecord]:
+    """A hello of a database that was emptied."""
+    speaker.sessions += 1
+    speaker.session = f"{speaker.rid}-{speaker.sessions}"
+    return speaker.send(Hello(epoch, 0, 0, Ruv(), None, lost=False, reinit=True))
+
+
+def stopped(speaker: Speaker) -> Intake:
+    """A replica that wrote changes 8 and 9, and was stopped by a hello that lost some."""
+    behind = [*speaker.hello(), *speaker.send(change(8, opno=1), change(9, opno=2))]
+    intake = intake_of([*behind, *speaker.hello(lost=True)])
+    intake.leave_unread(MANY)
+    return intake
+
+
+def test_an_ordinary_hello_does_not_free_a_stopped_replica() -> None:
+    """A loss is reported once: the next hello of the same file looks as if nothing was lost."""
+    speaker = Speaker()
+    before = stopped(speaker)
+
+    intake = intake_of([*speaker.hello(), *speaker.send(change(10))], state_of(before))
+    intake.leave_unread(MANY)
+
+    replica = intake.replicas[1]
+    assert (replica.status, replica.stop_offset) == (ReplicaStatus.UNSUPPORTED, 3)
+    assert (numbers(intake), intake.quarantined) == ([], [])
+
+
+def test_every_session_of_a_stopped_replica_is_told_once() -> None:
+    """An agent that is started again must not wait in silence; a heartbeat needs no answer."""
+    speaker = Speaker()
+    first = state_of(stopped(speaker))
+    again = intake_of(speaker.hello(), first)
+    again.leave_unread(MANY)
+    second = state_of(again)
+    more = intake_of([*speaker.received[4:], *speaker.send(Heartbeat(3))], second)
+    more.leave_unread(MANY)
+
+    assert [(one.agreement, one.session) for one in stop_answers(fresh_state(), first)] == [
+        ("a1", "1-2")
+    ]
+    assert [one.session for one in stop_answers(first, second)] == ["1-3"]
+    assert stop_answers(second, state_of(more)) == []
+    (answer,) = stop_answers(None, second)
+    assert answer.state == "unsupported: hello with lost"
+    assert "slackwater reinit" in answer.remedy
+
+
+def test_a_hello_of_an_emptied_database_frees_its_replica() -> None:
+    """It is sent everything, its own changes included; no session of its past counts."""
+    speaker = Speaker()
+    before = stopped(speaker)
+    unread = [*speaker.received[3:], *speaker.send(change(10, opno=3), Heartbeat(2))]
+    known = Ruv("g", {1: Element(csn(8, 1), csn(9, 1))})
+    state = replace(state_of(before), ruvs={"default": known}, hub_epoch=5)
+
+    intake = intake_of([*unread, *anew(speaker), *speaker.send(change(20, opno=4))], state)
+
+    replica, agreement = intake.replica_states()[1], intake.agreements["a1"]
+    assert (replica.status, replica.detail, replica.stop_offset) == (ReplicaStatus.LIVE, "", None)
+    assert [session.id for session in replica.sessions] == ["1-3"]
+    assert replica.floors == (Floor(6, 6, "", csn(9, 1)),)
+    assert (agreement.status, agreement.sent_covers) == (AgreementStatus.CATCHING_UP, 0)
+    assert [(kept.offset, kept.reason) for kept in intake.quarantined] == [(4, Reason.SESSION)]
+    assert "unsupported: hello with lost" in intake.quarantined[0].detail
+    assert numbers(intake) == [20]
+    assert replica.opno == 4
+
+
+def test_no_opno_of_a_database_that_is_gone_is_waited_for() -> None:
+    """Its journal is gone too, so nobody would ever fill the hole."""
+    speaker = Speaker()
+    records = [*speaker.hello(), *speaker.send(change(8, opno=1), change(9, opno=3))]
+
+    intake = intake_of([*records, *anew(speaker), *speaker.send(change(20, opno=4))])
+
+    assert numbers(intake) == [8, 9, 20]
+
+
+def test_a_second_hello_of_an_emptied_database_keeps_the_floor_of_the_first() -> None:
+    """What it wrote between the two was written without its own past as well."""
+    speaker = Speaker()
+    records = [*speaker.hello(), *speaker.send(change(8))]
+
+    intake = intake_of([*records, *anew(speaker), *speaker.send(change(9)), *anew(speaker)])
+
+    assert [floor.offset for floor in intake.replicas[1].floors] == [2, 4]
+
+
+def test_a_repeated_hello_of_an_emptied_database_frees_nobody() -> None:
+    """The broker delivers a record twice; meanwhile the replica was stopped."""
+    speaker = Speaker()
+    first = anew(speaker)
+    intake = intake_of([*first, *speaker.hello(lost=True)])
+
+    intake.take(replace(first[0], offset=2))
+
+    assert intake.replicas[1].status is ReplicaStatus.UNSUPPORTED
+
+
+def test_more_than_fits_behind_a_stop_goes_to_quarantine() -> None:
+    """Otherwise a hello that starts anew might stand too far behind to be ever read."""
+    speaker = Speaker()
+    before = stopped(speaker)
+    unread = [*speaker.received[3:], *speaker.send(change(10), change(11))]
+
+    intake = intake_of(unread, state_of(before))
+    intake.leave_unread(len(unread))
+
+    assert reasons(intake) == [Reason.SESSION] * 2
+    assert intake.replicas[1].is_stopped
+    assert intake.replicas[1].stop_offset == 6
