@@ -109,7 +109,8 @@ class PositionStore(Protocol):
         """Store a new session and return its hello.
 
         Unpublished `applied` entries are removed in the same transaction, because the hello
-        contains what they do. `position`: where the session starts; None: the one in force.
+        contains what they do. `position`: where the session starts; None: the one in force. The
+        hello of a database that was emptied has `reinit` until the first batch is applied.
         """
 
 

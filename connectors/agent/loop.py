@@ -21,7 +21,7 @@ from connectors.agent.contract import (
     ReplicaStore,
     StoreBusyError,
 )
-from connectors.agent.own_topic import OwnTopic
+from connectors.agent.own_topic import FindEntry, OwnTopic
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, Outage, StopRequested, UpdatesTopic
 from streaming.core.delivery.consumer import (
@@ -100,7 +100,7 @@ class Agent:
         offset, past = self.store.compared_up_to()
         end = offset
         for place, value in self.changes.read(offset):
-            self._compare(past, value)
+            compare(past, value, self.rid, self.store.find)
             end = place + 1
         own = self.store.reconcile(past)
         self._finish_interrupted(past)
@@ -113,15 +113,6 @@ class Agent:
             )
         self._start_session(own, lost=bool(past.missing))
         self.store.mark_compared(end, past)
-
-    def _compare(self, past: OwnTopic, value: bytes) -> None:
-        try:
-            session, record = wire.decode(value)
-        except WireError as error:
-            log.warning("a record of the own topic is ignored: %s", error)
-            return
-        if not isinstance(record, Change) or rid_of(record.csn) == self.rid:
-            past.add(session, record, self.store.find)
 
     def _finish_interrupted(self, past: OwnTopic) -> None:
         """Publish the rest of an interrupted transaction, in the session that began it.
@@ -220,6 +211,17 @@ class Agent:
 
     def _publish_record(self, record: Record) -> None:
         self.changes.publish([wire.encode(self.session, record)])
+
+
+def compare(past: OwnTopic, value: bytes, rid: int, find: FindEntry) -> None:
+    """Add a record of the replica's own topic to what it holds."""
+    try:
+        session, record = wire.decode(value)
+    except WireError as error:
+        log.warning("a record of the own topic is ignored: %s", error)
+        return
+    if not isinstance(record, Change) or rid_of(record.csn) == rid:
+        past.add(session, record, find)
 
 
 def _group(record: Record) -> str | None:

@@ -91,7 +91,7 @@ class ChangesTopic:
     def read(self, offset: int) -> Iterator[tuple[int, bytes]]:
         """Every record from this offset to the end as it is now, as (offset, value)."""
         partition = TopicPartition(self.settings.changes_topic, 0)
-        consumer, end = self._reader(partition, offset)
+        consumer, end = _reader(self.settings, partition, offset, self.outage)
         if offset > end:
             log.warning(
                 "topic %s is shorter than before: it is read from its beginning", partition.topic
@@ -101,21 +101,6 @@ class ChangesTopic:
             yield from _up_to(consumer, partition, end, self.outage)
         finally:
             consumer.close(autocommit=False)
-
-    def _reader(self, partition: TopicPartition, offset: int) -> tuple[KafkaConsumer, int]:
-        """A consumer at this offset, and the end of the topic."""
-        while True:
-            consumer = None
-            try:
-                consumer = _consumer(self.settings, partition, offset)
-                end = consumer.end_offsets([partition], timeout_ms=REQUEST_MS)[partition]
-            except KafkaError as error:
-                if consumer is not None:
-                    consumer.close(autocommit=False)
-                self.outage.pause(f"topic {partition.topic}: {error!r}")
-            else:
-                self.outage.finish()
-                return consumer, end
 
     def publish(self, values: list[bytes]) -> None:
         """Write records in order and wait until all are in the topic, or raise StopRequested.
@@ -216,11 +201,35 @@ class UpdatesTopic:
             self.offset = found[-1].offset + 1
         return [(record.offset, record.value) for record in found if record.value is not None]
 
+    def end(self) -> int:
+        """The offset behind the last record that is there now."""
+        consumer, end = _reader(self.settings, TopicPartition(self.topic, 0), 0, self.outage)
+        consumer.close(autocommit=False)
+        return end
+
     def close(self) -> None:
         """Close the connection."""
         if self.consumer is not None:
             self.consumer.close(autocommit=False)
             self.consumer = None
+
+
+def _reader(
+    settings: AgentSettings, partition: TopicPartition, offset: int, outage: Outage
+) -> tuple[KafkaConsumer, int]:
+    """A consumer at this offset, and the end of the topic."""
+    while True:
+        consumer = None
+        try:
+            consumer = _consumer(settings, partition, offset)
+            end = consumer.end_offsets([partition], timeout_ms=REQUEST_MS)[partition]
+        except KafkaError as error:
+            if consumer is not None:
+                consumer.close(autocommit=False)
+            outage.pause(f"topic {partition.topic}: {error!r}")
+        else:
+            outage.finish()
+            return consumer, end
 
 
 def _up_to(

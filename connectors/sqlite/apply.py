@@ -185,7 +185,7 @@ def _end(
     )
     connection.execute(
         "UPDATE _slackwater_position SET last = ?, covers = ?, epoch = ?, ruv = ?, generation = ?,"
-        " updates_offset = ?",
+        " updates_offset = ?, reinit = 0",
         (
             position.last,
             position.covers,

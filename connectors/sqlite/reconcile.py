@@ -30,6 +30,14 @@ def _reconcile(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
     connection.execute(
         "UPDATE _slackwater_position SET published = max(published, ?)", (past.found,)
     )
+    move_past(connection, past)
+    if _is_overtaken(connection, past):
+        _renumber(connection, past.opno)
+    return _own(connection, past)
+
+
+def move_past(connection: sqlite3.Connection, past: OwnTopic) -> None:
+    """Move generator, epoch and opno past the topic, in the caller's transaction."""
     if past.csn:
         top = parse(past.csn)
         connection.execute(
@@ -42,9 +50,6 @@ def _reconcile(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
         " epoch = CASE WHEN epoch < ?2 THEN ?2 + 1 ELSE epoch END",
         (past.opno, past.epoch),
     )
-    if _is_overtaken(connection, past):
-        _renumber(connection, past.opno)
-    return _own(connection, past)
 
 
 def _is_overtaken(connection: sqlite3.Connection, past: OwnTopic) -> bool:

@@ -1,14 +1,27 @@
 """The agent of one SQLite replica: its database, opened and locked, under the agent's loop."""
 
 import fcntl
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from connectors.agent.loop import compare
 from connectors.agent.process import run_process
 from connectors.agent.settings import AgentSettings
+from connectors.agent.topics import ChangesTopic, Outage, UpdatesTopic
+from connectors.sqlite.reinit import IsKnown, NewStart
 from connectors.sqlite.store import SqliteStore
-from streaming.core.model.errors import StateError
+from streaming.core.model.errors import ConfigError, StateError
+
+
+@dataclass(frozen=True, slots=True)
+class KnownOwn:
+    """What the hub knows of a replica's own changes: the largest CSN and opno."""
+
+    csn: str = ""
+    opno: int = 0
 
 
 def run_agent(settings: AgentSettings) -> int:
@@ -45,3 +58,32 @@ def exclusive(database: Path) -> Iterator[None]:
         except BlockingIOError as error:
             raise StateError(f"another agent has {database} open: stop it first") from error
         yield
+
+
+def reinit(settings: AgentSettings, known: KnownOwn, is_known: IsKnown, path: Path) -> int:
+    """Empty the replica's database so that its agent starts anew; returns the number of saved rows.
+
+    `known`: what the hub knows of the replica, which its topic may hold no more. The rows that the
+    hub does not have so are saved at the path.
+    """
+    if not settings.database.exists():
+        raise ConfigError(
+            f"there is no database {settings.database}: correct its path, or create it with its"
+            " tables first"
+        )
+    with open_store(replace(settings, rows_are_shared=True)) as store:
+        return store.reinit(_new_start(settings, store, known), is_known, path)
+
+
+def _new_start(settings: AgentSettings, store: SqliteStore, known: KnownOwn) -> NewStart:
+    """Read both topics to their ends."""
+    outage = Outage(threading.Event())
+    end, past = store.compared_up_to()
+    with closing(ChangesTopic(settings, outage)) as changes:
+        for offset, value in changes.read(end):
+            compare(past, value, settings.rid, lambda _: None)
+            end = offset + 1
+    past.csn, past.opno = max(past.csn, known.csn), max(past.opno, known.opno)
+    updates = settings.updates_topic
+    updates_end = UpdatesTopic(settings, updates, 0, outage).end() if updates else 0
+    return NewStart(past, end, updates_end)

@@ -8,7 +8,7 @@ from connectors.sqlite import sql, user_triggers
 from connectors.sqlite.capture import triggers
 from connectors.sqlite.catalog import read
 from connectors.sqlite.columns import scales
-from connectors.sqlite.system import CAPTURE, FORMAT, INDEXES, PREFIX, TABLES
+from connectors.sqlite.system import ADDED, CAPTURE, FORMAT, INDEXES, PREFIX, TABLES
 from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.model.record import RECORD_BYTES
 from streaming.core.model.table import Table
@@ -51,6 +51,7 @@ def _install(
     there = _objects(connection)
     if "_slackwater_origin" in there:
         _check_origin(connection, rid)
+        _add_columns(connection)
     else:
         _create_system(connection, rid)
     connection.execute("UPDATE _slackwater_origin SET record_bytes = ?", (record_bytes,))
@@ -76,6 +77,16 @@ def _check_origin(connection: sqlite3.Connection, rid: int) -> None:
             f"the database is that of replica {owner}, not of {rid}: a copy of another replica's"
             " file cannot become a new replica"
         )
+
+
+def _add_columns(connection: sqlite3.Connection) -> None:
+    """Add the columns that the database of an earlier agent lacks."""
+    for table, columns in ADDED.items():
+        query = f"SELECT name FROM pragma_table_info({sql.string(table)})"  # noqa: S608 quoted
+        there = {name for (name,) in connection.execute(query)}
+        for name, definition in columns.items():
+            if name not in there:
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {definition}")
 
 
 def _create_system(connection: sqlite3.Connection, rid: int) -> None:

@@ -4,7 +4,7 @@ import logging
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite import journal
 from connectors.sqlite.apply import apply_batch
 from connectors.sqlite.reconcile import reconcile
+from connectors.sqlite.reinit import IsKnown, NewStart, reinit
 from connectors.sqlite.schema import install
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
@@ -152,7 +153,8 @@ class SqliteStore:
     ) -> Hello:
         """Store a session and return its hello, which replaces each unpublished `applied`.
 
-        `position`: where the session starts; None: the one in force.
+        `position`: where the session starts; None: the one in force. The hello of a database that
+        was emptied says so until the first batch is applied.
         """
         self.connection.execute("BEGIN IMMEDIATE")
         journal.remove_unpublished_applied(self.connection)
@@ -161,7 +163,16 @@ class SqliteStore:
         )
         self.connection.execute("COMMIT")
         self.position = (position or self.position).greeting(session)
+        if self._row("SELECT reinit FROM _slackwater_position")[0]:
+            return replace(self.position.hello(None, lost=False), reinit=True)
         return self.position.hello(own, lost=lost)
+
+    @store_errors()
+    def reinit(self, start: NewStart, is_known: IsKnown, path: Path) -> int:
+        """Empty the database so that it starts anew; returns how many rows were saved."""
+        saved = reinit(self.connection, self.tables.values(), start, is_known, path)
+        self.position = self._stored_position()
+        return saved
 
     @store_errors()
     def mark_compared(self, offset: int, past: OwnTopic) -> None:

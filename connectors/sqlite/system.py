@@ -46,7 +46,8 @@ TABLES = {
   published INTEGER NOT NULL DEFAULT 0,  -- the journal is in the topic up to this id
   own TEXT,  -- the largest own CSN in the topic below changes_offset
   changes_offset INTEGER NOT NULL DEFAULT 0,  -- the own topic was compared up to here
-  changes_session TEXT  -- the session in force there
+  changes_session TEXT,  -- the session in force there
+  reinit INTEGER NOT NULL DEFAULT 0  -- 1: emptied, and nothing applied since
 )""",
     "_slackwater_journal": """CREATE TABLE _slackwater_journal (
   id INTEGER PRIMARY KEY AUTOINCREMENT,  -- commit order
@@ -71,6 +72,9 @@ TABLES = {
 )""",
     "_slackwater_scales": CREATE_SCALES,
 }
+
+ADDED = {"_slackwater_position": {"reinit": "INTEGER NOT NULL DEFAULT 0"}}
+"""The columns that databases of earlier agents lack: table -> column -> its definition."""
 
 INDEXES = {
     "_slackwater_journal_csn": (

@@ -12,6 +12,7 @@ from streaming.cli.abort import abort
 from streaming.cli.agent import agent
 from streaming.cli.level import level
 from streaming.cli.output import write_error
+from streaming.cli.reinit import reinit
 from streaming.cli.status import status
 from streaming.core.model.errors import ConfigError, HubError
 
@@ -47,6 +48,7 @@ def options(
 app.command()(run.demo)
 app.command()(run.run)
 app.command()(agent)
+app.command()(reinit)
 app.command()(status)
 app.command()(level)
 app.command()(abort)

@@ -49,6 +49,10 @@ def status(
 def _show(found: HubStatus) -> None:
     write_pairs(_head(found))
     write_line()
+    for one in found.replicas:
+        if one.remedy is not None:
+            write_line(f"{one.name or one.rid} is stopped: {one.remedy}")
+            write_line()
     replicas = ("rid", "replica", "state", "session", "epoch", "last seen", "max CSN")
     write_table(
         (*replicas, "pending", "waiting", "oldest pending"),

@@ -11,6 +11,7 @@ from checkpoints.reader import NONE_OPEN, OpenChanges, Reader
 from streaming.config.config import Config
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import ReplicaState
+from streaming.core.model.statuses import remedy_of
 from streaming.facts.conflict_counters import ConflictCounters, conflict_counters, without_counters
 from streaming.facts.lag import lags
 from streaming.facts.names import names_of
@@ -23,7 +24,8 @@ class ReplicaSummary:
 
     `last_conflict_epoch`, `last_stable_epoch`, `conflict_handling`: how far it has applied the
     refreshes of its last conflict. `seen_age_s`: since its last record. `pending`, `waiting`:
-    changes that are uncommitted, and that are committed and not eligible. `paused`: as many
+    changes that are uncommitted, and that are committed and not eligible. `remedy`: what to do
+    about a replica that is stopped. `paused`: as many
     transactions as limits.open_transactions are uncommitted, so reading its topic is paused.
     `oldest_pending`: the transaction of its oldest uncommitted change.
     """
@@ -31,6 +33,7 @@ class ReplicaSummary:
     rid: int
     name: str | None
     state: str
+    remedy: str | None
     session: str | None
     epoch: int
     mre: int
@@ -182,6 +185,7 @@ def _replica(
         rid=replica.rid,
         name=names.get(replica.rid),
         state=replica.status_text,
+        remedy=remedy_of(replica.status, replica.detail),
         session=replica.session.id if replica.session else None,
         epoch=replica.epoch,
         mre=replica.mre,

@@ -241,7 +241,10 @@ def test_a_stopped_replica_shows_why(slackwater: Slackwater, state: WrittenState
     to_b = agreement("to-b", 2, 1, ruv(r1=1)).stopped(stop)
     state.commit(1, 1, ruv(r1=1), [replica(1), stopped], [to_b])
 
-    assert slackwater("status").out.count("unsupported: snapshot") == 2
+    out = slackwater("status").out
+    assert out.count("unsupported: snapshot") == 2
+    assert f"b is stopped: {stop.remedy}" in out
+    assert slackwater("status", "--json").facts["replicas"][1]["remedy"] == stop.remedy
 
 
 def test_a_replica_that_left_the_configuration_is_still_shown(

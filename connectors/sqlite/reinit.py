@@ -1,0 +1,135 @@
+"""Empties a database so that it starts anew (docs/protocol.md, A replica that starts anew).
+
+One transaction saves the rows, empties the tables and forgets the position: a crash leaves either
+the database as it was, or one whose next hello says that it was emptied.
+"""
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from connectors.agent.own_topic import OwnTopic
+from connectors.sqlite import sql
+from connectors.sqlite.columns import canonical, image_sql
+from connectors.sqlite.reconcile import move_past
+from connectors.sqlite.system import PREFIX
+from streaming.core.model.table import Table
+
+IsKnown = Callable[[str, str, str], bool]
+"""Return whether the hub has this image of the row: table, key, image."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewStart:
+    """Where a replica starts anew: the ends of its two topics, and what its own one holds."""
+
+    past: OwnTopic
+    changes_end: int
+    updates_end: int
+
+
+def reinit(
+    connection: sqlite3.Connection,
+    tables: Iterable[Table],
+    start: NewStart,
+    is_known: IsKnown,
+    path: Path,
+) -> int:
+    """Empty the tables and forget the position; returns how many rows were saved at the path.
+
+    Saved are the rows that the hub does not have so. The connection is in autocommit mode.
+    """
+    known = tuple(tables)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        saved = _save(_rows_to_save(connection, known, is_known), path)
+        _empty(connection, known)
+        _forget(connection, start)
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+    return saved
+
+
+def _rows_to_save(
+    connection: sqlite3.Connection, tables: Iterable[Table], is_known: IsKnown
+) -> Iterator[str]:
+    """The rows that the hub does not have so, each as a line of JSON.
+
+    A row of a table with columns that are not configured is always saved: the hub has no such
+    column.
+    """
+    for table in tables:
+        others = _other_columns(connection, table)
+        columns = "".join(f", x.{sql.name(name)}" for name in others)
+        rows = connection.execute(
+            f"SELECT {image_sql(table, table.key, 'x')},"  # noqa: S608 every name is quoted
+            f" {image_sql(table, table.columns, 'x')}{columns} FROM {sql.name(table.name)} x"
+        )
+        for captured_key, captured, *values in rows:
+            key, image = canonical(captured_key), canonical(captured)
+            if others or not is_known(table.name, key, image):
+                rest = dict(zip(others, values, strict=True))
+                yield _line(table.name, key, image, rest)
+
+
+def _other_columns(connection: sqlite3.Connection, table: Table) -> list[str]:
+    query = f"SELECT name FROM pragma_table_info({sql.string(table.name)})"  # noqa: S608 quoted
+    names = [name for (name,) in connection.execute(query)]
+    configured = {name.lower() for name in table.columns}
+    return [name for name in names if name.lower() not in configured]
+
+
+def _line(table: str, key: str, image: str, others: dict[str, object]) -> str:
+    """A saved row; `others`: the columns that are not configured, bytes as hexadecimal digits."""
+    row: dict[str, object] = {"table": table, "key": json.loads(key), "row": json.loads(image)}
+    if others:
+        row["others"] = others
+    return json.dumps(row, ensure_ascii=False, default=lambda value: bytes(value).hex()) + "\n"
+
+
+def _save(lines: Iterator[str], path: Path) -> int:
+    """Write the lines and wait until they are on the disk; without a line there is no file."""
+    first = next(lines, None)
+    if first is None:
+        return 0
+    count = 1
+    with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(first)
+        for line in lines:
+            file.write(line)
+            count += 1
+        file.flush()
+        os.fsync(file.fileno())
+    return count
+
+
+def _empty(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:
+    """Delete all rows; nothing of that is captured."""
+    connection.execute("UPDATE _slackwater_origin SET applying = 1")
+    for table in tables:
+        connection.execute(f"DELETE FROM {sql.name(table.name)}")  # noqa: S608 quoted
+        connection.execute(f"DELETE FROM {sql.name(f'{PREFIX}replaced_{table.name}')}")  # noqa: S608
+    connection.execute("UPDATE _slackwater_origin SET applying = 0")
+
+
+def _forget(connection: sqlite3.Connection, start: NewStart) -> None:
+    """Forget position and journal, and move past every CSN, epoch and opno that was ever given."""
+    move_past(connection, start.past)
+    connection.execute("DELETE FROM _slackwater_journal")
+    connection.execute(
+        "UPDATE _slackwater_position SET session = NULL, last = 0, covers = 0, ruv = '',"
+        " generation = 0, own = NULL, reinit = 1, changes_session = ?,"
+        " changes_offset = ?, updates_offset = ?,"
+        " epoch = (SELECT epoch FROM _slackwater_origin),"
+        " published = coalesce((SELECT seq FROM sqlite_sequence"
+        "  WHERE name = '_slackwater_journal'), 0)",
+        (start.past.session, start.changes_end, start.updates_end),
+    )
+    connection.execute(
+        "UPDATE _slackwater_origin SET epoch = epoch + 1, depth = 0, prim_csn = NULL"
+    )

@@ -1,0 +1,120 @@
+"""A database is emptied for a new start: what only it has is saved, and nothing is given twice."""
+
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from connectors.agent.own_topic import OwnTopic
+from connectors.sqlite.reinit import NewStart
+from connectors.sqlite.store import SqliteStore
+from streaming.core.delivery.consumer import ApplyBatch
+from streaming.core.model.csn import CsnParts, format_csn
+from streaming.core.model.ruv import Ruv
+from tests.connectors.sqlite.sqlite_replica import RID, Replica
+
+LATE_S = 4_000_000_000
+"""The time of a CSN in the topic that is far ahead of the clock."""
+
+
+def start(csn: str = "", epoch: int = 0, opno: int = 0) -> NewStart:
+    """Where the replica starts, by what its own topic holds."""
+    past = OwnTopic("old session")
+    past.csn, past.epoch, past.opno = csn, epoch, opno
+    return NewStart(past, 9, 5)
+
+
+def emptied(replica: Replica, path: Path, known: NewStart, *images: str) -> SqliteStore:
+    """The database after reinit, by a hub that has these images."""
+    store = replica.store()
+    store.reinit(known, lambda _table, _key, image: image in images, path)
+    return store
+
+
+def test_rows_that_the_hub_does_not_have_so_are_saved(replica: Replica, tmp_path: Path) -> None:
+    """They would be gone for ever: nobody else has them."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'same', '2.5'), (2, 'own', NULL)")
+    path = tmp_path / "saved.jsonl"
+
+    emptied(replica, path, start(), '{"id":"1","name":"same","price":"2.5"}')
+
+    saved = [json.loads(line) for line in path.read_text().splitlines()]
+    row = {"id": "2", "name": "own", "price": None}
+    assert saved == [{"table": "items", "key": {"id": "2"}, "row": row}]
+    assert replica.rows() == []
+    assert replica.said() == []
+
+
+def test_columns_that_are_not_configured_are_saved_too(replica: Replica, tmp_path: Path) -> None:
+    """The hub never had them, so a row that is equal in all others is not the whole row."""
+    replica.client.execute("ALTER TABLE items ADD COLUMN photo BLOB")
+    replica.client.execute("INSERT INTO items VALUES (1, 'n', NULL, x'00ff')")
+    path = tmp_path / "saved.jsonl"
+
+    emptied(replica, path, start(), '{"id":"1","name":"n","price":null}')
+
+    assert json.loads(path.read_text())["others"] == {"photo": "00ff"}
+
+
+def test_without_such_a_row_there_is_no_file(replica: Replica, tmp_path: Path) -> None:
+    """An empty file would make somebody look for what was lost."""
+    emptied(replica, tmp_path / "saved.jsonl", start())
+
+    assert not (tmp_path / "saved.jsonl").exists()
+
+
+def test_rows_are_not_deleted_if_they_cannot_be_saved(replica: Replica, tmp_path: Path) -> None:
+    """The disk is full, or the file is there already: nothing has happened."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'own', NULL)")
+    path = tmp_path / "saved.jsonl"
+    path.write_text("of an earlier run")
+
+    with pytest.raises(FileExistsError):
+        emptied(replica, path, start())
+
+    assert len(replica.rows()) == len(replica.changes()) == 1
+
+
+def test_the_next_hello_says_so_until_a_batch_is_applied(replica: Replica, tmp_path: Path) -> None:
+    """An agent that dies before that must not look like one that has everything."""
+    store = emptied(replica, tmp_path / "saved", start(epoch=30))
+
+    first = store.start_session("s1", "5f00", lost=True)
+    store = replica.store()
+    second = store.start_session("s2", None, lost=False)
+    position = replace(store.position, last=3, covers=3, generation=1, ruv=Ruv("g"))
+    store.apply(ApplyBatch(position, 3, ()), 6, 0)
+    third = store.start_session("s3", None, lost=False)
+
+    assert (first.reinit, first.own, first.lost, first.covers) == (True, None, False, 0)
+    assert first.epoch == 31
+    assert second.reinit is True
+    assert (third.reinit, third.covers) == (None, 3)
+    assert store.compared_up_to()[0] == 9
+
+
+def test_no_csn_epoch_or_opno_is_given_twice(replica: Replica, tmp_path: Path) -> None:
+    """The hub takes a CSN that it knows with other content for a mistake of the agent."""
+    csn = format_csn(CsnParts(LATE_S, 7, RID, 0))
+
+    store = emptied(replica, tmp_path / "saved", start(csn, epoch=30, opno=12))
+    replica.client.execute("INSERT INTO items (id) VALUES (1)")
+
+    (change,) = replica.changes()
+    assert change.csn > csn
+    assert (change.epoch, change.opno) == (32, 13)
+    assert store.epoch == 32
+    assert [entry.record for entry in store.unpublished(10, 10**6)] == [change]
+
+
+def test_the_database_of_an_earlier_agent_can_be_emptied(replica: Replica, tmp_path: Path) -> None:
+    """It lacks the column that says so."""
+    replica.client.execute("ALTER TABLE _slackwater_position DROP COLUMN reinit")
+
+    store = emptied(replica, tmp_path / "saved", start())
+
+    assert store.start_session("s1", None, lost=False).reinit is True
+    with sqlite3.connect(replica.path) as other:
+        assert other.execute("SELECT reinit FROM _slackwater_position").fetchone() == (1,)
