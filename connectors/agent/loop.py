@@ -9,11 +9,12 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 
 from connectors import wire
+from connectors.agent.clock import ClockWatch
 from connectors.agent.contract import (
     JournalEntry,
     Publisher,
@@ -64,7 +65,8 @@ def run(settings: AgentSettings, store: ReplicaStore, stop: threading.Event) -> 
         if settings.updates_topic is not None:
             offset = store.updates_offset
             updates = UpdatesTopic(settings, settings.updates_topic, offset, outage)
-        agent = Agent(settings.rid, store, changes, updates)
+        watch = ClockWatch(settings.rid, settings.skew_s)
+        agent = Agent(settings.rid, store, changes, updates, watch=watch)
         try:
             agent.start()
             while not stop.is_set():
@@ -86,6 +88,7 @@ class Agent:
     changes: Publisher
     updates: Receiver | None
     clock_ms: Callable[[], int] = wall_ms
+    watch: ClockWatch = field(default_factory=lambda: ClockWatch(0))
     inbox: deque[tuple[int, bytes]] = field(default_factory=deque)
     open_group: bool = False  # a transaction is in the topic without its commit
     session: str = ""
@@ -185,6 +188,7 @@ class Agent:
         outcome = receive(self.store.position, update)
         match outcome:
             case ApplyBatch():
+                self._watch_clocks(item.csn for item in outcome.items)
                 self.store.apply(outcome, offset + 1, self.clock_ms())
             case BufferChunk(position):
                 self.store.position = position
@@ -202,12 +206,19 @@ class Agent:
 
     def _publish_entries(self, entries: list[JournalEntry], session: str) -> None:
         """Publish journal entries in order, then mark them."""
+        records = (entry.record for entry in entries)
+        self._watch_clocks(one.csn for one in records if isinstance(one, Change))
         values = [wire.encode(entry.session or session, entry.record) for entry in entries]
         self.changes.publish(values)
         self.store.mark_published(entries[-1].id)
         groups = [entry.record for entry in entries if _group(entry.record) is not None]
         if groups:
             self.open_group = not isinstance(groups[-1], Commit)
+
+    def _watch_clocks(self, csns: Iterable[str | None]) -> None:
+        """Name the clocks that are ahead before the hub refuses what they made."""
+        for finding in self.watch.look(csns, self.clock_ms()):
+            log.warning(finding)
 
     def _publish_record(self, record: Record) -> None:
         self.changes.publish([wire.encode(self.session, record)])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from connectors import wire
+from streaming.core.model.csn import MAX_SKEW_S
 from streaming.core.model.errors import ConfigError, WireError
 from streaming.core.model.record import RECORD_BYTES
 from streaming.core.model.table import ColumnType, Table
@@ -17,7 +18,8 @@ class AgentSettings:
     """One replica: its database, its two topics, how to reach Kafka, and its tables.
 
     `updates_topic` None: no agreement sends to it. `options` are plain Kafka client names.
-    `rows_are_shared`: rows that were there before are the same at every replica.
+    `rows_are_shared`: rows that were there before are the same at every replica. `skew_s`: how far
+    a CSN may be ahead of its record's time before the hub refuses it.
     """
 
     database: Path
@@ -30,6 +32,7 @@ class AgentSettings:
     options: Mapping[str, str] = field(default_factory=dict)
     record_bytes: int = RECORD_BYTES
     rows_are_shared: bool = False
+    skew_s: int = MAX_SKEW_S
 
     def text(self) -> str:
         """The settings as the document that `parse` reads."""
@@ -48,6 +51,7 @@ class AgentSettings:
                 "options": dict(self.options),
                 "record_bytes": self.record_bytes,
                 "rows_are_shared": self.rows_are_shared,
+                "skew_s": self.skew_s,
             }
         )
 

@@ -26,4 +26,5 @@ def agent_settings(
         config.kafka.options,
         config.limits.record_bytes,
         rows_are_shared,
+        config.limits.skew_s,
     )

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from checkpoints.faults import Point
+from connectors import wire
 from streaming.core.conflict.batch import BatchDecision, decide
 from streaming.core.conflict.judge import Judged
 from streaming.core.delivery.sending import (
@@ -17,6 +18,7 @@ from streaming.core.delivery.sending import (
     wants_batch,
 )
 from streaming.core.intake.arrival import AbortTransaction, Quarantined
+from streaming.core.intake.check import check
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Item, Reason, ReceivedRecord, Record, Stopped, Update
@@ -97,7 +99,12 @@ class PureHub:
 
     def send(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
         """Append a record to a replica's topic."""
-        received = ReceivedRecord(rid, len(self.topics[rid]), time_ms, session, record)
+        found = check(wire.encode(session or "", record), rid, time_ms, self.topology.tables)
+        reason = found.reason if found.reason is Reason.SKEW else None
+        received = ReceivedRecord(
+            *(rid, len(self.topics[rid]), time_ms, session, record),
+            *(reason, found.detail or "", found.content),
+        )
         self.topics[rid].append(received)
         self.arrivals.append(received)
 

@@ -103,6 +103,12 @@ def writes_again(story: Story, replica: str, key: str, name: str, other: str) ->
     story.world.write(replica, key, name, reuse=other)
 
 
+@sentence("the clock of {replica} is {seconds} s ahead")
+def is_ahead(story: Story, replica: str, seconds: str) -> None:
+    """Of the clock by which its agent publishes; its CSNs are from then on."""
+    story.replica(replica).skew_s = int(seconds)
+
+
 @sentence("{replica} commits {label}")
 def commits(story: Story, replica: str, label: str) -> None:
     """The transaction's rows can be seen at its replica."""

@@ -5,8 +5,16 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring
 from typing import NamedTuple
 
-from streaming.core.intake.members import DuplicateMembers, Fields, RecordFault, got, is_text, shown
-from streaming.core.model.change import Op
+from streaming.core.intake.members import (
+    DuplicateMembers,
+    Fields,
+    RecordFault,
+    got,
+    is_text,
+    parse,
+    shown,
+)
+from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.record import Reason
 from streaming.core.model.table import Table
 from streaming.core.model.values import EXPECTED, canonical_text, json_text
@@ -57,11 +65,24 @@ def images_of(fields: Fields, tables: Mapping[str, Table]) -> CanonicalImages | 
             )
         after = {**after, **values}
     return CanonicalImages(
-        "{" + ",".join(f"{encode_basestring(n)}:{text}" for n, text in values.items()) + "}",
+        _key_text(values),
         _object_text(before, table),
         _object_text(after, table),
         partial=after is not None and len(after) < len(table.columns),
     )
+
+
+def row_of(change: Change, tables: Mapping[str, Table]) -> RowKey | None:
+    """The row of a change that may be invalid, its key in canonical text; None: it is not known."""
+    table, key = tables.get(change.table), parse(change.key.encode())
+    if table is None or change.op is Op.TRUNCATE or isinstance(key, RecordFault):
+        return None
+    values = _key(key, table)
+    return None if isinstance(values, RecordFault) else (table.name, _key_text(values))
+
+
+def _key_text(values: _Members) -> str:
+    return "{" + ",".join(f"{encode_basestring(n)}:{text}" for n, text in values.items()) + "}"
 
 
 def _image(fields: Fields, name: str, table: Table) -> _Members | RecordFault | None:

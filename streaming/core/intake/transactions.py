@@ -19,6 +19,7 @@ from streaming.core.intake.arrival import (
     quarantined_record,
 )
 from streaming.core.intake.duplicates import KnownCsns
+from streaming.core.intake.images import row_of
 from streaming.core.intake.opnos import SeenOpnos, seen_opnos
 from streaming.core.intake.pending import Context, ListKey
 from streaming.core.intake.reflection import mre, mre_same, reflect
@@ -522,7 +523,8 @@ class Intake:
     def _refuse_invalid(self, received: ReceivedRecord, reason: Reason) -> None:
         """Quarantine what validation found; a repeat of it is a duplicate, its opno is filled.
 
-        Where its CSN is none of its replica's, the record is no evidence of that CSN.
+        Where its CSN is none of its replica's, the record is no evidence of that CSN. Where its row
+        is known, it is repaired, and its transaction goes with it.
         """
         change = received.record if isinstance(received.record, Change) else None
         content = received.content if change and is_csn_of(change.csn, received.rid) else None
@@ -534,7 +536,29 @@ class Intake:
         if change is not None:
             self._fill_opno(received.rid, change.opno)
         self._quarantine(received, reason, received.detail, content)
+        if change is not None and reason in _ROW_KNOWN:
+            self._repair_invalid(received, change, reason)
         self._roll_up(self._lists_behind(received.rid))
+
+    def _repair_invalid(self, received: ReceivedRecord, change: Change, reason: Reason) -> None:
+        """Take an invalid change back at its origin, if its session is in force.
+
+        What an older agent published, its successor publishes again.
+        """
+        session = self.replicas[received.rid].session
+        if session is None or session.id != received.session:
+            return
+        row = row_of(change, self.topology.tables)
+        if row is not None:
+            self._repair(received, row, reason)
+        if change.prim_csn is None or not is_csn_of(change.prim_csn, received.rid):
+            return
+        context = (change.prim_csn, received.rid)
+        ended = self.open.ended.get(context)
+        if ended is not None:
+            self._tell_ended(received, context, ended)
+        else:
+            self._take_along(received, context, reason)
 
     def _quarantine(
         self, received: ReceivedRecord, reason: Reason, detail: str, content: str | None = None
@@ -550,9 +574,15 @@ OPERATOR = "operator"
 _UNTOLD = {HELLO, OPERATOR}
 """Why a transaction ended of which its replica may still say more: that is kept once."""
 
+_ROW_KNOWN = {Reason.KIND, Reason.CSN, Reason.RID, Reason.TABLE, Reason.SIZE, Reason.SKEW}
+"""The reasons that leave no doubt of the row of a change, if its table and key are valid."""
+
 _REASONS = {
     reason.value
-    for reason in (Reason.LATE, Reason.REUSED, Reason.PURGED, Reason.ENDED, Reason.BEFORE)
+    for reason in (
+        *_ROW_KNOWN,
+        *(Reason.LATE, Reason.REUSED, Reason.PURGED, Reason.ENDED, Reason.BEFORE),
+    )
 }
 
 

@@ -7,12 +7,22 @@ from itertools import count
 import pytest
 
 from connectors import wire
+from connectors.agent.clock import ClockWatch
 from connectors.agent.contract import AppliedBatch, JournalEntry, StoreBusyError
 from connectors.agent.loop import Agent
 from connectors.agent.own_topic import OwnTopic
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change, Op
-from streaming.core.model.record import Applied, Commit, Heartbeat, Hello, Record, Update
+from streaming.core.model.errors import StateError
+from streaming.core.model.record import (
+    Applied,
+    Commit,
+    Heartbeat,
+    Hello,
+    Record,
+    Stopped,
+    Update,
+)
 from streaming.core.model.ruv import Ruv
 
 RID = 7
@@ -187,3 +197,29 @@ def test_a_journal_without_news_closes_what_a_client_abandoned(
     assert store.abandoned_groups_closed == 0
     assert not agent.publish()
     assert store.abandoned_groups_closed == 1
+
+
+def test_changes_of_a_clock_ahead_are_named_before_they_are_sent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The hub will put them into quarantine: the agent's log is where somebody looks first."""
+    store, topics = MemoryStore(), MemoryTopics()
+    agent = Agent(RID, store, topics, topics, clock_ms=lambda: 1_000, watch=ClockWatch(RID))
+    store.write(CHANGE)
+
+    agent.publish()
+
+    assert "correct it; the hub puts such changes into quarantine as `skew`" in caplog.text
+
+
+def test_an_agent_that_the_hub_stopped_ends_with_the_reason() -> None:
+    """It would run on for ever, and nobody would know."""
+    store, topics = MemoryStore(), MemoryTopics()
+    agent = Agent(RID, store, topics, topics)
+    agent.start()
+    for session in ("another", agent.session):
+        stopped = Stopped("a", 1, session, "hub_behind", "put back a newer state")
+        topics.updates.append((len(topics.updates), wire.encode_stopped(stopped)))
+
+    with pytest.raises(StateError, match=r"stopped this replica \(hub_behind\): put back a newer"):
+        agent.receive(0)
