@@ -1,0 +1,67 @@
+"""What a database may refuse is found in its schema, however it is written there."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from connectors.sqlite.constraints import constraints_of
+from streaming.core.model.table import ColumnType, Table
+
+KEYED_BY_ID = Table("t", ("id",), {"id": ColumnType.INT64, "n": ColumnType.TEXT})
+
+
+def found(*statements: str, table: Table = KEYED_BY_ID) -> list[tuple[str, str]]:
+    """(kind, text) of the constraints of table t after these statements."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        return [(one.kind.value, one.text) for one in constraints_of(connection, table)]
+
+
+@pytest.mark.parametrize(
+    ("create", "expected"),
+    [
+        ("CREATE TABLE t (id INTEGER PRIMARY KEY, n TEXT NOT NULL)", []),
+        ("CREATE TABLE t (id TEXT PRIMARY KEY, n TEXT) WITHOUT ROWID", []),
+        ("CREATE TABLE t (id INT UNIQUE, n TEXT)", []),
+        ("CREATE TABLE t (id INTEGER PRIMARY KEY, n TEXT UNIQUE)", [("unique", "UNIQUE (n)")]),
+        (
+            "CREATE TABLE t (x INTEGER PRIMARY KEY, id INT UNIQUE, n TEXT)",
+            [("unique", "PRIMARY KEY (x)")],
+        ),
+        (
+            "CREATE TABLE t (id INT PRIMARY KEY, n TEXT CHECK(n <> ')' AND length(n) < 5))",
+            [("check", "CHECK (n <> ')' AND length(n) < 5)")],
+        ),
+        (
+            'CREATE TABLE "t" (id INT UNIQUE, "check", -- check (x)\n n TEXT CHECK /**/ (n>(1)))',
+            [("check", "CHECK (n>(1))")],
+        ),
+        (
+            "CREATE TABLE t (id INT UNIQUE, n REFERENCES a, FOREIGN KEY (n,id) REFERENCES b (x,y))",
+            [
+                ("foreign_key", "FOREIGN KEY (n, id) REFERENCES b (x, y)"),
+                ("foreign_key", "FOREIGN KEY (n) REFERENCES a"),
+            ],
+        ),
+    ],
+)
+def test_constraints_are_read_from_the_schema(create: str, expected: list[object]) -> None:
+    """The key itself is none: rows are replicated by it."""
+    assert found(create) == expected
+
+
+def test_unique_indexes_made_later_count() -> None:
+    """A partial one and one on an expression too."""
+    statements = (
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, n TEXT)",
+        "CREATE UNIQUE INDEX low ON t (lower(n))",
+        "CREATE UNIQUE INDEX part ON t (n) WHERE id > 5",
+        "CREATE INDEX plain ON t (n)",
+    )
+
+    assert {text for _, text in found(*statements)} == {
+        "UNIQUE (an expression)",
+        "UNIQUE (n) WHERE ...",
+    }
