@@ -33,12 +33,14 @@ class JournalEntry:
     """A record in the journal; ids grow in commit order.
 
     `session` is set for `applied` only: the session in which the batch was applied. Any other
-    record belongs to the session in which it is published.
+    record belongs to the session in which it is published. `faults`: what in the change no replica
+    can take, each with what to do; the hub quarantines it.
     """
 
     id: int
     record: Record
     session: str | None
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from connectors.agent.contract import (
 from connectors.agent.own_topic import FindEntry, OwnTopic
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, Outage, StopRequested, UpdatesTopic
+from connectors.agent.uncarried import UncarriedRows
 from streaming.core.delivery.consumer import (
     ApplyBatch,
     BufferChunk,
@@ -95,6 +96,7 @@ class Agent:
     heartbeat_epoch: int = -1
     heartbeat_at_s: float = 0.0
     is_busy: bool = False
+    uncarried: UncarriedRows = field(default_factory=UncarriedRows)
 
     # -- the start of a session -------------------------------------------------------------
 
@@ -145,6 +147,7 @@ class Agent:
             published = self.publish()
             self.receive(0 if published else POLL_MS)
             self.send_heartbeat()
+            self.uncarried.remind()
             self.is_busy = False
         except StoreBusyError as error:
             if not self.is_busy:
@@ -211,6 +214,7 @@ class Agent:
         values = [wire.encode(entry.session or session, entry.record) for entry in entries]
         self.changes.publish(values)
         self.store.mark_published(entries[-1].id)
+        self.uncarried.add_published(entries)
         groups = [entry.record for entry in entries if _group(entry.record) is not None]
         if groups:
             self.open_group = not isinstance(groups[-1], Commit)

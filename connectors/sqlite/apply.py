@@ -10,19 +10,15 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
 
-from connectors import wire
 from connectors.agent.contract import AppliedBatch
 from connectors.sqlite import journal, sql
-from connectors.sqlite.catalog import BINARY
-from connectors.sqlite.columns import Stored, stored
+from connectors.sqlite.rows import RowWriter
 from connectors.sqlite.system import PREFIX
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Op
 from streaming.core.model.csn import Generator
 from streaming.core.model.errors import CsnError, StateError, WireError
 from streaming.core.model.record import Item, ItemType, Refused
-from streaming.core.model.table import Table
-from streaming.core.model.values import Value
 
 NO_CSN = "0" * 20
 """The CSN in a `refused` for a row that no replica wrote."""
@@ -49,7 +45,7 @@ class _UnknownTableError(WireError):
 
 def apply_batch(
     connection: sqlite3.Connection,
-    tables: Mapping[str, Table],
+    writers: Mapping[str, RowWriter],
     batch: ApplyBatch,
     next_offset: int,
     clock_ms: int,
@@ -68,8 +64,8 @@ def apply_batch(
     while True:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            _begin(connection, tables)
-            if _write_rows(connection, tables, batch, refused):
+            _begin(connection, writers)
+            if _write_rows(connection, writers, batch, refused):
                 ordered = tuple(refused[place] for place in sorted(refused))
                 if ordered:
                     log.error(
@@ -87,16 +83,16 @@ def apply_batch(
             raise
 
 
-def _begin(connection: sqlite3.Connection, tables: Mapping[str, Table]) -> None:
+def _begin(connection: sqlite3.Connection, writers: Mapping[str, RowWriter]) -> None:
     connection.execute("UPDATE _slackwater_origin SET applying = 1")
-    for name in tables:
+    for name in writers:
         noted = sql.name(f"{PREFIX}replaced_{name}")
         connection.execute(f"DELETE FROM {noted}")  # noqa: S608 the name is quoted
 
 
 def _write_rows(
     connection: sqlite3.Connection,
-    tables: Mapping[str, Table],
+    writers: Mapping[str, RowWriter],
     batch: ApplyBatch,
     refused: dict[int, Refused],
 ) -> bool:
@@ -106,7 +102,7 @@ def _write_rows(
             continue
         connection.execute("SAVEPOINT item")
         try:
-            _write_row(connection, tables, item)
+            _write_row(connection, writers, item)
         except (sqlite3.Error, OverflowError, WireError) as error:
             code = _code(error)
             if code is None:
@@ -121,33 +117,13 @@ def _write_rows(
     return True
 
 
-def _write_row(connection: sqlite3.Connection, tables: Mapping[str, Table], item: Item) -> None:
-    table = tables.get(item.table)
-    if table is None:
+def _write_row(
+    connection: sqlite3.Connection, writers: Mapping[str, RowWriter], item: Item
+) -> None:
+    writer = writers.get(item.table)
+    if writer is None:
         raise _UnknownTableError(f"table {item.table} is not configured here")
-    key = wire.image_values(item.key, table)
-    where = " AND ".join(f"{sql.name(name)} = ? COLLATE {BINARY}" for name in key)
-    keyed = _stored(key)
-    name = sql.name(table.name)
-    if item.op == Op.DELETE or item.after is None:
-        connection.execute(f"DELETE FROM {name} WHERE {where}", keyed)  # noqa: S608 quoted
-        return
-    image = wire.image_values(item.after, table)
-    rest = {column: value for column, value in image.items() if column not in key} or key
-    sets = ", ".join(f"{sql.name(column)} = ?" for column in rest)
-    update = f"UPDATE OR ABORT {name} SET {sets} WHERE {where}"  # noqa: S608 quoted
-    if connection.execute(update, _stored(rest) + keyed).rowcount:
-        return
-    row = key | image
-    columns, marks = ", ".join(map(sql.name, row)), ", ".join("?" for _ in row)
-    connection.execute(
-        f"INSERT OR ABORT INTO {name} ({columns}) VALUES ({marks})",  # noqa: S608 quoted
-        _stored(row),
-    )
-
-
-def _stored(values: Mapping[str, Value]) -> tuple[Stored, ...]:
-    return tuple(stored(value) for value in values.values())
+    writer.write(connection, item)
 
 
 def _code(error: Exception) -> str | None:

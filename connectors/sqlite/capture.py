@@ -3,8 +3,8 @@
 A trigger captures the row as stored: another trigger may have changed it meanwhile. REPLACE
 deletes rows for which no trigger fires (unless recursive_triggers is on), so a BEFORE trigger
 records the rows that a write could replace, and the AFTER trigger captures a delete of each that is
-gone. A value that is not of its column's type could not be replicated exactly; the write is
-refused.
+gone. No trigger makes a statement fail: a value that is not of its column's type is captured as
+it is, and image.py finds out what it means.
 """
 # ruff: noqa: S608 every name is quoted, every expression is our own
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from connectors.sqlite import sql
 from connectors.sqlite.catalog import BINARY, Catalog, Unique
-from connectors.sqlite.columns import STORED_AS, image_sql, valid_sql
+from connectors.sqlite.columns import image_sql
 from connectors.sqlite.system import PREFIX
 from streaming.core.model.table import Table
 
@@ -31,6 +31,8 @@ class _Capture:
     def __init__(self, table: Table, catalog: Catalog) -> None:
         self.table = table
         self.catalog = catalog
+        self.columns = catalog.stored(table)
+        self.key = {name: self.columns[name] for name in table.key}
         self.name = sql.name(table.name)
         self.replaced_name = f"{PREFIX}replaced_{table.name}"
         self.replaced = sql.name(self.replaced_name)
@@ -64,8 +66,9 @@ class _Capture:
 
     def _record_replaced(self, but_not: str | None = None) -> list[str]:
         keys = ", ".join(f"x.{sql.name(name)}" for name in self.table.key)
-        image = image_sql(self.table, self.table.columns, "x")
+        image = image_sql(self.columns, "x")
         but = f" AND NOT ({self._same('x', but_not)})" if but_not else ""
+        but += f" AND NOT ({self._has_null_key('x')})" if self.catalog.has_null_keys else ""
         uniques = [" AND ".join(_collides(unique)) for unique in self.catalog.uniques]
         if but_not is None and self.catalog.has_plain_rowid:
             uniques.append("x.rowid = NEW.rowid")
@@ -97,20 +100,19 @@ class _Capture:
         several = f"EXISTS (SELECT 1 {self._gone()})"
         was_there = "CASE WHEN r.image IS NULL THEN 'insert' ELSE 'update' END"
         return [
-            self._check(),
             _open(several),
             self._capture_gone(),
             self._capture_row(was_there, "r.image"),
+            *self._capture_null_key(),
             _close(several),
             f"DELETE FROM {self.replaced}",
         ]
 
     def _updated(self) -> list[str]:
-        moved = f"NOT ({self._same('NEW', 'OLD')})"
+        moved = f"NOT ({self._same('NEW', 'OLD', 'IS')})"
         several = f"{moved} OR EXISTS (SELECT 1 {self._gone()})"
-        old = image_sql(self.table, self.table.columns, "OLD")
+        old = image_sql(self.columns, "OLD")
         return [
-            self._check(),
             _open(several),
             self._capture_gone(),
             self._capture_deleted(moved),
@@ -118,6 +120,7 @@ class _Capture:
                 f"CASE WHEN {moved} AND r.image IS NULL THEN 'insert' ELSE 'update' END",
                 f"CASE WHEN {moved} THEN r.image ELSE {old} END",
             ),
+            *self._capture_null_key(),
             _close(several),
             f"DELETE FROM {self.replaced}",
         ]
@@ -131,10 +134,12 @@ class _Capture:
     def _capture_deleted(self, condition: str) -> str:
         """Capture a delete of the old row, unless a row of its key exists again."""
         there = f"SELECT 1 FROM {self.name} x WHERE {self._same('x', 'OLD')}"
+        if self.catalog.has_null_keys:  # no other replica has such a row
+            condition = f"({condition}) AND NOT ({self._has_null_key('OLD')})"
         return self._write(
             "delete",
-            image_sql(self.table, self.table.key, "OLD"),
-            image_sql(self.table, self.table.columns, "OLD"),
+            image_sql(self.key, "OLD"),
+            image_sql(self.columns, "OLD"),
             "NULL",
             f"WHERE {condition} AND NOT EXISTS ({there})",
         )
@@ -143,12 +148,20 @@ class _Capture:
         """Capture the new row as stored, if it exists."""
         return self._write(
             op,
-            image_sql(self.table, self.table.key, "x"),
+            image_sql(self.key, "x"),
             before,
-            image_sql(self.table, self.table.columns, "x"),
+            image_sql(self.columns, "x"),
             f"FROM {self.name} x LEFT JOIN {self.replaced} r ON {self._same_recorded('x')}"
             f" WHERE {self._same('x', 'NEW')}",
         )
+
+    def _capture_null_key(self) -> list[str]:
+        """Capture a row whose key is null as it is written: no key finds it again."""
+        if not self.catalog.has_null_keys:
+            return []
+        key, image = image_sql(self.key, "NEW"), image_sql(self.columns, "NEW")
+        where = f"WHERE {self._has_null_key('NEW')}"
+        return [self._write("insert", key, "NULL", image, where)]
 
     def _write(self, op: str, key: str, before: str, after: str, where: str) -> str:
         what = op if op.startswith("CASE") else sql.string(op)
@@ -157,36 +170,16 @@ class _Capture:
             f" SELECT {what}, {sql.string(self.table.name)}, {key}, {before}, {after} {where}"
         )
 
-    # -- what is refused --------------------------------------------------------------------
-
-    def _check(self) -> str:
-        """A statement that refuses a write that could not be replicated exactly."""
-        cases = [
-            *(
-                self._refusal(name, "IS NULL", "is part of the key: give it a value")
-                for name in self.table.key
-            ),
-            *(
-                self._refusal(
-                    name,
-                    f"IS NOT NULL AND NOT ({valid_sql('NEW.' + sql.name(name), kind)})",
-                    f"takes {STORED_AS[kind]}",
-                )
-                for name, kind in self.table.columns.items()
-            ),
-        ]
-        return f"SELECT CASE {' '.join(cases)} END"
-
-    def _refusal(self, name: str, condition: str, reason: str) -> str:
-        text = f"slackwater: column {name} of table {self.table.name} {reason}"
-        return f"WHEN NEW.{sql.name(name)} {condition} THEN RAISE(ABORT, {sql.string(text)})"
-
     # -- keys -------------------------------------------------------------------------------
 
-    def _same(self, one: str, other: str) -> str:
+    def _has_null_key(self, row: str) -> str:
+        """A condition: a column of the row's key is null."""
+        return " OR ".join(f"{row}.{sql.name(name)} IS NULL" for name in self.table.key)
+
+    def _same(self, one: str, other: str, equal: str = "=") -> str:
         """A condition: two rows have one key."""
         return " AND ".join(
-            f"{one}.{column} = {other}.{column} COLLATE {BINARY}"
+            f"{one}.{column} {equal} {other}.{column} COLLATE {BINARY}"
             for column in map(sql.name, self.table.key)
         )
 
@@ -199,7 +192,7 @@ class _Capture:
 
     def _recorded_key(self) -> str:
         """The captured key of the recorded row r."""
-        return image_sql(self.table, self.table.key, "r", prefix=KEY_PREFIX)
+        return image_sql(self.key, "r", KEY_PREFIX)
 
 
 def _update_of(columns: Iterable[str]) -> str:

@@ -1,12 +1,15 @@
-"""A user's table as SQLite declares it, and whether it can be replicated as configured."""
+"""A user's table as SQLite declares it."""
 
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from connectors.sqlite import sql
-from connectors.sqlite.columns import AFFINITIES, STORED_AS, Affinity, affinity
+from connectors.sqlite.columns import Affinity, StoredColumn, affinity
+from connectors.sqlite.defaults import default_value
+from connectors.sqlite.spellings import CANONICAL_TIME, TimeForm, time_form
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.table import Table
+from streaming.core.model.table import ColumnType, Table
 
 BINARY = "BINARY"
 """The collation under which only equal bytes are equal."""
@@ -14,13 +17,21 @@ BINARY = "BINARY"
 
 @dataclass(frozen=True, slots=True)
 class DeclaredColumn:
-    """A column as SQLite declares it."""
+    """A column as SQLite declares it; `default`: the text of its default."""
 
     name: str
     declared: str
-    required: bool  # NOT NULL without a default
+    not_null: bool
+    default: str | None
     generated: bool
     key_place: int  # place in the primary key, from 1; 0: not in it
+    affinity: Affinity
+
+    @property
+    def is_required(self) -> bool:
+        """Return whether an insert without a value for this column fails."""
+        is_rowid = self.key_place == 1 and self.declared.upper() == Affinity.INTEGER
+        return self.not_null and self.default is None and not self.generated and not is_rowid
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,117 +47,105 @@ Unique = tuple[UniqueColumn, ...]
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The columns and unique constraints of a table; a partial index counts as a whole one."""
+    """The columns and unique constraints of a table; a partial index counts as a whole one.
 
-    columns: tuple[DeclaredColumn, ...]
+    `expressions`: its unique indexes on expressions.
+    """
+
+    columns: Mapping[str, DeclaredColumn]
     uniques: tuple[Unique, ...]
+    expressions: tuple[str, ...]
     has_plain_rowid: bool  # a rowid that no column aliases
+    has_null_keys: bool  # SQLite allows nulls in a primary key
+
+    def stored(self, table: Table) -> dict[str, StoredColumn]:
+        """The configured columns as the database holds them."""
+        return {
+            name: StoredColumn(
+                kind,
+                self.columns[name].affinity,
+                name in table.key,
+                _time_form(self.columns[name], kind),
+            )
+            for name, kind in table.columns.items()
+        }
 
 
 def read(connection: sqlite3.Connection, table: Table) -> Catalog:
-    """The catalogue of a configured table; ConfigError when it cannot be replicated."""
-    columns = _columns(connection, table)
-    primary = sorted((c for c in columns if c.key_place), key=lambda c: c.key_place)
-    without_rowid = _is_without_rowid(connection, table)
-    uniques, has_primary_index = _uniques(connection, table)
+    """The catalogue of a configured table; ConfigError if there is no such table."""
+    without_rowid, strict = _check_is_table(connection, table)
+    columns = _columns(connection, table, is_strict=strict)
+    primary = sorted((c for c in columns.values() if c.key_place), key=lambda c: c.key_place)
+    uniques, expressions, has_primary_index = _uniques(connection, table)
+    aliased = without_rowid or (bool(primary) and not has_primary_index)
     if primary and not has_primary_index:
         uniques = (tuple(UniqueColumn(c.name, BINARY) for c in primary), *uniques)
-    aliased = without_rowid or (bool(primary) and not has_primary_index)
-    shadowed = any(c.name.lower() == "rowid" for c in columns)
-    catalog = Catalog(columns, uniques, not aliased and not shadowed)
-    _check(catalog, table)
-    return catalog
+    shadowed = any(name.lower() == "rowid" for name in columns)
+    nullable = [name for name in table.key if name in columns and not columns[name].not_null]
+    in_primary = aliased and all(columns[name].key_place for name in nullable)
+    return Catalog(
+        columns,
+        uniques,
+        expressions,
+        not aliased and not shadowed,
+        bool(nullable) and not in_primary,
+    )
 
 
-def _columns(connection: sqlite3.Connection, table: Table) -> tuple[DeclaredColumn, ...]:
+def _check_is_table(connection: sqlite3.Connection, table: Table) -> tuple[bool, bool]:
+    """Whether the table has no rowid, and whether it is strict."""
     kind = connection.execute(
-        "SELECT type, sql FROM sqlite_schema WHERE lower(name) = lower(?)", (table.name,)
+        "SELECT type, sql FROM sqlite_schema WHERE lower(name) = lower(?)"
+        " AND type IN ('table', 'view')",
+        (table.name,),
     ).fetchone()
     if kind is None:
         raise ConfigError(f"table {table.name} is not in the database: create it there first")
     if kind[0] != "table" or kind[1].upper().startswith("CREATE VIRTUAL"):
         raise ConfigError(f"{table.name} is not an ordinary table: only tables can be replicated")
+    rows = connection.execute(f"PRAGMA table_list({sql.name(table.name)})").fetchall()
+    return next(((bool(row[4]), bool(row[5])) for row in rows if row[0] == "main"), (False, False))
+
+
+def _columns(
+    connection: sqlite3.Connection, table: Table, *, is_strict: bool
+) -> dict[str, DeclaredColumn]:
     rows = connection.execute(f"PRAGMA table_xinfo({sql.name(table.name)})")
-    return tuple(
-        DeclaredColumn(name, declared, bool(not_null) and default is None, hidden > 0, key_place)
+    return {
+        name: DeclaredColumn(
+            name,
+            declared,
+            bool(not_null),
+            default,
+            hidden > 0,
+            key_place,
+            Affinity.BLOB if is_strict and declared.upper() == "ANY" else affinity(declared),
+        )
         for _, name, declared, not_null, default, key_place, hidden in rows
-    )
+    }
 
 
-def _is_without_rowid(connection: sqlite3.Connection, table: Table) -> bool:
-    rows = connection.execute("PRAGMA table_list")
-    return any(row[1].lower() == table.name.lower() and row[4] for row in rows)
-
-
-def _uniques(connection: sqlite3.Connection, table: Table) -> tuple[tuple[Unique, ...], bool]:
-    """The unique indexes, and whether one of them is that of the primary key."""
+def _uniques(
+    connection: sqlite3.Connection, table: Table
+) -> tuple[tuple[Unique, ...], tuple[str, ...], bool]:
+    """The unique indexes, those on expressions, and whether one is that of the primary key."""
     indexes = connection.execute(f"PRAGMA index_list({sql.name(table.name)})").fetchall()
-    uniques = list[Unique]()
+    uniques, expressions = list[Unique](), list[str]()
     for _, index, unique, _, _ in indexes:
         if not unique:
             continue
         rows = connection.execute(f"PRAGMA index_xinfo({sql.name(index)})").fetchall()
         parts = [(name, collation) for _, _, name, _, collation, is_key in rows if is_key]
         if any(name is None for name, _ in parts):
-            raise ConfigError(
-                f"table {table.name}: the unique index {index} is on an expression; REPLACE could"
-                " delete rows by it unnoticed: make it a plain index, or one on a generated column"
-            )
-        uniques.append(tuple(UniqueColumn(name, collation) for name, collation in parts))
-    return tuple(uniques), any(origin == "pk" for _, _, _, origin, _ in indexes)
+            expressions.append(index)
+        else:
+            uniques.append(tuple(UniqueColumn(name, collation) for name, collation in parts))
+    return tuple(uniques), tuple(expressions), any(row[3] == "pk" for row in indexes)
 
 
-def _check(catalog: Catalog, table: Table) -> None:
-    for complaint in _complaints(catalog, table):
-        raise ConfigError(f"table {table.name}: {complaint}")
-
-
-def _complaints(catalog: Catalog, table: Table) -> list[str]:
-    """Why the table cannot be replicated as configured; empty if it can."""
-    found = {column.name: column for column in catalog.columns}
-    missing = [name for name in table.columns if name not in found]
-    if missing:
-        return [f"column {missing[0]} is not in the database: add it there first"]
-    return [
-        *_type_complaints(found, table),
-        *(
-            f"column {column.name} is generated: leave it out of the configuration"
-            for column in catalog.columns
-            if column.generated and column.name in table.columns
-        ),
-        *(
-            f"column {column.name} is NOT NULL without a default, but not replicated: no row of"
-            " another replica could be stored; give it a default or add it to the columns"
-            for column in catalog.columns
-            if _is_needed(column) and column.name not in table.columns
-        ),
-        *_key_complaints(catalog, table),
-    ]
-
-
-def _is_needed(column: DeclaredColumn) -> bool:
-    """Return whether an insert without a value for this column fails."""
-    is_rowid = column.key_place == 1 and column.declared.upper() == Affinity.INTEGER
-    return column.required and not column.generated and not is_rowid
-
-
-def _type_complaints(found: dict[str, DeclaredColumn], table: Table) -> list[str]:
-    return [
-        f"column {name} is declared as {found[name].declared or 'nothing'}, which does not keep"
-        f" every {kind} ({STORED_AS[kind]}): declare it as"
-        f" {' or '.join(sorted(AFFINITIES[kind] - {Affinity.BLOB} or AFFINITIES[kind]))}"
-        for name, kind in table.columns.items()
-        if affinity(found[name].declared) not in AFFINITIES[kind]
-    ]
-
-
-def _key_complaints(catalog: Catalog, table: Table) -> list[str]:
-    key = {UniqueColumn(name, BINARY) for name in table.key}
-    if any(set(unique) == key for unique in catalog.uniques):
-        return []
-    columns = ", ".join(table.key)
-    complaint = (
-        f"its key ({columns}) is neither primary key nor unique in the database, or does not"
-        f" compare by {BINARY}: declare it so"
-    )
-    return [complaint]
+def _time_form(column: DeclaredColumn, kind: ColumnType) -> TimeForm:
+    """The form of the column's default, if that is a time."""
+    if kind is not ColumnType.TIMESTAMP or column.default is None:
+        return CANONICAL_TIME
+    found = default_value(column.declared, column.default)
+    return (time_form(found) if isinstance(found, str) else None) or CANONICAL_TIME

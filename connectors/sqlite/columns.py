@@ -1,23 +1,24 @@
-"""The forms of a column's value: in SQLite, in a captured image, and in SQL that validates it.
+"""The forms of a column's value: in SQLite, in a captured image, and back in SQLite.
 
 A captured image is JSON text that any SQLite client can write in a trigger. It is the wire's form
-except for two types that SQL cannot write so: bytes are {"x": hex}, and a float is
-{"r": "exponent:whole:fraction"}, because SQLite's own text of a float is not exact.
+except for what SQL cannot write so: bytes are {"x": hex}, and a float is
+{"r": "exponent:whole:fraction"}, because SQLite's own text of a float is not exact. A value that
+is not written in its type's form is captured with its storage class and the type:
+{"text": "1e3", "as": "decimal"}; image.py finds out what it means.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 
-from connectors import wire
 from connectors.sqlite import sql
-from streaming.core.model.table import ColumnType, Table
-from streaming.core.model.values import Json, Value, json_text, to_json
-
-Stored = int | float | str | bytes | None
-"""A value as SQLite holds it."""
+from connectors.sqlite.spellings import CANONICAL_TIME, Stored, TimeForm, spelled
+from streaming.core.model.errors import WireError
+from streaming.core.model.table import ColumnType
+from streaming.core.model.values import Value, json_text
 
 SCALE_BITS = 50
 FRACTION_BITS = 53
@@ -49,23 +50,29 @@ AFFINITIES: dict[ColumnType, frozenset[Affinity]] = {
     ColumnType.BOOL: frozenset({Affinity.INTEGER, Affinity.NUMERIC, Affinity.BLOB}),
     ColumnType.INT32: frozenset({Affinity.INTEGER, Affinity.NUMERIC, Affinity.BLOB}),
     ColumnType.INT64: frozenset({Affinity.INTEGER, Affinity.NUMERIC, Affinity.BLOB}),
-    ColumnType.FLOAT64: frozenset({Affinity.REAL}),
-    ColumnType.DECIMAL: frozenset({Affinity.TEXT, Affinity.BLOB}),
+    ColumnType.FLOAT64: frozenset({Affinity.REAL, Affinity.NUMERIC}),
+    ColumnType.DECIMAL: frozenset(Affinity),
     ColumnType.TEXT: frozenset({Affinity.TEXT, Affinity.BLOB}),
     ColumnType.BYTES: frozenset(Affinity),
     ColumnType.TIMESTAMP: frozenset({Affinity.TEXT, Affinity.NUMERIC, Affinity.BLOB}),
 }
-"""The affinities that keep every value of a type unchanged."""
+"""The affinities that keep a value of a type; a decimal keeps 15 digits where it is a number."""
+
+NUMBERS = frozenset({Affinity.INTEGER, Affinity.REAL, Affinity.NUMERIC})
+"""The affinities that make text a number."""
+
+VALUE_CHARS_MAX = 16_000_000
+"""A longer value is not captured: SQLite fails where an image exceeds a billion bytes."""
 
 STORED_AS = {
     ColumnType.BOOL: "0 or 1",
     ColumnType.INT32: "an integer of 32 bits",
     ColumnType.INT64: "an integer",
-    ColumnType.FLOAT64: "a float, or the text NaN",
-    ColumnType.DECIMAL: "text of decimal digits without leading zeros, like -12.50",
+    ColumnType.FLOAT64: "a number, or the text NaN",
+    ColumnType.DECIMAL: "a number, or text of one like -12.50",
     ColumnType.TEXT: "text",
     ColumnType.BYTES: "a blob",
-    ColumnType.TIMESTAMP: "text like 2024-02-29T23:59:59.000001Z, in UTC",
+    ColumnType.TIMESTAMP: "text like 2024-02-29 23:59:59 or 2024-02-29T23:59:59.000001Z, in UTC",
 }
 """The form that a value of a type must have in SQLite, for messages."""
 
@@ -85,7 +92,7 @@ def affinity(declared: str) -> Affinity:
 
 
 def valid_sql(value: str, kind: ColumnType) -> str:
-    """An SQL condition: this value, which is not null, is one of the type."""
+    """An SQL condition: this value, which is not null, is one of the type in its own form."""
     match kind:
         case ColumnType.BOOL:
             return f"typeof({value}) = 'integer' AND {value} IN (0, 1)"
@@ -111,15 +118,44 @@ def valid_sql(value: str, kind: ColumnType) -> str:
             form = f"{digit * 4}-{digit * 2}-{digit * 2}T{digit * 2}:{digit * 2}:{digit * 2}"
             return (
                 f"typeof({value}) = 'text' AND {value} GLOB '{form}.{digit * 6}Z'"
-                f" AND {value} >= '0001'"
+                f" AND substr({value}, 1, 4) >= '0001'"  # a column would make a number of the text
                 f" AND strftime('%Y-%m-%dT%H:%M:%S', substr({value}, 1, 19), '+0 seconds')"
                 f" = substr({value}, 1, 19)"
             )
 
 
-def json_sql(value: str, kind: ColumnType) -> str:
-    """An SQL expression: the value's text in a captured image."""
-    return f"CASE WHEN {value} IS NULL THEN 'null' ELSE {_json_sql(value, kind)} END"
+def json_sql(value: str, kind: ColumnType, *, is_exact: bool = False) -> str:
+    """An SQL expression: the value's text in a captured image.
+
+    `is_exact`: another spelling is not one of the type, because it would be another key.
+    """
+    too_long = ""
+    if kind in (ColumnType.TEXT, ColumnType.BYTES):
+        too_long = f" WHEN length({value}) > {VALUE_CHARS_MAX} THEN {omitted_sql(value)}"
+    valid = valid_sql(value, kind)
+    if kind is ColumnType.DECIMAL and not is_exact:
+        valid = f"typeof({value}) = 'integer' OR {valid}"
+    return (
+        f"CASE WHEN {value} IS NULL THEN 'null'{too_long} WHEN {valid}"
+        f" THEN {_json_sql(value, kind)} ELSE {_other_sql(value, kind, is_exact=is_exact)} END"
+    )
+
+
+def omitted_sql(value: str) -> str:
+    """An SQL expression: in place of a value, how long it is."""
+    return f"'{{\"bytes\":\"' || length(CAST({value} AS BLOB)) || '\"}}'"
+
+
+def _other_sql(value: str, kind: ColumnType, *, is_exact: bool) -> str:
+    """A value that is not in the type's form, with its storage class and the type."""
+    exact = ',"exact":true' if is_exact else ""
+    infinite = f"CASE WHEN {value} < 0 THEN '-inf' ELSE 'inf' END"
+    real = f"CASE WHEN abs({value}) = 9e999 THEN {infinite} ELSE {_float_sql(value)} END"
+    return f"""CASE WHEN length({value}) > {VALUE_CHARS_MAX} THEN {omitted_sql(value)}
+      ELSE CASE typeof({value}) WHEN 'integer' THEN '{{"integer":"' || {value} || '"'
+        WHEN 'real' THEN '{{"real":"' || {real} || '"'
+        WHEN 'text' THEN '{{"text":' || json_quote({value})
+        ELSE '{{"blob":"' || hex({value}) || '"' END || ',"as":"{kind}"{exact}}}' END"""
 
 
 def _json_sql(value: str, kind: ColumnType) -> str:
@@ -170,36 +206,69 @@ def scales() -> list[tuple[float, int, float, float]]:
     ]
 
 
-def image_sql(table: Table, names: Iterable[str], row: str, prefix: str = "") -> str:
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """A configured column as the database holds it; `time_form`: how the agent writes its times.
+
+    `is_exact`: part of the key and not a number, so that one value has one spelling.
+    """
+
+    kind: ColumnType
+    affinity: Affinity
+    is_key: bool = False
+    time_form: TimeForm = CANONICAL_TIME
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether another spelling would be another key."""
+        is_number = self.kind in (ColumnType.DECIMAL, ColumnType.FLOAT64)
+        return self.is_key and not (is_number and self.affinity in NUMBERS)
+
+    @property
+    def has_spellings(self) -> bool:
+        """Return whether the database may hold one value in several spellings."""
+        return not self.is_key and (
+            self.kind is ColumnType.TIMESTAMP
+            or (self.kind is ColumnType.DECIMAL and self.affinity not in NUMBERS)
+        )
+
+    def stored(self, value: Value) -> Stored:
+        """A typed value as this column holds it; WireError: it cannot hold it exactly."""
+        match value:
+            case Decimal() if self.affinity in NUMBERS:
+                return self._number(format(value, "f"))
+            case datetime() if not self.is_key:
+                return self.time_form.text(value)
+            case _:
+                return stored(value)
+
+    def _number(self, text: str) -> int | float:
+        decimal = Decimal(text)
+        is_whole = decimal == decimal.to_integral_value() and abs(decimal) < 2**63
+        number = int(decimal) if is_whole and self.affinity is not Affinity.REAL else float(decimal)
+        found = spelled(number, ColumnType.DECIMAL)
+        if found != text if self.is_key else found is None or Decimal(str(found)) != decimal:
+            raise WireError(
+                f"a column of affinity {self.affinity} holds {text} as {found}: declare it as TEXT"
+            )
+        return number
+
+
+def image_sql(columns: Mapping[str, StoredColumn], row: str, prefix: str = "") -> str:
     """An SQL expression: the captured image of these columns of `row`, its alias in SQL.
 
     `prefix`: the prefix of the columns' names in `row`.
     """
     parts = [
-        f"{sql.string(json_text(one) + ':')} || "
-        + json_sql(f"{row}.{sql.name(prefix + one)}", table.columns[one])
-        for one in names
+        f"{sql.string(json_text(name) + ':')} || "
+        + json_sql(f"{row}.{sql.name(prefix + name)}", one.kind, is_exact=one.is_exact)
+        for name, one in columns.items()
     ]
     return "'{' || " + " || ',' || ".join(parts) + " || '}'"
 
 
-def canonical(captured: str) -> str:
-    """The wire's canonical text of a captured image or key."""
-    values = wire.loads(captured).items()
-    return json_text(
-        {name: _plain(value) if isinstance(value, dict) else value for name, value in values}
-    )
-
-
-def _plain(value: dict[str, str]) -> Json:
-    if "x" in value:
-        return to_json(bytes.fromhex(value["x"]), ColumnType.BYTES)
-    exponent, whole, fraction = (int(part) for part in value["r"].split(":"))
-    return math.ldexp((whole << FRACTION_BITS) + fraction, -exponent - FRACTION_BITS)
-
-
 def stored(value: Value) -> Stored:
-    """A typed value as SQLite holds it."""
+    """A typed value as SQLite holds it in its type's own form."""
     match value:
         case bool():
             return int(value)
@@ -208,6 +277,6 @@ def stored(value: Value) -> Stored:
         case Decimal():
             return format(value, "f")
         case datetime():
-            return str(to_json(value, ColumnType.TIMESTAMP))
+            return CANONICAL_TIME.text(value)
         case _:
             return value

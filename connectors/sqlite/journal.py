@@ -6,7 +6,7 @@ from contextlib import closing
 
 from connectors.agent.contract import JournalEntry
 from connectors.sqlite import sql
-from connectors.sqlite.columns import canonical
+from connectors.sqlite.image import WireImage, null_faults, wire_image
 from streaming.core.model.change import Change, Op
 from streaming.core.model.record import Applied, Commit, Record, Refused
 from streaming.core.model.ruv import Ruv, parse_ruv
@@ -135,27 +135,30 @@ def _entry(row: tuple[object, ...], rid: int) -> JournalEntry:
     (id_, kind, csn, prim_csn, epoch, table, key, op, before, after, opno, session) = row[:12]
     (covers, generation, ruv, hub_epoch, code, text) = row[12:]
     record: Record
+    faults: tuple[str, ...] = ()
     match kind:
         case "change":
+            in_key, old, new = wire_image(str(key)), _image(before), _image(after)
             record = Change(
                 str(csn),
                 rid,
                 _int(epoch),
                 str(table),
-                canonical(str(key)),
+                in_key.text,
                 Op(str(op)),
-                _image(after),
-                _image(before),
+                new.text if new else None,
+                old.known if old else None,  # a column that is absent is unknown
                 None if prim_csn is None else str(prim_csn),
                 _int(opno),
             )
+            faults = null_faults(in_key.text) + (new or in_key).faults
         case "commit":
             record = Commit(str(prim_csn))
         case "applied":
             record = Applied(_int(epoch), _int(covers), _int(generation), ruv_of(str(ruv)))
         case _:
             record = Refused(_int(hub_epoch), str(csn), str(table), str(key), str(code), str(text))
-    return JournalEntry(_int(id_), record, str(session) if kind == "applied" else None)
+    return JournalEntry(_int(id_), record, str(session) if kind == "applied" else None, faults)
 
 
 def _int(value: object) -> int:
@@ -163,5 +166,5 @@ def _int(value: object) -> int:
     return value
 
 
-def _image(captured: object) -> str | None:
-    return None if captured is None else canonical(str(captured))
+def _image(captured: object) -> WireImage | None:
+    return None if captured is None else wire_image(str(captured))

@@ -4,12 +4,13 @@ import logging
 import sqlite3
 from collections.abc import Iterable, Mapping
 
-from connectors.sqlite import sql, user_triggers
+from connectors.sqlite import sql
 from connectors.sqlite.capture import triggers
-from connectors.sqlite.catalog import read
+from connectors.sqlite.catalog import Catalog
 from connectors.sqlite.columns import scales
+from connectors.sqlite.inspection import inspect
 from connectors.sqlite.system import ADDED, CAPTURE, FORMAT, INDEXES, PREFIX, TABLES
-from streaming.core.model.errors import ConfigError, StateError
+from streaming.core.model.errors import StateError
 from streaming.core.model.record import RECORD_BYTES
 from streaming.core.model.table import Table
 
@@ -23,46 +24,47 @@ def install(
     *,
     record_bytes: int = RECORD_BYTES,
     rows_are_shared: bool = False,
-) -> None:
+) -> dict[str, Catalog]:
     """Make this database replica `rid` with these tables; what is in place already stays.
 
-    The connection is in autocommit mode. A table that holds rows before it is captured is
-    refused, because no other replica would ever get them, unless every replica has the same rows
-    (`rows_are_shared`).
+    The connection is in autocommit mode. ConfigError with everything that stands against it, and
+    nothing is changed. A table that holds rows before it is captured is refused, because no other
+    replica would ever get them, unless every replica has the same rows (`rows_are_shared`).
     """
+    wanted = tuple(tables)
+    found = inspect(connection, wanted, rows_are_shared=rows_are_shared)
+    found.check()
     connection.execute("PRAGMA journal_mode = WAL").fetchone()
     connection.execute("BEGIN IMMEDIATE")
     try:
-        _install(connection, rid, tuple(tables), record_bytes, rows_are_shared=rows_are_shared)
+        found = inspect(connection, wanted, rows_are_shared=rows_are_shared)
+        found.check()
+        _install(connection, rid, wanted, found.catalogs, record_bytes)
     except BaseException:
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+    for warning in found.warnings:
+        log.warning("%s", warning)
+    return found.catalogs
 
 
 def _install(
     connection: sqlite3.Connection,
     rid: int,
     tables: tuple[Table, ...],
+    catalogs: Mapping[str, Catalog],
     record_bytes: int,
-    *,
-    rows_are_shared: bool,
 ) -> None:
-    there = _objects(connection)
-    if "_slackwater_origin" in there:
+    if "_slackwater_origin" in _objects(connection):
         _check_origin(connection, rid)
         _add_columns(connection)
     else:
         _create_system(connection, rid)
     connection.execute("UPDATE _slackwater_origin SET record_bytes = ?", (record_bytes,))
-    _check_names(tables)
-    user_triggers.check(connection, tables)
     wanted = INDEXES | CAPTURE
     for table in tables:
-        capture = triggers(table, read(connection, table))
-        if not rows_are_shared and not any(name in there for name in capture):
-            _check_empty(connection, table)
-        wanted |= capture
+        wanted |= triggers(table, catalogs[table.name])
     _apply_schema(connection, wanted)
 
 
@@ -97,25 +99,6 @@ def _create_system(connection: sqlite3.Connection, rid: int) -> None:
     )
     connection.execute("INSERT INTO _slackwater_position (id) VALUES (1)")
     connection.executemany("INSERT INTO _slackwater_scales VALUES (?, ?, ?, ?)", scales())
-
-
-def _check_names(tables: tuple[Table, ...]) -> None:
-    names = [table.name.lower() for table in tables]
-    for table, name in zip(tables, names, strict=True):
-        if name.startswith((PREFIX, "sqlite_")):
-            raise ConfigError(f"table {table.name}: names with this prefix are reserved")
-        if names.count(name) > 1:
-            raise ConfigError(
-                f"table {table.name}: another name differs only in case, which SQLite ignores"
-            )
-
-
-def _check_empty(connection: sqlite3.Connection, table: Table) -> None:
-    if connection.execute(sql.any_row(table.name)).fetchone():
-        raise ConfigError(
-            f"table {table.name} has rows already, which no other replica would get: start with an"
-            " empty table, or confirm that every replica has the same rows (rows_are_shared)"
-        )
 
 
 def _apply_schema(connection: sqlite3.Connection, wanted: Mapping[str, str]) -> None:

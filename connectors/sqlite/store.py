@@ -14,6 +14,7 @@ from connectors.sqlite import journal
 from connectors.sqlite.apply import apply_batch
 from connectors.sqlite.reconcile import reconcile
 from connectors.sqlite.reinit import IsKnown, NewStart, reinit
+from connectors.sqlite.rows import RowWriter, writers
 from connectors.sqlite.schema import install
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
@@ -62,6 +63,7 @@ class SqliteStore:
     connection: sqlite3.Connection
     rid: int
     tables: dict[str, Table]
+    writers: dict[str, RowWriter]
     position: Position = field(default_factory=Position)
 
     @classmethod
@@ -86,7 +88,7 @@ class SqliteStore:
                 record_bytes=record_bytes,
                 rows_are_shared=rows_are_shared,
             )
-            store = cls(connection, rid, known)
+            store = cls(connection, rid, known, writers(connection, known.values()))
             store.position = store._stored_position()
         except BaseException:
             connection.close()
@@ -202,7 +204,7 @@ class SqliteStore:
     @store_errors()
     def apply(self, batch: ApplyBatch, next_offset: int, clock_ms: int) -> AppliedBatch:
         """Apply a batch as one local transaction, and store the offset behind it with it."""
-        done = apply_batch(self.connection, self.tables, batch, next_offset, clock_ms)
+        done = apply_batch(self.connection, self.writers, batch, next_offset, clock_ms)
         self.position = done.position
         return done
 

@@ -7,7 +7,7 @@ at a time.
 # ruff: noqa: S608 every expression is our own
 
 from connectors.sqlite import sql
-from connectors.sqlite.columns import CREATE_SCALES
+from connectors.sqlite.columns import CREATE_SCALES, omitted_sql
 from streaming.core.model.csn import MAX_SEQUENCE
 
 FORMAT = 1
@@ -104,6 +104,11 @@ def _bytes(column: str) -> str:
     return f"coalesce(length(CAST(NEW.{column} AS BLOB)), 0)"
 
 
+def _omitted(column: str) -> str:
+    """In place of an image that no record can hold: how long it is."""
+    return f"""'{{"whole row":' || {omitted_sql("NEW." + column)} || '}}'"""
+
+
 CAPTURE = {
     "_slackwater_write": """CREATE VIEW _slackwater_write (op, "table", key, before, after)
 AS SELECT NULL, NULL, NULL, NULL, NULL WHERE 0""",
@@ -115,18 +120,21 @@ END""",
     "_slackwater_write_change": f"""CREATE TRIGGER _slackwater_write_change
 INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op IN ('insert', 'update', 'delete')
 BEGIN
-  SELECT RAISE(ABORT, 'slackwater: the row is larger than a record may be')
-  FROM _slackwater_origin
-  WHERE {_bytes("key")} + {_bytes("after")} + {OVERHEAD_BYTES} > record_bytes;
   {next_csn_sql(sql.NOW_S)};
   UPDATE _slackwater_origin SET opno = opno + 1,
     prim_csn = CASE WHEN depth > 0 THEN coalesce(prim_csn, {CSN_SQL}) END;
   INSERT INTO _slackwater_journal
     (at, kind, csn, prim_csn, epoch, "table", key, op, before, after, opno)
-  SELECT {sql.NOW_MS}, 'change', {CSN_SQL}, prim_csn, epoch, NEW."table", NEW.key, NEW.op,
+  SELECT {sql.NOW_MS}, 'change', {CSN_SQL}, prim_csn, epoch, NEW."table",
+    CASE WHEN {_bytes("key")} + {OVERHEAD_BYTES} <= record_bytes THEN NEW.key
+      ELSE {_omitted("key")} END,
+    NEW.op,
     CASE WHEN {_bytes("key")} + {_bytes("before")} + {_bytes("after")} + {OVERHEAD_BYTES}
       <= record_bytes THEN NEW.before END,
-    NEW.after, opno
+    CASE WHEN NEW.after IS NULL
+      OR {_bytes("key")} + {_bytes("after")} + {OVERHEAD_BYTES} <= record_bytes THEN NEW.after
+      ELSE {_omitted("after")} END,
+    opno
   FROM _slackwater_origin;
 END""",
     "_slackwater_write_commit": f"""CREATE TRIGGER _slackwater_write_commit
@@ -141,5 +149,6 @@ END""",
 }
 """The view that captures: a row of op begin or commit opens or closes a group of changes.
 
-A row too large for a record is refused; a before-image that does not fit beside it is left out.
+Of a row too large for a record only the size is kept, which the hub quarantines; a before-image
+that does not fit beside it is left out.
 """

@@ -9,28 +9,29 @@ import re
 import sqlite3
 from collections.abc import Iterable
 
-from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import Table
 
 GUARD = "WHEN (SELECT applying FROM _slackwater_origin) = 0"
 """With this condition a trigger does not fire while the agent applies."""
 
 
-def check(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:
-    """ConfigError names the first trigger that would write a replicated table again."""
+def complaints(connection: sqlite3.Connection, tables: Iterable[Table]) -> list[str]:
+    """The triggers that would write a replicated table again, each with what to do."""
     names = {table.name.lower() for table in tables}
     triggers = connection.execute(
-        "SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger'"
+        "SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY name"
     ).fetchall()
+    found = list[str]()
     for name, on, text in triggers:
         if on.lower() not in names or "_slackwater_origin" in text:
             continue
         written = sorted(table for table in names if _writes(text, table))
         if written:
-            raise ConfigError(
+            found.append(
                 f"trigger {name} on table {on} writes the replicated table {written[0]} and would"
                 f" do so again for rows that the agent applies: give it {GUARD}"
             )
+    return found
 
 
 def _writes(trigger: str, table: str) -> bool:

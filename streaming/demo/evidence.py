@@ -16,7 +16,8 @@ from checkpoints.reader import open_state
 from checkpoints.tables import TableName
 from connectors import wire
 from connectors.sqlite import journal, sql
-from connectors.sqlite.columns import Stored, stored
+from connectors.sqlite.columns import stored
+from connectors.sqlite.spellings import Stored
 from streaming.config.config import load
 from streaming.core.model.change import Change
 from streaming.core.model.ruv import Ruv

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from connectors.agent.contract import JournalEntry
 from connectors.sqlite import journal
 from connectors.sqlite.schema import install
 from connectors.sqlite.store import SqliteStore
@@ -41,9 +42,13 @@ class Replica:
         """The database as an agent opens it."""
         return SqliteStore.open(self.path, RID, self.tables)
 
+    def entries(self) -> list[JournalEntry]:
+        """The journal's entries."""
+        return journal.unpublished(self.client, RID, 10**6, 10**9)
+
     def said(self) -> list[Record]:
         """Everything in the journal."""
-        return [entry.record for entry in journal.unpublished(self.client, RID, 10**6, 10**9)]
+        return [entry.record for entry in self.entries()]
 
     def changes(self) -> list[Change]:
         """The changes in the journal."""

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from connectors import wire
+from connectors.agent.contract import JournalEntry
 from connectors.sqlite.schema import install
 from connectors.sqlite.transaction import transaction
 from connectors.sqlite.user_triggers import GUARD
+from streaming.core.intake.check import check
 from streaming.core.model.change import Op
-from streaming.core.model.record import Commit
+from streaming.core.model.record import Commit, Reason
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
 from tests.connectors.sqlite.sqlite_replica import (
@@ -31,6 +33,7 @@ from tests.harness.examples import examples
 
 ONE = '{"id":"1","name":"a","price":"1.50"}'
 TWO = '{"id":"2","name":"b","price":null}'
+NULL_KEY = "id: a null key: write a value; no other replica gets this row"
 MOVED = '{"id":"9","name":"a","price":"1.50"}'
 
 
@@ -265,54 +268,104 @@ def test_columns_that_are_not_replicated_are_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "reason"),
+    ("statement", "fault"),
     [
-        ("INSERT INTO items VALUES (1, x'00', NULL)", "column name of table items takes text"),
-        ("INSERT INTO items VALUES (1, 'a', '01')", "takes text of decimal digits"),
-        ("INSERT INTO items VALUES (1, 'a', '1.')", "takes text of decimal digits"),
-        ("INSERT INTO items VALUES (1, 'a', '1e5')", "takes text of decimal digits"),
-        ("UPDATE items SET price = '--1'", "takes text of decimal digits"),
+        ("INSERT INTO items VALUES (1, x'00', NULL)", "name: the blob 'AA==' is no text"),
+        ("INSERT INTO items VALUES (1, 'a', '1,5')", "price: the text '1,5' is no decimal"),
+        ("UPDATE items SET price = '--1'", "price: the text '--1' is no decimal"),
         (
             'INSERT INTO "odd ""pairs""\'s" VALUES (\'a\', 2147483648, \'b\')',
-            "takes an integer of 32 bits",
+            "x y: the integer '2147483648' is no int32",
         ),
     ],
 )
-def test_a_value_that_could_not_be_replicated_is_refused_where_it_is_written(
-    replica: Replica, statement: str, reason: str
+def test_a_value_that_no_replica_can_take_is_written_and_reported(
+    replica: Replica, statement: str, fault: str
 ) -> None:
-    """Elsewhere it would be quarantined, and the replicas would differ."""
+    """The schema allows it, so the statement succeeds; the hub quarantines the change."""
     replica.client.execute("INSERT INTO items VALUES (5, 'e', NULL)")
 
-    with pytest.raises(sqlite3.IntegrityError, match=reason):
-        replica.client.execute(statement)
+    replica.client.execute(statement)
 
-    assert len(replica.changes()) == 1
+    good, bad = replica.entries()
+    assert (good.faults, reason_of(good, replica)) == ((), None)
+    assert bad.faults[0].startswith(fault)
+    assert reason_of(bad, replica) is Reason.TABLE
 
 
-def test_a_key_is_never_null(tmp_path: Path) -> None:
-    """SQLite allows a null in a primary key of text."""
-    table = Table("t", ("id",), {"id": ColumnType.TEXT})
-    replica = make(tmp_path / "r.db", {"CREATE TABLE t (id TEXT PRIMARY KEY)": table})
+def test_a_corrected_row_is_replicated_again(replica: Replica) -> None:
+    """A change carries its whole row, so the next good one brings it level."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'a', 'cheap')")
+    replica.client.execute("UPDATE items SET price = '1.50'")
 
-    with pytest.raises(sqlite3.IntegrityError, match="column id of table t is part of the key"):
-        replica.client.execute("INSERT INTO t VALUES (NULL)")
+    bad, good = replica.entries()
+    assert bad.faults
+    assert (good.faults, reason_of(good, replica)) == ((), None)
+    assert replica.changes()[1].after == ONE
+
+
+def test_a_null_key_is_written_and_reported(tmp_path: Path) -> None:
+    """SQLite allows nulls in a primary key of text, as often as they come."""
+    table = Table("t", ("id",), {"id": ColumnType.TEXT, "n": ColumnType.INT64})
+    replica = make(tmp_path / "r.db", {"CREATE TABLE t (id TEXT PRIMARY KEY, n INT)": table})
+
+    for _ in range(3):
+        replica.client.execute("REPLACE INTO t VALUES (NULL, 5)")
+    replica.client.execute("UPDATE t SET n = 6 WHERE rowid = 1")
+    assert [reason_of(entry, replica) for entry in replica.entries()] == [Reason.TABLE] * 4
+    assert all(entry.faults == (NULL_KEY,) for entry in replica.entries())
+
+    replica.client.execute("UPDATE t SET id = 'a' WHERE rowid = 1")
+    replica.client.execute("UPDATE t SET id = NULL WHERE rowid = 1")
+    replica.client.execute("DELETE FROM t")
+    assert [line for line in replica.short()[4:] if line != "commit"] == [
+        'insert {"id":"a"} - -> {"id":"a","n":"6"}',
+        'delete {"id":"a"} {"id":"a","n":"6"} -> -',
+        'insert {"id":null} - -> {"id":null,"n":"6"}',
+    ]
     replica.client.close()
 
 
-def test_a_row_too_large_for_a_record_is_refused_and_a_large_before_image_left_out(
-    replica: Replica,
-) -> None:
-    """A record that the hub cannot take would block all that come after it."""
+def test_of_a_row_too_large_for_a_record_the_size_is_reported(replica: Replica) -> None:
+    """The statement succeeds; a record that the topic cannot take would block all behind it."""
     replica.client.execute("INSERT INTO items VALUES (1, ?, NULL)", ("a" * 600_000,))
     replica.client.execute("UPDATE items SET name = ?", ("b" * 600_000,))
-    with pytest.raises(sqlite3.IntegrityError, match="larger than a record may be"):
-        replica.client.execute("UPDATE items SET name = ?", ("b" * 1_000_000,))
+    replica.client.execute("UPDATE items SET name = ?", ("b" * 1_000_000,))
     replica.client.execute("UPDATE items SET name = 'c'")
 
-    assert [change.before is None for change in replica.changes()] == [True, True, False]
+    assert [change.before is None for change in replica.changes()] == [True, True, True, True]
+    assert [reason_of(entry, replica) for entry in replica.entries()] == [
+        None,
+        None,
+        Reason.TABLE,
+        None,
+    ]
+    assert replica.entries()[2].faults == (
+        "whole row: 1000033 bytes are more than a record may have (limits.record_bytes)",
+    )
     sizes = [len(wire.encode("s" * 36, change)) for change in replica.changes()]
     assert max(sizes) < 1_000_000
+
+
+def test_a_value_near_sqlites_own_limit_is_written(tmp_path: Path) -> None:
+    """Its image in hexadecimal digits would exceed the billion bytes that a value may have."""
+    table = Table("t", ("id",), {"id": ColumnType.INT64, "b": ColumnType.BYTES})
+    create = "CREATE TABLE t (id INTEGER PRIMARY KEY, b BLOB)"
+    replica = make(tmp_path / "r.db", {create: table})
+    replica.client.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 40_000_000)
+
+    replica.client.execute("INSERT INTO t VALUES (1, zeroblob(30000000))")
+
+    assert replica.entries()[0].faults == (
+        "b: 30000000 bytes are more than a record may have (limits.record_bytes)",
+    )
+    replica.client.close()
+
+
+def reason_of(entry: JournalEntry, replica: Replica) -> Reason | None:
+    """The reason for which the hub quarantines a published entry, or None."""
+    tables = {table.name: table for table in replica.tables}
+    return check(wire.encode("s", entry.record), RID, 2**31 * 1000, tables).reason
 
 
 def test_writers_that_meet_are_captured_in_commit_order(replica: Replica) -> None:

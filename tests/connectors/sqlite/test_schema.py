@@ -1,11 +1,13 @@
 """A database becomes a replica once, stays one, and is refused where it could not be a good one."""
 
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from connectors.sqlite import journal
 from connectors.sqlite.schema import install
 from connectors.sqlite.store import SqliteStore
 from connectors.sqlite.user_triggers import GUARD
@@ -121,6 +123,98 @@ def test_a_table_that_could_not_be_replicated_is_refused(create: str, complaint:
 
     with pytest.raises(ConfigError, match=complaint):
         install_on(create, table)
+
+
+def test_every_complaint_is_made_at_once() -> None:
+    """Each with what to do; one a start would take as many starts as there are."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute("CREATE TABLE t (id INT, n NUMERIC, s TEXT, m TEXT NOT NULL)")
+    connection.execute("CREATE TABLE u (id INTEGER PRIMARY KEY, n INT DEFAULT 'none')")
+    connection.execute("INSERT INTO u VALUES (1, 1)")
+    tables = [
+        Table("t", ("id",), {"id": T.INT64, "n": T.TEXT, "s": T.BOOL, "gone": T.TEXT}),
+        Table("u", ("id",), {"id": T.INT64, "n": T.INT32}),
+        Table("v", ("id",), {"id": T.INT64}),
+    ]
+    before = objects(connection)
+
+    with closing(connection):
+        with pytest.raises(ConfigError) as refused:
+            install(connection, RID, tables)
+        assert objects(connection) == before
+
+    first, *lines = str(refused.value).splitlines()
+    assert first == "the database cannot be replicated for 7 reasons:"
+    expected = [
+        "table t: column gone is not in the database: add it there first",
+        "table t: column n is declared as NUMERIC, .*: declare it as TEXT, or configure it as",
+        "table t: column s is declared as TEXT, which does not keep every bool .0 or 1.: declare",
+        "table t: column m is NOT NULL without a default, .*; give it a default",
+        "table u: column n has a default that cannot be carried: the text 'none' is no int32",
+        "table u has rows already, .*: start with an empty table, or confirm",
+        "table v is not in the database: create it there first",
+    ]
+    found = zip(expected, lines, strict=True)
+    assert all(re.match(f"  - {claim}", line) for claim, line in found)
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ("NUMERIC(10,2) DEFAULT 0.00", T.DECIMAL),
+        ("TEXT DEFAULT '0.00'", T.DECIMAL),
+        ("DATETIME DEFAULT CURRENT_TIMESTAMP", T.TIMESTAMP),
+        ("TEXT NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now'))", T.TIMESTAMP),
+        ("BOOLEAN DEFAULT TRUE", T.BOOL),
+        ("TEXT DEFAULT active", T.TEXT),
+        ("INTEGER DEFAULT (strftime('%s', 'now'))", T.INT64),
+        ("REAL DEFAULT -1e-300", T.FLOAT64),
+        ("BLOB DEFAULT x'00ff'", T.BYTES),
+    ],
+)
+def test_ordinary_columns_with_defaults_are_captured(column: str, kind: T) -> None:
+    """A statement that leaves the column out gets what the schema says, and it is replicated."""
+    table = Table("t", ("id",), {"id": T.INT64, "c": kind})
+    connection = install_on(f"CREATE TABLE t (id INTEGER PRIMARY KEY, c {column})", table)
+
+    with closing(connection):
+        connection.execute("INSERT INTO t (id) VALUES (1)")
+        (entry,) = journal.unpublished(connection, RID, 10, 10**6)
+        assert entry.faults == ()
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "what"),
+    [
+        ("TEXT DEFAULT CURRENT_TIME", T.TIMESTAMP, "is no timestamp: .* or configure it as text"),
+        ("NUMERIC DEFAULT (unixepoch())", T.TIMESTAMP, "or configure it as int64"),
+        ("INTEGER DEFAULT (unixepoch())", T.TIMESTAMP, "or configure it as .* int64"),
+        ("INTEGER DEFAULT 3000000000", T.INT32, "is no int32: .* or configure it as int64"),
+        ("BOOLEAN DEFAULT 'yes'", T.BOOL, "the text 'yes' is no bool: write 0 or 1"),
+        ("TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, UNIQUE (id, c)", T.TIMESTAMP, "canonical form"),
+    ],
+)
+def test_a_default_that_cannot_be_carried_is_refused_with_what_to_do(
+    column: str, kind: T, what: str
+) -> None:
+    """Otherwise every statement that leaves the column out would not be replicated."""
+    key = ("id", "c") if "UNIQUE" in column else ("id",)
+
+    with pytest.raises(ConfigError, match=what):
+        install_on(
+            f"CREATE TABLE t (id INTEGER PRIMARY KEY, c {column})",
+            Table("t", key, {"id": T.INT64, "c": kind}),
+        )
+
+
+def test_a_column_that_is_not_configured_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    """It is not replicated, which nobody should find out by comparing files."""
+    create = "CREATE TABLE t (id INTEGER PRIMARY KEY, n TEXT, note TEXT, low TEXT AS (lower(n)))"
+
+    install_on(create, Table("t", ("id",), {"id": T.INT64, "n": T.TEXT})).close()
+
+    (warning,) = caplog.messages
+    assert warning.startswith("table t: column note is not configured: its values stay in this")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,205 @@
+"""Whether a database can be replicated as configured: everything that stands against it, at once.
+
+A complaint is refused at the start: the agent could not carry what the schema allows. A warning is
+not: the user may want it so.
+"""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from connectors.sqlite import sql, user_triggers
+from connectors.sqlite.catalog import BINARY, Catalog, UniqueColumn, read
+from connectors.sqlite.columns import AFFINITIES, STORED_AS, Affinity
+from connectors.sqlite.defaults import default_fault
+from connectors.sqlite.system import PREFIX
+from streaming.core.model.errors import ConfigError
+from streaming.core.model.table import ColumnType, Table
+
+
+@dataclass(slots=True)
+class Inspection:
+    """What was found; `catalogs` are those of the tables that are in the database."""
+
+    catalogs: dict[str, Catalog] = field(default_factory=dict)
+    complaints: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def check(self) -> None:
+        """ConfigError with every complaint, if there is one."""
+        if len(self.complaints) == 1:
+            raise ConfigError(self.complaints[0])
+        if self.complaints:
+            listed = "".join(f"\n  - {one}" for one in self.complaints)
+            raise ConfigError(
+                f"the database cannot be replicated for {len(self.complaints)} reasons:{listed}"
+            )
+
+
+def inspect(
+    connection: sqlite3.Connection, tables: Sequence[Table], *, rows_are_shared: bool = False
+) -> Inspection:
+    """Compare the database with the configured tables; nothing is changed.
+
+    `rows_are_shared`: rows that were not captured are the same at every replica.
+    """
+    found = Inspection()
+    found.complaints += _name_complaints(tables)
+    for table in tables:
+        try:
+            catalog = read(connection, table)
+        except ConfigError as error:
+            found.complaints.append(str(error))
+            continue
+        found.catalogs[table.name] = catalog
+        about = f"table {table.name}: "
+        found.complaints += [about + text for text in complaints_of(catalog, table)]
+        found.warnings += [about + text for text in warnings_of(catalog, table)]
+        if not rows_are_shared:
+            found.complaints += _row_complaints(connection, table)
+    found.complaints += user_triggers.complaints(connection, tables)
+    return found
+
+
+def _name_complaints(tables: Sequence[Table]) -> list[str]:
+    names = [table.name.lower() for table in tables]
+    reserved = [
+        f"table {table.name}: names with this prefix are reserved: give the table another name"
+        for table in tables
+        if table.name.lower().startswith((PREFIX, "sqlite_"))
+    ]
+    double = [
+        f"table {table.name}: another name differs only in case, which SQLite ignores: remove one"
+        for table in tables
+        if names.count(table.name.lower()) > 1
+    ]
+    return reserved + double
+
+
+def complaints_of(catalog: Catalog, table: Table) -> list[str]:
+    """Why the table cannot be replicated as configured; empty if it can."""
+    missing = [
+        f"column {name} is not in the database: add it there first, or remove it from the"
+        " configuration (after a RENAME COLUMN name the new one)"
+        for name in table.columns
+        if name not in catalog.columns
+    ]
+    return [
+        *missing,
+        *_type_complaints(catalog, table),
+        *_default_complaints(catalog, table),
+        *(
+            f"column {name} is generated: leave it out of the configuration"
+            for name in table.columns
+            if name in catalog.columns and catalog.columns[name].generated
+        ),
+        *(
+            f"column {column.name} is NOT NULL without a default, but not replicated: no row of"
+            " another replica could be stored; give it a default or add it to the columns"
+            for column in catalog.columns.values()
+            if column.is_required and column.name not in table.columns
+        ),
+        *(
+            f"the unique index {index} is on an expression; REPLACE could delete rows by it"
+            " unnoticed: make it a plain index, or one on a generated column"
+            for index in catalog.expressions
+        ),
+        *([] if missing else _key_complaints(catalog, table)),
+    ]
+
+
+def warnings_of(catalog: Catalog, table: Table) -> list[str]:
+    """What is replicated otherwise than a user may expect."""
+    unknown = [
+        f"column {column.name} is not configured: its values stay in this database, and the"
+        " replicas differ in it; add it to the table's columns"
+        for column in catalog.columns.values()
+        if column.name not in table.columns and not column.generated
+    ]
+    keys = ", ".join(table.key)
+    nulls = (
+        f"its key ({keys}) may be null in SQLite, and such a row is not replicated: declare it"
+        " NOT NULL"
+    )
+    return [*unknown, *([nulls] if catalog.has_null_keys else [])]
+
+
+def _type_complaints(catalog: Catalog, table: Table) -> list[str]:
+    found = [
+        (n, kind, catalog.columns[n]) for n, kind in table.columns.items() if n in catalog.columns
+    ]
+    return [
+        f"column {name} is declared as {column.declared or 'nothing'}, which does not keep"
+        f" every {kind} ({STORED_AS[kind]}): declare it as"
+        f" {' or '.join(sorted(AFFINITIES[kind] - {Affinity.BLOB} or AFFINITIES[kind]))},"
+        f" or configure it as {' or '.join(_kept_by(column.affinity))}"
+        for name, kind, column in found
+        if column.affinity not in AFFINITIES[kind]
+    ]
+
+
+def _kept_by(of: Affinity) -> list[ColumnType]:
+    return [kind for kind in ColumnType if of in AFFINITIES[kind]]
+
+
+def _default_complaints(catalog: Catalog, table: Table) -> list[str]:
+    """The defaults that no replica could take; a statement that leaves the column out gets them."""
+    stored = catalog.stored(_known(catalog, table))
+    faults = {
+        name: default_fault(column.declared, column.default, stored[name].kind, is_exact=exact)
+        for name, column in catalog.columns.items()
+        if name in stored and column.default is not None
+        for exact in (stored[name].is_exact,)
+    }
+    return [
+        f"column {name} has a default that cannot be carried: {fault}"
+        for name, fault in faults.items()
+        if fault is not None
+    ]
+
+
+def _known(catalog: Catalog, table: Table) -> Table:
+    columns: Mapping[str, ColumnType] = {
+        name: kind for name, kind in table.columns.items() if name in catalog.columns
+    }
+    return Table(table.name, table.key, columns)
+
+
+def _key_complaints(catalog: Catalog, table: Table) -> list[str]:
+    key = {UniqueColumn(name, BINARY) for name in table.key}
+    if any(set(unique) == key for unique in catalog.uniques):
+        return []
+    columns = ", ".join(table.key)
+    complaint = (
+        f"its key ({columns}) is neither primary key nor unique in the database, or does not"
+        f" compare by {BINARY}: declare it so"
+    )
+    return [complaint]
+
+
+def _row_complaints(connection: sqlite3.Connection, table: Table) -> list[str]:
+    """The rows that were written while no trigger captured them."""
+    if (
+        _is_captured(connection, table)
+        or not connection.execute(sql.any_row(table.name)).fetchone()
+    ):
+        return []
+    noted = f"{PREFIX}replaced_{table.name}"
+    was_captured = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (noted,))
+    text = (
+        "has lost its triggers, because it was dropped and created again: what was written since"
+        " then was not captured; make its rows the same at every replica, then confirm it"
+        if was_captured.fetchone()
+        else "has rows already, which no other replica would get: start with an empty table, or"
+        " confirm that every replica has the same rows"
+    )
+    return [f"table {table.name} {text} (--rows-are-shared)"]
+
+
+def _is_captured(connection: sqlite3.Connection, table: Table) -> bool:
+    found = connection.execute(
+        "SELECT 1 FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = lower(?)"
+        " AND substr(name, 1, ?) = ?",
+        (table.name, len(PREFIX), PREFIX),
+    )
+    return found.fetchone() is not None
