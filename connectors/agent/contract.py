@@ -54,6 +54,12 @@ class AppliedBatch:
 class CaptureJournal(Protocol):
     """Capture: committed local changes and the agent's own records, in one order."""
 
+    def check_schema(self) -> None:
+        """Adapt to a schema that was changed meanwhile, and warn of what is new in it.
+
+        ConfigError: the tables can no longer be replicated as configured.
+        """
+
     def unpublished(self, rows_max: int, bytes_max: int) -> list[JournalEntry]:
         """The next entries behind the last one marked as published, in commit order.
 

@@ -46,6 +46,8 @@ PUBLISH_BYTES = 8_000_000
 """How much of the journal is published at a time, at most."""
 POLL_MS = 20
 """How long the agent waits for an update before it checks the journal again."""
+SCHEMA_CHECK_S = 1.0
+"""How often the agent looks whether the database's schema was changed."""
 HEARTBEAT_MOVED_S = 1.0
 HEARTBEAT_S = 10.0
 """The interval of heartbeats while the epoch moves, and while it does not."""
@@ -95,6 +97,7 @@ class Agent:
     session: str = ""
     heartbeat_epoch: int = -1
     heartbeat_at_s: float = 0.0
+    schema_checked_s: float = 0.0
     is_busy: bool = False
     uncarried: UncarriedRows = field(default_factory=UncarriedRows)
 
@@ -144,6 +147,7 @@ class Agent:
     def run_once(self) -> None:
         """Publish local changes, receive and apply updates, send a heartbeat if one is due."""
         try:
+            self.check_schema()
             published = self.publish()
             self.receive(0 if published else POLL_MS)
             self.send_heartbeat()
@@ -153,6 +157,13 @@ class Agent:
             if not self.is_busy:
                 log.warning("a long transaction blocks the agent, which retries: %s", error)
             self.is_busy = True
+
+    def check_schema(self) -> None:
+        """Let the store compare the schema with the configuration, every second."""
+        now_s = time.monotonic()
+        if now_s - self.schema_checked_s >= SCHEMA_CHECK_S:
+            self.store.check_schema()
+            self.schema_checked_s = now_s
 
     def publish(self) -> bool:
         """Publish the next journal entries; return whether there were any."""

@@ -25,6 +25,13 @@ def triggers(table: Table, catalog: Catalog) -> dict[str, str]:
     return _Capture(table, catalog).statements()
 
 
+def row_images(table: Table, catalog: Catalog) -> str:
+    """A query that gives key and image of every row as a trigger would capture them."""
+    columns = catalog.stored(table)
+    key = image_sql({name: columns[name] for name in table.key}, "x")
+    return f"SELECT {key}, {image_sql(columns, 'x')} FROM {sql.name(table.name)} x"
+
+
 class _Capture:
     """The SQL of one table."""
 

@@ -178,25 +178,28 @@ def _key_complaints(catalog: Catalog, table: Table) -> list[str]:
 
 
 def _row_complaints(connection: sqlite3.Connection, table: Table) -> list[str]:
-    """The rows that were written while no trigger captured them."""
-    if (
-        _is_captured(connection, table)
-        or not connection.execute(sql.any_row(table.name)).fetchone()
-    ):
+    """What was written while no trigger captured it."""
+    if is_captured(connection, table):
         return []
     noted = f"{PREFIX}replaced_{table.name}"
-    was_captured = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (noted,))
-    text = (
-        "has lost its triggers, because it was dropped and created again: what was written since"
-        " then was not captured; make its rows the same at every replica, then confirm it"
-        if was_captured.fetchone()
-        else "has rows already, which no other replica would get: start with an empty table, or"
-        " confirm that every replica has the same rows"
-    )
+    there = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (noted,))
+    if there.fetchone():
+        text = (
+            "has lost its triggers, because it was dropped and created again: what was written"
+            " since then was not captured; make its rows the same at every replica, then confirm it"
+        )
+    elif connection.execute(sql.any_row(table.name)).fetchone():
+        text = (
+            "has rows already, which no other replica would get: start with an empty table, or"
+            " confirm that every replica has the same rows"
+        )
+    else:
+        return []
     return [f"table {table.name} {text} (--rows-are-shared)"]
 
 
-def _is_captured(connection: sqlite3.Connection, table: Table) -> bool:
+def is_captured(connection: sqlite3.Connection, table: Table) -> bool:
+    """Return whether the agent's triggers are on the table."""
     found = connection.execute(
         "SELECT 1 FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = lower(?)"
         " AND substr(name, 1, ?) = ?",

@@ -13,7 +13,9 @@ from pathlib import Path
 
 from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite import sql
-from connectors.sqlite.columns import canonical, image_sql
+from connectors.sqlite.catalog import read
+from connectors.sqlite.columns import image_sql
+from connectors.sqlite.image import wire_image
 from connectors.sqlite.reconcile import move_past
 from connectors.sqlite.system import PREFIX
 from streaming.core.model.table import Table
@@ -66,12 +68,14 @@ def _rows_to_save(
     for table in tables:
         others = _other_columns(connection, table)
         columns = "".join(f", x.{sql.name(name)}" for name in others)
+        stored = read(connection, table).stored(table)
+        key_columns = {name: stored[name] for name in table.key}
         rows = connection.execute(
-            f"SELECT {image_sql(table, table.key, 'x')},"  # noqa: S608 every name is quoted
-            f" {image_sql(table, table.columns, 'x')}{columns} FROM {sql.name(table.name)} x"
+            f"SELECT {image_sql(key_columns, 'x')},"  # noqa: S608 every name is quoted
+            f" {image_sql(stored, 'x')}{columns} FROM {sql.name(table.name)} x"
         )
         for captured_key, captured, *values in rows:
-            key, image = canonical(captured_key), canonical(captured)
+            key, image = wire_image(captured_key).text, wire_image(captured).text
             if others or not is_known(table.name, key, image):
                 rest = dict(zip(others, values, strict=True))
                 yield _line(table.name, key, image, rest)

@@ -1,6 +1,5 @@
 """The agent of one SQLite replica: its database, opened and locked, under the agent's loop."""
 
-import fcntl
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -11,9 +10,10 @@ from connectors.agent.loop import compare
 from connectors.agent.process import run_process
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, Outage, UpdatesTopic
+from connectors.sqlite.lock import exclusive
 from connectors.sqlite.reinit import IsKnown, NewStart
 from connectors.sqlite.store import SqliteStore
-from streaming.core.model.errors import ConfigError, StateError
+from streaming.core.model.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +45,6 @@ def open_store(settings: AgentSettings) -> Iterator[SqliteStore]:
         ) as store,
     ):
         yield store
-
-
-@contextmanager
-def exclusive(database: Path) -> Iterator[None]:
-    """Lock the database against a second agent; StateError if one runs, or there is no file."""
-    if not database.is_file():
-        raise StateError(f"there is no database {database}: check the path given to the agent")
-    with database.with_name(f"{database.name}.agent").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise StateError(f"another agent has {database} open: stop it first") from error
-        yield
 
 
 def reinit(settings: AgentSettings, known: KnownOwn, is_known: IsKnown, path: Path) -> int:

@@ -2,13 +2,13 @@
 
 import logging
 import sqlite3
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 
 from connectors.sqlite import sql
 from connectors.sqlite.capture import triggers
-from connectors.sqlite.catalog import Catalog
 from connectors.sqlite.columns import scales
-from connectors.sqlite.inspection import inspect
+from connectors.sqlite.inspection import Inspection, inspect
 from connectors.sqlite.system import ADDED, CAPTURE, FORMAT, INDEXES, PREFIX, TABLES
 from streaming.core.model.errors import StateError
 from streaming.core.model.record import RECORD_BYTES
@@ -24,7 +24,7 @@ def install(
     *,
     record_bytes: int = RECORD_BYTES,
     rows_are_shared: bool = False,
-) -> dict[str, Catalog]:
+) -> Inspection:
     """Make this database replica `rid` with these tables; what is in place already stays.
 
     The connection is in autocommit mode. ConfigError with everything that stands against it, and
@@ -32,40 +32,26 @@ def install(
     replica would ever get them, unless every replica has the same rows (`rows_are_shared`).
     """
     wanted = tuple(tables)
-    found = inspect(connection, wanted, rows_are_shared=rows_are_shared)
-    found.check()
+    inspect(connection, wanted, rows_are_shared=rows_are_shared).check()
+    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     connection.execute("PRAGMA journal_mode = WAL").fetchone()
     connection.execute("BEGIN IMMEDIATE")
     try:
         found = inspect(connection, wanted, rows_are_shared=rows_are_shared)
         found.check()
-        _install(connection, rid, wanted, found.catalogs, record_bytes)
+        if "_slackwater_origin" in objects(connection):
+            _check_origin(connection, rid)
+            _add_columns(connection)
+        else:
+            _create_system(connection, rid, mode)
+        connection.execute("UPDATE _slackwater_origin SET record_bytes = ?", (record_bytes,))
+        capture = [triggers(table, found.catalogs[table.name]) for table in wanted]
+        _apply_schema(connection, dict(ChainMap({}, INDEXES, CAPTURE, *capture)))
     except BaseException:
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
-    for warning in found.warnings:
-        log.warning("%s", warning)
-    return found.catalogs
-
-
-def _install(
-    connection: sqlite3.Connection,
-    rid: int,
-    tables: tuple[Table, ...],
-    catalogs: Mapping[str, Catalog],
-    record_bytes: int,
-) -> None:
-    if "_slackwater_origin" in _objects(connection):
-        _check_origin(connection, rid)
-        _add_columns(connection)
-    else:
-        _create_system(connection, rid)
-    connection.execute("UPDATE _slackwater_origin SET record_bytes = ?", (record_bytes,))
-    wanted = INDEXES | CAPTURE
-    for table in tables:
-        wanted |= triggers(table, catalogs[table.name])
-    _apply_schema(connection, wanted)
+    return found
 
 
 def _check_origin(connection: sqlite3.Connection, rid: int) -> None:
@@ -91,11 +77,12 @@ def _add_columns(connection: sqlite3.Connection) -> None:
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {definition}")
 
 
-def _create_system(connection: sqlite3.Connection, rid: int) -> None:
+def _create_system(connection: sqlite3.Connection, rid: int, journal_mode: str) -> None:
     for statement in TABLES.values():
         connection.execute(statement)
     connection.execute(
-        "INSERT INTO _slackwater_origin (id, format, rid) VALUES (1, ?, ?)", (FORMAT, rid)
+        "INSERT INTO _slackwater_origin (id, format, rid, journal_mode) VALUES (1, ?, ?, ?)",
+        (FORMAT, rid, journal_mode),
     )
     connection.execute("INSERT INTO _slackwater_position (id) VALUES (1)")
     connection.executemany("INSERT INTO _slackwater_scales VALUES (?, ?, ?, ?)", scales())
@@ -103,11 +90,9 @@ def _create_system(connection: sqlite3.Connection, rid: int) -> None:
 
 def _apply_schema(connection: sqlite3.Connection, wanted: Mapping[str, str]) -> None:
     """Create the objects wanted; drop the agent's others, and those with another definition."""
-    there = _objects(connection)
+    there = objects(connection)
     wrong = [name for name in there if name not in TABLES and wanted.get(name) != there[name][1]]
-    order = {"trigger": 0, "view": 1, "index": 2, "table": 3}
-    for name in sorted(wrong, key=lambda one: order[there[one][0]]):
-        connection.execute(f"DROP {there[name][0]} {sql.name(name)}")
+    drop(connection, {name: there[name] for name in wrong})
     for name, statement in wanted.items():
         if name not in there or name in wrong:
             connection.execute(statement)
@@ -115,7 +100,14 @@ def _apply_schema(connection: sqlite3.Connection, wanted: Mapping[str, str]) -> 
         log.info("changed capture objects: %s", ", ".join(wrong))
 
 
-def _objects(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
+def drop(connection: sqlite3.Connection, there: Mapping[str, tuple[str, str]]) -> None:
+    """Drop objects of the database, those that need others first."""
+    order = {"trigger": 0, "view": 1, "index": 2, "table": 3}
+    for name in sorted(there, key=lambda one: order[there[one][0]]):
+        connection.execute(f"DROP {there[name][0]} IF EXISTS {sql.name(name)}")
+
+
+def objects(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
     """Name -> (type, CREATE statement) of the agent's objects in the database."""
     rows = connection.execute(
         "SELECT name, type, sql FROM sqlite_schema"

@@ -64,7 +64,10 @@ class SqliteStore:
     rid: int
     tables: dict[str, Table]
     writers: dict[str, RowWriter]
+    record_bytes: int = RECORD_BYTES
     position: Position = field(default_factory=Position)
+    schema_version: int = -1
+    warnings: set[str] = field(default_factory=set)
 
     @classmethod
     @store_errors()
@@ -80,20 +83,36 @@ class SqliteStore:
         """Open the database and make it a replica; ConfigError or StateError if it cannot be."""
         connection = connect(database)
         known = {table.name: table for table in tables}
+        store = cls(connection, rid, known, {}, record_bytes)
         try:
-            install(
-                connection,
-                rid,
-                known.values(),
-                record_bytes=record_bytes,
-                rows_are_shared=rows_are_shared,
-            )
-            store = cls(connection, rid, known, writers(connection, known.values()))
+            store._install(rows_are_shared=rows_are_shared)
             store.position = store._stored_position()
         except BaseException:
             connection.close()
             raise
         return store
+
+    @store_errors()
+    def check_schema(self) -> None:
+        """Adapt to a changed schema, warn of what is new in it; ConfigError if it does not fit."""
+        (version,) = self._row("PRAGMA schema_version")
+        if version != self.schema_version:
+            self._install(rows_are_shared=False)
+
+    def _install(self, *, rows_are_shared: bool) -> None:
+        found = install(
+            self.connection,
+            self.rid,
+            self.tables.values(),
+            record_bytes=self.record_bytes,
+            rows_are_shared=rows_are_shared,
+        )
+        for warning in found.warnings:
+            if warning not in self.warnings:
+                log.warning("%s", warning)
+        self.warnings = set(found.warnings)
+        self.writers = writers(self.connection, self.tables.values())
+        (self.schema_version,) = self._row("PRAGMA schema_version")
 
     def close(self) -> None:
         """Close the database; nothing is lost by not doing so."""

@@ -32,7 +32,8 @@ TABLES = {
   applying INTEGER NOT NULL DEFAULT 0,  -- 1 within a transaction of the agent's own
   depth INTEGER NOT NULL DEFAULT 0,  -- how many groups of changes are open
   prim_csn TEXT,  -- of the open group
-  record_bytes INTEGER NOT NULL DEFAULT 1000000
+  record_bytes INTEGER NOT NULL DEFAULT 1000000,
+  journal_mode TEXT  -- the database's before it was a replica
 )""",
     "_slackwater_position": """CREATE TABLE _slackwater_position (
   id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -50,7 +51,7 @@ TABLES = {
   reinit INTEGER NOT NULL DEFAULT 0  -- 1: emptied, and nothing applied since
 )""",
     "_slackwater_journal": """CREATE TABLE _slackwater_journal (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,  -- commit order
+  id INTEGER PRIMARY KEY,  -- commit order
   at INTEGER NOT NULL,  -- milliseconds since 1970
   kind TEXT NOT NULL,  -- change | commit | applied | refused
   csn TEXT,

@@ -1,16 +1,23 @@
 """`agent`: the process beside one SQLite database, by the hub's own configuration."""
 
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from streaming.cli.inputs import DEFAULT_CONFIG, ConfigPath
+from connectors.sqlite.check import DatabaseCheck, check_database
+from connectors.sqlite.uninstall import uninstall as remove
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
+from streaming.cli.output import as_count, write_json, write_line, write_table
 from streaming.config.config import load
+from streaming.core.model.errors import ConfigError
+
+app = typer.Typer(rich_markup_mode=None)
 
 Database = Annotated[Path, typer.Option("--database", metavar="FILE", help="The SQLite database.")]
-Replica = Annotated[str, typer.Option("--replica", help="Its name in the configuration.")]
+Replica = Annotated[str, typer.Option("--replica", help="The replica's name in the configuration.")]
 Shared = Annotated[
     bool,
     typer.Option("--rows-are-shared", help="Existing rows are the same at every replica."),
@@ -21,17 +28,27 @@ Print = Annotated[
         "--print", help="Only print the settings document of `python -m connectors.sqlite`."
     ),
 ]
+Discard = Annotated[
+    bool,
+    typer.Option("--discard-unpublished", help="Changes that no other replica has may be lost."),
+]
 
 
+@app.callback(invoke_without_command=True)
 def agent(
+    context: typer.Context,
     *,
-    database: Database,
-    replica: Replica,
+    database: Annotated[Path | None, typer.Option(metavar="FILE", help="The database.")] = None,
+    replica: Replica = "",
     config: ConfigPath = DEFAULT_CONFIG,
     rows_are_shared: Shared = False,
     print_: Print = False,
 ) -> None:
     """Run the agent of one SQLite replica until SIGTERM or Ctrl-C."""
+    if context.invoked_subcommand is not None:
+        return
+    if database is None or not replica:
+        raise ConfigError("give --replica NAME and --database FILE (see `slackwater agent --help`)")
     configured = load(config)
     settings = import_module("streaming.config.agent").agent_settings(
         configured, replica, database.absolute(), rows_are_shared=rows_are_shared
@@ -40,3 +57,55 @@ def agent(
         typer.echo(settings.text())
         return
     raise typer.Exit(import_module("connectors.sqlite.run").run_agent(settings))
+
+
+@app.command()
+def check(
+    *,
+    database: Database,
+    replica: Replica = "",  # noqa: ARG001 all have the same tables; `agent` is given it too
+    config: ConfigPath = DEFAULT_CONFIG,
+    rows_are_shared: Shared = False,
+    as_json: AsJson = False,
+) -> None:
+    """List what an agent would find in a database; exit 0 if it would start and carry every row."""
+    tables = tuple(load(config).table_map().values())
+    found = check_database(database, tables, rows_are_shared=rows_are_shared)
+    if as_json:
+        write_json({**asdict(found), "is_good": found.is_good})
+    else:
+        _write(found)
+    raise typer.Exit(0 if found.is_good else 1)
+
+
+@app.command()
+def uninstall(*, database: Database, discard_unpublished: Discard = False) -> None:
+    """Remove every trace of the agent from a database; no agent may run on it."""
+    removed = remove(database, discards_unpublished=discard_unpublished)
+    done = f"{as_count(len(removed), 'object')} removed" if removed else "holds nothing of an agent"
+    write_line(f"{database}: {done}")
+
+
+def _write(found: DatabaseCheck) -> None:
+    rows = [
+        (c.table, c.name, c.declared, c.configured or "not configured", c.holds, c.default)
+        for c in found.columns
+    ]
+    write_table(["table", "column", "declared", "configured as", "holds", "default"], rows)
+    for table in found.tables:
+        state = "captured" if table.is_captured else "not captured yet"
+        own = f", your triggers: {', '.join(table.triggers)}" if table.triggers else ""
+        write_line(f"table {table.name}: {as_count(table.rows, 'row')}, {state}{own}")
+    for one in found.constraints:
+        write_line(f"constraint of table {one.table}: {one.text}")
+    for name in found.not_configured:
+        key = " and has no key" if name in found.without_key else ""
+        write_line(f"table {name} is not configured{key}: it stays in this database")
+    for kind, texts in (
+        ("warning", found.warnings),
+        ("row that is not replicated", found.row_faults),
+        ("refused", found.complaints),
+    ):
+        for text in texts:
+            write_line(f"{kind}: {text}")
+    write_line("an agent can start" if found.is_good else "correct the above, then check again")

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from streaming.cli import config, conflicts, positions, quarantine, run, services
+from streaming.cli import agent, config, conflicts, positions, quarantine, run, services
 from streaming.cli.abort import abort
-from streaming.cli.agent import agent
 from streaming.cli.level import level
 from streaming.cli.output import write_error
 from streaming.cli.reinit import reinit
@@ -47,13 +46,13 @@ def options(
 
 app.command()(run.demo)
 app.command()(run.run)
-app.command()(agent)
 app.command()(reinit)
 app.command()(status)
 app.command()(level)
 app.command()(abort)
 app.command()(positions.ruv)
 app.command()(positions.lacks)
+app.add_typer(agent.app, name="agent")
 app.add_typer(conflicts.app, name="conflicts")
 app.add_typer(quarantine.app, name="quarantine")
 app.add_typer(config.app, name="config")

@@ -21,7 +21,7 @@ from connectors.agent.settings import AgentSettings
 from connectors.kafka.broker import Broker
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics
-from connectors.sqlite.run import exclusive
+from connectors.sqlite.lock import exclusive
 from streaming.core.model.change import Change
 from streaming.core.model.errors import StateError
 from streaming.core.model.record import (
@@ -444,3 +444,34 @@ def test_a_broker_that_goes_away_and_comes_back_costs_nothing(
         assert agent.log().count("Kafka answers again") == 1
         assert late.log().count("Kafka does not answer") == 1
     own.stop()
+
+
+def test_a_value_that_no_replica_can_take_is_published_and_said(
+    replica: Replica, hub: Hub, agents: Agents
+) -> None:
+    """The application's statement succeeds, and nothing behind it waits."""
+    agent = agents.start()
+    hub.session()
+
+    replica.client.execute("INSERT INTO items VALUES (1, 'a', 'cheap')")
+    replica.client.execute("INSERT INTO items VALUES (2, 'b', '2')")
+
+    until(lambda: len(hub.changes()) == 2)
+    assert hub.changes()[0].after == '{"id":"1","name":"a","price":{"text":"cheap"}}'
+    until(lambda: 'row {"id":"1"} is written here and not replicated until' in agent.log())
+    assert "price: the text 'cheap' is no decimal: write a number" in agent.log()
+
+
+def test_a_schema_that_is_changed_while_the_agent_runs_is_seen(
+    replica: Replica, hub: Hub, agents: Agents
+) -> None:
+    """A new column is warned of; a configured one that is gone ends the agent with the reason."""
+    agent = agents.start()
+    hub.session()
+
+    replica.client.execute("ALTER TABLE items ADD COLUMN note TEXT")
+    until(lambda: "column note is not configured: its values stay" in agent.log())
+    replica.client.execute("ALTER TABLE items RENAME COLUMN price TO cost")
+
+    assert agent.process.wait(TIMEOUT_S) == 1
+    assert "agent: table items: column price is not in the database: add it" in agent.log()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from connectors.sqlite import journal
+from connectors.sqlite.inspection import inspect
 from connectors.sqlite.schema import install
 from connectors.sqlite.store import SqliteStore
 from connectors.sqlite.user_triggers import GUARD
@@ -207,14 +208,72 @@ def test_a_default_that_cannot_be_carried_is_refused_with_what_to_do(
         )
 
 
-def test_a_column_that_is_not_configured_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_column_that_is_not_configured_is_warned_of() -> None:
     """It is not replicated, which nobody should find out by comparing files."""
     create = "CREATE TABLE t (id INTEGER PRIMARY KEY, n TEXT, note TEXT, low TEXT AS (lower(n)))"
 
-    install_on(create, Table("t", ("id",), {"id": T.INT64, "n": T.TEXT})).close()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(create)
+        found = inspect(connection, [Table("t", ("id",), {"id": T.INT64, "n": T.TEXT})])
+
+    (warning,) = found.warnings
+    assert warning.startswith("table t: column note is not configured: its values stay in this")
+
+
+def test_a_new_column_is_warned_of_while_the_agent_runs(
+    replica: Replica, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once; what was configured is captured as before."""
+    with closing(replica.store()) as store:
+        replica.client.execute("ALTER TABLE items ADD COLUMN note TEXT")
+        store.check_schema()
+        store.check_schema()
+        replica.client.execute("CREATE TABLE other (n)")
+        store.check_schema()
 
     (warning,) = caplog.messages
-    assert warning.startswith("table t: column note is not configured: its values stay in this")
+    assert warning.startswith("table items: column note is not configured")
+    replica.client.execute("INSERT INTO items (id, note) VALUES (1, 'x')")
+    assert len(replica.changes()) == 1
+
+
+@pytest.mark.parametrize(
+    ("statements", "complaint"),
+    [
+        ("ALTER TABLE items RENAME COLUMN price TO cost", "column price is not in the database"),
+        ("ALTER TABLE items RENAME TO things", "table items is not in the database"),
+        ("DROP TABLE items", "table items is not in the database"),
+        (
+            "DROP TABLE items; CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT, price TEXT)",
+            "table items has lost its triggers",
+        ),
+        (
+            "CREATE TRIGGER mine AFTER INSERT ON items BEGIN UPDATE items SET name = 'x'; END",
+            "trigger mine on table items writes the replicated table items",
+        ),
+    ],
+)
+def test_a_schema_that_no_longer_fits_ends_the_agent(
+    replica: Replica, statements: str, complaint: str
+) -> None:
+    """What it would go on to replicate is not what the configuration says."""
+    with closing(replica.store()) as store:
+        replica.client.executescript(statements)
+
+        with pytest.raises(ConfigError, match=complaint):
+            store.check_schema()
+
+
+def test_a_new_unique_index_is_captured_by_while_the_agent_runs(replica: Replica) -> None:
+    """REPLACE deletes by it from now on."""
+    replica.client.executemany("INSERT INTO items VALUES (?, NULL, '5')", [(1,), (2,)])
+    with closing(replica.store()) as store:
+        replica.client.execute("UPDATE items SET price = id")
+        replica.client.execute("CREATE UNIQUE INDEX one ON items (price)")
+        store.check_schema()
+
+    replica.client.execute("REPLACE INTO items VALUES (3, NULL, '1')")
+    assert [change.key for change in replica.changes()[-2:]] == ['{"id":"1"}', '{"id":"3"}']
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
 """Claims about `agent`."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from connectors.agent.settings import parse
-from streaming.core.model.table import ColumnType
+from connectors.sqlite.schema import install
+from streaming.core.model.table import ColumnType, Table
 from tests.streaming.cli.conftest import Slackwater
 
 pytestmark = pytest.mark.usefixtures("config_file")
@@ -35,3 +38,47 @@ def test_an_unknown_replica_is_a_wrong_configuration(
 
     assert answer.code == 2
     assert "there is no replica 'z': use one of a, b" in answer.err
+
+
+def test_a_database_is_checked_with_the_same_words_as_the_agent_is_started(
+    slackwater: Slackwater, tmp_path: Path
+) -> None:
+    """Exit 0: an agent would start; 1: it would not, or leave rows out."""
+    database = tmp_path / "a.db"
+    with closing(sqlite3.connect(database)) as client, client:
+        client.execute("CREATE TABLE t (id INT PRIMARY KEY, note TEXT)")
+    words = ("agent", "check", "--replica", "a", "--database", str(database))
+
+    good, facts = slackwater(*words), slackwater(*words, "--json").facts
+    with closing(sqlite3.connect(database)) as client, client:
+        client.execute("INSERT INTO t VALUES (1, 'x')")
+    bad = slackwater(*words)
+
+    assert (good.code, bad.code) == (0, 1)
+    assert "column note is not configured" in good.out
+    assert facts["is_good"]
+    assert [column["configured"] for column in facts["columns"]] == ["int64", None]
+    assert "refused: table t has rows already" in bad.out
+
+
+def test_the_agent_is_removed_by_a_command(slackwater: Slackwater, tmp_path: Path) -> None:
+    """A second time there is nothing to remove."""
+    database = tmp_path / "a.db"
+    with closing(sqlite3.connect(database, isolation_level=None)) as client:
+        client.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+        install(client, 1, [Table("t", ("id",), {"id": ColumnType.INT64})])
+
+    first = slackwater("agent", "uninstall", "--database", str(database))
+    second = slackwater("agent", "uninstall", "--database", str(database))
+
+    assert (first.code, second.code) == (0, 0)
+    assert "objects removed" in first.out
+    assert "holds nothing of an agent" in second.out
+
+
+def test_an_agent_without_its_options_is_a_wrong_usage(slackwater: Slackwater) -> None:
+    """Exit code 2, and what is missing."""
+    answer = slackwater("agent", "--replica", "a")
+
+    assert answer.code == 2
+    assert "give --replica NAME and --database FILE" in answer.err

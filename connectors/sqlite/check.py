@@ -1,0 +1,158 @@
+"""A database as an agent would find it, for a person; nothing is changed."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from connectors.sqlite import sql
+from connectors.sqlite.capture import row_images
+from connectors.sqlite.catalog import Catalog
+from connectors.sqlite.columns import CREATE_SCALES, STORED_AS, scales
+from connectors.sqlite.constraints import TableConstraint, constraints_of
+from connectors.sqlite.image import null_faults, wire_image
+from connectors.sqlite.inspection import inspect, is_captured
+from connectors.sqlite.system import PREFIX
+from streaming.core.model.errors import StateError
+from streaming.core.model.table import Table
+
+FAULTS_MAX = 20
+"""How many rows that cannot be carried are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedColumn:
+    """A column, the type that it is configured as (None: it is not), and what it may hold."""
+
+    table: str
+    name: str
+    declared: str
+    configured: str | None
+    holds: str
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTable:
+    """A configured table; `triggers`: the user's own."""
+
+    name: str
+    rows: int
+    is_captured: bool
+    triggers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseCheck:
+    """What was found; `complaints` and `row_faults` are in the way, `warnings` are not.
+
+    `row_faults`: rows that no other replica can take; `without_key`: tables that could not be
+    configured, because nothing in them is unique.
+    """
+
+    tables: tuple[CheckedTable, ...]
+    columns: tuple[CheckedColumn, ...]
+    constraints: tuple[TableConstraint, ...]
+    without_key: tuple[str, ...]
+    not_configured: tuple[str, ...]
+    warnings: tuple[str, ...]
+    row_faults: tuple[str, ...]
+    complaints: tuple[str, ...]
+
+    @property
+    def is_good(self) -> bool:
+        """Return whether an agent would start, and carry every row that is there."""
+        return not self.complaints and not self.row_faults
+
+
+def check_database(
+    database: Path, tables: Sequence[Table], *, rows_are_shared: bool = False
+) -> DatabaseCheck:
+    """Check a database; StateError if there is none."""
+    if not database.is_file():
+        raise StateError(f"there is no database {database}: give the path of the SQLite file")
+    uri = f"{database.absolute().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+        try:
+            return _check(connection, tables, rows_are_shared=rows_are_shared)
+        except sqlite3.Error as error:
+            raise StateError(f"{database} cannot be read: {error}") from error
+
+
+def _check(
+    connection: sqlite3.Connection, tables: Sequence[Table], *, rows_are_shared: bool
+) -> DatabaseCheck:
+    found = inspect(connection, tables, rows_are_shared=rows_are_shared)
+    known = [table for table in tables if table.name in found.catalogs]
+    complete = [t for t in known if set(t.columns) <= set(found.catalogs[t.name].columns)]
+    others = _others(connection, tables)
+    return DatabaseCheck(
+        tuple(_table(connection, table) for table in known),
+        tuple(one for table in known for one in _columns(table, found.catalogs[table.name])),
+        tuple(one for table in known for one in constraints_of(connection, table)),
+        tuple(name for name in others if not _has_key(connection, name)),
+        tuple(others),
+        tuple(found.warnings),
+        tuple(_row_faults(connection, complete, found.catalogs)),
+        tuple(found.complaints),
+    )
+
+
+def _table(connection: sqlite3.Connection, table: Table) -> CheckedTable:
+    (rows,) = connection.execute(f"SELECT count(*) FROM {sql.name(table.name)}").fetchone()  # noqa: S608
+    triggers = connection.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = lower(?)"
+        " AND substr(name, 1, ?) <> ? ORDER BY name",
+        (table.name, len(PREFIX), PREFIX),
+    )
+    names = tuple(str(name) for (name,) in triggers)
+    return CheckedTable(table.name, rows, is_captured(connection, table), names)
+
+
+def _columns(table: Table, catalog: Catalog) -> Iterator[CheckedColumn]:
+    for column in catalog.columns.values():
+        kind = table.columns.get(column.name)
+        yield CheckedColumn(
+            table.name,
+            column.name,
+            column.declared,
+            None if kind is None else kind.value,
+            "stays in this database" if kind is None else STORED_AS[kind],
+            column.default,
+        )
+
+
+def _others(connection: sqlite3.Connection, tables: Sequence[Table]) -> list[str]:
+    """The tables of the database that are not configured."""
+    configured = {table.name.lower() for table in tables}
+    rows = connection.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+        " AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND substr(name, 1, ?) <> ? ORDER BY name",
+        (len(PREFIX), PREFIX),
+    )
+    return [name for (name,) in rows if name.lower() not in configured]
+
+
+def _has_key(connection: sqlite3.Connection, table: str) -> bool:
+    columns = connection.execute(f"PRAGMA table_info({sql.name(table)})").fetchall()
+    indexes = connection.execute(f"PRAGMA index_list({sql.name(table)})").fetchall()
+    return any(row[5] for row in columns) or any(row[2] and not row[4] for row in indexes)
+
+
+def _row_faults(
+    connection: sqlite3.Connection, tables: Sequence[Table], catalogs: dict[str, Catalog]
+) -> Iterator[str]:
+    """The first rows that no other replica can take, and how many there are."""
+    connection.execute(CREATE_SCALES.replace("CREATE TABLE", "CREATE TEMP TABLE"))
+    connection.executemany("INSERT INTO temp._slackwater_scales VALUES (?, ?, ?, ?)", scales())
+    count = 0
+    for table in tables:
+        for key, image in connection.execute(row_images(table, catalogs[table.name])):
+            in_key = wire_image(key).text
+            faults = null_faults(in_key) + wire_image(image).faults
+            count += bool(faults)
+            if faults and count <= FAULTS_MAX:
+                yield f"table {table.name} row {in_key}: {'; '.join(faults)}"
+    if count > FAULTS_MAX:
+        yield f"and {count - FAULTS_MAX} more rows"
