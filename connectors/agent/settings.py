@@ -19,7 +19,8 @@ class AgentSettings:
 
     `updates_topic` None: no agreement sends to it. `options` are plain Kafka client names.
     `rows_are_shared`: rows that were there before are the same at every replica. `skew_s`: how far
-    a CSN may be ahead of its record's time before the hub refuses it.
+    a CSN may be ahead of its record's time before the hub refuses it. `journal_rows`: how many
+    published rows the journal keeps.
     """
 
     database: Path
@@ -33,6 +34,7 @@ class AgentSettings:
     record_bytes: int = RECORD_BYTES
     rows_are_shared: bool = False
     skew_s: int = MAX_SKEW_S
+    journal_rows: int = 1_000
 
     def text(self) -> str:
         """The settings as the document that `parse` reads."""
@@ -52,6 +54,7 @@ class AgentSettings:
                 "record_bytes": self.record_bytes,
                 "rows_are_shared": self.rows_are_shared,
                 "skew_s": self.skew_s,
+                "journal_rows": self.journal_rows,
             }
         )
 

@@ -1,8 +1,13 @@
-"""The journal: a replica's records in commit order; published rows stay, marked by an id."""
+"""The journal: a replica's records in commit order, up to an id in the topic.
+
+Of the published rows the last ones stay. What was trimmed was in the topic, so for a comparison
+with the topic it is enough to know the largest CSN and opno of it.
+"""
 
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 
 from connectors.agent.contract import JournalEntry
 from connectors.sqlite import sql
@@ -15,6 +20,18 @@ COLUMNS = (
     'id, kind, csn, prim_csn, epoch, "table", key, op, before, after, opno, session, covers,'
     " generation, ruv, hub_epoch, code, text"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class JournalBound:
+    """How many published rows stay, and how many more there may be until they are trimmed."""
+
+    kept: int = 1_000
+    step: int = 1_000
+
+
+JOURNAL_BOUND = JournalBound()
+"""The bound without a setting."""
 
 
 def unpublished(
@@ -40,7 +57,7 @@ def unpublished(
 
 
 def changes(connection: sqlite3.Connection, rid: int) -> Iterator[Change]:
-    """Every change that was ever captured here, in commit order."""
+    """Every change in the journal, in commit order."""
     rows = connection.execute(
         f"SELECT {COLUMNS} FROM _slackwater_journal"  # noqa: S608 a constant
         " WHERE kind = 'change' ORDER BY id"
@@ -52,7 +69,7 @@ def changes(connection: sqlite3.Connection, rid: int) -> Iterator[Change]:
 
 
 def find(connection: sqlite3.Connection, record: Change | Commit) -> int | None:
-    """The id of the journal row with the same content, or None."""
+    """The id of the journal row with the same content; 0: it was trimmed, None: there is none."""
     if isinstance(record, Commit):
         row = connection.execute(
             "SELECT id FROM _slackwater_journal WHERE kind = 'commit' AND prim_csn = ?",
@@ -63,13 +80,51 @@ def find(connection: sqlite3.Connection, record: Change | Commit) -> int | None:
         f"SELECT {COLUMNS} FROM _slackwater_journal WHERE kind = 'change' AND csn = ?",  # noqa: S608
         (record.csn,),
     ).fetchone()
-    found = None if row is None else _entry(row, record.rid)
-    return found.id if found is not None and found.record == record else None
+    if row is None:
+        return 0 if _is_trimmed(connection, record) else None
+    found = _entry(row, record.rid)
+    return found.id if found.record == record else None
 
 
-def mark_published(connection: sqlite3.Connection, id_: int) -> None:
-    """Store that the topic holds the journal up to this row."""
-    connection.execute("UPDATE _slackwater_position SET published = max(published, ?)", (id_,))
+def _is_trimmed(connection: sqlite3.Connection, change: Change) -> bool:
+    (trimmed,) = connection.execute("SELECT trimmed_csn FROM _slackwater_position").fetchone()
+    return trimmed is not None and change.csn <= trimmed
+
+
+def mark_published(connection: sqlite3.Connection, id_: int, bound: JournalBound) -> None:
+    """Store that the topic holds the journal up to this row, and trim what is behind the bound."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.execute("UPDATE _slackwater_position SET published = max(published, ?)", (id_,))
+        _trim(connection, bound)
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _trim(connection: sqlite3.Connection, bound: JournalBound) -> None:
+    """Delete published rows from the bound on, in steps; the last one stays, as ids go on there."""
+    first, published = connection.execute(
+        "SELECT (SELECT min(id) FROM _slackwater_journal), published FROM _slackwater_position"
+    ).fetchone()
+    last = published - max(bound.kept, 1)
+    if first is not None and last - first + 1 >= bound.step:
+        _delete(connection, min(last, first + 2 * bound.step))
+
+
+def _delete(connection: sqlite3.Connection, last: int) -> None:
+    csn, opno = connection.execute(
+        "SELECT max(csn), max(opno) FROM _slackwater_journal WHERE kind = 'change' AND id <= ?",
+        (last,),
+    ).fetchone()
+    if csn is not None:
+        connection.execute(
+            "UPDATE _slackwater_position SET trimmed_csn = max(coalesce(trimmed_csn, ''), ?),"
+            " trimmed_opno = max(trimmed_opno, ?)",
+            (csn, opno),
+        )
+    connection.execute("DELETE FROM _slackwater_journal WHERE id <= ?", (last,))
 
 
 def remove_unpublished_applied(connection: sqlite3.Connection) -> None:

@@ -69,8 +69,8 @@ def _renumber(connection: sqlite3.Connection, topic_opno: int) -> None:
         "SELECT rid, time_s, sequence, remote_offset_s FROM _slackwater_origin"
     ).fetchone()
     (opno,) = connection.execute(
-        "SELECT max(?, coalesce(max(opno), 0)) FROM _slackwater_journal"
-        " WHERE id <= (SELECT published FROM _slackwater_position)",
+        "SELECT max(?, trimmed_opno, coalesce((SELECT max(opno) FROM _slackwater_journal"
+        "  WHERE id <= published), 0)) FROM _slackwater_position",
         (topic_opno,),
     ).fetchone()
     generator = Generator(rid, time_s, sequence, offset_s)
@@ -103,9 +103,10 @@ def _own(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
     if not past.missing:
         return past.own
     first = min(past.missing)
-    known, before = connection.execute(
+    known = connection.execute(
         "SELECT (SELECT max(csn) FROM _slackwater_journal WHERE kind = 'change' AND csn < ?1"
-        "  AND id <= published), CASE WHEN own < ?1 THEN own END FROM _slackwater_position",
+        "  AND id <= published), CASE WHEN own < ?1 THEN own END,"
+        " CASE WHEN trimmed_csn < ?1 THEN trimmed_csn END FROM _slackwater_position",
         (first,),
     ).fetchone()
-    return max((csn for csn in (known, before) if csn is not None), default=None)
+    return max((csn for csn in known if csn is not None), default=None)

@@ -10,6 +10,7 @@ from connectors.agent.loop import compare
 from connectors.agent.process import run_process
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, Outage, UpdatesTopic
+from connectors.sqlite.journal import JournalBound
 from connectors.sqlite.lock import exclusive
 from connectors.sqlite.reinit import IsKnown, NewStart
 from connectors.sqlite.store import SqliteStore
@@ -41,6 +42,7 @@ def open_store(settings: AgentSettings) -> Iterator[SqliteStore]:
                 settings.tables,
                 record_bytes=settings.record_bytes,
                 rows_are_shared=settings.rows_are_shared,
+                journal_bound=JournalBound(settings.journal_rows),
             )
         ) as store,
     ):

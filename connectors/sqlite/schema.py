@@ -9,7 +9,7 @@ from connectors.sqlite import sql
 from connectors.sqlite.capture import triggers
 from connectors.sqlite.columns import scales
 from connectors.sqlite.inspection import Inspection, inspect
-from connectors.sqlite.system import ADDED, CAPTURE, FORMAT, INDEXES, PREFIX, TABLES
+from connectors.sqlite.system import CAPTURE, FORMAT, INDEXES, LATER_COLUMNS, PREFIX, TABLES
 from streaming.core.model.errors import StateError
 from streaming.core.model.record import RECORD_BYTES
 from streaming.core.model.table import Table
@@ -68,13 +68,10 @@ def _check_origin(connection: sqlite3.Connection, rid: int) -> None:
 
 
 def _add_columns(connection: sqlite3.Connection) -> None:
-    """Add the columns that the database of an earlier agent lacks."""
-    for table, columns in ADDED.items():
-        query = f"SELECT name FROM pragma_table_info({sql.string(table)})"  # noqa: S608 quoted
-        there = {name for (name,) in connection.execute(query)}
-        for name, definition in columns.items():
-            if name not in there:
-                connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {definition}")
+    for table, columns in LATER_COLUMNS.items():
+        there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+        for name in columns.keys() - there:
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {columns[name]}")
 
 
 def _create_system(connection: sqlite3.Connection, rid: int, journal_mode: str) -> None:

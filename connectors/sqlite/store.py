@@ -12,6 +12,7 @@ from connectors.agent.contract import AppliedBatch, JournalEntry, StoreBusyError
 from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite import journal
 from connectors.sqlite.apply import apply_batch
+from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
 from connectors.sqlite.reconcile import reconcile
 from connectors.sqlite.reinit import IsKnown, NewStart, reinit
 from connectors.sqlite.rows import RowWriter, writers
@@ -65,6 +66,7 @@ class SqliteStore:
     tables: dict[str, Table]
     writers: dict[str, RowWriter]
     record_bytes: int = RECORD_BYTES
+    journal_bound: JournalBound = JOURNAL_BOUND
     position: Position = field(default_factory=Position)
     schema_version: int = -1
     warnings: set[str] = field(default_factory=set)
@@ -79,11 +81,12 @@ class SqliteStore:
         *,
         record_bytes: int = RECORD_BYTES,
         rows_are_shared: bool = False,
+        journal_bound: JournalBound = JOURNAL_BOUND,
     ) -> "SqliteStore":
         """Open the database and make it a replica; ConfigError or StateError if it cannot be."""
         connection = connect(database)
         known = {table.name: table for table in tables}
-        store = cls(connection, rid, known, {}, record_bytes)
+        store = cls(connection, rid, known, {}, record_bytes, journal_bound)
         try:
             store._install(rows_are_shared=rows_are_shared)
             store.position = store._stored_position()
@@ -128,7 +131,7 @@ class SqliteStore:
     @store_errors()
     def mark_published(self, id_: int) -> None:
         """Store that the topic holds the journal up to this row."""
-        journal.mark_published(self.connection, id_)
+        journal.mark_published(self.connection, id_, self.journal_bound)
 
     @store_errors()
     def close_abandoned_group(self) -> None:
@@ -206,11 +209,11 @@ class SqliteStore:
     @store_errors()
     def published_own(self) -> str | None:
         """The largest own CSN that is known to be in the topic."""
-        journaled, own = self._row(
+        found = self._row(
             "SELECT (SELECT max(csn) FROM _slackwater_journal WHERE kind = 'change'"
-            "  AND id <= published), own FROM _slackwater_position"
+            "  AND id <= published), own, trimmed_csn FROM _slackwater_position"
         )
-        return max((csn for csn in (journaled, own) if csn is not None), default=None)
+        return max((csn for csn in found if csn is not None), default=None)
 
     # -- applying ---------------------------------------------------------------------------
 

@@ -48,7 +48,9 @@ TABLES = {
   own TEXT,  -- the largest own CSN in the topic below changes_offset
   changes_offset INTEGER NOT NULL DEFAULT 0,  -- the own topic was compared up to here
   changes_session TEXT,  -- the session in force there
-  reinit INTEGER NOT NULL DEFAULT 0  -- 1: emptied, and nothing applied since
+  reinit INTEGER NOT NULL DEFAULT 0,  -- 1: emptied, and nothing applied since
+  trimmed_csn TEXT,  -- with trimmed_opno: the largest that was trimmed from the journal
+  trimmed_opno INTEGER NOT NULL DEFAULT 0
 )""",
     "_slackwater_journal": """CREATE TABLE _slackwater_journal (
   id INTEGER PRIMARY KEY,  -- commit order
@@ -74,8 +76,15 @@ TABLES = {
     "_slackwater_scales": CREATE_SCALES,
 }
 
-ADDED = {"_slackwater_position": {"reinit": "INTEGER NOT NULL DEFAULT 0"}}
-"""The columns that databases of earlier agents lack: table -> column -> its definition."""
+LATER_COLUMNS = {
+    "_slackwater_origin": {"journal_mode": "TEXT"},
+    "_slackwater_position": {
+        "reinit": "INTEGER NOT NULL DEFAULT 0",
+        "trimmed_csn": "TEXT",
+        "trimmed_opno": "INTEGER NOT NULL DEFAULT 0",
+    },
+}
+"""The columns that a database of an earlier agent lacks."""
 
 INDEXES = {
     "_slackwater_journal_csn": (

@@ -76,7 +76,7 @@ def _check_published(connection: sqlite3.Connection) -> None:
 def _journal_mode(connection: sqlite3.Connection) -> str | None:
     """The journal mode from before; None: it is not known."""
     columns = connection.execute("PRAGMA table_info(_slackwater_origin)").fetchall()
-    if "journal_mode" not in [row[1] for row in columns]:
+    if "journal_mode" not in [row[1] for row in columns]:  # there is no agent, or an early one's
         return None
     (mode,) = connection.execute("SELECT journal_mode FROM _slackwater_origin").fetchone()
     return mode if isinstance(mode, str) and mode.isalpha() else None

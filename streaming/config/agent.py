@@ -27,4 +27,5 @@ def agent_settings(
         config.limits.record_bytes,
         rows_are_shared,
         config.limits.skew_s,
+        config.limits.journal_rows,
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from connectors.agent.contract import JournalEntry
 from connectors.sqlite import journal
+from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
 from connectors.sqlite.schema import install
 from connectors.sqlite.store import SqliteStore
 from streaming.core.model.change import Change
@@ -38,9 +39,9 @@ class Replica:
     client: sqlite3.Connection
     tables: tuple[Table, ...]
 
-    def store(self) -> SqliteStore:
+    def store(self, bound: JournalBound = JOURNAL_BOUND) -> SqliteStore:
         """The database as an agent opens it."""
-        return SqliteStore.open(self.path, RID, self.tables)
+        return SqliteStore.open(self.path, RID, self.tables, journal_bound=bound)
 
     def entries(self) -> list[JournalEntry]:
         """The journal's entries."""

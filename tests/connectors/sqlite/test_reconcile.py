@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from connectors import wire
 from connectors.agent.loop import Agent
 from connectors.agent.topics import StopRequested
+from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
 from connectors.sqlite.transaction import transaction
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import CsnParts, format_csn, parse
@@ -59,6 +60,7 @@ class Life:
     replica: Replica
     topic: Topic = field(default_factory=Topic)
     ids: Iterator[int] = field(default_factory=lambda: count(1))
+    bound: JournalBound = JOURNAL_BOUND
 
     def write(self, times: int = 1) -> None:
         """Commit so many changes."""
@@ -73,7 +75,7 @@ class Life:
     def run(self, room: int = 10**6) -> None:
         """Run an agent until all is said, or until it is killed after `room` records."""
         self.topic.room = room
-        with closing(self.replica.store()) as store:
+        with closing(self.replica.store(self.bound)) as store:
             agent = Agent(RID, store, self.topic, None)
             try:
                 agent.start()
@@ -329,14 +331,67 @@ def test_a_new_database_under_an_old_name_lost_everything(life: Life, tmp_path: 
     again.replica.client.close()
 
 
+SHORT = JournalBound(kept=1, step=1)
+"""A journal that is trimmed of nearly everything that is published."""
+
+
+def test_a_journal_is_trimmed_of_what_is_published(life: Life) -> None:
+    """The database would grow by every write that was ever made."""
+    life.bound = JournalBound(kept=20, step=50)
+    for _ in range(5):
+        life.write(100)
+        life.run()
+
+    (rows,) = life.replica.client.execute("SELECT count(*) FROM _slackwater_journal").fetchone()
+    assert rows <= 20 + 50
+    assert life.opnos() == list(range(1, 501))
+    assert [hello.own for hello in life.topic.hellos()[1:]] == life.csns()[99:499:100]
+    assert not any(hello.lost for hello in life.topic.hellos())
+
+
+def test_a_trimmed_database_that_is_restored_reports_what_it_lost(
+    life: Life, tmp_path: Path
+) -> None:
+    """It has what was trimmed before the backup, and nothing of what was written behind it."""
+    life.bound = SHORT
+    life.write(3)
+    life.run()
+    life.backup(tmp_path / "backup.db")
+    life.write(2)
+    life.run()
+
+    life.restore(tmp_path / "backup.db")
+    life.write()
+    life.run()
+
+    hello = life.topic.hellos()[-1]
+    assert (hello.own, hello.lost) == (life.csns()[2], True)
+    assert life.opnos() == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_topic_that_is_read_from_its_beginning_again_shows_no_loss(life: Life) -> None:
+    """What was trimmed was in the database, whatever offset the comparison starts from."""
+    life.bound = SHORT
+    life.write(3)
+    life.run()
+    life.replica.client.execute("UPDATE _slackwater_position SET changes_offset = 0, own = NULL")
+
+    life.run()
+
+    assert (life.topic.hellos()[-1].own, life.topic.hellos()[-1].lost) == (life.csns()[2], False)
+
+
 class Lives(RuleBasedStateMachine):
     """Any sequence of writes, runs that are killed, backups and restores."""
+
+    bound = JOURNAL_BOUND
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(mkdtemp())
-        self.life = Life(make(self.folder / "r.db", {CREATE_ITEMS: ITEMS}))
+        self.life = Life(make(self.folder / "r.db", {CREATE_ITEMS: ITEMS}), bound=self.bound)
         self.has_backup = False
+        self.restores = 0
 
     def teardown(self) -> None:
         """Remove the files."""
@@ -374,6 +429,12 @@ class Lives(RuleBasedStateMachine):
     def restore(self) -> None:
         """Put it back."""
         self.life.restore(self.folder / "backup.db")
+        self.restores += 1
+
+    @invariant()
+    def a_loss_is_reported_only_after_a_restore(self) -> None:
+        """And once at most for each."""
+        assert sum(hello.lost for hello in self.life.topic.hellos()) <= self.restores
 
     @invariant()
     def the_topic_is_good(self) -> None:
@@ -406,8 +467,19 @@ class Lives(RuleBasedStateMachine):
                     pass
         for prim, size in sizes.items():
             changes = [c for c in self.life.replica.changes() if c.prim_csn == prim]
-            assert published.isdisjoint(changes) or size == len(changes)
+            is_whole = self.bound == JOURNAL_BOUND
+            assert not is_whole or published.isdisjoint(changes) or size == len(changes)
 
 
 TestLives = Lives.TestCase
 TestLives.settings = settings(examples(25, share=15), stateful_step_count=15)
+
+
+class TrimmedLives(Lives):
+    """The same with a journal that keeps next to nothing."""
+
+    bound = SHORT
+
+
+TestTrimmedLives = TrimmedLives.TestCase
+TestTrimmedLives.settings = settings(examples(25, share=15), stateful_step_count=15)

@@ -21,6 +21,7 @@ SETTINGS = AgentSettings(
     {"sasl.jaas.config": 'username="u" password="hidden"'},
     record_bytes=5_000,
     rows_are_shared=True,
+    journal_rows=7,
 )
 
 
