@@ -41,7 +41,7 @@ from streaming.core.model.csn import rid_of
 from streaming.core.model.errors import StateError, WireError
 from streaming.core.model.record import Commit, Heartbeat, Record
 
-PUBLISH_ROWS = 500
+PUBLISH_ROWS = 2_000
 PUBLISH_BYTES = 8_000_000
 """How much of the journal is published at a time, at most."""
 POLL_MS = 20

@@ -61,11 +61,16 @@ def apply_batch(
                 " does not know: upgrade it"
             )
     refused = dict[int, Refused]()
+    is_careful = False
     while True:
         connection.execute("BEGIN IMMEDIATE")
         try:
             _begin(connection, writers)
-            if _write_rows(connection, writers, batch, refused):
+            if is_careful:
+                is_done = _write_each(connection, writers, batch, refused)
+            else:
+                is_done = _write_all(connection, writers, batch)
+            if is_done:
                 ordered = tuple(refused[place] for place in sorted(refused))
                 if ordered:
                     log.error(
@@ -77,6 +82,9 @@ def apply_batch(
                 position = _end(connection, batch, ordered, next_offset, clock_ms)
                 connection.execute("COMMIT")
                 return AppliedBatch(position, ordered)
+            is_careful = True
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -90,13 +98,27 @@ def _begin(connection: sqlite3.Connection, writers: Mapping[str, RowWriter]) -> 
         connection.execute(f"DELETE FROM {noted}")  # noqa: S608 the name is quoted
 
 
-def _write_rows(
+def _write_all(
+    connection: sqlite3.Connection, writers: Mapping[str, RowWriter], batch: ApplyBatch
+) -> bool:
+    """Write the items in order, as if none were refused; False: one is, so roll back."""
+    for item in batch.items:
+        try:
+            _write_row(connection, writers, item)
+        except (sqlite3.Error, OverflowError, WireError) as error:
+            if _code(error) is None:
+                raise
+            return False
+    return True
+
+
+def _write_each(
     connection: sqlite3.Connection,
     writers: Mapping[str, RowWriter],
     batch: ApplyBatch,
     refused: dict[int, Refused],
 ) -> bool:
-    """Write the items in order; False: a refusal ended the transaction, so start it again."""
+    """Write each item by itself; False: a refusal ended the transaction, so start it again."""
     for place, item in enumerate(batch.items):
         if place in refused:
             continue

@@ -18,7 +18,7 @@ from connectors.sqlite import sql
 from connectors.sqlite.spellings import CANONICAL_TIME, Stored, TimeForm, spelled
 from streaming.core.model.errors import WireError
 from streaming.core.model.table import ColumnType
-from streaming.core.model.values import Value, json_text
+from streaming.core.model.values import Value, from_json, json_text
 
 SCALE_BITS = 50
 FRACTION_BITS = 53
@@ -132,13 +132,40 @@ def json_sql(value: str, kind: ColumnType, *, is_exact: bool = False) -> str:
     too_long = ""
     if kind in (ColumnType.TEXT, ColumnType.BYTES):
         too_long = f" WHEN length({value}) > {VALUE_CHARS_MAX} THEN {omitted_sql(value)}"
-    valid = valid_sql(value, kind)
-    if kind is ColumnType.DECIMAL and not is_exact:
-        valid = f"typeof({value}) = 'integer' OR {valid}"
+    common = "" if is_exact else _common_sql(value, kind)
     return (
-        f"CASE WHEN {value} IS NULL THEN 'null'{too_long} WHEN {valid}"
-        f" THEN {_json_sql(value, kind)} ELSE {_other_sql(value, kind, is_exact=is_exact)} END"
+        f"CASE WHEN {value} IS NULL THEN 'null'{too_long} WHEN {valid_sql(value, kind)}"
+        f" THEN {_json_sql(value, kind)}{common}"
+        f" ELSE {_other_sql(value, kind, is_exact=is_exact)} END"
     )
+
+
+def _common_sql(value: str, kind: ColumnType) -> str:
+    """The commonest other spellings, which SQL can write in the type's form by itself.
+
+    A float is the quotient of its digits and a power of ten, correctly rounded, if both are exact:
+    with 15 digits at most. SQLite's own reading of a text may miss by the last bit.
+    """
+    match kind:
+        case ColumnType.DECIMAL:
+            text = f"printf('%.15g', {value})"
+            digits = f"CAST(replace({text}, '.', '') AS REAL)"
+            power = f"CAST('1e' || (length({text}) - instr({text}, '.')) AS REAL)"
+            return (
+                f" WHEN typeof({value}) = 'integer' THEN {_json_sql(value, kind)}"
+                f" WHEN typeof({value}) = 'real' AND abs({value}) BETWEEN 0.001 AND 1e14"
+                f" AND instr({text}, '.') AND {digits} / {power} = {value}"
+                f" THEN '\"' || {text} || '\"'"
+            )
+        case ColumnType.TIMESTAMP:
+            return (
+                f" WHEN length({value}) = 19 AND substr({value}, 1, 4) >= '0001'"
+                f" AND strftime('%Y-%m-%d %H:%M:%S', {value}, '+0 seconds') = {value}"
+                f" THEN '\"' || substr({value}, 1, 10) || 'T' || substr({value}, 12)"
+                " || '.000000Z\"'"
+            )
+        case _:
+            return ""
 
 
 def omitted_sql(value: str) -> str:
@@ -232,6 +259,20 @@ class StoredColumn:
             or (self.kind is ColumnType.DECIMAL and self.affinity not in NUMBERS)
         )
 
+    def from_wire(self, value: object) -> Stored:
+        """The wire's JSON of a value as this column holds it; WireError: it cannot be one.
+
+        The commonest forms need no typed value in between.
+        """
+        if isinstance(value, str):
+            if self.kind is ColumnType.TEXT:
+                return value
+            if self.kind is ColumnType.DECIMAL and self.affinity in NUMBERS:
+                number = _shortest(value)
+                if number is not None:
+                    return number
+        return self.stored(from_json(value, self.kind))
+
     def stored(self, value: Value) -> Stored:
         """A typed value as this column holds it; WireError: it cannot hold it exactly."""
         match value:
@@ -280,3 +321,12 @@ def stored(value: Value) -> Stored:
             return CANONICAL_TIME.text(value)
         case _:
             return value
+
+
+def _shortest(text: str) -> float | None:
+    """The float whose own text this is; None: look closer."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if "." in text and "e" not in text and repr(number) == text else None

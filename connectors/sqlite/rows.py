@@ -4,6 +4,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+import orjson
+
 from connectors import wire
 from connectors.sqlite import sql
 from connectors.sqlite.catalog import BINARY, read
@@ -12,7 +14,6 @@ from connectors.sqlite.spellings import Stored, spelled
 from streaming.core.model.change import Op
 from streaming.core.model.record import Item
 from streaming.core.model.table import ColumnType, Table
-from streaming.core.model.values import Value
 
 SAME = "_slackwater_same"
 """The SQL function of the agent's own connection that compares two spellings of a value."""
@@ -36,20 +37,26 @@ class RowWriter:
 
     def write(self, connection: sqlite3.Connection, item: Item) -> None:
         """Write or delete the item's row; WireError: a value does not fit its column."""
-        key = self._stored(wire.image_values(item.key, self.table))
+        key = self._values(item.key)
         if item.op == Op.DELETE or item.after is None:
             delete = f"DELETE FROM {sql.name(self.table.name)} WHERE {self._where(1)}"  # noqa: S608
             connection.execute(delete, [key[name] for name in self.table.key])
             return
-        row = self._stored(wire.image_values(item.after, self.table)) | key
+        row = self._values(item.after) | key
         rest = tuple(name for name in row if name not in key)
         upsert = self.upserts.get(rest) or self.upserts.setdefault(rest, self._upsert(rest))
         values = [row[name] for name in (*rest, *self.table.key)]
         if not connection.execute(upsert.update, values).rowcount:
             connection.execute(upsert.insert, values)
 
-    def _stored(self, values: Mapping[str, Value]) -> dict[str, Stored]:
-        return {name: self.columns[name].stored(value) for name, value in values.items()}
+    def _values(self, image: str) -> dict[str, Stored]:
+        """The values of an image or key as the table holds them."""
+        try:
+            found: dict[str, object] = orjson.loads(image)
+            return {name: self.columns[name].from_wire(value) for name, value in found.items()}
+        except (ValueError, KeyError):
+            wire.image_values(image, self.table)  # which says what is wrong
+            raise
 
     def _where(self, first: int) -> str:
         """The condition on the key, whose parameters are numbered from `first`."""

@@ -37,6 +37,8 @@ class TimeForm:
     def text(self, moment: datetime) -> str:
         """A time in this form; one that has more digits gets them."""
         utc = moment.astimezone(UTC).replace(tzinfo=None)
+        if self == CANONICAL_TIME:
+            return utc.isoformat(timespec="microseconds") + "Z"
         fraction = f"{utc.microsecond:06d}".rstrip("0").ljust(self.digits, "0")
         if not self.separator and utc.time() == utc.time().min:
             return utc.date().isoformat()

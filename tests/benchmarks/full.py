@@ -3,6 +3,7 @@
 import sys
 
 from tests.benchmarks import program
+from tests.benchmarks.agent import agent
 from tests.benchmarks.backlog import backlog
 from tests.benchmarks.bad import bad
 from tests.benchmarks.batch_time import batch_1000
@@ -30,6 +31,7 @@ MEASURES = {
     "growth": growth,
     "backlog": backlog,
     "start": start,
+    "agent": agent,
     "idle": idle,
 }
 

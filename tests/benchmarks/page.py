@@ -88,6 +88,11 @@ MEASURES: Mapping[str, str] = {
     "backlog": "A hub that was down catches up.",
     "start": "From `slackwater run` to the first delivered batch.",
     "start_after_kill": "From kill -9 until everything written meanwhile is delivered.",
+    "agent": (
+        "One agent beside plain sqlite3, on the same rows in transactions of 100: written with"
+        " the agent's triggers, published to Kafka, and applied at another replica in batches of"
+        " 1,000. `file_ratio_to_plain`: the used pages of the file afterwards."
+    ),
     "idle": "A hub without input.",
     "memory": "The largest resident memory of driver and JVM together, by measure.",
 }

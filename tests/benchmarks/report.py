@@ -55,6 +55,8 @@ TARGETS: Mapping[str, Target] = {
     },
     "backlog.ratio_to_throughput": Target(0.9, at_least=True),
     "backlog.memory_later_to_earlier": Target(1.1),
+    **{f"agent.{side}_per_s": Target(20_000, at_least=True) for side in ("published", "applied")},
+    "agent.file_ratio_to_plain": Target(1.2),
     "memory.peak_mib": Target(4_096),
 }
 """The targets of the numbers; a miss is shown and is no error."""

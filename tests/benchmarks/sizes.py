@@ -55,6 +55,8 @@ class Sizes:
     """written while the hub is down"""
     start_runs: int = 3
     """of start: the median counts"""
+    agent_rows: int = 100_000
+    """written, published and applied by one agent"""
     idle_s: float = 60
     """of a hub that has nothing to do"""
 
