@@ -122,16 +122,18 @@ def _empty(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:
 
 
 def _forget(connection: sqlite3.Connection, start: NewStart) -> None:
-    """Forget position and journal, and move past every CSN, epoch and opno that was ever given."""
+    """Forget position and journal, and move past every CSN, epoch and opno that was ever given.
+
+    The ids of an empty journal start at 1 again, so nothing of it counts as published.
+    """
     move_past(connection, start.past)
     connection.execute("DELETE FROM _slackwater_journal")
     connection.execute(
         "UPDATE _slackwater_position SET session = NULL, last = 0, covers = 0, ruv = '',"
         " generation = 0, own = NULL, reinit = 1, changes_session = ?,"
         " changes_offset = ?, updates_offset = ?,"
-        " epoch = (SELECT epoch FROM _slackwater_origin),"
-        " published = coalesce((SELECT seq FROM sqlite_sequence"
-        "  WHERE name = '_slackwater_journal'), 0)",
+        " epoch = (SELECT epoch FROM _slackwater_origin), published = 0,"
+        " trimmed_csn = NULL, trimmed_opno = 0",
         (start.past.session, start.changes_end, start.updates_end),
     )
     connection.execute(

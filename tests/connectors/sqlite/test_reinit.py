@@ -11,6 +11,7 @@ from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite.reinit import NewStart
 from connectors.sqlite.store import SqliteStore
 from streaming.core.delivery.consumer import ApplyBatch
+from streaming.core.model.change import Change
 from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.ruv import Ruv
 from tests.connectors.sqlite.sqlite_replica import RID, Replica
@@ -118,3 +119,20 @@ def test_the_database_of_an_earlier_agent_can_be_emptied(replica: Replica, tmp_p
     assert store.start_session("s1", None, lost=False).reinit is True
     with sqlite3.connect(replica.path) as other:
         assert other.execute("SELECT reinit FROM _slackwater_position").fetchone() == (1,)
+
+
+def test_what_was_trimmed_is_forgotten_and_new_changes_are_published(
+    replica: Replica, tmp_path: Path
+) -> None:
+    """The hello has no own CSN, and the journal's ids, which start anew, are not published yet."""
+    store = replica.store()
+    replica.client.execute("INSERT INTO items VALUES (1, 'old', NULL)")
+    store.connection.execute("UPDATE _slackwater_position SET published = 1, trimmed_csn = 'f'")
+
+    store.reinit(start(), lambda *_: True, tmp_path / "saved.jsonl")
+    replica.client.execute("INSERT INTO items VALUES (2, 'new', NULL)")
+
+    assert store.published_own() is None
+    (record,) = replica.said()
+    assert isinstance(record, Change)
+    assert json.loads(record.key) == {"id": "2"}
