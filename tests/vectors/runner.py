@@ -63,6 +63,7 @@ KINDS: tuple[Kind[Any], ...] = (
             shapes.write_builds_on_rejected_transaction,
             shapes.dependent_is_counted,
             shapes.delete_meets_unseen_delete,
+            shapes.update_follows_winning_delete,
             shapes.answer_meets_newer_write,
             shapes.insert_over_own_winner,
             shapes.update_does_not_raise_its_column,

@@ -96,6 +96,18 @@ def delete_meets_unseen_delete(case: Case, _: Played) -> Explains | None:
     return _explains(story, _second_deletes(story), About.EXCEPTIONS)
 
 
+def update_follows_winning_delete(case: Case, _: Played) -> Explains | None:
+    """The other cluster updates a row after a delete of its own that wins over an unseen one.
+
+    An older update by the detecting cluster had brought the row back to it meanwhile.
+    """
+    story = Story.of(case)
+    won = set(_second_deletes(story))
+    updates = story.others(EPOCH2, Op.UPDATE)
+    followers = (p for p in updates if won.intersection(story.unanswered(p)))
+    return _explains(story, followers, *ALONE)
+
+
 def answer_meets_newer_write(case: Case, _: Played) -> Explains | None:
     """The other cluster writes a row again after its write was judged and before it is told."""
     story = Story.of(case)

@@ -74,6 +74,15 @@ DEPENDENT = conflict(
     function="NDB$EPOCH_TRANS",
 )
 DELETES = conflict("B delete", "A delete", "B->A", "A->B", function="NDB$EPOCH2")
+BROUGHT_BACK = broken(
+    conflict(
+        *("A insert 3", "A->B", "A update 3", "B delete 3", "A->B", "B update 3", "A delete 3"),
+        "B->A",
+        function="NDB$EPOCH2",
+    ),
+    *("expect", "exceptions"),
+    value=None,  # they differ by the delete that won, too
+)
 NEWER = conflict("B insert 3", "B->A", "B delete 3", "A->B", function="NDB$EPOCH2")
 OWN_WINNER = broken(
     conflict(
@@ -101,6 +110,7 @@ MADE = {
     "write_builds_on_rejected_transaction": BUILDS,
     "dependent_is_counted": DEPENDENT,
     "delete_meets_unseen_delete": DELETES,
+    "update_follows_winning_delete": BROUGHT_BACK,
     "answer_meets_newer_write": NEWER,
     "insert_over_own_winner": OWN_WINNER,
     "update_does_not_raise_its_column": LOWERS,
