@@ -1,7 +1,10 @@
 """Table `config`: every version of the configuration, and the operators' commands."""
 
+from pathlib import Path
+
 import pyarrow.dataset as ds
 
+from checkpoints import query
 from checkpoints.epochs import time_of
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
@@ -39,6 +42,15 @@ def settings_document(store: StateStore, version: int) -> str | None:
     """The configuration of this version as JSON, or None."""
     rows = store.read(TableName.CONFIG, ds.field("number") == version, ["document"])
     return next(iter(rows["document"].to_pylist()), None)
+
+
+def documents(root: Path) -> list[str]:
+    """Every configuration that was stored, the oldest first; none where there is no state yet."""
+    table = query.open_table(root, TableName.CONFIG)
+    where = query.equals({"kind": "config"})
+    columns = ["number", "document"]
+    rows = query.select(table, TableName.CONFIG, columns=columns, where=where, order_by="number")
+    return [text for text in rows["document"].to_pylist() if text is not None]
 
 
 def commands(store: StateStore, after: int) -> tuple[Command, ...]:

@@ -26,7 +26,7 @@ USING (
           cause = '{whole}' AS whole) END
     ) AS realign
   FROM delta.`{changelog}`
-  WHERE hub_epoch > {after} AND hub_epoch <= {to}
+  WHERE hub_epoch > {after} AND hub_epoch <= {to} AND (verdict = 'accepted' OR kind = 'refresh')
   GROUP BY `table`, `key`
 ) AS s
 ON t.`table` = s.`table` AND t.`key` = s.`key`

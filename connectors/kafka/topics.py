@@ -54,6 +54,12 @@ class Topics:
         if complaints:
             raise SourceError("topics cannot be used:\n" + "\n".join(complaints))
 
+    def existing(self, names: Sequence[str]) -> list[str]:
+        """Those of the topics that are there."""
+        with self._client_errors():
+            there = set(self._admin.list_topics())
+        return [name for name in names if name in there]
+
     def ids(self, names: Sequence[str]) -> dict[str, str]:
         """Topic -> its id: another id under the same name means that it was created again."""
         return {topic["name"]: str(topic["topic_id"]) for topic in self._described(names)}

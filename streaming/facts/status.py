@@ -9,6 +9,7 @@ from typing import Any
 from checkpoints.epochs import time_of
 from checkpoints.reader import NONE_OPEN, OpenChanges, Reader
 from streaming.config.config import Config
+from streaming.config.history import ConfigHistory, config_history
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import ReplicaState
 from streaming.core.model.statuses import remedy_of
@@ -157,12 +158,14 @@ def hub_status(config: Config, reader: Reader, now_s: float) -> HubStatus:
 
 def _replicas(config: Config, reader: Reader, now_s: float) -> tuple[ReplicaSummary, ...]:
     state = reader.commit.state if reader.commit else None
-    names, opened = names_of(config), reader.open_changes()
+    names = _history(reader).names | names_of(config)
+    opened = reader.open_changes()
     known, largest = (state.replicas, state.largest) if state else ({}, {})
     rids = dict.fromkeys([*(r.rid for r in config.replicas), *known])
     most = config.limits.open_transactions
     several = reader.open_transactions({rid: one.opno for rid, one in known.items()})
-    paused = {rid for rid, count in several.items() if count >= most}
+    full = {rid for rid, count in several.items() if count >= most}
+    paused = {rid for rid in full if rid not in known or not known[rid].is_stopped}
     return tuple(
         _replica(known.get(rid, ReplicaState(rid)), names, largest, opened, paused, now_s)
         for rid in rids
@@ -230,4 +233,28 @@ def _agreements(config: Config, reader: Reader) -> tuple[AgreementSummary, ...]:
             level=lag.is_level,
         )
         for lag in lags(config, reader)
+    ) + _retired(config, reader)
+
+
+def _retired(config: Config, reader: Reader) -> tuple[AgreementSummary, ...]:
+    """The agreements that the hub keeps and that are not configured any more."""
+    hub = reader.commit.state if reader.commit else None
+    configured = {agreement.name for agreement in config.agreements}
+    kept = [one for name, one in hub.agreements.items() if name not in configured] if hub else []
+    names = _history(reader).names | names_of(config) if kept else {}
+    return tuple(
+        AgreementSummary(
+            name=one.name,
+            consumer=names.get(one.consumer, str(one.consumer)),
+            state=one.status_text,
+            sent_covers=one.sent_covers,
+            acked_covers=one.acked_covers,
+            lag_epochs=hub.hub_epoch - one.acked_covers if hub else 0,
+            level=False,
+        )
+        for one in kept
     )
+
+
+def _history(reader: Reader) -> ConfigHistory:
+    return config_history(row["document"] for row in reader.configs() if row["document"])

@@ -19,7 +19,8 @@ class Hub:
     """A hub at work: its ledger, its state behind the last commit, and the window in memory.
 
     `images`: of rows that were contended lately. `looked`: topic -> how far it was ever read, also
-    where a stop keeps its offset back.
+    where a stop keeps its offset back. `reconfigured`: what is retired in the state differs from
+    the last commit, so a batch is due that commits it.
     """
 
     ledger: Ledger
@@ -30,6 +31,7 @@ class Hub:
     images: lookup.Images
     upkeep: Upkeep
     looked: dict[str, int] = field(default_factory=dict)
+    reconfigured: bool = False
 
     def next_plan(self, ends: Mapping[str, int], at_ms: int, commands: Sequence[Command]) -> Plan:
         """The plan of the next batch, of topics that end here; absent ones stay where they are."""
@@ -45,8 +47,8 @@ class Hub:
         )
 
     def is_due(self, plan: Plan) -> bool:
-        """Return whether the batch has input, a command, or something to send; if not, skip it."""
-        if plan.offsets_from != plan.offsets_to or plan.commands:
+        """Return whether the batch has something to read, do, send or record; if not, skip it."""
+        if plan.offsets_from != plan.offsets_to or plan.commands or self.reconfigured:
             return True
         interval_ms = self.settings.topology.covers_interval_ms
         return any(
@@ -56,17 +58,20 @@ class Hub:
 
     def paused(self) -> dict[int, int]:
         """Rid -> its open transactions, of replicas that have too many for more to be read."""
-        return self.state.open_transactions(self.settings.open_transactions)
+        found = self.state.open_transactions(self.settings.open_transactions)
+        return {rid: n for rid, n in found.items() if not self.state.replicas[rid].is_stopped}
 
     def _read_to(self, ends: Mapping[str, int]) -> dict[str, int]:
         """How far a batch reads; what it leaves is read later, from where it stopped.
 
-        Nothing of replicas that are paused, and no more of others than a batch may be. Of a stopped
-        one all that it left unread, when there is more of it than was looked at.
+        Nothing of replicas that are retired or paused, and no more of others than a batch may be.
+        Of a stopped one all that it left unread, when there is more of it than was looked at.
         """
         paused, room, found = self.paused(), self.settings.offsets_per_batch, dict[str, int]()
         for topic, end in ends.items():
-            rid, first = self.settings.topics[topic], self.ledger.last.offsets[topic]
+            rid, first = self.settings.topics.get(topic), self.ledger.last.offsets[topic]
+            if rid is None:
+                continue
             if self.state.replicas[rid].is_stopped:
                 looked = max(first, self.looked.get(topic, 0))
                 end = min(end, looked + self.settings.kept_behind_stop)  # noqa: PLW2901

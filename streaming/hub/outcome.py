@@ -50,6 +50,7 @@ def _has_items(outgoing: Outgoing, intake: Intake) -> dict[str, bool]:
             ).any()
         )
         for name, a in intake.agreements.items()
+        if not a.is_stopped
     }
 
 
@@ -63,7 +64,7 @@ def table_rows(
 ) -> dict[TableName, Rows]:
     """The rows for each table of the state but the changelog."""
     intake, values = taken.intake, _values(taken.facts.table)
-    topics = {rid: topic for topic, rid in hub.settings.topics.items()}
+    topics = hub.settings.known_topics
     originals = hub.outlets.originals
     kept = log_stage.quarantine(intake.quarantined, values, originals, topics, plan.batch)
     settings = hub.settings

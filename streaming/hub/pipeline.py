@@ -46,6 +46,7 @@ def process(hub: Hub, plan: Plan, read: Read) -> None:
     hub.images.keep(decided.contended)
     hub.state = decided.checkpoint.state
     hub.mark_looked(plan)
+    hub.reconfigured = False
     evict(hub.state.open, hub.state.replicas, hub.settings.pending_changes)
     hub.window.merge(hub.state.hub_epoch, decided.rows)
     limits = hub.settings

@@ -83,7 +83,12 @@ def _range(
         return fresh.outgoing, now
     store = hub.ledger.store
     where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= to)
-    rows = publish_stage.readable(store.read(TableName.CHANGELOG, where))
+    rows = store.read(TableName.CHANGELOG, where & _is_configured(hub))
     marks = lookup.marks(store, after, to)
     ruvs = {mark.hub_epoch: mark.ruvs.get(dataset, NOTHING_KNOWN) for mark in marks}
-    return Outgoing(rows), {**ruvs, **now}
+    return Outgoing(publish_stage.readable(rows)), {**ruvs, **now}
+
+
+def _is_configured(hub: Hub) -> ds.Expression:
+    """Of a table that is configured: an agent without the table would refuse its rows."""
+    return ds.field("table").isin(sorted(hub.settings.topology.tables))

@@ -20,13 +20,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from checkpoints import faults
 from checkpoints.commit import Ledger, create_state, open_ledger
-from checkpoints.config import commands, settings_document, store_configuration
+from checkpoints.config import commands, documents, settings_document, store_configuration
 from checkpoints.epochs import Checkpoint, Plan, plan_of, plan_topic_ids
 from checkpoints.lock import only_hub
 from checkpoints.maintenance import Maintenance
 from checkpoints.store import StateStore, storage_errors
 from checkpoints.tables import TableName
-from connectors.kafka.originals import read_records
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import Topics
 from streaming.carriers.carrier import Carrier
@@ -34,15 +33,17 @@ from streaming.carriers.offsets import end_offsets
 from streaming.carriers.read import stream
 from streaming.config.config import Config
 from streaming.config.functions import loaded
+from streaming.config.history import check_rids, config_history
 from streaming.core.model.command import Command
 from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.errors import HubError, SourceError
-from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.membership import adopted, retired_of, sending_only
+from streaming.core.model.state import HubState
 from streaming.core.model.topology import Subscription, Topology
 from streaming.hub.hub import Hub, resume
 from streaming.hub.pipeline import Read, process
 from streaming.hub.publishing import publish
+from streaming.hub.retired import check_readable, originals
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.source import Source, ranges
 from streaming.hub.stopping import StopSignals
@@ -63,8 +64,8 @@ CHECKPOINTS = "spark"
 STALE_CHECKPOINT_S = 86_400
 
 
-def topology_of(config: Config) -> Topology:
-    """What the pure core needs of the configuration."""
+def topology_of(config: Config, *, judges: bool = True) -> Topology:
+    """What the pure core needs of the configuration; users' functions only where it judges."""
     rids = {replica.name: replica.rid for replica in config.replicas}
     tables = config.table_map()
     return Topology(
@@ -73,7 +74,7 @@ def topology_of(config: Config) -> Topology:
             a.name: Subscription(a.name, rids[a.consumer], config.tables_of(a))
             for a in config.agreements
         },
-        loaded(tables.values()),
+        loaded(tables.values()) if judges else {},
         config.limits.reflections,
         config.limits.page_items,
         config.hub.covers_interval_ms,
@@ -81,10 +82,10 @@ def topology_of(config: Config) -> Topology:
     )
 
 
-def settings_of(config: Config) -> BatchSettings:
-    """What a batch needs of the configuration."""
+def settings_of(config: Config, *, judges: bool = True) -> BatchSettings:
+    """What a batch needs of the configuration; what only publishes a batch does not judge."""
     return BatchSettings(
-        topology_of(config),
+        topology_of(config, judges=judges),
         {config.changes_topic(replica.name): replica.rid for replica in config.replicas},
         {config.hub.rid: "hub", **{replica.rid: replica.name for replica in config.replicas}},
         config.hub.rid,
@@ -182,6 +183,9 @@ class Service:
     def _open(self) -> Hub:
         """Found or open the state, finish what a dead hub left, take over the configuration."""
         config, kafka = self.config, self.config.kafka
+        self.history = config_history(documents(config.hub.state))
+        check_rids(config, self.history)
+        self.settings = self._with_retired(config, self.settings)
         topics = list(self.settings.topics)
         updates = [config.updates_topic(a.name) for a in config.agreements]
         with Topics(kafka.bootstrap_servers, kafka.options) as admin:
@@ -195,6 +199,7 @@ class Service:
         hub = self._finished(ledger, ids)
         version = store_configuration(self.store, config.document(), _now_ms())
         self._adopt(hub, self.settings, first, ids, version)
+        self._tell_retired(hub.state)
         return hub
 
     def _genesis(self) -> Checkpoint:
@@ -211,17 +216,23 @@ class Service:
         """
         unfinished, version = ledger.unfinished, ledger.last.config_version
         if unfinished is None:
-            hub = resume(ledger, settings_of(self._config_of(version)), self._outlets())
-            publish(hub, hub.state)
+            config = self._config_of(version)
+            hub = resume(ledger, settings_of(config, judges=False), self._outlets(self.settings))
+            publish(hub, sending_only(hub.state, self.settings.topology.subscriptions))
             return hub
         plan = plan_of(unfinished, {c.number: c for c in commands(self.store, 0)})
         config = self._config_of(plan.config_version)
-        settings = settings_of(config)
-        hub = resume(ledger, settings, self._outlets())
+        settings = self._with_retired(config, settings_of(config))
+        check_readable(plan, plan_topic_ids(unfinished), self.config)
+        hub = resume(ledger, settings, self._outlets(settings))
         self._adopt(hub, settings, plan.offsets_from, ids, plan.config_version)
         LOG.info("finishing batch %d of a hub that died", plan.batch)
         process(hub, plan, lambda p: self.source.planned(p, settings, config.limits))
         return hub
+
+    def _with_retired(self, config: Config, settings: BatchSettings) -> BatchSettings:
+        names = {**self.history.names, **settings.names}
+        return replace(settings, names=names, retired_topics=self.history.retired_topics(config))
 
     def _config_of(self, version: int) -> Config:
         """The configuration that was stored as this version; before the first, the present one."""
@@ -252,27 +263,39 @@ class Service:
     ) -> None:
         """Let the state know the replicas, agreements and topics of a configuration."""
         last = hub.ledger.last
-        state = adopted(last.state, settings.topology, list(settings.topics.values()))
-        offsets = {**first, **last.offsets}
+        sending = self.settings.topology.subscriptions
+        state = adopted(last.state, settings.topology, settings.topics.values(), sending)
+        hub.reconfigured = last.state.batch > 0 and retired_of(state) != retired_of(last.state)
+        kept_ids = {t: one for t, one in last.topic_ids.items() if t in last.offsets}
         hub.settings = settings
+        hub.outlets = self._outlets(settings)
         hub.state = state
         hub.ledger.last = replace(
-            last, state=state, offsets=offsets, topic_ids=dict(ids), config_version=version
+            last,
+            state=state,
+            offsets={**first, **last.offsets},
+            topic_ids=kept_ids | dict(ids),
+            config_version=version,
         )
 
-    def _outlets(self) -> Effects:
-        kafka, topic = self.config.kafka, self.config.updates_topic
-        names = {rid: name for name, rid in self.settings.topics.items()}
+    def _tell_retired(self, state: HubState) -> None:
+        """Say what is in the state and not in the configuration."""
+        rids, agreements = retired_of(state)
+        names = [f"replica {self.history.names.get(rid, rid)}" for rid in sorted(rids)]
+        names += [f"agreement {name}" for name in sorted(agreements)]
+        if names:
+            LOG.info("retired, for they are not configured any more: %s", ", ".join(names))
+
+    def _outlets(self, settings: BatchSettings) -> Effects:
+        topic = self.config.updates_topic
         return Effects(
             send=lambda agreement, key, value: self.sink.send(
                 topic(agreement), key.encode(), value
             ),
             flush=self.sink.flush,
-            originals=lambda places: read_records(
-                kafka.bootstrap_servers, kafka.options, names, places
-            ),
+            originals=lambda places: originals(self.config, settings, places),
             revalidate=lambda records: self.source.revalidated(
-                records, self.settings, self.config.limits
+                records, settings, self.config.limits
             ),
             maintenance=self.maintenance,
         )
@@ -383,23 +406,6 @@ def _keep_memory() -> None:
     if "jemalloc" in pa.supported_memory_backends():
         pa.set_memory_pool(pa.jemalloc_memory_pool())
         pa.jemalloc_set_decay_ms(KEPT_MS)
-
-
-def adopted(state: HubState, topology: Topology, rids: Sequence[int]) -> HubState:
-    """The state with a place for every configured replica, agreement and data set."""
-    replicas = {rid: state.replicas.get(rid, ReplicaState(rid)) for rid in rids}
-    agreements = {
-        name: state.agreements.get(name, AgreementState(name, one.consumer))
-        for name, one in topology.subscriptions.items()
-    }
-    nothing = {dataset: Ruv(state.replicageneration) for dataset in topology.datasets}
-    return replace(
-        state,
-        ruvs={**nothing, **state.ruvs},
-        purge_ruvs={**nothing, **state.purge_ruvs},
-        replicas={**state.replicas, **replicas},
-        agreements=agreements,
-    )
 
 
 def _reason(error: StreamingQueryException) -> HubError:

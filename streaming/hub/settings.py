@@ -1,7 +1,7 @@
 """What a batch needs of its surroundings: the configuration, and where the hub reaches out."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.model.topology import Topology
@@ -15,7 +15,9 @@ from streaming.stages.publish import ChunkLimits
 class BatchSettings:
     """What a batch needs of the configuration besides the rules.
 
-    `topics`: changes topic -> rid. `names`: rid -> name, the hub's own included.
+    `topics`: changes topic -> rid. `names`: rid -> name, the hub's own included. `retired_topics`:
+    topics of replicas that are not configured any more; they are not read on, but earlier records
+    of theirs are looked up.
     """
 
     topology: Topology
@@ -29,6 +31,17 @@ class BatchSettings:
     window_rows: int
     kept_image_bytes: int
     materialize_every_epochs: int
+    retired_topics: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def all_topics(self) -> dict[str, int]:
+        """Topic -> rid, of all replicas that ever were configured."""
+        return {**self.retired_topics, **self.topics}
+
+    @property
+    def known_topics(self) -> dict[int, str]:
+        """Rid -> its topic, of all replicas that ever were configured."""
+        return {rid: topic for topic, rid in self.all_topics.items()}
 
     @property
     def kept_behind_stop(self) -> int:

@@ -68,7 +68,8 @@ class Source:
         self, records: pa.Table, settings: BatchSettings, limits: LimitsConfig
     ) -> pa.Table:
         """CHECKED of records that were in quarantine, under these settings and limits."""
-        return check_records(records, settings.topics, settings.topology.tables, _allowed(limits))
+        topics, tables = settings.all_topics, settings.topology.tables
+        return check_records(records, topics, tables, _allowed(limits))
 
 
 def ranges(from_: Mapping[str, int], to: Mapping[str, int]) -> dict[str, tuple[int, int]]:

@@ -67,7 +67,7 @@ def _take(hub: Hub, state: HubState, plan: Plan, facts: CheckedRecords) -> tuple
         store,
         hub.outlets.revalidate,
         hub_rid=settings.hub_rid,
-        topics=settings.topics,
+        topics=settings.all_topics,
     )
     read_pending = partial(pending.on_disk, store, state.open, batch=state.batch)
     found = intake_stage.take(intake, facts, read_pending)

@@ -169,7 +169,8 @@ def _contended(grouped: _Grouped, eligible: pa.Table, intake: Intake, window: Wi
     foreign = (grouped.author[code] != rid) & (epoch[code] > mre)
     below = grouped.unknown[code] & (mre < edge[code])
     floored = np.isin(rid, [r.rid for r in intake.replicas.values() if r.floors])
-    marked[code[shared | foreign | below | floored | _lacks_columns(eligible)]] = True
+    odd = _lacks_columns(eligible) | _not_configured(eligible, intake.topology.tables)
+    marked[code[shared | foreign | below | floored | odd]] = True
     if intake.repairs:
         repaired = {text_of(repair.row) for repair in intake.repairs}
         marked |= np.array([name in repaired for name in grouped.names], dtype=np.bool_)
@@ -215,6 +216,11 @@ def _lacks_columns(eligible: pa.Table) -> Bools:
     """Mark the changes whose image must be merged into the row."""
     written = pc.not_equal(eligible["op"], Op.DELETE.value)
     return bools(eligible["partial"]) & bools(written)
+
+
+def _not_configured(eligible: pa.Table, tables: Mapping[str, Table]) -> Bools:
+    """Mark the changes of tables that are not configured any more."""
+    return ~bools(pc.is_in(eligible["table"], pa.array(sorted(tables), pa.string())))
 
 
 def _accept_in_bulk(

@@ -28,6 +28,7 @@ from streaming.core.intake.arrival import ControlOutcome
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.kinds import KIND_OF
+from streaming.core.model.membership import adopted
 from streaming.core.model.record import Commit, Hello, ReceivedRecord
 from streaming.core.model.row import RowState
 from streaming.core.model.state import HubState
@@ -35,7 +36,6 @@ from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.topology import Subscription, Topology
 from streaming.hub.hub import Hub, resume
 from streaming.hub.pipeline import process
-from streaming.hub.service import adopted
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.stages.checked import checked_records
 from streaming.stages.intake import take

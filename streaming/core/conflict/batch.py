@@ -12,6 +12,7 @@ from streaming.core.conflict.judge import (
     judge,
     rejected_whole,
     rejects_transaction,
+    unconfigured,
 )
 from streaming.core.conflict.winner import Resolution, winner
 from streaming.core.delivery.sending import (
@@ -135,12 +136,16 @@ class BatchJudge:
 
     def judge(self, transaction: Sequence[Arrived]) -> None:
         """Judge a transaction, whole or change by change, and refresh the rows that it lost."""
-        if any(self._rejects_transaction(one) for one in transaction):
-            causes = [self._cause(one) for one in transaction]  # before a change overwrites its row
-            for one, cause in zip(transaction, causes, strict=True):
-                self._reject_whole(one, cause)
-        else:
-            for one in transaction:
+        known = [one for one in transaction if one.change.table in self.topology.tables]
+        is_rejected = any(self._rejects_transaction(one) for one in known)
+        # the causes before a change overwrites its row
+        causes = {one.change.csn: self._cause(one) for one in known} if is_rejected else {}
+        for one in transaction:
+            if one.change.table not in self.topology.tables:
+                self._enter(unconfigured(one, self.row(one.change.row)))
+            elif is_rejected:
+                self._reject_whole(one, causes[one.change.csn])
+            else:
                 self._judge_one(one)
 
     def _rejects_transaction(self, one: Arrived) -> bool:
@@ -275,6 +280,7 @@ def after(
             for entry in entries
         )
         for name, a in intake.agreements.items()
+        if not a.is_stopped
     }
     return state_after(intake, hub_epoch, len(entries), has_items, view, in_conflict(entries))
 
@@ -290,7 +296,8 @@ def state_after(
     """Return the state after a batch: positions, lists and what each agreement is sent.
 
     `entries`: how many changelog rows the batch has. `has_items`: agreement -> whether some of
-    them are sent to its consumer. `conflicted`: the replicas that wrote a change in conflict.
+    them are sent to its consumer; absent: it is stopped. `conflicted`: the replicas that wrote a
+    change in conflict.
     """
     previous, ruvs, topology = intake.state.hub_epoch, intake.ruvs, intake.topology
     own = [EpochMark(hub_epoch, entries, ruvs)] if hub_epoch > previous else []
@@ -306,7 +313,7 @@ def state_after(
             agreement,
             seen,
             topology.dataset_at(agreement.consumer),
-            has_items=has_items[name],
+            has_items=has_items.get(name, False),
             page_items=topology.page_items,
             covers_interval_ms=topology.covers_interval_ms,
         )

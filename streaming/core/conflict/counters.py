@@ -45,8 +45,8 @@ def counted(entries: Iterable[LogEntry], topology: Topology) -> Counter[str]:
             found[counter(REFRESH, entry.to, entry.table)] += 1
             continue
         change = entry.arrived.change
-        rule = topology.tables[change.table].function.rule
-        for name in _names(entry, rule):
+        known = topology.tables.get(change.table)
+        for name in _names(entry, known.function.rule) if known else ():
             found[counter(name, change.rid, change.table)] += 1
         if entry.conflict is ConflictKind.TRANSACTION:
             transactions.setdefault((change.prim_csn or change.csn, change.rid), change.table)

@@ -20,7 +20,7 @@ from streaming.core.model.row import (
     follows,
     realigned,
 )
-from streaming.core.model.table import Table
+from streaming.core.model.table import Table, not_configured
 from streaming.core.model.values import json_text
 
 
@@ -137,6 +137,17 @@ def judge(
         return Judged(arrived, Verdict.REJECTED, cause, blocked, row, after, kind, same)
     lost = kind if _loses(row, arrived, table.function, floors) else None
     return Judged(arrived, Verdict.ACCEPTED, cause, blocked, row, after, lost, same)
+
+
+def unconfigured(arrived: Arrived, row: RowState) -> Judged:
+    """A change of a table that is not configured any more: in quarantine, the row stands.
+
+    Like one that is quarantined when it is read for its table it has no refresh, and leaves the
+    others of its transaction alone (docs/protocol.md, What is configured no more).
+    """
+    why = Failed(not_configured(arrived.change.table), Reason.TABLE)
+    blocked = blocking_epoch(arrived, row)
+    return Judged(arrived, Verdict.QUARANTINED, None, blocked, row, row, failure=why)
 
 
 def rejected_whole(

@@ -16,8 +16,8 @@ from streaming.core.intake.members import (
 )
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.record import Reason
-from streaming.core.model.table import Table
-from streaming.core.model.values import EXPECTED, canonical_text, json_text
+from streaming.core.model.table import Table, not_configured
+from streaming.core.model.values import EXPECTED, canonical_text, is_utf8, json_text
 
 
 class CanonicalImages(NamedTuple):
@@ -41,7 +41,7 @@ def images_of(fields: Fields, tables: Mapping[str, Table]) -> CanonicalImages | 
     name, op, key = fields["table"], fields["op"], fields.get("key")
     table = tables.get(name) if is_text(name) else None
     if table is None:
-        return RecordFault(Reason.TABLE, f"table {got(name)} is not in the configuration")
+        return RecordFault(Reason.TABLE, _no_table(name))
     after = _image(fields, "after", table)
     if isinstance(after, RecordFault):
         return after
@@ -83,6 +83,12 @@ def row_of(change: Change, tables: Mapping[str, Table]) -> RowKey | None:
 
 def _key_text(values: _Members) -> str:
     return "{" + ",".join(f"{encode_basestring(n)}:{text}" for n, text in values.items()) + "}"
+
+
+def _no_table(name: object) -> str:
+    if not isinstance(name, str):
+        return f"table {got(name)} is not in the configuration"
+    return not_configured(shown(json.dumps(name, ensure_ascii=not is_utf8(name))[1:-1]))
 
 
 def _image(fields: Fields, name: str, table: Table) -> _Members | RecordFault | None:

@@ -5,7 +5,7 @@ Decided record by record, so nothing depends on how the input is cut into batche
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
@@ -179,9 +179,7 @@ class Intake:
         if hello.reinit:
             self.opnos[received.rid].fill_holes()  # nobody else will: its journal is gone
             self._roll_up(self._lists_behind(received.rid))
-        name = self.topology.agreement_of(received.rid)
-        if name is not None:
-            self.agreements[name] = after_hello(self.agreements[name], received, hello)
+        self._move(received.rid, lambda one: after_hello(one, received, hello))
         self.hellos += 1
         self.events.append((received, ControlOutcome.TAKEN))
 
@@ -199,8 +197,7 @@ class Intake:
 
     def _applied(self, received: ReceivedRecord, applied: Applied, replica: ReplicaState) -> None:
         session = replica.session
-        name = self.topology.agreement_of(received.rid)
-        sent = self.agreements[name].sent_covers if name is not None else 0
+        sent = max((self.agreements[n].sent_covers for n in self._to(received.rid)), default=0)
         if session is None or applied.generation != self.state.generation or applied.covers > sent:
             detail = (
                 f"applied covers {applied.covers} of generation {applied.generation};"
@@ -214,17 +211,14 @@ class Intake:
             sessions=(*replica.sessions[:-1], new),
             epoch=max(replica.epoch, applied.epoch + 1),
         )
-        if name is not None:
-            self.agreements[name] = after_applied(self.agreements[name], received, applied)
+        self._move(received.rid, lambda one: after_applied(one, received, applied))
         self.events.append((received, ControlOutcome.TAKEN))
 
     def _stop(self, received: ReceivedRecord, stop: Stop) -> None:
         """Stop reading this replica before this record, and sending to it."""
         replica = self.replicas[received.rid]
         self.replicas[received.rid] = replica.stopped(stop, received.offset)
-        name = self.topology.agreement_of(received.rid)
-        if name is not None:
-            self.agreements[name] = self.agreements[name].stopped(stop, received.session)
+        self._move(received.rid, lambda one: one.stopped(stop, received.session))
         self.events.append((received, ControlOutcome.STOPPED))
         self.unread[received.rid] = [received]
 
@@ -259,6 +253,20 @@ class Intake:
             if not says_nothing_of_rows(received):
                 reason = received.reason or Reason.SESSION
                 self._quarantine(received, reason, received.detail or detail)
+
+    def _to(self, rid: int) -> list[str]:
+        """The agreement whose consumer this replica is; without one, those that are retired."""
+        name = self.topology.agreement_of(rid)
+        if name is not None:
+            return [name]
+        return [n for n, one in self.agreements.items() if one.consumer == rid and one.is_retired]
+
+    def _move(self, rid: int, step: Callable[[AgreementState], AgreementState]) -> None:
+        """Take a step with the agreement of this consumer; one that is retired stays so."""
+        for name in self._to(rid):
+            before = self.agreements[name]
+            after = step(before)
+            self.agreements[name] = after.retired() if before.is_retired else after
 
     # -- changes ----------------------------------------------------------------------------
 
@@ -409,7 +417,8 @@ class Intake:
             rid, members = context[1], list(self.open.lists.members[context])
             rows = dict.fromkeys(self.open.changes[csn].change.row for csn in members)
             behind = abort.behind.get(rid, ALL_OFFSETS)
-            self.repairs += (Repair(rid, row, behind, Reason.ENDED) for row in rows)
+            for row in rows:
+                self._repair_behind(rid, row, behind, Reason.ENDED)
             self._end(context, OPERATOR)
         self.counts["ended_by_hand" if contexts else "unknown_aborts"] += max(1, len(contexts))
 
@@ -566,7 +575,12 @@ class Intake:
         self.quarantined.append(quarantined_record(received, reason, detail, content))
 
     def _repair(self, received: ReceivedRecord, row: RowKey, cause: Reason) -> None:
-        self.repairs.append(Repair(received.rid, row, received.offset, cause))
+        self._repair_behind(received.rid, row, received.offset, cause)
+
+    def _repair_behind(self, rid: int, row: RowKey, offset: int, cause: Reason) -> None:
+        """Repair a row; one of a table that is not configured any more is sent to nobody."""
+        if row[0] in self.topology.tables:
+            self.repairs.append(Repair(rid, row, offset, cause))
 
 
 HELLO = "hello"

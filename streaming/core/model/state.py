@@ -9,7 +9,13 @@ from streaming.core.intake.reflection import Session
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import Arrived, Floor
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv, largest_of
-from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, status_text
+from streaming.core.model.statuses import (
+    AgreementStatus,
+    ReplicaStatus,
+    Stop,
+    parse_status,
+    status_text,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +52,31 @@ class ReplicaState:
         """Return whether nothing more is read from this replica."""
         return self.status.is_stopped
 
+    @property
+    def is_retired(self) -> bool:
+        """Return whether it is not configured any more."""
+        return self.status is ReplicaStatus.RETIRED
+
     def stopped(self, stop: Stop, offset: int) -> "ReplicaState":
         """The replica when reading its topic has stopped before the record at this offset."""
         status = ReplicaStatus(stop.reason.value)
         return replace(self, status=status, detail=stop.detail, stop_offset=offset)
+
+    def retired(self) -> "ReplicaState":
+        """The replica when it is not configured any more; the detail keeps why it was stopped."""
+        if self.is_retired:
+            return self
+        detail = self.status_text if self.is_stopped else ""
+        return replace(self, status=ReplicaStatus.RETIRED, detail=detail)
+
+    def revived(self) -> "ReplicaState":
+        """The replica when it is configured: one that was retired goes on as it was."""
+        if not self.is_retired:
+            return self
+        if self.detail:
+            status, detail = parse_status(ReplicaStatus, self.detail)
+            return replace(self, status=status, detail=detail)
+        return replace(self, status=ReplicaStatus.LIVE if self.sessions else ReplicaStatus.SILENT)
 
     @property
     def session(self) -> Session | None:
@@ -114,11 +141,34 @@ class AgreementState:
         """Return whether nothing more is sent to its consumer."""
         return self.status.is_stopped
 
+    @property
+    def is_retired(self) -> bool:
+        """Return whether it is not configured any more."""
+        return self.status is AgreementStatus.RETIRED
+
     def stopped(self, stop: Stop, session: str | None = None) -> "AgreementState":
         """The agreement when its consumer is stopped; `session`: the one that is told so."""
         status = AgreementStatus(stop.reason.value)
         told = session or self.session
         return replace(self, status=status, detail=stop.detail, session=told)
+
+    def retired(self) -> "AgreementState":
+        """The agreement when it is not configured any more; the detail keeps why it was stopped."""
+        if self.is_retired:
+            return self
+        detail = self.status_text if self.is_stopped else ""
+        return replace(self, status=AgreementStatus.RETIRED, detail=detail)
+
+    def revived(self) -> "AgreementState":
+        """The agreement when it is configured: one that was retired goes on where it was."""
+        if not self.is_retired:
+            return self
+        if self.detail:
+            status, detail = parse_status(AgreementStatus, self.detail)
+            return replace(self, status=status, detail=detail)
+        has_hello = self.session is not None
+        to_send = AgreementStatus.CATCHING_UP if has_hello else AgreementStatus.WAITING_FOR_HELLO
+        return replace(self, status=to_send)
 
 
 @dataclass(frozen=True, slots=True)

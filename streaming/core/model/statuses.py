@@ -78,6 +78,8 @@ class ReplicaStatus(StrEnum):
     """stopped: its hello names another initial load"""
     UNSUPPORTED = StopReason.UNSUPPORTED.value
     """stopped before a record that this version cannot process"""
+    RETIRED = "retired"
+    """not configured any more: its topic is not read, its state is kept"""
 
     @property
     def is_stopped(self) -> bool:
@@ -89,12 +91,15 @@ class ReplicaStatus(StrEnum):
                 ReplicaStatus.HUB_BEHIND
                 | ReplicaStatus.OTHER_REPLICAGENERATION
                 | ReplicaStatus.UNSUPPORTED
+                | ReplicaStatus.RETIRED
             ):
                 return True
 
 
 def remedy_of(status: "ReplicaStatus | AgreementStatus", detail: str) -> str | None:
-    """What to do about a status, in one sentence; None: it is not stopped."""
+    """What to do about a status, in one sentence; None: it is not stopped, or it is retired."""
+    if status in (ReplicaStatus.RETIRED, AgreementStatus.RETIRED):
+        return None
     return Stop(StopReason(status.value), detail).remedy if status.is_stopped else None
 
 
@@ -113,6 +118,8 @@ class AgreementStatus(StrEnum):
     """nothing: its consumer's data came from another initial load"""
     UNSUPPORTED = StopReason.UNSUPPORTED.value
     """nothing: its consumer wrote a record that this version cannot process"""
+    RETIRED = "retired"
+    """nothing: it is not configured any more; its positions are kept"""
 
     @property
     def is_stopped(self) -> bool:
@@ -128,6 +135,7 @@ class AgreementStatus(StrEnum):
                 AgreementStatus.HUB_BEHIND
                 | AgreementStatus.OTHER_REPLICAGENERATION
                 | AgreementStatus.UNSUPPORTED
+                | AgreementStatus.RETIRED
             ):
                 return True
 

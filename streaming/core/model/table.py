@@ -43,3 +43,11 @@ class Table:
     columns: Mapping[str, ColumnType]
     function: ConflictFunction = EPOCH
     dataset: str = DEFAULT_DATASET
+
+
+def not_configured(name: str) -> str:
+    """Why a change of a table is in quarantine that the configuration does not name."""
+    return (
+        f"table {name} is not configured: a change of a table that is not in the configuration"
+        " cannot be judged; add the table, start the hub again and release the record, or drop it"
+    )

@@ -1,5 +1,6 @@
 """Claims about `status`."""
 
+import json
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -100,6 +101,45 @@ def test_status_counts_conflicts_per_replica_and_table(
     assert ["7", "t", "conflict_refresh", "4"] in rows
     assert "judged 9\n" in shown
     assert "/2/a" not in shown
+
+
+def test_status_shows_what_is_retired(
+    slackwater: Slackwater, state: WrittenState, config_file: Path
+) -> None:
+    """By its name, which the stored configuration has; it is neither paused nor left out."""
+    text = config_file.read_text("utf-8")
+    config_file.write_text(text + "[limits]\nopen_transactions = 1\n", encoding="utf-8")
+    replicas = [{"name": name, "rid": rid} for name, rid in (("a", 1), ("b", 2), ("gone", 3))]
+    document = {
+        "hub": {"rid": 65534, "topic_prefix": ""},
+        "replicas": replicas,
+        "tables": [{"name": "t"}],
+        "agreements": [{"name": "to-gone", "consumer": "gone"}],
+    }
+    row = {"number": 1, "kind": "config", "document": json.dumps(document)}
+    state.append(TableName.CONFIG, row)
+    pending = {"batch": 9, "place": 0, "action": "pending", "rid": 3, "csn": csn(3, 3)}
+    state.append(TableName.PENDING, pending)
+    gone = agreement("to-gone", 3, 2, ruv(r1=3))
+    state.commit(9, 5, ruv(r1=3), [replica(1), replica(3, covers=2).retired()], [gone.retired()])
+
+    facts, shown = slackwater("status", "--json").facts, slackwater("status").out
+
+    states = {one["name"]: (one["state"], one["pending"]) for one in facts["replicas"]}
+    assert states == {"a": ("live", 0), "b": ("silent", 0), "gone": ("retired", 1)}
+    assert facts["agreements"][-1] == {
+        "name": "to-gone",
+        "consumer": "gone",
+        "state": "retired",
+        "sent_covers": 2,
+        "acked_covers": 2,
+        "lag_epochs": 3,
+        "level": False,
+    }
+    rows = [line.split() for line in shown.splitlines()]
+    assert ["to-gone", "gone", "retired", "2", "2", "3", "no"] in rows
+    assert ["3", "gone", "retired"] in [row[:3] for row in rows]
+    assert "paused" not in shown
 
 
 def test_no_counters_no_table(slackwater: Slackwater, state: WrittenState) -> None:

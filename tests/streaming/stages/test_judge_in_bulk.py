@@ -1,10 +1,13 @@
 """Rows that nobody contends are decided in columns, the others by core's rule."""
 
+from dataclasses import replace
+
 from streaming.core.conflict.judge import Verdict
 from streaming.core.conflict.window import text_of
 from streaming.core.model.row import RowState
 from streaming.stages.judge import LAST
 from tests.harness.builders import change, csn
+from tests.streaming.core.intake.speaker import RULES, T
 from tests.streaming.stages.batches import HUB_EPOCH, judged, records_of
 
 K, L = ("t", '{"k":"k"}'), ("t", '{"k":"l"}')
@@ -79,3 +82,15 @@ def test_the_refresh_of_a_late_change_stands_behind_all_others() -> None:
         (1, "conflict"),
         (LAST, "late"),
     ]
+
+
+def test_a_change_of_a_removed_table_goes_to_core() -> None:
+    """It was open when its table was removed; in bulk it would be accepted."""
+    gone = change(11, "l")._replace(table="gone")
+    with_table = replace(RULES, tables={**RULES.tables, "gone": T})
+
+    verdicts = judged(records_of(change(10), gone, change(12)), {}, taken_under=with_table)
+
+    assert [one.verdict for one in verdicts.judged.values()] == [Verdict.QUARANTINED]
+    assert list(verdicts.judged) == [1]
+    assert verdicts.refreshes == []

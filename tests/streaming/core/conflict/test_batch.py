@@ -3,20 +3,22 @@
 import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 
 from streaming.core.conflict.batch import BatchDecision, BatchJudge, decide, judge_all
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.delivery.sending import EpochMark, LogEntry, Refresh, SendingView
-from streaming.core.intake.arrival import Repair
+from streaming.core.intake.arrival import AbortTransaction, Repair
+from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.record import Abort, Commit, Heartbeat, Reason, ReceivedRecord, Record
 from streaming.core.model.row import Arrived, Floor, Realign, RowState
 from streaming.core.model.state import HubState, ReplicaState
 from streaming.core.model.table import DEFAULT_DATASET
 from tests.harness.builders import change, csn
-from tests.streaming.core.intake.speaker import RULES, Speaker, fresh_state
+from tests.streaming.core.intake.speaker import RULES, Speaker, T, fresh_state
 
 K: RowKey = ("t", '{"k":"k"}')
 THEIRS = RowState(2, 5, csn(1, 2), exists=True, image='{"k":"k","v":"theirs"}')
@@ -271,3 +273,46 @@ def test_a_hello_is_answered_with_what_its_replica_lacks_and_not_with_its_own() 
 
     assert {name: one.to for name, one in state.to_send.items()} == {"a1": 1, "a2": 1}
     assert state.agreements["a2"].sent_ruv.max_csns() == {1: csn(10, 1)}
+
+
+# -- tables that are not configured any more --------------------------------------------------
+
+
+def test_a_change_of_a_removed_table_is_quarantined_alone() -> None:
+    """The rest of its transaction is judged; nobody is sent a row of a table that is gone."""
+    speaker = Speaker()
+    gone = change(11, tx=10)._replace(table="gone")
+    open_ = [change(10, tx=10), gone, change(12, "l", tx=10)]
+    with_table = replace(RULES, tables={**RULES.tables, "gone": T})
+    intake = Intake(fresh_state(), with_table)
+    for record in [*speaker.hello(), *speaker.send(*open_)]:
+        intake.take(record)
+    state = replace(fresh_state(), replicas=intake.replica_states(), open=intake.open)
+
+    found = decided(speaker.send(Commit(csn(10))), state)
+
+    judged_ = [entry for entry in found.entries if isinstance(entry, Judged)]
+    assert [one.verdict for one in judged_] == [
+        Verdict.ACCEPTED,
+        Verdict.QUARANTINED,
+        Verdict.ACCEPTED,
+    ]
+    assert len(found.entries) == len(judged_)
+    ((kept, reason, detail),) = [(q.change, q.reason, q.detail) for q in found.intake.quarantined]
+    assert (kept, reason) == (gone, Reason.TABLE)
+    assert detail.startswith("table gone is not configured")
+
+
+def test_an_aborted_transaction_refreshes_no_removed_table() -> None:
+    """Its other rows are refreshed at their origin."""
+    speaker = Speaker()
+    gone = change(11, tx=10)._replace(table="gone")
+    intake = Intake(fresh_state(), replace(RULES, tables={**RULES.tables, "gone": T}))
+    for record in [*speaker.hello(), *speaker.send(change(10, tx=10), gone)]:
+        intake.take(record)
+    state = replace(fresh_state(), replicas=intake.replica_states(), open=intake.open)
+
+    after = Intake(state, RULES)
+    after.end_by_hand(AbortTransaction(csn(10), {}))
+
+    assert [repair.row for repair in after.repairs] == [K]

@@ -29,6 +29,8 @@ def test_every_status_is_read_back_with_its_detail(
         (ReplicaStatus, "silent", (ReplicaStatus.SILENT, "")),
         (ReplicaStatus, "live", (ReplicaStatus.LIVE, "")),
         (ReplicaStatus, "unsupported: refused", (ReplicaStatus.UNSUPPORTED, "refused")),
+        (ReplicaStatus, "retired", (ReplicaStatus.RETIRED, "")),
+        (AgreementStatus, "retired: hub_behind", (AgreementStatus.RETIRED, "hub_behind")),
         (AgreementStatus, "in_sync", (AgreementStatus.IN_SYNC, "")),
         (AgreementStatus, "catching_up", (AgreementStatus.CATCHING_UP, "")),
         (AgreementStatus, "waiting_for_hello", (AgreementStatus.WAITING_FOR_HELLO, "")),
@@ -56,8 +58,8 @@ def test_the_texts_that_states_hold_keep_their_meaning(
 
 def test_a_status_of_another_version_is_refused() -> None:
     """It is not guessed at: it may mean that the replica must not be read."""
-    with pytest.raises(StateError, match=r"'retired', which is no ReplicaStatus"):
-        parse_status(ReplicaStatus, "retired")
+    with pytest.raises(StateError, match=r"'moved', which is no ReplicaStatus"):
+        parse_status(ReplicaStatus, "moved")
 
 
 @pytest.mark.parametrize("reason", StopReason)
@@ -77,3 +79,13 @@ def test_every_stop_says_what_to_do(reason: StopReason, detail: str) -> None:
     assert remedy is not None
     assert "reinit" in remedy or "upgrade" in remedy
     assert remedy_of(ReplicaStatus.LIVE, "") is None
+
+
+@pytest.mark.parametrize("kind", [ReplicaStatus, AgreementStatus])
+def test_every_status_says_whether_there_is_something_to_do(
+    kind: type[ReplicaStatus] | type[AgreementStatus],
+) -> None:
+    """A stop has a remedy; what is retired was removed by somebody who meant it."""
+    for status in kind:
+        is_to_do = status.is_stopped and status.value != "retired"
+        assert (remedy_of(status, "refused") is not None) == is_to_do

@@ -1,0 +1,106 @@
+"""A rid belongs to one replica for ever: what the stored configurations say is held to."""
+
+from pathlib import Path
+
+import pytest
+
+from streaming.config.config import Config
+from streaming.config.history import check_rids, config_history
+from streaming.core.model.errors import ConfigError
+
+
+def config(*replicas: tuple[str, int], hub_rid: int = 65534, prefix: str = "p.") -> Config:
+    """A configuration with these replicas, one table, and an agreement for each replica."""
+    return Config.model_validate(
+        {
+            "hub": {"rid": hub_rid, "topic_prefix": prefix, "state": Path("state")},
+            "kafka": {"bootstrap_servers": "localhost:9092"},
+            "replicas": [{"name": name, "rid": rid} for name, rid in replicas],
+            "tables": [{"name": "t", "key": ["k"], "columns": {"k": "text"}}],
+            "agreements": [{"name": f"to-{name}", "consumer": name} for name, _ in replicas],
+        }
+    )
+
+
+STORED = [config(("a", 1), ("b", 2), hub_rid=99, prefix="old."), config(("a", 1), ("c", 3))]
+"""Two versions: b was removed by the second, and the hub's rid and the prefix changed."""
+
+
+@pytest.mark.parametrize(
+    "replicas",
+    [(("a", 1), ("c", 3)), (("a", 1),), (("b", 2), ("a", 1)), (("a", 1), ("new", 4))],
+)
+def test_known_and_new_replicas_are_accepted(replicas: tuple[tuple[str, int], ...]) -> None:
+    """Also one that was removed and is back under its rid."""
+    check_rids(config(*replicas), config_history(one.document() for one in STORED))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "complaint"),
+    [
+        (
+            config(("a", 1), ("c", 7)),
+            (
+                "replicas[1].rid = 7: the state knows replica c by rid 3, and a rid is never"
+                " changed: set rid = 3, or give a new database a new name"
+            ),
+        ),
+        (
+            config(("b", 5)),
+            (
+                "replicas[0].rid = 5: the state knows replica b by rid 2, and a rid is never"
+                " changed: set rid = 2, or give a new database a new name"
+            ),
+        ),
+        (
+            config(("new", 2)),
+            (
+                "replicas[0].rid = 2: in the state this rid belongs to replica b, and a rid is"
+                " never given again: give new another"
+            ),
+        ),
+        (
+            config(("new", 99)),
+            "replicas[0].rid = 99: in the state this rid is the hub's own: give new another",
+        ),
+        (
+            config(("a", 1), hub_rid=3),
+            "hub.rid = 3: in the state this rid belongs to replica c: give the hub another",
+        ),
+    ],
+)
+def test_another_rid_is_refused_with_one_sentence(wanted: Config, complaint: str) -> None:
+    """Changes of one database would be taken for those of another."""
+    with pytest.raises(ConfigError) as refused:
+        check_rids(wanted, config_history(one.document() for one in STORED))
+
+    assert str(refused.value) == complaint
+
+
+def test_the_topic_of_a_retired_replica_is_known() -> None:
+    """Records of it may be needed; it has the prefix of the time."""
+    history = config_history(one.document() for one in STORED)
+
+    assert history.retired_topics(config(("a", 1))) == {"old.changes.b": 2, "p.changes.c": 3}
+
+
+def test_what_is_missing_is_named_in_the_order_of_its_first_version() -> None:
+    """A table, an agreement or a replica that a running state has."""
+    history = config_history(one.document() for one in STORED)
+
+    assert [
+        line.partition(" is in the state")[0] for line in history.missing(config(("c", 3)))
+    ] == [
+        "replica a",
+        "replica b",
+        "agreement to-a",
+        "agreement to-b",
+    ]
+
+
+def test_a_new_state_knows_nothing() -> None:
+    """The first start takes any configuration."""
+    history = config_history([])
+
+    check_rids(config(("a", 1)), history)
+    assert list(history.missing(config(("a", 1)))) == []
