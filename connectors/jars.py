@@ -131,7 +131,7 @@ def _retrieve(jars: JarSet, scratch: Path) -> None:
 def _pyspark_ships(artifact: str) -> bool:
     """Return whether pyspark ships the library, in any version."""
     name = re.compile(re.escape(artifact) + r"-\d.*\.jar")
-    return any(name.fullmatch(jar.name) for jar in _pyspark_jars().iterdir())
+    return any(name.fullmatch(jar.name) for jar in pyspark_jars().iterdir())
 
 
 def _module(jars: JarSet) -> str:
@@ -149,13 +149,13 @@ def _module(jars: JarSet) -> str:
 
 def _ivy() -> Path:
     """The Ivy that pyspark ships."""
-    found = sorted(_pyspark_jars().glob("ivy-*.jar"))
+    found = sorted(pyspark_jars().glob("ivy-*.jar"))
     if not found:
-        raise JarsError(f"no Ivy in {_pyspark_jars()}: install pyspark again with make setup")
+        raise JarsError(f"no Ivy in {pyspark_jars()}: install pyspark again with make setup")
     return found[-1]
 
 
-def _pyspark_jars() -> Path:
+def pyspark_jars() -> Path:
     """The jars folder of the installed pyspark, found without importing it."""
     found = importlib.util.find_spec("pyspark")
     if found is None or found.origin is None:

@@ -16,10 +16,15 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from checkpoints.config import documents
+from connectors.jars import JarsError
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import as_count, write_json, write_line, write_table
+from streaming.cli.output import as_count, write_error, write_json, write_line, write_table
+from streaming.config import functions
 from streaming.config.config import Config, load
 from streaming.config.errors import section
+from streaming.config.history import config_history, rid_faults
+from streaming.core.model.errors import ConfigError
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The configuration.")
 
@@ -36,8 +41,18 @@ class FieldDoc:
 
 @app.command()
 def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
-    """Exit 0 when the configuration is valid; otherwise list the mistakes, field by field."""
+    """Exit 0 when the configuration is valid; otherwise list the mistakes, field by field.
+
+    Warnings go to standard error: options that nobody knows, and what the state has and the file
+    lacks.
+    """
     valid = load(config)
+    history = config_history(documents(valid.hub.state))
+    faults = [*functions.complaints(valid.table_map().values()), *rid_faults(valid, history)]
+    if faults:
+        raise ConfigError("\n".join(f"{config}: {fault}" for fault in faults))
+    for warning in (*_option_complaints(valid), *history.missing(valid)):
+        write_error(f"warning: {warning}")
     if as_json:
         write_json(json.loads(valid.document()))
         return
@@ -47,6 +62,17 @@ def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> No
         as_count(len(valid.agreements), "agreement"),
     )
     write_line(f"{config} is valid: {', '.join(counts)}")
+
+
+def _option_complaints(config: Config) -> Iterator[str]:
+    """What Spark and Kafka's clients would ignore or refuse, one sentence each."""
+    from streaming.jvm.option_names import kafka_complaints, spark_complaints  # noqa: PLC0415
+
+    try:
+        yield from spark_complaints(config.spark)
+        yield from kafka_complaints(config.kafka.options)
+    except JarsError as error:
+        yield f"the options of [spark] and [kafka.options] are not checked: {error}"
 
 
 @app.command()

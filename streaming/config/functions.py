@@ -1,7 +1,7 @@
 """Users' conflict functions: found by the import path that the configuration names."""
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 from streaming.core.conflict.function import ConflictRule
@@ -14,6 +14,15 @@ def loaded(tables: Iterable[Table]) -> dict[str, UserFunction]:
     """Import path -> function, for the tables that have one; FunctionError names what is wrong."""
     paths = {str(t.function): t.name for t in tables if t.function.rule is ConflictRule.USER}
     return {path: _loaded(path, table) for path, table in paths.items()}
+
+
+def complaints(tables: Iterable[Table]) -> Iterator[str]:
+    """One sentence for each function that cannot be used."""
+    for table in tables:
+        try:
+            loaded([table])
+        except FunctionError as error:
+            yield str(error)
 
 
 def _loaded(path: str, table: str) -> UserFunction:

@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
+from checkpoints.tables import TableName
 from streaming.cli.config import fields
-from streaming.config.config import Config
+from streaming.config.config import Config, load
+from tests.checkpoints.written_state import WrittenState
 from tests.streaming.cli.conftest import Slackwater
 
 
@@ -25,6 +29,112 @@ def test_check_shows_what_holds_without_secrets(slackwater: Slackwater, config_f
     assert answer.facts["limits"]["page_items"] == 50_000
     assert answer.facts["kafka"]["options"] == {"sasl.password": "***"}
     assert "tell-nobody" not in answer.out
+
+
+def test_check_imports_the_functions_of_the_tables(
+    slackwater: Slackwater, config_file: Path
+) -> None:
+    """All that are wrong are named: a hub would end with the first at its start."""
+    text = config_file.read_text("utf-8")
+    tables = "".join(
+        f'[[tables]]\nname = "{name}"\nkey = ["k"]\ncolumns = {{ k = "text" }}\n'
+        f'function = "{function}"\n'
+        for name, function in [
+            ("good", "tests.harness.user_functions:merge"),
+            ("module", "no_such_module:decide"),
+            ("name", "tests.harness.user_functions:no_such_name"),
+        ]
+    )
+    config_file.write_text(text + tables, encoding="utf-8")
+
+    answer = slackwater("config", "check")
+
+    assert answer.code == 2
+    lines = answer.err.splitlines()
+    assert len(lines) == 2
+    assert "function no_such_module:decide of table module cannot be loaded" in lines[0]
+    assert "of table name cannot be loaded: AttributeError" in lines[1]
+
+
+COMPLAINTS = [
+    (
+        'kafka.options."security.protcol": Kafka does not know this option: did you mean'
+        " security.protocol?"
+    ),
+    (
+        'spark."driver.memory": Spark ignores an option that does not begin with "spark.": did you'
+        " mean spark.driver.memory?"
+    ),
+    (
+        'spark."spark.drvier.memory": Spark does not know this option: did you mean'
+        " spark.driver.memory?"
+    ),
+    "spark.\"spark.executor.memory\" = 'lots': give a number with a unit, such as 2g or 512m",
+]
+
+
+def test_check_names_options_that_nobody_knows(slackwater: Slackwater, config_file: Path) -> None:
+    """Spark and Kafka ignore them in silence, and the user believes that they are in force."""
+    text = config_file.read_text("utf-8")
+    text += """
+    [kafka.options]
+    "security.protcol" = "SSL"
+    "client.id" = "hub"
+    [spark]
+    "spark.drvier.memory" = "4g"
+    "spark.executor.memory" = "lots"
+    "spark.sql.adaptive.enabled" = true
+    "spark.sql.session.timeZone" = "UTC"
+    "spark.databricks.delta.snapshotPartitions" = 2
+    "spark.hadoop.fs.s3a.endpoint" = "s3.example.com"
+    "driver.memory" = "4g"
+    """
+    config_file.write_text(text, encoding="utf-8")
+
+    answer = slackwater("config", "check")
+
+    assert answer.code == 0
+    assert "is valid" in answer.out
+    assert sorted(line.removeprefix("slackwater: ") for line in answer.err.splitlines()) == [
+        f"warning: {complaint}" for complaint in COMPLAINTS
+    ]
+
+
+@pytest.fixture
+def started_once(config_file: Path, state: WrittenState) -> Path:
+    """The file of a hub that has stored its configuration, as it does at every start."""
+    row = {"number": 1, "kind": "config", "document": load(config_file).document()}
+    state.append(TableName.CONFIG, row)
+    return config_file
+
+
+def test_check_warns_of_what_a_hub_would_retire(slackwater: Slackwater, started_once: Path) -> None:
+    """A line that was deleted by mistake would stop a replica without an error."""
+    assert slackwater("config", "check").err == ""
+    text = started_once.read_text("utf-8")
+    text = text.replace('[[replicas]]\nname = "b"\nrid = 2\n', "").replace('"t"', '"other"')
+    text = text.replace('[[agreements]]\nname = "to-b"\nconsumer = "b"\n', "")
+    started_once.write_text(text, encoding="utf-8")
+
+    answer = slackwater("config", "check")
+
+    assert answer.code == 0
+    assert [line.partition(" is in the state")[0] for line in answer.err.splitlines()] == [
+        "slackwater: warning: replica b",
+        "slackwater: warning: agreement to-b",
+        "slackwater: warning: table t",
+    ]
+
+
+def test_check_refuses_a_changed_rid(slackwater: Slackwater, started_once: Path) -> None:
+    """A hub would not start with it."""
+    text = started_once.read_text("utf-8").replace("rid = 2", "rid = 3")
+    started_once.write_text(text, encoding="utf-8")
+
+    answer = slackwater("config", "check")
+
+    assert answer.code == 2
+    assert "replicas[1].rid = 3: the state knows replica b by rid 2" in answer.err
 
 
 def test_schema_documents_every_field(slackwater: Slackwater) -> None:
