@@ -27,10 +27,13 @@ def open_table(root: Path, name: TableName) -> DeltaTable | None:
         raise StateError(f"the table {path} cannot be read: {_one_line(error)}") from error
 
 
-def execute(table: DeltaTable, sql: str) -> pa.Table:
-    """The result of a query over the table, which is named `t` in it."""
+def execute(table: DeltaTable, sql: str, **others: DeltaTable) -> pa.Table:
+    """The result of a query over the table, which is named `t` in it, and others by name."""
     try:
-        return pa.table(QueryBuilder().register("t", table).execute(sql).read_all())
+        query = QueryBuilder().register("t", table)
+        for name, other in others.items():
+            query = query.register(name, other)
+        return pa.table(query.execute(sql).read_all())
     except Exception as error:  # deltalake has no narrower one for a file that is gone
         where = table.table_uri
         raise StateError(f"the table {where} cannot be read: {_one_line(error)}") from error

@@ -24,6 +24,30 @@ _LATEST_ACTION = """
         )
     ) WHERE n = 1
 """
+_STILL_KEPT = """
+    SELECT t.id, min(t.batch) AS batch, min(t.rid) AS rid, min(t."offset") AS "offset",
+        min(t.csn) AS csn, min(t."table") AS "table", min(t.key) AS key,
+        max(t.reason) AS reason, max(CASE WHEN t.csn IS NULL THEN t.value END) AS value
+    FROM t JOIN ({latest}) AS latest ON latest.id = t.id
+    WHERE latest.action = 'kept' AND t.action = 'kept' AND t.batch <= {batch}
+    GROUP BY t.id
+"""
+_NOT_SET_RIGHT = """
+    SELECT k.* FROM ({kept}) AS k
+    LEFT ANTI JOIN (
+        SELECT * FROM c WHERE c.batch <= {batch}
+            AND (c.kind = 'refresh' OR c.verdict = 'accepted')
+    ) AS c ON c."table" = k."table" AND c.key = k.key AND c.batch >= k.batch AND (
+        (c.kind = 'refresh' AND c."to" = k.rid)
+        OR (c.kind = 'change' AND c.rid = k.rid AND c."offset" > k."offset")
+        OR (c.kind = 'change' AND c.rid <> k.rid AND ({receives}))
+    )
+    LEFT ANTI JOIN (
+        SELECT * FROM c
+        WHERE c.batch <= {batch} AND c.kind = 'change' AND c.verdict <> 'quarantined'
+    ) AS j ON j.csn = k.csn AND j.rid = k.rid AND k.reason = 'session'
+    ORDER BY k.batch, k.rid, k."offset" LIMIT {limit}
+"""
 _NEWEST = """
     SELECT *, row_number() OVER (PARTITION BY hub_epoch, place ORDER BY batch DESC) AS n
     FROM t WHERE batch <= {batch}
@@ -149,6 +173,28 @@ class Reader:
             WHERE action = 'kept' GROUP BY reason
         """  # noqa: S608
         return {row["reason"]: row["count"] for row in self._query(TableName.QUARANTINE, sql)}
+
+    def quarantined_rows(
+        self, receives: Mapping[int, Iterable[str]], limit: int
+    ) -> list[dict[str, Any]]:
+        """Kept records whose row nothing has set right at its origin since; the oldest first.
+
+        What sets it right: a refresh to the origin; a later accepted change of the origin, which
+        holds the whole row; an accepted change of another replica, if the origin is sent it. A
+        record of an old session is harmless if its change was judged from another record. The rows
+        of one without a table are unknown. `receives`: rid -> the tables that it is sent.
+        """
+        quarantine, log = self._table(TableName.QUARANTINE), self._table(TableName.CHANGELOG)
+        if quarantine is None or log is None:
+            return []
+        tables = [
+            " AND ".join((f"k.rid = {rid}", f"c.{among('table', names)}"))
+            for rid, names in receives.items()
+        ]
+        kept = _STILL_KEPT.format(latest=self._latest_action, batch=self.batch)
+        received = " OR ".join(f"({one})" for one in tables) or "false"
+        sql = _NOT_SET_RIGHT.format(kept=kept, receives=received, batch=self.batch, limit=limit)
+        return records(execute(quarantine, sql, c=log))
 
     def open_changes(self) -> dict[tuple[int, str], OpenChanges]:
         """(rid, pending | waiting) -> the replica's changes in that state."""

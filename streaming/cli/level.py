@@ -1,6 +1,9 @@
 """`level`: whether all consumers have everything; exit 0 if so."""
 
 import time
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,11 +11,18 @@ import typer
 from checkpoints.reader import Reader
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.output import as_age, as_count, write_json, write_line, write_table
+from streaming.config.config import Config
 from streaming.core.model.command import CommandName
-from streaming.facts.lag import HubLevel, lags
-from streaming.facts.lag import level as level_of
+from streaming.core.model.errors import SourceError
+from streaming.facts.freshness import MAX_AGE_S
+from streaming.facts.level import Ends, HubLevel, hub_level
 
 POLL_S = 0.1
+READ_S = 2.0
+"""How long the hub gets to read what its topics held when Kafka was asked, without --wait."""
+CONNECT_MS = 3_000
+SHOWN = 20
+"""How many differing rows are shown; --json has more."""
 
 WaitSeconds = Annotated[
     float,
@@ -20,31 +30,73 @@ WaitSeconds = Annotated[
         "--wait", min=0, help="Wait for it for up to this many seconds.", metavar="SECONDS"
     ),
 ]
+MaxAge = Annotated[
+    float,
+    typer.Option(
+        "--max-age",
+        min=0,
+        help="Facts that are older than this many seconds prove nothing.",
+        metavar="SECONDS",
+    ),
+]
 
 
 def level(
-    *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False, wait: WaitSeconds = 0
+    *,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+    wait: WaitSeconds = 0,
+    max_age: MaxAge = MAX_AGE_S,
 ) -> None:
-    """Exit 0 when every consumer has acknowledged all that the hub has; otherwise list who lags.
+    """Exit 0 when every consumer has everything that the hub and its topics have.
 
-    A running hub then sends lagging consumers their completeness at once.
+    Otherwise list what is missing. Exit 1 also if that cannot be said: no hub is running, or Kafka
+    does not answer. A running hub sends lagging consumers their completeness at once.
     """
-    deadline = time.monotonic() + wait
-    configured, reader = opened(config)
-    found = lags(configured, reader)
-    if not all(lag.is_level for lag in found):
-        _request_covers(reader)
-    while not all(lag.is_level for lag in found) and time.monotonic() < deadline:
-        time.sleep(POLL_S)
-        configured, reader = opened(config)
-        found = lags(configured, reader)
-    answer = level_of(configured, reader, found, now().timestamp())
+    found = _awaited(config, wait, max_age)
     if as_json:
-        write_json(answer.document())
+        write_json(found.document())
     else:
-        _show(answer)
-    if not answer.level:
+        _show(found)
+    if not found.level:
         raise typer.Exit(1)
+
+
+@dataclass(slots=True)
+class _TopicEnds:
+    """Where the hub's topics ended when Kafka first answered."""
+
+    known: dict[str, int] = field(default_factory=dict)
+
+    def ask(self, config: Config) -> Ends:
+        """The ends, or why Kafka does not answer."""
+        from connectors.kafka.topics import Topics  # noqa: PLC0415  # its import takes time
+
+        kafka = config.kafka
+        names = [config.changes_topic(replica.name) for replica in config.replicas]
+        try:
+            if not self.known.keys() >= set(names):
+                with Topics(kafka.bootstrap_servers, kafka.options, CONNECT_MS) as topics:
+                    self.known = topics.end_offsets(names)
+        except SourceError as error:
+            return str(error)
+        return self.known
+
+
+def _awaited(path: Path, wait_s: float, max_age_s: float) -> HubLevel:
+    """The answer as soon as it is yes, or when the time is over."""
+    started_s, ends, is_requested = time.monotonic(), _TopicEnds(), False
+    while True:
+        configured, reader = opened(path)
+        ask = partial(ends.ask, configured)
+        found = hub_level(configured, reader, ask, now().timestamp(), max_age_s)
+        limit_s = max(wait_s, READ_S) if found.only_reads else wait_s
+        if found.lags and not is_requested:
+            _request_covers(reader)
+            is_requested = True
+        if found.level or time.monotonic() - started_s >= limit_s:
+            return found
+        time.sleep(POLL_S)
 
 
 def _request_covers(reader: Reader) -> None:
@@ -60,7 +112,21 @@ def _show(found: HubLevel) -> None:
         agreements = as_count(len(found.agreements), "agreement")
         write_line(f"level: {agreements} at hub epoch {found.hub_epoch}, {when}")
         return
-    write_line(f"not level: hub epoch {found.hub_epoch}, {when}")
+    for doubt in found.cannot_say:
+        write_line(f"cannot say: {doubt}")
+    if not found.cannot_say:
+        write_line(f"not level: hub epoch {found.hub_epoch}, {when}")
+    for name, count in found.unread.items():
+        write_line(f"unread: {as_count(count, 'record')} in the topic of {name}")
+    for name, state in found.stopped.items():
+        write_line(f"stopped: {name}, {state}")
+    if found.lags:
+        _show_lagging(found)
+    if found.differing:
+        _show_differing(found)
+
+
+def _show_lagging(found: HubLevel) -> None:
     write_table(
         ("agreement", "consumer", "state", "acked", "lag", "lacks changes of"),
         (
@@ -74,5 +140,17 @@ def _show(found: HubLevel) -> None:
             )
             for one in found.agreements
             if not one.level
+        ),
+    )
+
+
+def _show_differing(found: HubLevel) -> None:
+    rows = as_count(len(found.differing), "row")
+    write_line(f"{rows} may differ from the hub's, see `slackwater quarantine show ID`:")
+    write_table(
+        ("replica", "table", "key", "why", "reason", "id"),
+        (
+            (one.replica, one.table, one.key, one.kind, one.why, one.id)
+            for one in found.differing[:SHOWN]
         ),
     )

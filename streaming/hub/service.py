@@ -42,6 +42,7 @@ from streaming.core.model.state import HubState
 from streaming.core.model.topology import Subscription, Topology
 from streaming.hub.hub import Hub, resume
 from streaming.hub.pipeline import Read, process
+from streaming.hub.poll import CONNECT_MS, TopicPoll
 from streaming.hub.publishing import publish
 from streaming.hub.retired import check_readable, originals
 from streaming.hub.settings import BatchSettings, Effects
@@ -146,11 +147,13 @@ class Service:
         self.looked_at_version: int | None = None
         self.paused: AbstractSet[int] = frozenset()
         self.hub = self._open()
+        self.poll = TopicPoll(config.hub.state, self.name, self._connected, [*self.settings.topics])
 
     def run(self, end: threading.Event, *, available_now: bool = False) -> None:
         """Read until stopped; it stops between two batches, with everything published."""
         _keep_memory()
         query = self._start(available_now=available_now)
+        self.poll.start()
         try:
             while not (end.is_set() or self.failure or query.awaitTermination(IDLE_S)):  # type: ignore[arg-type]
                 self._idle()
@@ -168,6 +171,7 @@ class Service:
             try:
                 query.stop()
             finally:
+                self.poll.stop()
                 self.maintenance.close()
                 self.sink.close()
                 shutil.rmtree(self._checkpoint(), ignore_errors=True)
@@ -201,6 +205,10 @@ class Service:
         self._adopt(hub, self.settings, first, ids, version)
         self._tell_retired(hub.state)
         return hub
+
+    def _connected(self) -> Topics:
+        kafka = self.config.kafka
+        return Topics(kafka.bootstrap_servers, kafka.options, CONNECT_MS)
 
     def _genesis(self) -> Checkpoint:
         """The state before the first batch; its replicageneration names the initial load."""

@@ -74,7 +74,7 @@ def test_each_consumer_is_told_of_its_data_set(three: Site, spark: SparkSession)
 
     values(a)
     three.run_available(spark)
-    assert three.slackwater("level")["level"]
+    assert three.slackwater("level", "--max-age", "600")["level"]
     lines = three.slackwater("ruv", "--dataset", "other")["ruv"]
     assert lines == b.position.ruv.text()
 

@@ -1,20 +1,73 @@
-"""Claims about `level`."""
+"""Claims about `level`, with a real broker for what the hub has not read."""
 
 import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
 
+import pytest
+
+from checkpoints.last_poll import LastPoll, write_poll
 from checkpoints.reader import open_state
+from checkpoints.tables import TableName
+from connectors.kafka.broker import Broker
+from connectors.kafka.topics import ensure_topics
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import Stop, StopReason
-from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
+from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
+from tests.harness.builders import csn
+from tests.harness.topics import TopicEnds
 from tests.streaming.cli.conftest import Slackwater
+
+KNOWN = ruv(r1=2, r2=2)
+
+
+def now_ms() -> int:
+    """The clock of a hub that runs."""
+    return round(time.time() * 1000)
+
+
+@pytest.fixture(autouse=True)
+def topics(
+    config_file: Path, broker: Broker, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """The hub's topics on a real broker; the prefix of their names."""
+    text = config_file.read_text().replace("localhost:9092", broker.bootstrap_servers)
+    prefix = f'name = "centre"\ntopic_prefix = "{topic_prefix}"'
+    config_file.write_text(text.replace('name = "centre"', prefix))
+    names = [f"{topic_prefix}changes.{name}" for name in "ab"]
+    ensure_topics(broker.bootstrap_servers, {}, names, 1_000)
+    monkeypatch.chdir(config_file.parent)
+    return topic_prefix
 
 
 def commit(state: WrittenState, batch: int, a: tuple[int, Ruv], b: tuple[int, Ruv]) -> None:
     """Commit hub epoch 3 with what a and b have acknowledged."""
     agreements = [agreement("to-a", 1, *a), agreement("to-b", 2, *b)]
-    state.commit(
-        batch, 3, ruv(r1=2, r2=2), [replica(1, covers=3), replica(2, covers=3)], agreements
-    )
+    replicas = [replica(1, covers=3), replica(2, covers=3)]
+    state.commit(batch, 3, KNOWN, replicas, agreements, at_ms=now_ms())
+
+
+def commit_level(
+    state: WrittenState, at_ms: int | None = None, offsets: Mapping[str, int] | None = None
+) -> None:
+    """Commit hub epoch 3, which a and b have acknowledged."""
+    agreements = [agreement("to-a", 1, 3, KNOWN), agreement("to-b", 2, 3, KNOWN)]
+    replicas = [replica(1, covers=3), replica(2, covers=3)]
+    state.commit(1, 3, KNOWN, replicas, agreements, at_ms=at_ms or now_ms(), offsets=offsets or {})
+
+
+def quarantined(offset: int, reason: str, **others: object) -> dict[str, object]:
+    """A change of row 1 that a wrote and the hub put into quarantine."""
+    row = {
+        "table": "t",
+        "key": '{"id":"1"}',
+        "batch": 1,
+        "csn": csn(9, 1),
+        "action": "kept",
+        "rid": 1,
+    }
+    return {**row, "id": f"1-{offset}", "offset": offset, "reason": reason, **others}
 
 
 def test_level_is_the_same_covers_and_the_same_ruv(
@@ -69,7 +122,7 @@ def test_a_consumer_that_never_spoke_is_not_level(
     slackwater: Slackwater, state: WrittenState
 ) -> None:
     """An empty hub and an unknown consumer agree on nothing."""
-    state.commit(1, 0, Ruv(), agreements=[agreement("to-a", 1, 0, Ruv())])
+    state.commit(1, 0, Ruv(), agreements=[agreement("to-a", 1, 0, Ruv())], at_ms=now_ms())
 
     answer = slackwater("level", "--json")
 
@@ -84,7 +137,8 @@ def test_a_stopped_agreement_is_not_level(slackwater: Slackwater, state: Written
     """It has what it was sent, and gets nothing more."""
     known = ruv(r1=2, r2=2)
     stopped = agreement("to-b", 2, 3, known).stopped(Stop(StopReason.UNSUPPORTED, "refused"))
-    state.commit(1, 3, known, [replica(1)], [agreement("to-a", 1, 3, known), stopped])
+    to_a = agreement("to-a", 1, 3, known)
+    state.commit(1, 3, known, [replica(1)], [to_a, stopped], at_ms=now_ms())
 
     answer = slackwater("level")
 
@@ -101,7 +155,7 @@ def test_before_the_first_commit_nobody_is_level(
     answer = slackwater("level")
 
     assert answer.code == 1
-    assert "no batch is committed yet" in answer.out
+    assert "cannot say: no batch is committed yet" in answer.out
 
 
 def test_asking_tells_the_hub_once(slackwater: Slackwater, state: WrittenState) -> None:
@@ -153,3 +207,178 @@ def test_waiting_has_an_end(slackwater: Slackwater, state: WrittenState) -> None
     commit(state, 1, (3, ruv(r1=2, r2=2)), (1, ruv()))
 
     assert slackwater("level", "--wait", "0.3").code == 1
+
+
+def test_a_hub_that_is_down_proves_nothing(slackwater: Slackwater, state: WrittenState) -> None:
+    """Everybody had everything when it died; what was written since is in no commit."""
+    commit_level(state, at_ms=now_ms() - 37_000)
+
+    answer = slackwater("level")
+
+    assert answer.code == 1
+    assert answer.out == "cannot say: last commit 37 s ago, hub not running?\n"
+    assert slackwater("level", "--max-age", "60").code == 0
+
+
+def test_an_idle_hub_that_polls_is_level(slackwater: Slackwater, state: WrittenState) -> None:
+    """It has nothing to commit; its polls say that it runs."""
+    commit_level(state, at_ms=now_ms() - 3_600_000)
+    write_poll(state.root, LastPoll("host:1", now_ms(), {}))
+
+    answer = slackwater("level")
+
+    assert answer.code == 0, answer.out
+
+
+def test_a_hub_that_lost_its_broker_proves_nothing(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """It still commits an operator's commands, without a look at any topic."""
+    commit_level(state)
+    write_poll(state.root, LastPoll("host:1", now_ms() - 40_000, {}))
+
+    answer = slackwater("level")
+
+    assert answer.code == 1
+    assert "cannot say: the hub last reached Kafka 40 s ago (last commit 0 s ago)" in answer.out
+
+
+def test_a_broker_that_is_down_leaves_the_answer_open(
+    slackwater: Slackwater, state: WrittenState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writes may wait in journals and topics."""
+    commit_level(state)
+    monkeypatch.setenv("SLACKWATER_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:1")
+
+    answer = slackwater("level", "--json")
+
+    assert answer.code == 1
+    assert "Kafka at 127.0.0.1:1 did not answer" in answer.facts["cannot_say"][0]
+    assert not answer.facts["level"]
+
+
+def test_records_that_the_hub_has_not_read_are_not_level(
+    slackwater: Slackwater, state: WrittenState, broker: Broker, topics: str
+) -> None:
+    """All consumers have what the hub has, and the hub lacks two writes."""
+    commit_level(state, offsets={f"{topics}changes.a": 1})
+    with TopicEnds(broker.bootstrap_servers) as ends:
+        for _ in range(3):
+            ends.send(f"{topics}changes.a", "a", b"{}")
+
+    answer = slackwater("level")
+
+    assert answer.code == 1
+    assert "unread: 2 records in the topic of a\n" in answer.out
+
+
+def test_a_stopped_replica_without_an_agreement_is_not_level(
+    slackwater: Slackwater, state: WrittenState, config_file: Path
+) -> None:
+    """Nothing is sent to it, and nothing that it writes is read."""
+    text = config_file.read_text()
+    config_file.write_text(text[: text.index('[[agreements]]\nname = "to-b"')])
+    stopped = replica(2).stopped(Stop(StopReason.UNSUPPORTED, "snapshot"), 7)
+    agreements = [agreement("to-a", 1, 3, KNOWN)]
+    state.commit(1, 3, KNOWN, [replica(1), stopped], agreements, at_ms=now_ms())
+
+    answer = slackwater("level")
+
+    assert answer.code == 1
+    assert "stopped: b, unsupported: snapshot\n" in answer.out
+
+
+@pytest.mark.parametrize("reason", ["skew", "session", "table"])
+def test_a_quarantined_change_that_stays_in_its_file_is_not_level(
+    slackwater: Slackwater, state: WrittenState, reason: str
+) -> None:
+    """The writer's file has a row that no other has."""
+    commit_level(state)
+    state.append(TableName.QUARANTINE, quarantined(4, reason))
+
+    answer, shown = slackwater("level", "--json"), slackwater("level").out
+
+    assert answer.code == 1
+    (row,) = answer.facts["differing"]
+    assert (row["replica"], row["table"], row["key"]) == ("a", "t", '{"id":"1"}')
+    assert (row["kind"], row["why"], row["id"]) == ("quarantined", reason, "1-4")
+    assert "1 row may differ" in shown
+
+
+def test_a_record_that_nobody_can_read_is_not_level(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Which row it wrote is unknown; a damaged heartbeat or a position wrote none."""
+    commit_level(state)
+    unread = {"csn": None, "table": None, "key": None}
+    state.append(
+        TableName.QUARANTINE,
+        quarantined(4, "json", value=b"{", **unread),
+        quarantined(5, "kind", value=b'{"kind":"heartbeat","epoch":-1}', **unread),
+        quarantined(6, "session", value=b'{"kind": "applied"}', **unread),
+    )
+
+    assert [row["id"] for row in slackwater("level", "--json").facts["differing"]] == ["1-4"]
+
+
+REFRESH = {"kind": "refresh", "to": 1, "rid": 2, "verdict": None}
+SET_RIGHT = {
+    "a refresh of its batch": (1, REFRESH),
+    "a refresh that came later": (2, REFRESH),
+    "a later change of its own": (1, {"rid": 1, "offset": 5}),
+    "a change of another replica": (2, {"rid": 2, "offset": 1}),
+}
+NOT_SET_RIGHT = {
+    "a refresh of another replica": (2, {**REFRESH, "to": 2}),
+    "a refresh of another row": (2, {**REFRESH, "key": '{"id":"2"}'}),
+    "an earlier change of its own": (1, {"rid": 1, "offset": 3}),
+    "a change that lost": (2, {"rid": 2, "offset": 1, "verdict": "rejected"}),
+    "a change before it": (0, {"rid": 2, "offset": 9}),
+}
+
+
+@pytest.mark.parametrize(
+    ("batch", "entry", "code"),
+    [
+        *(pytest.param(*one, 0, id=name) for name, one in SET_RIGHT.items()),
+        *(pytest.param(*one, 1, id=name) for name, one in NOT_SET_RIGHT.items()),
+    ],
+)
+def test_a_row_that_was_set_right_at_its_origin_is_level(
+    slackwater: Slackwater, state: WrittenState, batch: int, entry: dict[str, object], code: int
+) -> None:
+    """The record stays in quarantine for its content; the files are the same."""
+    commit_level(state)
+    commit(state, 2, (3, KNOWN), (3, KNOWN))
+    commit(state, 3, (3, KNOWN), (3, KNOWN))
+    entry = {**change_row(batch + 1, 2, 0, csn(5, 2)), **entry}
+    state.append(TableName.CHANGELOG, entry)
+    state.append(TableName.QUARANTINE, quarantined(4, "skew", batch=2))
+
+    answer = slackwater("level")
+
+    assert answer.code == code, answer.out
+
+
+@pytest.mark.parametrize("action", ["released", "dropped"])
+def test_what_an_operator_decided_is_level(
+    slackwater: Slackwater, state: WrittenState, action: str
+) -> None:
+    """A released record is a change of the hub, a dropped one is closed."""
+    commit_level(state)
+    state.append(
+        TableName.QUARANTINE, quarantined(4, "json"), quarantined(4, "json", action=action)
+    )
+
+    assert slackwater("level").code == 0
+
+
+def test_a_record_of_an_old_session_that_came_again_is_level(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """An agent that was replaced publishes what its successor published too."""
+    commit_level(state)
+    state.append(TableName.CHANGELOG, change_row(1, 1, 0, csn(9, 1)) | {"offset": 2})
+    state.append(TableName.QUARANTINE, quarantined(4, "session"))
+
+    assert slackwater("level").code == 0

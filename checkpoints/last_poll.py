@@ -1,0 +1,41 @@
+"""The running hub's last successful poll of its topics: one small file beside the tables.
+
+An idle hub commits nothing, so the age of the last commit does not tell an idle hub from one that
+is down. The file is scratch: no batch depends on it, and it may be removed at any time.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE = "last_poll.json"
+
+
+@dataclass(frozen=True, slots=True)
+class LastPoll:
+    """When a hub last reached Kafka, and where its topics ended.
+
+    `hub`: the process, as in `epochs`. `ends`: topic -> the offset that its next record gets.
+    """
+
+    hub: str
+    at_ms: int
+    ends: Mapping[str, int]
+
+
+def write_poll(root: Path, poll: LastPoll) -> None:
+    """Replace the file of this state root; a reader sees the old or the new one."""
+    fresh = root / f".{FILE}"
+    document = {"hub": poll.hub, "at_ms": poll.at_ms, "ends": dict(poll.ends)}
+    fresh.write_text(json.dumps(document), encoding="utf-8")
+    fresh.replace(root / FILE)
+
+
+def read_poll(root: Path) -> LastPoll | None:
+    """The last poll; None if no hub of this version has polled yet, or the file is damaged."""
+    try:
+        found = json.loads((root / FILE).read_text(encoding="utf-8"))
+        return LastPoll(str(found["hub"]), int(found["at_ms"]), dict(found["ends"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

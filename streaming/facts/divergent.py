@@ -1,0 +1,83 @@
+"""Rows that a replica may hold otherwise than the hub, although nothing is on its way to it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from checkpoints.reader import Reader
+from streaming.config.config import Config
+from streaming.core.model.record import RecordKind
+from streaming.facts.names import names_of
+
+MOST = 1_000
+"""How many divergent rows are listed at most."""
+
+_WRITES_ROWS = {RecordKind.CHANGE, RecordKind.REFUSED, RecordKind.SNAPSHOT}
+
+
+class DivergenceKind(StrEnum):
+    """Why a row differs."""
+
+    QUARANTINED = "quarantined"
+    """the replica holds its own change, which the hub quarantined"""
+
+
+@dataclass(frozen=True, slots=True)
+class DivergentRow:
+    """A row that differs; `table` and `key` None: the record could not be read that far.
+
+    `id`: of the record in quarantine. `why`: the reason.
+    """
+
+    replica: str
+    kind: DivergenceKind
+    table: str | None
+    key: str | None
+    id: str
+    why: str
+
+
+def divergent_rows(config: Config, reader: Reader) -> tuple[DivergentRow, ...]:
+    """The rows that differ, at most `MOST`."""
+    return tuple(_quarantined(config, reader))[:MOST]
+
+
+def _quarantined(config: Config, reader: Reader) -> Iterable[DivergentRow]:
+    """Kept changes whose row was neither refreshed at its origin nor written again since.
+
+    A change of the hub itself is in no database. A released one became a change of the hub, and a
+    dropped one is closed by the operator's decision.
+    """
+    if not reader.quarantine_counts():
+        return
+    names = names_of(config)
+    for row in reader.quarantined_rows(_receives(config), MOST):
+        if row["rid"] != config.hub.rid and (row["table"] or writes_rows(row["value"])):
+            yield DivergentRow(
+                names.get(row["rid"], str(row["rid"])),
+                DivergenceKind.QUARANTINED,
+                row["table"],
+                row["key"],
+                row["id"],
+                row["reason"],
+            )
+
+
+def _receives(config: Config) -> dict[int, list[str]]:
+    """Rid -> the tables of which its agreement sends it other replicas' changes."""
+    found = dict[int, list[str]]()
+    for agreement in config.agreements:
+        found[config.replica(agreement.consumer).rid] = sorted(config.tables_of(agreement))
+    return found
+
+
+def writes_rows(value: bytes | None) -> bool:
+    """Return whether a record may stand for a written row: all but a readable control record."""
+    try:
+        record: Any = json.loads(value or b"")
+    except ValueError:
+        return True
+    kind = record.get("kind") if isinstance(record, Mapping) else None
+    return kind not in set(RecordKind) - _WRITES_ROWS

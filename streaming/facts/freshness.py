@@ -1,0 +1,39 @@
+"""How old the facts are: the hub's last commit, and its last poll of Kafka."""
+
+from dataclasses import dataclass
+
+from checkpoints.last_poll import read_poll
+from checkpoints.reader import Reader
+from streaming.facts.names import age_s
+
+MAX_AGE_S = 10.0
+"""Above this age facts are stale; a running hub polls Kafka every two seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """The ages of the last commit and of the last poll, in seconds; None: there is none.
+
+    `age_s`: the age of the facts. A hub that has polled counts by its polls alone, because it can
+    commit an operator's command while Kafka does not answer.
+    """
+
+    committed_age_s: float | None
+    polled_age_s: float | None
+    age_s: float | None
+
+    def is_stale(self, max_age_s: float = MAX_AGE_S) -> bool:
+        """Return whether the facts may no longer hold."""
+        return self.age_s is None or self.age_s > max_age_s
+
+
+def freshness(reader: Reader, now_s: float) -> Freshness:
+    """How old the facts of this reader are."""
+    poll, committed = read_poll(reader.root), age_s(reader, now_s)
+    polled = None if poll is None else round(now_s - poll.at_ms / 1000, 3)
+    if committed is None:
+        return Freshness(None, polled, None)
+    if poll is not None and poll.hub == reader.hub:
+        return Freshness(committed, polled, polled)
+    youngest = committed if polled is None else min(committed, polled)
+    return Freshness(committed, polled, youngest)

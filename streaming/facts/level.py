@@ -1,0 +1,131 @@
+"""Whether every configured consumer has everything: `level`, or why not, or that none can say."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from checkpoints.reader import Reader
+from streaming.config.config import Config
+from streaming.facts.divergent import DivergentRow, divergent_rows
+from streaming.facts.freshness import Freshness, freshness
+from streaming.facts.lag import Lag, lags
+from streaming.facts.names import names_of
+
+Ends = Mapping[str, int] | str
+"""Topic -> where it ended when Kafka was asked; a text: why Kafka did not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementLevel:
+    """A Lag for output: `lacking` holds the names of the replicas."""
+
+    name: str
+    consumer: str
+    state: str
+    level: bool
+    acked_covers: int
+    lag_epochs: int
+    lacking: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HubLevel:
+    """Whether all consumers are level; ages in seconds, None before the first commit or poll.
+
+    `cannot_say`: why the facts prove nothing: they are too old, or Kafka does not answer. `unread`:
+    replica -> the records in its topic that the hub has not read. `stopped`: replica -> its state.
+    """
+
+    level: bool
+    hub_epoch: int
+    age_s: float | None
+    polled_age_s: float | None
+    cannot_say: tuple[str, ...]
+    agreements: tuple[AgreementLevel, ...]
+    unread: dict[str, int]
+    stopped: dict[str, str]
+    differing: tuple[DivergentRow, ...]
+
+    @property
+    def lags(self) -> bool:
+        """Return whether a consumer has not acknowledged everything that the hub has."""
+        return not all(one.level for one in self.agreements)
+
+    @property
+    def only_reads(self) -> bool:
+        """Return whether it would be level if the hub had read its topics to their ends."""
+        is_all = not (self.lags or self.stopped or self.differing or self.cannot_say)
+        return bool(self.unread) and is_all
+
+    def document(self) -> dict[str, Any]:
+        """The facts as one JSON document, in the order of the fields."""
+        return asdict(self)
+
+
+def hub_level(
+    config: Config, reader: Reader, ask: Callable[[], Ends], now_s: float, max_age_s: float
+) -> HubLevel:
+    """Compare what the hub has with its topics, its consumers, and what it could not process.
+
+    `ask`: asks Kafka; not called if the facts are too old anyway.
+    """
+    age = freshness(reader, now_s)
+    is_stale = age.is_stale(max_age_s)
+    ends = {} if is_stale else ask()
+    doubts = (stale_text(age),) if is_stale else (ends,) if isinstance(ends, str) else ()
+    agreements = tuple(_agreement(lag, names_of(config)) for lag in lags(config, reader))
+    unread = {} if isinstance(ends, str) else unread_records(config, reader, ends)
+    stopped, differing = _stopped(config, reader), divergent_rows(config, reader)
+    is_level = all(one.level for one in agreements)
+    return HubLevel(
+        level=is_level and not (doubts or unread or stopped or differing),
+        hub_epoch=reader.commit.state.hub_epoch if reader.commit else 0,
+        age_s=age.committed_age_s,
+        polled_age_s=age.polled_age_s,
+        cannot_say=doubts,
+        agreements=agreements,
+        unread=unread,
+        stopped=stopped,
+        differing=differing,
+    )
+
+
+def unread_records(config: Config, reader: Reader, ends: Mapping[str, int]) -> dict[str, int]:
+    """Replica -> how many records of its topic the hub has not read; only those with some."""
+    offsets = reader.commit.offsets if reader.commit else {}
+    topics = {replica.name: config.changes_topic(replica.name) for replica in config.replicas}
+    found = {n: ends.get(topic, 0) - offsets.get(topic, 0) for n, topic in topics.items()}
+    return {name: count for name, count in found.items() if count > 0}
+
+
+def stale_text(age: Freshness) -> str:
+    """Say which of the facts is too old, for people."""
+    if age.committed_age_s is None:
+        return "no batch is committed yet, hub not running?"
+    committed = f"last commit {age.committed_age_s:.0f} s ago"
+    if age.polled_age_s is None or age.age_s == age.committed_age_s:
+        return f"{committed}, hub not running?"
+    polled = f"the hub last reached Kafka {age.polled_age_s:.0f} s ago"
+    return f"{polled} ({committed}), hub not running?"
+
+
+def _stopped(config: Config, reader: Reader) -> dict[str, str]:
+    """Replica -> its state, of configured replicas whose topic is not read on."""
+    known = reader.commit.state.replicas if reader.commit else {}
+    return {
+        replica.name: known[replica.rid].status_text
+        for replica in config.replicas
+        if replica.rid in known and known[replica.rid].is_stopped
+    }
+
+
+def _agreement(lag: Lag, names: Mapping[int, str]) -> AgreementLevel:
+    return AgreementLevel(
+        lag.agreement,
+        lag.consumer,
+        lag.state,
+        lag.is_level,
+        lag.acked_covers,
+        lag.epochs,
+        tuple(names.get(rid, str(rid)) for rid in lag.lacking),
+    )

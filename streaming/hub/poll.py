@@ -1,0 +1,86 @@
+"""Polls the topics' ends beside the batches, and records each poll that Kafka answered."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from checkpoints.last_poll import LastPoll, write_poll
+from connectors.kafka.topics import Topics
+from streaming.core.model.errors import SourceError
+
+LOG = logging.getLogger("slackwater")
+
+EVERY_S = 2.0
+CONNECT_MS = 5_000
+JOIN_S = 1.0
+"""How long the end of the hub waits for a poll in progress; its thread keeps no process alive."""
+
+
+@dataclass(slots=True)
+class TopicPoll:
+    """A thread that asks Kafka for the ends of the hub's topics every few seconds.
+
+    It touches the state root only when Kafka has answered: so the file's age is the time since
+    the hub and its broker were both there. `ends`: those of the last poll.
+    """
+
+    root: Path
+    hub: str
+    connect: Callable[[], Topics]
+    topics: list[str]
+    ends: Mapping[str, int] = field(default_factory=dict)
+    stopped: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+    admin: Topics | None = None
+    failing_since_s: float | None = None
+
+    def start(self) -> None:
+        """Start polling."""
+        self.thread = threading.Thread(target=self._run, name="topic poll", daemon=True)
+        self.thread.start()
+
+    def stop(self) -> None:
+        """Stop polling."""
+        self.stopped.set()
+        if self.thread is not None:
+            self.thread.join(JOIN_S)
+
+    def _run(self) -> None:
+        while not self.stopped.is_set():
+            self._poll()
+            self.stopped.wait(EVERY_S)
+        self._disconnect()
+
+    def _poll(self) -> None:
+        try:
+            if self.admin is None:
+                self.admin = self.connect()
+            ends = self.admin.end_offsets(self.topics)
+        except SourceError as error:
+            self._disconnect()
+            self._failed(error)
+            return
+        self._answered()
+        self.ends = ends
+        try:
+            write_poll(self.root, LastPoll(self.hub, time.time_ns() // 1_000_000, ends))
+        except OSError as error:  # the file grows old, and `level` says so
+            LOG.warning("the last poll is not recorded: %s", error)
+
+    def _failed(self, error: SourceError) -> None:
+        if self.failing_since_s is None:
+            self.failing_since_s = time.monotonic()
+            LOG.warning("no answer from Kafka, the hub retries: %s", error)
+
+    def _answered(self) -> None:
+        if self.failing_since_s is not None:
+            LOG.info("Kafka answers again after %.0f s", time.monotonic() - self.failing_since_s)
+        self.failing_since_s = None
+
+    def _disconnect(self) -> None:
+        admin, self.admin = self.admin, None
+        if admin is not None:
+            admin.close()
