@@ -44,6 +44,7 @@ from streaming.hub.hub import Hub, resume
 from streaming.hub.pipeline import Read, process
 from streaming.hub.poll import CONNECT_MS, TopicPoll
 from streaming.hub.publishing import publish
+from streaming.hub.report import HubReport
 from streaming.hub.retired import check_readable, originals
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.source import Source, ranges
@@ -146,6 +147,7 @@ class Service:
         self.looked_at_s = 0.0
         self.looked_at_version: int | None = None
         self.paused: AbstractSet[int] = frozenset()
+        self.report = HubReport({replica.rid: replica.name for replica in config.replicas})
         self.hub = self._open()
         self.poll = TopicPoll(config.hub.state, self.name, self._connected, [*self.settings.topics])
 
@@ -154,6 +156,7 @@ class Service:
         _keep_memory()
         query = self._start(available_now=available_now)
         self.poll.start()
+        self.report.ready(self.hub.state, self.config.kafka.bootstrap_servers)
         try:
             while not (end.is_set() or self.failure or query.awaitTermination(IDLE_S)):  # type: ignore[arg-type]
                 self._idle()
@@ -352,6 +355,7 @@ class Service:
         with self.turn:
             if not self.ended:
                 self._process(self.planned)
+                self.report.tick(self.hub.state, self._unread())
 
     def _drain(self) -> None:
         """Publish what is left for agreements that are catching up."""
@@ -363,7 +367,9 @@ class Service:
         plan = self.hub.next_plan(self.shown, _now_ms(), self._commands())
         is_due = self.hub.is_due(plan)
         if is_due:
+            before = self.hub.state
             process(self.hub, plan, read)
+            self.report.batch(before, self.hub.state, self.hub.ledger.last.counts)
             self._tell_paused()
         return is_due
 
@@ -372,6 +378,11 @@ class Service:
         if ranges(plan.offsets_from, plan.offsets_to) != ranges(before, self.shown):
             return self.planned(plan)
         return self.source.carried(records, plan, self.settings, self.config.limits)
+
+    def _unread(self) -> int:
+        """How many records the topics held at the last poll that no batch has read."""
+        offsets = self.hub.ledger.last.offsets
+        return sum(max(0, end - offsets.get(t, end)) for t, end in self.poll.ends.items())
 
     def _tell_paused(self) -> None:
         """Say whose topic is not read any more, and whose is again."""
@@ -389,7 +400,7 @@ class Service:
                 self.settings.open_transactions,
             )
         for rid in self.paused - paused.keys():
-            LOG.info("%s is read on", names[rid])
+            LOG.info("%s is no longer paused", names[rid])
         self.paused = paused.keys()
 
     def _commands(self) -> Sequence[Command]:
