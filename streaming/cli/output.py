@@ -7,6 +7,21 @@ from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
+from streaming.facts.wording import as_age, as_count
+
+__all__ = [
+    "as_age",
+    "as_count",
+    "as_counts",
+    "as_text",
+    "as_time",
+    "write_error",
+    "write_json",
+    "write_line",
+    "write_pairs",
+    "write_table",
+]
+
 PIPE_COLUMNS = 10_000
 """The width of a table that is not written to a terminal: its lines are not broken."""
 
@@ -79,24 +94,6 @@ def as_text(value: object) -> str:
 def as_time(value: datetime) -> str:
     """A time in UTC, to the second."""
     return value.strftime("%Y-%m-%d %H:%M:%SZ")
-
-
-def as_age(seconds: float) -> str:
-    """How long ago, in the two largest units; the future counts as now."""
-    whole = max(0, int(seconds))
-    for unit_s, unit, part_s, part in (
-        (86_400, "d", 3_600, "h"),
-        (3_600, "h", 60, "min"),
-        (60, "min", 1, "s"),
-    ):
-        if whole >= unit_s:
-            return f"{whole // unit_s} {unit} {whole % unit_s // part_s} {part} ago"
-    return f"{whole} s ago"
-
-
-def as_count(count: int, noun: str, plural: str = "") -> str:
-    """A count with its noun: 1 table, 2 tables; `plural` for one that does not end in s."""
-    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def as_counts(counts: dict[str, int]) -> str:

@@ -1,7 +1,7 @@
 """`status`: the hub as of its last commit, with its replicas, agreements and conflicts."""
 
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -17,11 +17,8 @@ from streaming.cli.output import (
     write_pairs,
     write_table,
 )
+from streaming.facts.health import Problem, agreement_state, problems, replica_state
 from streaming.facts.status import HubStatus, PendingSummary, ReplicaSummary, hub_status
-
-SILENT_AFTER_S = 60
-"""Live replicas send a heartbeat at least every 10 s, and each makes a commit."""
-
 
 OfReplica = Annotated[
     str | None,
@@ -34,25 +31,30 @@ OfReplica = Annotated[
 def status(
     *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False, replica: OfReplica = None
 ) -> None:
-    """Show the state of the hub as of its last commit, and how old that is."""
+    """Show the state of the hub, what needs a person first; exit 1 if something does."""
     configured, reader = opened(config)
     if replica is not None:
         flight.answer(configured, reader, replica, as_json=as_json)
         return
     found = hub_status(configured, reader, now().timestamp())
+    needs = problems(found)
     if as_json:
-        write_json(found.document())
+        write_json(found.document() | {"problems": [asdict(one) for one in needs]})
     else:
-        _show(found)
+        _show(found, needs)
+    if needs:
+        raise typer.Exit(1)
 
 
-def _show(found: HubStatus) -> None:
+def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
+    for number, one in enumerate(needs, 1):
+        of = f" {number} of {len(needs)}" if len(needs) > 1 else ""
+        write_line(f"problem{of}: {one.what}; {one.remedy}")
+    if not needs:
+        write_line(_in_order(found))
+    write_line()
     write_pairs(_head(found))
     write_line()
-    for one in found.replicas:
-        if one.remedy is not None:
-            write_line(f"{one.name or one.rid} is stopped: {one.remedy}")
-            write_line()
     replicas = ("rid", "replica", "state", "session", "epoch", "last seen", "max CSN")
     write_table(
         (*replicas, "pending", "waiting", "oldest pending"),
@@ -60,7 +62,7 @@ def _show(found: HubStatus) -> None:
             (
                 one.rid,
                 one.name,
-                f"{one.state}, paused" if one.paused else one.state,
+                f"{replica_state(one, found)}{', paused' if one.paused else ''}",
                 one.session and one.session[:8],
                 one.epoch,
                 None if one.seen_age_s is None else as_age(one.seen_age_s),
@@ -75,10 +77,27 @@ def _show(found: HubStatus) -> None:
     write_line()
     write_table(
         ("agreement", "consumer", "state", "sent", "acked", "lag", "level"),
-        (astuple(agreement) for agreement in found.agreements),
+        (
+            (
+                one.name,
+                one.consumer,
+                agreement_state(one, found),
+                one.sent_covers,
+                one.acked_covers,
+                one.lag_epochs,
+                one.level,
+            )
+            for one in found.agreements
+        ),
     )
     write_line()
     counters.show(found.replicas, found.counters)
+
+
+def _in_order(found: HubStatus) -> str:
+    replicas = as_count(len(found.replicas), "replica")
+    agreements = as_count(len(found.agreements), "agreement")
+    return f"in order: {replicas}, {agreements}, nothing needs a person"
 
 
 def _head(found: HubStatus) -> list[tuple[str, object]]:
@@ -88,6 +107,7 @@ def _head(found: HubStatus) -> list[tuple[str, object]]:
         ("hub", f"{found.hub}, state in {found.state}"),
         ("last commit", _last_commit(found)),
         ("position", _position(found)),
+        ("unread", _unread(found)),
         ("pending", _open(found.pending) + _paused(found.replicas)),
         ("quarantine", f"{kept.kept} kept ({as_counts(kept.by_reason)})"),
         ("conflicts", f"{conflicts.total} ({as_counts(conflicts.by_kind)})\n{handling}"),
@@ -116,9 +136,15 @@ def _last_commit(found: HubStatus) -> str:
     unfinished = f"; batch {planned} is planned and not committed" if planned else ""
     if found.age_s is None:
         return f"none yet{unfinished}"
-    old = found.age_s > SILENT_AFTER_S
-    doubt = "\nno heartbeat for that long: no hub is running, or no agent is" if old else ""
-    return f"{as_age(found.age_s)}, by {found.process}{unfinished}{doubt}"
+    return f"{as_age(found.age_s)}, by {found.process}{unfinished}"
+
+
+def _unread(found: HubStatus) -> str:
+    """What the topics held at the hub's last poll, and when that was."""
+    if found.polled_age_s is None:
+        return "unknown: the hub has not polled Kafka yet"
+    of = [f"{as_count(count, 'record')} of {name}" for name, count in found.unread.items()]
+    return f"{', '.join(of) or 'nothing'}, as of {as_age(found.polled_age_s)}"
 
 
 def _position(found: HubStatus) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from checkpoints.last_poll import read_poll
 from checkpoints.reader import Reader
 from streaming.facts.names import age_s
+from streaming.facts.wording import as_age
 
 MAX_AGE_S = 10.0
 """Above this age facts are stale; a running hub polls Kafka every two seconds."""
@@ -37,3 +38,14 @@ def freshness(reader: Reader, now_s: float) -> Freshness:
         return Freshness(committed, polled, polled)
     youngest = committed if polled is None else min(committed, polled)
     return Freshness(committed, polled, youngest)
+
+
+def stale_text(age: Freshness) -> str:
+    """Say which of the facts is too old, for people."""
+    if age.committed_age_s is None:
+        return "no batch is committed yet"
+    committed = f"last commit {as_age(age.committed_age_s)}"
+    if age.polled_age_s is None or age.age_s == age.committed_age_s:
+        return f"{committed}"
+    polled = f"the hub last reached Kafka {as_age(age.polled_age_s)}"
+    return f"{polled} ({committed})"

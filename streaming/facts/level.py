@@ -7,7 +7,7 @@ from typing import Any
 from checkpoints.reader import Reader
 from streaming.config.config import Config
 from streaming.facts.divergent import DivergentRow, divergent_rows
-from streaming.facts.freshness import Freshness, freshness
+from streaming.facts.freshness import freshness, stale_text
 from streaming.facts.lag import Lag, lags
 from streaming.facts.names import names_of
 
@@ -72,7 +72,13 @@ def hub_level(
     age = freshness(reader, now_s)
     is_stale = age.is_stale(max_age_s)
     ends = {} if is_stale else ask()
-    doubts = (stale_text(age),) if is_stale else (ends,) if isinstance(ends, str) else ()
+    doubts = (
+        (f"{stale_text(age)}, hub not running?",)
+        if is_stale
+        else (ends,)
+        if isinstance(ends, str)
+        else ()
+    )
     agreements = tuple(_agreement(lag, names_of(config)) for lag in lags(config, reader))
     unread = {} if isinstance(ends, str) else unread_records(config, reader, ends)
     stopped, differing = _stopped(config, reader), divergent_rows(config, reader)
@@ -96,17 +102,6 @@ def unread_records(config: Config, reader: Reader, ends: Mapping[str, int]) -> d
     topics = {replica.name: config.changes_topic(replica.name) for replica in config.replicas}
     found = {n: ends.get(topic, 0) - offsets.get(topic, 0) for n, topic in topics.items()}
     return {name: count for name, count in found.items() if count > 0}
-
-
-def stale_text(age: Freshness) -> str:
-    """Say which of the facts is too old, for people."""
-    if age.committed_age_s is None:
-        return "no batch is committed yet, hub not running?"
-    committed = f"last commit {age.committed_age_s:.0f} s ago"
-    if age.polled_age_s is None or age.age_s == age.committed_age_s:
-        return f"{committed}, hub not running?"
-    polled = f"the hub last reached Kafka {age.polled_age_s:.0f} s ago"
-    return f"{polled} ({committed}), hub not running?"
 
 
 def _stopped(config: Config, reader: Reader) -> dict[str, str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from checkpoints.epochs import time_of
+from checkpoints.last_poll import read_poll
 from checkpoints.reader import NONE_OPEN, OpenChanges, Reader
 from streaming.config.config import Config
 from streaming.config.history import ConfigHistory, config_history
@@ -14,7 +15,10 @@ from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import ReplicaState
 from streaming.core.model.statuses import remedy_of
 from streaming.facts.conflict_counters import ConflictCounters, conflict_counters, without_counters
+from streaming.facts.divergent import DivergentRow, divergent_rows
+from streaming.facts.freshness import freshness, stale_text
 from streaming.facts.lag import lags
+from streaming.facts.level import unread_records
 from streaming.facts.names import names_of
 from streaming.facts.ruvs import ruv_document, state_of
 
@@ -94,7 +98,10 @@ class ConflictSummary:
 class HubStatus:
     """The hub; ages in seconds, None where no batch is committed yet.
 
-    `process`: the one that wrote last. `planned_batch`: one that is planned and not committed.
+    `polled_age_s`: since a running hub last reached Kafka. `stale`: why the facts may no longer
+    hold. `unread`: replica -> the records in its topic that the hub had not read at its last poll.
+    `differing`: rows that a replica may hold otherwise than the hub. `process`: the one that wrote
+    last. `planned_batch`: one that is planned and not committed.
     `counts`: of the last batch; `totals`: since the state was made.
     """
 
@@ -103,6 +110,8 @@ class HubStatus:
     process: str
     committed_at: datetime | None
     age_s: float | None
+    polled_age_s: float | None
+    stale: str | None
     batch: int
     planned_batch: int | None
     hub_epoch: int
@@ -112,7 +121,9 @@ class HubStatus:
     replicas: tuple[ReplicaSummary, ...]
     pending: PendingSummary
     agreements: tuple[AgreementSummary, ...]
+    unread: dict[str, int]
     quarantine: QuarantineSummary
+    differing: tuple[DivergentRow, ...]
     conflicts: ConflictSummary
     counters: tuple[ConflictCounters, ...]
     counts: dict[str, int]
@@ -133,12 +144,15 @@ def hub_status(config: Config, reader: Reader, now_s: float) -> HubStatus:
     quarantine, conflicts = reader.quarantine_counts(), reader.conflict_counts()
     replicas = _replicas(config, reader, now_s)
     counts, totals = (commit.counts, commit.totals) if commit else ({}, {})
+    age, poll = freshness(reader, now_s), read_poll(reader.root)
     return HubStatus(
         hub=config.hub.name,
         state=config.hub.state,
         process=reader.hub,
         committed_at=time_of(commit.at_ms) if commit else None,
         age_s=round(now_s - commit.at_ms / 1000, 3) if commit else None,
+        polled_age_s=age.polled_age_s,
+        stale=stale_text(age) if age.is_stale() else None,
         batch=reader.batch,
         planned_batch=reader.planned,
         hub_epoch=state.hub_epoch if state else 0,
@@ -148,7 +162,9 @@ def hub_status(config: Config, reader: Reader, now_s: float) -> HubStatus:
         replicas=replicas,
         pending=_pending(replicas),
         agreements=_agreements(config, reader),
+        unread=unread_records(config, reader, poll.ends) if poll else {},
         quarantine=QuarantineSummary(sum(quarantine.values()), quarantine),
+        differing=divergent_rows(config, reader),
         conflicts=ConflictSummary(sum(conflicts.values()), conflicts),
         counters=conflict_counters(totals, names_of(config)),
         counts=without_counters(counts),

@@ -59,7 +59,7 @@ def test_three_colliding_replicas_end_equal(kept: Kept) -> None:
 
 
 def test_a_kept_folder_can_be_looked_at(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
-    """The ordinary commands work on the state that was kept."""
+    """The ordinary commands work on the state that was kept, and say that its hub has ended."""
     folder = kept[0]
 
     codes = [
@@ -67,8 +67,11 @@ def test_a_kept_folder_can_be_looked_at(kept: Kept, capsys: pytest.CaptureFixtur
         for command in (["status"], ["level"], ["conflicts", "list"])
     ]
 
-    assert codes == [0, 0, 0]
-    assert "insert_exists" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert codes == [1, 1, 0]
+    assert shown.startswith("problem: no hub is running")
+    assert "cannot say: " in shown
+    assert "insert_exists" in shown
     assert all(folder.log(f"agent-{name}").exists() for name in REPLICAS)
     assert folder.log("hub").exists()
 

@@ -1,12 +1,14 @@
 """Claims about `status`."""
 
 import json
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from checkpoints.last_poll import LastPoll, write_poll
 from checkpoints.tables import TableName
 from streaming.core.conflict.counters import (
     DELETE_DELETE,
@@ -16,10 +18,26 @@ from streaming.core.conflict.counters import (
     TRANSACTION_REJECT,
     counter,
 )
+from streaming.core.model.state import ReplicaState
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
+
+
+def now_ms() -> int:
+    """The clock of a hub that runs."""
+    return round(time.time() * 1000)
+
+
+def heard(rid: int) -> ReplicaState:
+    """A live replica whose agent runs."""
+    return replica(rid, covers=1, seen_ms=now_ms())
+
+
+def first(shown: str) -> str:
+    """The first line."""
+    return shown.splitlines()[0]
 
 
 def test_status_tells_where_everybody_is(slackwater: Slackwater, state: WrittenState) -> None:
@@ -237,19 +255,97 @@ def test_status_shows_how_old_the_last_commit_is(
 
     answer = slackwater("status")
 
-    assert answer.code == 0
+    assert answer.code == 1
     assert "3 h 0 min ago, by host:1" in answer.out
-    assert "no hub is running, or no agent is" in answer.out
+    assert first(answer.out) == (
+        "problem: no hub is running, or it does not reach Kafka"
+        " (last commit 3 h 0 min ago); start it with `slackwater run`, or see its log"
+    )
 
 
 def test_a_fresh_commit_raises_no_doubt(slackwater: Slackwater, state: WrittenState) -> None:
     """A warning that is always there is none."""
-    state.commit(1, 1, ruv(r1=1), at_ms=round(time.time() * 1000))
+    in_sync = [agreement("to-a", 1, 1, ruv(r1=1)), agreement("to-b", 2, 1, ruv(r1=1))]
+    state.commit(1, 1, ruv(r1=1), [heard(1), heard(2)], in_sync, at_ms=now_ms())
 
     answer = slackwater("status")
 
+    assert answer.code == 0
+    assert first(answer.out) == "in order: 2 replicas, 2 agreements, nothing needs a person"
     assert "s ago, by host:1" in answer.out
-    assert "no hub runs" not in answer.out
+    assert "live" in answer.out
+    assert "in_sync" in answer.out
+    assert slackwater("status", "--json").facts["problems"] == []
+
+
+def test_live_is_not_shown_for_stale_facts(slackwater: Slackwater, state: WrittenState) -> None:
+    """The hub died an hour ago; what its last commit says of anybody is no longer known."""
+    in_sync = [agreement("to-a", 1, 1, ruv(r1=1)), agreement("to-b", 2, 1, ruv(r1=1))]
+    hour_ago = now_ms() - 3_600_000
+    state.commit(1, 1, ruv(r1=1), [heard(1), heard(2)], in_sync, at_ms=hour_ago)
+
+    shown = slackwater("status").out
+
+    assert shown.count("unknown, was live") == 2
+    assert shown.count("unknown, was in_sync") == 2
+    assert len(re.findall(r"\b(live|in_sync)\b", shown)) == 4
+
+
+def test_an_idle_hub_that_polls_is_in_order(slackwater: Slackwater, state: WrittenState) -> None:
+    """It commits nothing, and what its topics held at its last poll is shown."""
+    hour_ago = now_ms() - 3_600_000
+    state.commit(1, 1, ruv(r1=1), [heard(1), heard(2)], at_ms=hour_ago)
+    write_poll(state.root, LastPoll("host:1", now_ms(), {"slackwater.changes.a": 9}))
+
+    answer = slackwater("status")
+
+    assert answer.code == 0
+    assert "2 records of a, as of 0 s ago" in answer.out
+
+
+def test_an_agent_that_is_not_heard_is_a_problem(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Its last session is in force, and it writes nothing into its topic."""
+    in_sync = [agreement("to-a", 1, 1, ruv(r1=1)), agreement("to-b", 2, 1, ruv(r1=1))]
+    gone = replica(2, covers=1, seen_ms=now_ms() - 300_000)
+    state.commit(1, 1, ruv(r1=1), [heard(1), gone], in_sync, at_ms=now_ms())
+
+    answer = slackwater("status")
+
+    assert answer.code == 1
+    assert first(answer.out).startswith("problem: b was last heard 5 min 0 s ago; start its agent")
+    assert answer.out.count("not heard, was live") == 1
+    assert answer.out.count("not heard, was in_sync") == 1
+
+
+def test_a_replica_that_never_said_hello_is_a_problem(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Somebody forgot its agent."""
+    silent = replica(2, status=ReplicaStatus.SILENT, seen_ms=0)
+    state.commit(1, 1, ruv(r1=1), [heard(1), silent], at_ms=now_ms())
+
+    assert first(slackwater("status").out) == "problem: b has never said hello; start its agent"
+
+
+def test_bad_input_is_a_problem_until_somebody_decides(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Two lines: what is kept, and what it leaves different."""
+    state.commit(1, 1, ruv(r1=1), [heard(1), heard(2)], at_ms=now_ms())
+    kept = {"batch": 1, "id": "1-4", "action": "kept", "reason": "json", "rid": 1, "value": b"{"}
+    state.append(TableName.QUARANTINE, kept)
+
+    answer = slackwater("status", "--json")
+
+    assert answer.code == 1
+    assert [one["what"] for one in answer.facts["problems"]] == [
+        "1 record in quarantine",
+        "1 row may differ from the hub's",
+    ]
+    state.append(TableName.QUARANTINE, kept | {"action": "dropped"})
+    assert slackwater("status").code == 0
 
 
 def test_a_planned_batch_is_shown(slackwater: Slackwater, state: WrittenState) -> None:
@@ -269,7 +365,8 @@ def test_before_the_first_commit_status_says_so(
 
     answer = slackwater("status")
 
-    assert answer.code == 0
+    assert answer.code == 1
+    assert "no batch is committed yet" in first(answer.out)
     assert "none yet; batch 1 is planned" in answer.out
     assert slackwater("status", "--json").facts["age_s"] is None
 
@@ -279,12 +376,15 @@ def test_a_stopped_replica_shows_why(slackwater: Slackwater, state: WrittenState
     stop = Stop(StopReason.UNSUPPORTED, "snapshot")
     stopped = replica(2, covers=1).stopped(stop, offset=7)
     to_b = agreement("to-b", 2, 1, ruv(r1=1)).stopped(stop)
-    state.commit(1, 1, ruv(r1=1), [replica(1), stopped], [to_b])
+    state.commit(1, 1, ruv(r1=1), [heard(1), stopped], [to_b], at_ms=now_ms())
 
-    out = slackwater("status").out
-    assert out.count("unsupported: snapshot") == 2
-    assert f"b is stopped: {stop.remedy}" in out
-    assert slackwater("status", "--json").facts["replicas"][1]["remedy"] == stop.remedy
+    answer = slackwater("status")
+    facts = slackwater("status", "--json").facts
+
+    assert answer.code == 1
+    assert first(answer.out) == f"problem: b is stopped: unsupported: snapshot; {stop.remedy}"
+    assert answer.out.count("unsupported: snapshot") == 3
+    assert facts["replicas"][1]["remedy"] == stop.remedy
 
 
 def test_a_replica_that_left_the_configuration_is_still_shown(

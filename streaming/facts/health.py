@@ -1,0 +1,104 @@
+"""What needs a person, the gravest first, each with what to do; and states that facts support."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
+from streaming.facts.status import AgreementSummary, HubStatus, ReplicaSummary
+from streaming.facts.wording import as_age, as_count
+
+UNHEARD_AFTER_S = 60.0
+"""An agent sends a heartbeat at least every 10 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that does not go away by itself; `remedy`: what to do about it."""
+
+    what: str
+    remedy: str
+
+
+def problems(found: HubStatus) -> tuple[Problem, ...]:
+    """What needs a person, the gravest first; empty: nothing does."""
+    configured = [one for one in found.replicas if one.name is not None]
+    return (
+        *_stale(found),
+        *_stopped(configured),
+        *_paused(configured),
+        *([] if found.stale else _unheard(configured)),
+        *_kept(found),
+    )
+
+
+def replica_state(one: ReplicaSummary, found: HubStatus) -> str:
+    """The replica's state for people; `live` only while the hub and its agent are heard."""
+    if one.state != ReplicaStatus.LIVE:
+        return one.state
+    if found.stale:
+        return f"unknown, was {one.state}"
+    return f"not heard, was {one.state}" if is_unheard(one) else one.state
+
+
+def agreement_state(one: AgreementSummary, found: HubStatus) -> str:
+    """The agreement's state for people; `in_sync` only while hub and consumer are heard."""
+    if one.state not in (AgreementStatus.IN_SYNC, AgreementStatus.CATCHING_UP):
+        return one.state
+    if found.stale:
+        return f"unknown, was {one.state}"
+    consumer = next((r for r in found.replicas if r.name == one.consumer), None)
+    unheard = consumer is not None and is_unheard(consumer)
+    return f"not heard, was {one.state}" if unheard else one.state
+
+
+def is_unheard(one: ReplicaSummary) -> bool:
+    """Return whether a replica's agent sends nothing any more."""
+    return one.seen_age_s is not None and one.seen_age_s > UNHEARD_AFTER_S
+
+
+def _stale(found: HubStatus) -> Iterator[Problem]:
+    if found.stale is not None:
+        yield Problem(
+            f"no hub is running, or it does not reach Kafka ({found.stale})",
+            "start it with `slackwater run`, or see its log",
+        )
+
+
+def _stopped(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
+    for one in replicas:
+        if one.remedy is not None:
+            yield Problem(f"{one.name} is stopped: {one.state}", one.remedy)
+
+
+def _paused(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
+    for one in replicas:
+        if one.paused:
+            yield Problem(
+                f"{one.name} is paused: it has limits.open_transactions open transactions",
+                f"`slackwater abort {one.oldest_pending or 'CSN'}` ends the oldest one",
+            )
+
+
+def _unheard(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
+    for one in replicas:
+        if one.state == ReplicaStatus.SILENT:
+            yield Problem(f"{one.name} has never said hello", "start its agent")
+        elif one.state == ReplicaStatus.LIVE and is_unheard(one):
+            yield Problem(
+                f"{one.name} was last heard {as_age(one.seen_age_s or 0)}",
+                "start its agent; if it runs, its log says what it waits for, or its clock is slow",
+            )
+
+
+def _kept(found: HubStatus) -> Iterator[Problem]:
+    kept, differing = found.quarantine.kept, len(found.differing)
+    if kept:
+        yield Problem(
+            f"{as_count(kept, 'record')} in quarantine",
+            "`slackwater quarantine list` shows them; release or drop each",
+        )
+    if differing:
+        yield Problem(
+            f"{as_count(differing, 'row')} may differ from the hub's",
+            "`slackwater level` lists them",
+        )
