@@ -21,7 +21,7 @@ from streaming.core.model.record import RecordKind
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
 from streaming.stages.canonical import ImageForm, form_of, matches
-from streaming.stages.checked import CHECKED, CSN_BYTES, NO_CHECKED, Bools, bools, texts
+from streaming.stages.checked import CSN_BYTES, NO_CHECKED, Bools, bools, checked, texts
 from streaming.stages.csns import CSN, are_of_record
 
 _PARTS = (
@@ -92,15 +92,13 @@ def _checked(parts: pa.Table) -> pa.Table:
 
     `parts`: _PARTS as binary columns, besides rid, offset, time and partial.
     """
-    count, absent = parts.num_rows, pa.nulls(parts.num_rows)
     fields = [pc.fill_null(parts[name], NULL_TEXT) for name in CONTENT_FIELDS]
     joined = pc.binary_join_element_wise(*fields, FIELD_SEPARATOR.encode()).to_pylist()
     columns = {name: parts[name] for name in parts.column_names}
     columns |= {name: parts[name].cast(pa.string()) for name in ("epoch", "opno")}
     columns["content"] = pa.array([hash_of(text) for text in joined], pa.string())
-    columns["kind"] = pa.repeat(RecordKind.CHANGE.value, count)
-    arrays = [columns.get(field.name, absent) for field in CHECKED]
-    return pa.table(arrays, names=CHECKED.names).cast(CHECKED)
+    columns["kind"] = pa.repeat(RecordKind.CHANGE.value, parts.num_rows)
+    return checked(columns, parts.num_rows)
 
 
 def _validate(parts: pa.RecordBatch, forms: Mapping[bytes, ImageForm]) -> tuple[Bools, Bools]:

@@ -19,7 +19,7 @@ from streaming.core.intake.check import LIMITS, CheckedRecord, Limits, check
 from streaming.core.model.record import RecordKind
 from streaming.core.model.table import Table
 from streaming.stages.changes import parse_changes
-from streaming.stages.checked import CHECKED, NO_CHECKED, PLACED
+from streaming.stages.checked import NO_CHECKED, PLACED, Column, checked
 from streaming.stages.commits import parse_commits
 from streaming.stages.spelling import canonicalized
 
@@ -81,12 +81,11 @@ def _one_by_one(placed: pa.Table, tables: Mapping[str, Table], limits: Limits) -
     kept = [
         None if _is_good_change(one) else value for one, value in zip(found, values, strict=True)
     ]
-    columns = {name: placed[name] for name in ("rid", "offset", "time")}
-    columns |= {"value": kept, "size": pa.nulls(len(found))}
+    columns: dict[str, Column] = {name: placed[name] for name in ("rid", "offset", "time")}
+    columns["value"] = kept
     if found:
-        columns |= dict(zip(CheckedRecord._fields, zip(*found, strict=True), strict=True))
-    arrays = [pa.array(columns.get(f.name, ()), f.type) for f in CHECKED]
-    return pa.table(arrays, schema=CHECKED)
+        columns |= zip(CheckedRecord._fields, zip(*found, strict=True), strict=True)
+    return checked(columns, len(found))
 
 
 def _is_good_change(one: CheckedRecord) -> bool:

@@ -1,7 +1,8 @@
 """Checked records: the schemas of the check, and the columns that bulk decisions need."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +58,8 @@ CHECKED = pa.schema(
 
 NO_CHECKED = CHECKED.empty_table()
 
+Column: TypeAlias = pa.Array | pa.ChunkedArray | Sequence[object]
+
 CSN_BYTES = 20
 CSN_TYPE = f"S{CSN_BYTES}"
 _PADDING = bytes(CSN_BYTES)
@@ -88,6 +91,18 @@ class CheckedRecords:
     def with_images(self, lacking: Bools, fetch: Fetch) -> "CheckedRecords":
         """Return the records with the images of these changes fetched."""
         return replace(self, table=with_images(self.table, lacking, fetch))
+
+
+def checked(columns: Mapping[str, Column], count: int) -> pa.Table:
+    """Return CHECKED of these columns of `count` values; a column that is absent is null."""
+    absent = pa.nulls(count)
+    arrays = [_array(columns.get(field.name, absent), field.type) for field in CHECKED]
+    return pa.table(arrays, names=CHECKED.names).cast(CHECKED)
+
+
+def _array(column: Column, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    is_array = isinstance(column, pa.Array | pa.ChunkedArray)
+    return column if is_array else pa.array(column, kind)
 
 
 def checked_records(table: pa.Table, tables: Mapping[str, Table]) -> CheckedRecords:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from streaming.core.intake.check import VERSION, Limits
 from streaming.core.model.record import RecordKind
 from streaming.core.model.table import Table
-from streaming.stages.checked import CHECKED, Bools, bools, texts
+from streaming.stages.checked import Bools, bools, checked, texts
 from streaming.stages.csns import are_of_record
 
 _COMMIT = (
@@ -29,6 +29,4 @@ def parse_commits(
     columns |= {name: pc.struct_field(found, name) for name in ("session", "prim_csn")}
     columns["kind"] = pa.repeat(RecordKind.COMMIT.value, len(found))
     columns["partial"] = pa.repeat(pa.scalar(value=False), len(found))
-    absent = pa.nulls(len(found))
-    arrays = [columns.get(field.name, absent) for field in CHECKED]
-    return pa.table(arrays, names=CHECKED.names).cast(CHECKED), good
+    return checked(columns, len(found)), good
