@@ -1,6 +1,7 @@
 """Queries a Delta table of the state in SQL, in this process: no JVM, nothing is written."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,17 @@ def open_table(root: Path, name: TableName) -> DeltaTable | None:
 
 def execute(table: DeltaTable, sql: str, **others: DeltaTable) -> pa.Table:
     """The result of a query over the table, which is named `t` in it, and others by name."""
-    try:
+    with _state_errors(table):
         query = QueryBuilder().register("t", table)
         for name, other in others.items():
             query = query.register(name, other)
         return pa.table(query.execute(sql).read_all())
+
+
+@contextmanager
+def _state_errors(table: DeltaTable) -> Iterator[None]:
+    try:
+        yield
     except Exception as error:  # deltalake has no narrower one for a file that is gone
         where = table.table_uri
         raise StateError(f"the table {where} cannot be read: {_one_line(error)}") from error
@@ -52,17 +59,41 @@ def select(
 
     `where`: conditions in SQL, all of which hold; see `equals`. `order_by`: SQL.
     """
-    schema = SCHEMAS[name]
-    chosen = schema if columns is None else pa.schema([schema.field(c) for c in columns])
+    chosen = _chosen(name, columns)
     if table is None:
         return chosen.empty_table()
-    names = ", ".join(quoted(column) for column in chosen.names)
-    conditions = " AND ".join(f"({condition})" for condition in where)
-    sql = f"SELECT {names} FROM t"  # noqa: S608  # names come from the schema
-    sql += f" WHERE {conditions}" if conditions else ""
+    sql = _sql(chosen, where)
     sql += f" ORDER BY {order_by}" if order_by else ""
     sql += f" LIMIT {limit}" if limit is not None else ""
     return execute(table, sql).cast(chosen)
+
+
+def scan(
+    table: DeltaTable | None,
+    name: TableName,
+    *,
+    columns: Sequence[str] | None = None,
+    where: Iterable[str] = (),
+) -> Iterator[pa.Table]:
+    """As `select`, in any order and some thousand rows at a time, so that memory is bounded."""
+    if table is None:
+        return
+    chosen = _chosen(name, columns)
+    with _state_errors(table):
+        for batch in QueryBuilder().register("t", table).execute(_sql(chosen, where)):
+            yield pa.table(batch).cast(chosen)
+
+
+def _chosen(name: TableName, columns: Sequence[str] | None) -> pa.Schema:
+    schema = SCHEMAS[name]
+    return schema if columns is None else pa.schema([schema.field(c) for c in columns])
+
+
+def _sql(chosen: pa.Schema, where: Iterable[str]) -> str:
+    names = ", ".join(quoted(column) for column in chosen.names)
+    conditions = " AND ".join(f"({condition})" for condition in where)
+    sql = f"SELECT {names} FROM t"  # noqa: S608  # names come from the schema
+    return sql + (f" WHERE {conditions}" if conditions else "")
 
 
 def equals(values: Mapping[str, Value | None]) -> list[str]:

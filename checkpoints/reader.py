@@ -1,6 +1,6 @@
 """Reads the state of a hub without a JVM: committed batches only, and nothing is written."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -10,10 +10,9 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from checkpoints.epochs import COMMIT, PLAN, Checkpoint, checkpoint_of
-from checkpoints.query import Value, among, equals, execute, open_table, quoted, records, select
+from checkpoints.query import Value, equals, execute, open_table, quoted, records, scan, select
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import StateError
-from streaming.core.model.ruv import Ruv
 
 _LATEST_ACTION = """
     SELECT * FROM (
@@ -125,6 +124,12 @@ class Reader:
         where = [*bounds, *equals(equal or {})]
         order = "hub_epoch, place"
         return self.read(TableName.CHANGELOG, columns=columns, where=where, order_by=order)
+
+    def scan_changelog(self, columns: Sequence[str], *, after: int) -> Iterator[pa.Table]:
+        """Entries of the hub epochs above `after`, in any order and some thousand at a time."""
+        where = [f"batch <= {self.batch}", f"hub_epoch > {after}"]
+        table = self._table(TableName.CHANGELOG)
+        return scan(table, TableName.CHANGELOG, columns=columns, where=where)
 
     def conflicts(
         self, equal: Mapping[str, Value | None] | None = None, *, newest: int | None = None
@@ -238,32 +243,6 @@ class Reader:
     def commands(self) -> list[dict[str, Any]]:
         """The operator commands, oldest first; the hub has taken those up to `command_number`."""
         return self._config("command")
-
-    def to_be_sent(
-        self, consumer: int, tables: Iterable[str], after: int, ruv: Ruv
-    ) -> tuple[dict[int, int], int]:
-        """How many fresh changes a consumer lacks, by the rid that made them; how many refreshes.
-
-        Fresh ones are skipped by its RUV, refreshes only by covers (docs/protocol.md, Fresh changes
-        and refreshes).
-        """
-        known = [f"rid = {rid} AND csn <= '{csn}'" for rid, csn in ruv.max_csns().items()]
-        fresh = " AND ".join(
-            [
-                f"kind = 'change' AND verdict = 'accepted' AND rid <> {consumer}",
-                among("table", sorted(tables)),
-                *(f"NOT ({condition})" for condition in known),
-            ]
-        )
-        sql = f"""
-            SELECT kind, rid, count(*) AS count FROM t
-            WHERE batch <= {self.batch} AND hub_epoch > {after}
-                AND (({fresh}) OR (kind = 'refresh' AND "to" = {consumer}))
-            GROUP BY kind, rid ORDER BY kind, rid
-        """  # noqa: S608
-        counts = self._query(TableName.CHANGELOG, sql)
-        changes = {row["rid"]: row["count"] for row in counts if row["kind"] == "change"}
-        return changes, sum(row["count"] for row in counts if row["kind"] == "refresh")
 
     @property
     def _latest_pending(self) -> str:

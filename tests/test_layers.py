@@ -31,6 +31,7 @@ MAY_IMPORT = {
     ),
     "streaming/facts": (
         *("streaming.core", "streaming.config", "connectors", "checkpoints", "streaming.facts"),
+        "streaming.stages.recipients",
     ),
     "streaming/operator": (*LEAF, "checkpoints", "streaming.operator"),
     "streaming/hub/upkeep.py": (*LEAF, "checkpoints"),

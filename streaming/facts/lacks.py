@@ -1,5 +1,6 @@
 """What a consumer lacks by its last acknowledgement, and where sending starts."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,10 +10,12 @@ from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
 from streaming.core.delivery.lack import Anchor, Lack, LogGap, epochs_purged, lack, refused
 from streaming.core.model.csn import rid_of
+from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import AgreementState
 from streaming.facts.lag import acked
 from streaming.facts.names import committed, names_of
 from streaming.facts.ruvs import state_of
+from streaming.stages.recipients import COLUMNS, Recipients
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ def consumer_lacks(config: Config, reader: Reader, agreement: AgreementConfig) -
     known, consumer = hub.ruv_of(dataset), acked(hub, state, rid, dataset)
     lacking = lack(known, consumer)
     tables = config.tables_of(agreement)
-    changes, refreshes = reader.to_be_sent(rid, tables, state.acked_covers, consumer)
+    changes, refreshes = _to_be_sent(reader, rid, tables, state.acked_covers, consumer)
     names = names_of(config)
     return ConsumerLacks(
         agreement=agreement.name,
@@ -125,6 +128,21 @@ def consumer_lacks(config: Config, reader: Reader, agreement: AgreementConfig) -
         changes=sum(changes.values()),
         refreshes=refreshes,
     )
+
+
+def _to_be_sent(
+    reader: Reader, rid: int, tables: frozenset[str], after: int, acked_ruv: Ruv
+) -> tuple[Counter[int], int]:
+    """How many fresh changes the consumer lacks, by the rid that made them; how many refreshes."""
+    replica = committed(reader).replicas.get(rid)
+    floors = replica.floors if replica else ()
+    changes, refreshes = Counter[int](), 0
+    for part in reader.scan_changelog(COLUMNS, after=after):
+        rows = Recipients(part)
+        is_sent = rows.for_consumer(rid, tables, acked_ruv, floors)
+        changes.update(rows.rid[is_sent & rows.is_change].tolist())
+        refreshes += int((is_sent & ~rows.is_change).sum())
+    return changes, refreshes
 
 
 def _start(start: Anchor | None) -> StartPoint | None:

@@ -76,6 +76,11 @@ def lag_of(reader: Reader, agreement: AgreementConfig, rid: int, dataset: str) -
 
 
 def acked(hub: HubState, agreement: AgreementState, rid: int, dataset: str) -> Ruv:
-    """What the consumer has acknowledged; its own changes count as known to it."""
+    """What the consumer has acknowledged; its own changes count, but for what it lost since."""
     own = hub.ruv_of(dataset).max_of(rid)
-    return own_counted(agreement.acked_ruv, rid, own) if own else agreement.acked_ruv
+    if not own:
+        return agreement.acked_ruv
+    replica = hub.replicas.get(rid)
+    floors = replica.floors if replica else ()
+    kept = [floor.after for floor in floors if floor.epoch > agreement.acked_covers]
+    return own_counted(agreement.acked_ruv, rid, min([own, *kept]) or None)

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from connectors.wire import items_text, update_of
-from streaming.core.conflict.judge import Verdict
 from streaming.core.model.record import ItemType, Update
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import AgreementState, SendRange
-from streaming.stages.checked import Bools, Ints, bools, ints, is_away, texts
+from streaming.stages.checked import Bools, Ints, bools, ints, is_away
 from streaming.stages.log import CHANGE
+from streaming.stages.recipients import Recipients
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,33 +53,14 @@ class Outgoing:
         self.order: Ints = np.lexsort((ints(log["place"]), self.hub_epoch))
         has_away = "size" in log.column_names
         self.away = is_away(log) if has_away else np.zeros(log.num_rows, dtype=np.bool_)
-        self._is_change = bools(pc.equal(log["kind"], CHANGE))
-        accepted = bools(pc.equal(log["verdict"], Verdict.ACCEPTED.value))
-        self._is_accepted = np.asarray(self._is_change & accepted, dtype=np.bool_)
-        self._rid, self._to = ints(log["rid"]), ints(log["to"])
-        self._csn = texts(log["csn"])
-        encoded = log["table"].combine_chunks().dictionary_encode()
-        self._tables: list[str] = encoded.dictionary.to_pylist()
-        self._table = np.asarray(encoded.indices, dtype=np.int64)
+        self._recipients = Recipients(log)
         self._items = _BESIDE.submit(lambda: items_text(_items(log)).cast(pa.large_binary()))
 
     def for_consumer(
         self, consumer: int, tables: frozenset[str], ruv: Ruv, floors: Sequence[Floor] = ()
     ) -> Bools:
-        """Mark the rows that are sent to this consumer, by the rule of core's `is_for`.
-
-        `floors`: the consumer's; the own changes that it lost are sent back to it.
-        """
-        served = np.array([name in tables for name in self._tables], dtype=np.bool_)
-        accepted = self._is_accepted & served[self._table]
-        fresh = accepted & (self._rid != consumer)
-        for known, largest in ruv.max_csns().items():
-            fresh &= ~((self._rid == known) & (self._csn <= largest.encode()))
-        for floor in floors:
-            lost = (self._csn > floor.after.encode()) & (self._csn <= floor.upto.encode())
-            fresh |= accepted & (self._rid == consumer) & lost
-        refresh = ~self._is_change & (self._to == consumer)
-        return np.asarray(fresh | refresh, dtype=np.bool_)
+        """Mark the rows that are sent to this consumer; `floors`: its own."""
+        return self._recipients.for_consumer(consumer, tables, ruv, floors)
 
     @property
     def items(self) -> pa.Array:

@@ -104,7 +104,8 @@ def test_rows_of_an_uncommitted_batch_are_not_seen(state: WrittenState) -> None:
     assert [row["id"] for row in reader.quarantine()] == ["1-1"]
     assert reader.quarantine_counts() == {"json": 1}
     assert reader.open_changes() == {(1, "pending"): OpenChanges(1, None, csn(1, 1))}
-    assert reader.to_be_sent(2, ["t"], 0, ruv()) == ({1: 1}, 0)
+    scanned = reader.scan_changelog(["csn"], after=0)
+    assert [text for part in scanned for text in part["csn"].to_pylist()] == [csn(1, 1)]
 
 
 def test_a_changelog_slice_is_in_hub_order(state: WrittenState) -> None:
@@ -189,29 +190,6 @@ def test_what_a_csn_names_is_told_by_its_latest_row(state: WrittenState) -> None
     assert reader.standing_of(csn(2, 1)) == {"ended": "hello"}
     assert reader.standing_of(csn(3, 1)) == {"pending": None}
     assert reader.standing_of(csn(5, 1)) == {}
-
-
-def test_to_be_sent_counts_what_sending_would_send(state: WrittenState) -> None:
-    """Fresh changes are skipped by RUV, refreshes only by covers, own changes always."""
-    state.commit(3, 3, ruv(r1=2, r2=1, r3=2))
-    refresh = {"batch": 2, "hub_epoch": 2, "place": 5, "kind": "refresh", "rid": 1, "to": 2}
-    state.append(
-        TableName.CHANGELOG,
-        change_row(1, 1, 0, csn(1, 1)),
-        change_row(2, 2, 0, csn(1, 2)),
-        change_row(2, 2, 1, csn(1, 3)),
-        change_row(2, 2, 2, csn(2, 3)) | {"verdict": "rejected"},
-        change_row(2, 2, 3, csn(2, 1), table="other"),
-        refresh | {"csn": csn(1, 1)},
-        refresh | {"csn": csn(1, 1), "to": 3},
-    )
-
-    reader = open_state(state.root)
-
-    assert reader.to_be_sent(2, ["t"], 0, ruv()) == ({1: 1, 3: 1}, 1)
-    assert reader.to_be_sent(2, ["t"], 0, ruv(r1=1)) == ({3: 1}, 1)
-    assert reader.to_be_sent(2, ["t", "other"], 1, ruv(r1=1)) == ({1: 1, 3: 1}, 1)
-    assert reader.to_be_sent(2, [], 2, ruv()) == ({}, 0)
 
 
 def test_configuration_versions_and_commands_are_told_apart(state: WrittenState) -> None:

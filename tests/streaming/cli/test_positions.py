@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from checkpoints.tables import TableName
+from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Element, Ruv, parse_ruv
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
 from tests.harness.builders import csn
@@ -16,7 +17,9 @@ def behind(state: WrittenState, acked: Ruv) -> None:
     known = ruv(r1=3, r2=1)
     state.append(TableName.CHANGELOG, *(change_row(n, n, 0, csn(n, 1)) for n in (1, 2, 3)))
     state.append(TableName.CHANGELOG, change_row(3, 3, 1, csn(1, 2)))
-    refresh = {"batch": 3, "hub_epoch": 3, "place": 2, "kind": "refresh", "rid": 1, "to": 2}
+    refresh = {"batch": 3, "hub_epoch": 3, "place": 2, "kind": "refresh", "rid": 1, "to": 2} | {
+        "table": "t"
+    }
     state.append(TableName.CHANGELOG, refresh)
     agreements = [agreement("to-a", 1, 3, known), agreement("to-b", 2, 1, acked)]
     state.commit(3, 3, known, [replica(1), replica(2)], agreements)
@@ -152,6 +155,43 @@ def test_lacks_tells_each_replicas_reason_start_stop_and_count(
         9: quiet("9", "level", csn(1, 9)),
     }
     assert facts["anchor"]["csn"] == csn(1, 1)
+
+
+def test_lacks_counts_what_sending_would_send(slackwater: Slackwater, state: WrittenState) -> None:
+    """Fresh changes are skipped by RUV, refreshes only by covers, rejected and own ones always."""
+    refresh = change_row(2, 2, 5, csn(1, 1)) | {"kind": "refresh", "verdict": None}
+    state.append(
+        TableName.CHANGELOG,
+        change_row(1, 1, 0, csn(1, 1)),
+        change_row(2, 2, 0, csn(1, 2)),
+        change_row(2, 2, 1, csn(1, 3)),
+        change_row(2, 2, 2, csn(2, 3)) | {"verdict": "rejected"},
+        change_row(2, 2, 3, csn(2, 1), table="of no agreement"),
+        change_row(9, 4, 0, csn(2, 3)),  # its batch is not committed
+        refresh | {"to": 2},
+        refresh | {"to": 3},
+    )
+    replicas, known = [replica(1), replica(2)], ruv(r1=2, r2=1, r3=2)
+
+    cases = [(ruv(), 0, 2, 1), (ruv(r1=1), 1, 1, 1), (ruv(), 2, 0, 0)]
+    for batch, (acked, covers, changes, refreshes) in enumerate(cases, 3):
+        state.commit(batch, 2, known, replicas, [agreement("to-b", 2, covers, acked)])
+        facts = slackwater("lacks", "to-b", "--json").facts
+        assert (facts["changes"], facts["refreshes"]) == (changes, refreshes)
+
+
+def test_lacks_tells_the_own_changes_that_a_replica_lost(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """They are sent back to it, so it is not level until it has acknowledged them."""
+    state.append(TableName.CHANGELOG, *(change_row(1, 1, n, csn(n, 2)) for n in (1, 2, 3, 4)))
+    known, lost = ruv(r2=4), (Floor(2, 9, csn(1, 2), csn(3, 2)),)
+
+    for covers, need, changes in [(0, "behind", 2), (2, "level", 0)]:
+        agreements = [agreement("to-b", 2, covers, ruv())]
+        state.commit(2 + covers, 2, known, [replica(1), replica(2, floors=lost)], agreements)
+        (row,) = slackwater("lacks", "to-b", "--json").facts["replicas"]
+        assert (row["is_own"], row["need"], row["changes"]) == (True, need, changes)
 
 
 def quiet(name: str, need: str, stop: str | None) -> dict[str, object]:
