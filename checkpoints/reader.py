@@ -10,7 +10,17 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from checkpoints.epochs import COMMIT, PLAN, Checkpoint, checkpoint_of
-from checkpoints.query import Value, equals, execute, open_table, quoted, records, scan, select
+from checkpoints.query import (
+    Value,
+    among,
+    equals,
+    execute,
+    open_table,
+    quoted,
+    records,
+    scan,
+    select,
+)
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import StateError
 
