@@ -229,6 +229,8 @@ class LimitsConfig(_Section):
     materialize_every_epochs: Positive = 2_000
     """After how many hub epochs `rows` is brought up to date, or earlier if the window is full.
     That takes tens of seconds on a small machine; the batches continue, at half the speed."""
+    materialize_every_s: Positive = 300
+    """After how many seconds `rows` is brought up to date at the latest, if it lags at all."""
     journal_rows: Positive = 1_000
     """How many published rows the journal in a replica's database keeps; up to 1,000 more are there
     until they are trimmed."""

@@ -49,10 +49,15 @@ def process(hub: Hub, plan: Plan, read: Read) -> None:
     hub.reconfigured = False
     evict(hub.state.open, hub.state.replicas, hub.settings.pending_changes)
     hub.window.merge(hub.state.hub_epoch, decided.rows)
-    limits = hub.settings
-    hub.upkeep.rows(hub.state, hub.window, limits.materialize_every_epochs, limits.window_rows)
+    bring_rows_up(hub, plan.at_ms)
     is_new_day = decided.checkpoint.at_ms // DAY_MS > before_ms // DAY_MS
     hub.upkeep.tidy(hub.state.batch, is_new_day=is_new_day)
+
+
+def bring_rows_up(hub: Hub, now_ms: int) -> None:
+    """Start to materialize `rows` if that is due; an idle hub does so too, if `rows` lags."""
+    settings = hub.settings
+    hub.upkeep.rows(hub.state, hub.window, settings.materialize_every, settings.window_rows, now_ms)
 
 
 def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:

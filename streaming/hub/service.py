@@ -41,7 +41,7 @@ from streaming.core.model.membership import adopted, retired_of, sending_only
 from streaming.core.model.state import HubState
 from streaming.core.model.topology import Subscription, Topology
 from streaming.hub.hub import Hub, resume
-from streaming.hub.pipeline import Read, process
+from streaming.hub.pipeline import Read, bring_rows_up, process
 from streaming.hub.poll import CONNECT_MS, TopicPoll
 from streaming.hub.publishing import publish
 from streaming.hub.report import HubReport
@@ -49,6 +49,7 @@ from streaming.hub.retired import check_readable, originals
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.source import Source, ranges
 from streaming.hub.stopping import StopSignals
+from streaming.hub.upkeep import MaterializeEvery
 from streaming.jvm.java import check_java
 from streaming.stages.publish import ChunkLimits
 
@@ -97,7 +98,7 @@ def settings_of(config: Config, *, judges: bool = True) -> BatchSettings:
         config.limits.open_transactions,
         config.limits.window_rows,
         config.limits.kept_image_bytes,
-        config.limits.materialize_every_epochs,
+        MaterializeEvery(config.limits.materialize_every_epochs, config.limits.materialize_every_s),
     )
 
 
@@ -354,7 +355,8 @@ class Service:
         """Do what is due although no input came: pages, a lagging covers, an operator's command."""
         with self.turn:
             if not self.ended:
-                self._process(self.planned)
+                if not self._process(self.planned):
+                    bring_rows_up(self.hub, _now_ms())
                 self.report.tick(self.hub.state, self._unread())
 
     def _drain(self) -> None:

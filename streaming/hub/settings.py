@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.model.topology import Topology
-from streaming.hub.upkeep import MaintenanceTasks
+from streaming.hub.upkeep import MaintenanceTasks, MaterializeEvery
 from streaming.operator.release import Revalidate
 from streaming.stages.log import Originals
 from streaming.stages.publish import ChunkLimits
@@ -30,7 +30,7 @@ class BatchSettings:
     open_transactions: int
     window_rows: int
     kept_image_bytes: int
-    materialize_every_epochs: int
+    materialize_every: MaterializeEvery
     retired_topics: Mapping[str, int] = field(default_factory=dict)
 
     @property

@@ -13,6 +13,14 @@ from streaming.core.model.state import HubState
 TIDY_EVERY_BATCHES = 20
 
 
+@dataclass(frozen=True, slots=True)
+class MaterializeEvery:
+    """How far `rows` may lag: by so many hub epochs, or for so long."""
+
+    epochs: int
+    seconds: int
+
+
 class MaintenanceTasks(Protocol):
     """The tasks, run in the order of their calls; see `checkpoints/maintenance.py`."""
 
@@ -30,24 +38,37 @@ class MaintenanceTasks(Protocol):
 class Upkeep:
     """Starts the maintenance tasks and records when they are done.
 
-    `rows_epoch`: the hub epoch up to which `rows` is materialized.
+    `rows_epoch`: the hub epoch up to which `rows` is materialized. `lags_since_ms`: when it was
+    first seen to lag.
     """
 
     ledger: Ledger
     maintenance: MaintenanceTasks
     rows_epoch: int
+    lags_since_ms: int | None = None
     materializing: tuple[int, Future[None]] | None = None
     chores: list[Future[None]] = field(default_factory=list)
 
-    def rows(self, state: HubState, window: Window, every_epochs: int, window_rows: int) -> None:
-        """Materialize `rows` when it lags, and shrink the window.
+    def rows(
+        self,
+        state: HubState,
+        window: Window,
+        every: MaterializeEvery,
+        window_rows: int,
+        now_ms: int,
+    ) -> None:
+        """Materialize `rows` when it lags by so much or for so long, and shrink the window.
 
         Batches continue meanwhile. The window drops rows that all replicas have reflected. Beyond
         `window_rows` it drops the oldest, which are then looked up in `rows` and the changelog.
         """
         behind = state.hub_epoch - self.rows_epoch
-        full = len(window) > window_rows
-        if self.materializing is None and (behind >= every_epochs or (full and behind)):
+        since_ms = now_ms if self.lags_since_ms is None else self.lags_since_ms
+        self.lags_since_ms = since_ms if behind else None
+        is_late = behind >= every.epochs or now_ms - since_ms >= every.seconds * 1_000
+        is_due = behind and (is_late or len(window) > window_rows)
+        if self.materializing is None and is_due:
+            self.lags_since_ms = None
             work = self.maintenance.materialize(self.rows_epoch, state.hub_epoch)
             self.materializing = state.hub_epoch, work
         self.materialized(wait=False)

@@ -37,6 +37,7 @@ from streaming.core.model.topology import Subscription, Topology
 from streaming.hub.hub import Hub, resume
 from streaming.hub.pipeline import process
 from streaming.hub.settings import BatchSettings, Effects
+from streaming.hub.upkeep import MaterializeEvery
 from streaming.stages.checked import checked_records
 from streaming.stages.intake import take
 from streaming.stages.publish import ChunkLimits
@@ -149,7 +150,7 @@ def real_hub(
         open_transactions=1_000_000,
         window_rows=window_rows,
         kept_image_bytes=200,  # those of few rows
-        materialize_every_epochs=1_000_000,
+        materialize_every=MaterializeEvery(1_000_000, 1_000_000),
     )
     return resume(open_ledger(store, "test"), chosen, outlets)
 

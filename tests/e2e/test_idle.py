@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
+from checkpoints.tables import TableName
 from connectors.kafka.broker import Broker
 from tests.harness.hub_process import wait_until
 from tests.harness.site import Site, site
@@ -27,6 +28,28 @@ def stays(seen: Callable[[], object]) -> bool:
     before = seen()
     time.sleep(REST_S)
     return seen() == before
+
+
+def test_rows_are_brought_up_to_date_while_nothing_comes(
+    tmp_path: Path, broker: Broker, topic_prefix: str, spark: SparkSession
+) -> None:
+    """Whoever looks into `rows` of a quiet hub finds them, long before it has 2,000 hub epochs."""
+    limits = {"materialize_every_s": 1}
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix, limits=limits) as quiet:
+        a = quiet.replicas["a"]
+        with quiet.running(spark) as hub:
+            a.hello()
+            a.write("k", "by a")
+            hub.takes(a)
+
+            wait_until(lambda: len(_rows(spark, quiet)) > 0, lambda: "`rows` has the row")
+
+    (row,) = _rows(spark, quiet)
+    assert (row["key"], row["image"]) == ('{"k":"k"}', '{"k":"k","v":"by a"}')
+
+
+def _rows(spark: SparkSession, of: Site) -> list[Row]:
+    return spark.read.format("delta").load(str(of.state / TableName.ROWS)).collect()
 
 
 def test_a_hub_at_rest_writes_and_sends_nothing(pair: Site, spark: SparkSession) -> None:
