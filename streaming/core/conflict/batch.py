@@ -161,8 +161,8 @@ class BatchJudge:
 
     def _reject_whole(self, one: Arrived, cause: Cause | None) -> None:
         same_only = cause is not None and self._cause(one, same_epoch=True) is None
-        row = self.row(one.change.row)
-        judged = rejected_whole(one, row, self.hub_epoch, cause, same_epoch_only=same_only)
+        row, floors = self.row(one.change.row), self._floors(one.change.rid)
+        judged = rejected_whole(one, row, self.hub_epoch, cause, floors, same_epoch_only=same_only)
         self._enter(judged)
         self._refresh_once(one, judged.after, WHOLE)
 

@@ -118,7 +118,7 @@ def judge(
     change realigns its replica, whoever wins: the replica is sent the row, or the replicas would
     diverge. So does a change that makes a row larger than `record_bytes`, which could not be sent.
     """
-    blocked = max(blocking_epoch(arrived, row), floor_epoch(arrived, floors))
+    blocked = _blocked(arrived, row, floors)
     cause = cause_of(arrived, row, table.function, floors)
     same = cause is not None and (
         cause_of(arrived, row, table.function, floors, same_epoch=True) is None
@@ -151,7 +151,13 @@ def unconfigured(arrived: Arrived, row: RowState) -> Judged:
 
 
 def rejected_whole(
-    arrived: Arrived, row: RowState, hub_epoch: int, cause: Cause | None, *, same_epoch_only: bool
+    arrived: Arrived,
+    row: RowState,
+    hub_epoch: int,
+    cause: Cause | None,
+    floors: Sequence[Floor] = (),
+    *,
+    same_epoch_only: bool,
 ) -> Judged:
     """A change that goes with its transaction; `cause`: why it is in conflict itself, if it is."""
     after = realigned(row, Realign(arrived.change.rid, hub_epoch, rejects_transaction=True))
@@ -159,7 +165,7 @@ def rejected_whole(
         arrived,
         Verdict.REJECTED,
         cause or Cause.TRANSACTION,
-        blocking_epoch(arrived, row),
+        _blocked(arrived, row, floors),
         row,
         after,
         ConflictKind.TRANSACTION,
@@ -208,6 +214,11 @@ def rejects_transaction(
 def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:
     """The largest hub epoch that its replica must have reflected before it may write any row."""
     return max((f.epoch for f in floors if f.offset < arrived.offset), default=0) if floors else 0
+
+
+def _blocked(arrived: Arrived, row: RowState, floors: Sequence[Floor]) -> int:
+    """The hub epoch of the largest realign or floor that stands before the change; else 0."""
+    return max(blocking_epoch(arrived, row), floor_epoch(arrived, floors))
 
 
 def _loses(

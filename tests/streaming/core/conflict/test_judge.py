@@ -1,21 +1,27 @@
 """Who wins: the author and epoch rule, realignment, and what becomes of the row."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.core.conflict.function import ConflictFunction, ConflictRule
 from streaming.core.conflict.judge import (
+    Cause,
     ConflictKind,
     Judged,
     Verdict,
     conflict_kind,
     judge,
     merged,
+    rejected_whole,
     rejects_transaction,
 )
+from streaming.core.conflict.winner import Failed
 from streaming.core.model.change import NOBODY, Change, Op
+from streaming.core.model.record import Reason
 from streaming.core.model.row import (
     ALL_OFFSETS,
     Arrived,
@@ -30,6 +36,7 @@ from tests.streaming.core.intake.speaker import COLUMNS, T
 
 ME, OTHER = 1, 2
 NOW = 9
+LAST_WINS = replace(T, function=ConflictFunction(ConflictRule.PASS))
 OFFSET = 5
 
 
@@ -77,8 +84,10 @@ def test_a_change_is_concurrent_with_what_its_replica_had_not_seen(
 
 @pytest.mark.parametrize(("floor", "concurrent"), [(3, False), (4, True)])
 def test_a_floor_realigns_every_row(*, floor: int, concurrent: bool) -> None:
-    """Whatever is known of the row."""
-    assert judge(arrived(), RowState(), NOW, T, [Floor(floor, 0)]).concurrent is concurrent
+    """Whatever is known of the row; the changelog names the epoch that the replica lacked."""
+    judged = judge(arrived(), RowState(), NOW, T, [Floor(floor, 0)])
+
+    assert (judged.concurrent, judged.realign_epoch) == (concurrent, floor)
 
 
 def test_an_accepted_change_is_the_row() -> None:
@@ -94,10 +103,12 @@ def test_an_accepted_change_is_the_row() -> None:
 
 
 def test_an_accepted_delete_leaves_a_tombstone() -> None:
-    """It keeps author and epoch: else a concurrent insert would be accepted."""
-    after = judge(arrived(change(10, value=None)), row(), NOW, T).after
+    """It keeps author and epoch: otherwise a concurrent insert would be accepted."""
+    refresh = Realign(OTHER, 2)
 
-    assert after == RowState(ME, NOW, csn(10, ME))
+    after = judge(arrived(change(10, value=None)), row(OTHER, 1, refresh), NOW, T).after
+
+    assert after == RowState(ME, NOW, csn(10, ME), realign=(refresh,))
 
 
 def test_a_loser_leaves_the_row_and_realigns_its_replica() -> None:
@@ -107,6 +118,84 @@ def test_a_loser_leaves_the_row_and_realigns_its_replica() -> None:
     after = judge(arrived(), before, NOW, T).after
 
     assert after == before._replace(realign=(Realign(ME, NOW),))
+
+
+def test_a_change_that_lacks_columns_needs_the_image_of_its_row() -> None:
+    """A row whose image cannot be read is written whole or not at all."""
+    before = row(epoch=2)._replace(image=None)
+    partial = arrived(change(10)._replace(after='{"k":"k"}'))
+
+    assert judge(partial, before, NOW, T).failure == Failed(
+        "it lacks columns, and the image of its row at the hub cannot be read: write the whole row"
+        " again",
+        Reason.TABLE,
+    )
+    assert judge(arrived(), before, NOW, T).verdict is Verdict.ACCEPTED
+    assert judge(partial, RowState(), NOW, T).verdict is Verdict.ACCEPTED
+
+
+def test_a_change_whose_function_fails_keeps_what_it_was_judged_by() -> None:
+    """The changelog and the counters need it, as of any other change in conflict."""
+    one, before, failed = arrived(mre_same=8), row(OTHER, 4, Realign(ME, 5)), Failed("oh")
+
+    judged = judge(one, before, NOW, T, resolve=lambda *_: failed)
+
+    assert judged == Judged(
+        one,
+        Verdict.QUARANTINED,
+        Cause.AUTHOR,
+        realign_epoch=5,
+        before=before,
+        after=before._replace(realign=(Realign(ME, NOW),)),
+        same_epoch_only=True,
+        failure=failed,
+    )
+
+
+def test_a_change_that_goes_with_its_transaction_keeps_what_blocked_it() -> None:
+    """A realign, a floor, or nothing; and whether its own epoch's reflection would have done."""
+    before, floors = row(OTHER, 2, Realign(ME, 4)), [Floor(8, 0)]
+
+    judged = rejected_whole(arrived(), before, NOW, None, floors, same_epoch_only=True)
+
+    after = before._replace(realign=(Realign(ME, NOW, rejects_transaction=True),))
+    assert judged == Judged(
+        arrived(),
+        Verdict.REJECTED,
+        Cause.TRANSACTION,
+        8,
+        before,
+        after,
+        ConflictKind.TRANSACTION,
+        same_epoch_only=True,
+    )
+    alone = rejected_whole(arrived(), before, NOW, Cause.REALIGN, same_epoch_only=False)
+    assert (alone.cause, alone.realign_epoch) == (Cause.REALIGN, 4)
+
+
+@pytest.mark.parametrize(
+    ("floor", "lost"),
+    [
+        pytest.param(Floor(8, 0, csn(0, ME), csn(1, ME)), True, id="it had lost the version"),
+        pytest.param(Floor(8, 0, csn(1, ME), csn(2, ME)), False, id="it had kept the version"),
+    ],
+)
+def test_who_overwrites_an_own_version_that_it_had_lost_wins_over_it(
+    *, floor: Floor, lost: bool
+) -> None:
+    """It had not seen that version, although it is the author."""
+    judged = judge(arrived(), row(author=ME), NOW, LAST_WINS, [floor])
+
+    assert (judged.verdict, judged.row_lost) == (Verdict.ACCEPTED, lost)
+
+
+def test_what_a_later_hello_reports_as_lost_was_seen_by_what_stands_before_it() -> None:
+    """The change was written when its replica still had that version."""
+    floors = [Floor(8, 0), Floor(9, OFFSET + 1, csn(0, ME), csn(1, ME))]
+
+    judged = judge(arrived(), row(author=ME), NOW, LAST_WINS, floors)
+
+    assert (judged.concurrent, judged.row_lost) == (True, False)
 
 
 def test_equal_content_does_not_matter() -> None:
