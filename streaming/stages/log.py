@@ -29,21 +29,12 @@ Originals = Callable[[Sequence[tuple[int, int]]], Mapping[tuple[int, int], bytes
 _COPIED = [name for name in (*CHANGELOG.names, "size") if name in ELIGIBLE.names]
 
 
-LOG = CHANGELOG.append(ELIGIBLE.field("size"))
-"""CHANGELOG during its batch, before it is written.
+LOG = CHANGELOG.append(
+    ELIGIBLE.field("size")  # bytes of the row's item if its images are on the executors, else null
+)
+"""CHANGELOG during its batch; checkpoints/comments.py has a line on each of its columns.
 
-The columns of CHANGELOG have the meaning that checkpoints/tables.py gives them:
-batch, hub_epoch, place: the batch, and the row's position in the hub epoch.
-kind: CHANGE or REFRESH; to: of a refresh, the rid of the replica that it is sent to.
-rid, offset, time, session, csn, prim_csn, epoch, table, key, op, before, after, opno, content,
-app: of a change, as in CHECKED; of a refresh, table, key, op, author and CSN of its row, and the
-offset after which it realigns; the others are null.
-mre, mre_same: of a change, as in ELIGIBLE.
-verdict, concurrent, cause, realign_epoch: how core judged the change; cause also of a refresh.
-row_author, row_epoch, row_csn: of a change, the row before it; of a refresh, the row.
-image: the row after an accepted change or as it is refreshed; null: deleted, or not accepted.
-size: bytes of the row's item if its images are on the executors; before, after and image are then
-null.
+Where `size` is set, before, after and image are null until the executors write the row.
 """
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from streaming.core.model.change import READ_ONLY_RID
+from streaming.core.model.change import HUB_RID
 from tests.benchmarks.load import Load, session_of
 
 Members = dict[str, Any]
@@ -57,7 +57,7 @@ _MEMBERS: list[Callable[[Members, int], Members]] = [
     lambda one, n: {"csn": one["csn"][: n % 20]},
     lambda _, n: {"csn": f"CSN{n:017}"},
     lambda _, n: {"csn": n},
-    lambda one, n: {"csn": one["csn"][:12] + f"{READ_ONLY_RID - n % 1_000:04x}0000"},
+    lambda one, n: {"csn": one["csn"][:12] + f"{HUB_RID - n % 1_000:04x}0000"},
     lambda _, n: {"csn": f"{2**32 - 1 - n:08x}{n % 2**16:04x}00040000"},
     lambda _, n: {"prim_csn": f"primary {n}"},
     lambda _, n: {"epoch": -1 - n},

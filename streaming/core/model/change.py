@@ -12,7 +12,7 @@ NOBODY = 0
 """The author of a row that no replica wrote, as far as is recorded."""
 
 HUB_RID = 65_534
-READ_ONLY_RID = 65_535
+"""The author of the changes that the hub itself makes."""
 
 
 class Op(StrEnum):

@@ -94,6 +94,7 @@ def test_a_live_agreement_is_sent_the_batch_itself() -> None:
 
     assert to_send == SendRange(4, 5, 4, in_step(4).sent_ruv)
     assert (after.sent_covers, after.sent_ruv, after.status) == (5, ruv_at(5), IN_SYNC)
+    assert after.sent_ms == 10_000
 
 
 @pytest.mark.parametrize(
@@ -119,11 +120,20 @@ def test_covers_that_lags_is_moved_by_an_empty_batch(
 
 def test_what_was_scanned_is_not_read_again() -> None:
     """Epochs with nothing for it lie between what was sent and what is sent next."""
-    quiet = planned(in_step(4, sent_ms=9_999), view(4, 5), has_items=False)
+    caught_up = replace(in_step(4, sent_ms=9_999), status=CATCHING_UP)
+    quiet = planned(caught_up, view(4, 5), has_items=False)
 
     after = planned(quiet.agreement, view(5, 6))
 
+    assert quiet.agreement.status == IN_SYNC
     assert range_of(after) == (5, 6, 4)
+
+
+def test_a_page_without_a_hub_epoch_to_send_leaves_the_agreement() -> None:
+    """Otherwise a position would move over epochs that nobody has read."""
+    without = replace(view(5, 6), marks=lambda _: [])
+
+    assert planned(in_step(2), without) == SendPlan(in_step(2))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +187,8 @@ def test_a_batch_forgets_what_the_last_one_sent() -> None:
     """Else a restart would publish it again."""
     sent = planned(in_step(4), view(4, 5))
 
-    assert range_of(planned(sent.agreement, view(5, 5), has_items=False)) is None
+    for clock_ms in (10_000, 99_000):
+        assert range_of(planned(sent.agreement, view(5, 5, clock_ms), has_items=False)) is None
 
 
 @pytest.mark.parametrize(
@@ -185,6 +196,7 @@ def test_a_batch_forgets_what_the_last_one_sent() -> None:
     [
         pytest.param(in_step(5), 10_000, True, False, id="level"),
         pytest.param(replace(in_step(3), scanned=5), 500, False, False, id="not due yet"),
+        pytest.param(replace(in_step(3, 9_500), scanned=5), 10_000, False, False, id="just sent"),
         pytest.param(replace(in_step(3), scanned=5), 500, True, True, id="somebody waits"),
         pytest.param(replace(in_step(3), scanned=5), 1_000, False, True, id="due"),
         pytest.param(in_step(3), 0, False, True, id="a page is left"),
@@ -235,6 +247,8 @@ def test_a_table_outside_the_agreement_is_not_sent() -> None:
 def test_an_item_holds_the_row_as_it_stood_at_its_place() -> None:
     """A change merged over what it left out, a refresh as an upsert or a delete."""
     gone = REFRESH._replace(row=RowState(1, 3, csn(5, 1)))
+    member = judged()
+    member = member._replace(arrived=member.arrived._replace(change=change(5, tx=4)))
 
     assert item(judged()) == Item(
         ItemType.CHANGE, "t", '{"k":"k"}', Op.UPDATE, '{"k":"k","v":"v"}', csn(5, 1), 1
@@ -242,5 +256,6 @@ def test_an_item_holds_the_row_as_it_stood_at_its_place() -> None:
     assert item(REFRESH) == Item(
         ItemType.REFRESH, "t", '{"k":"k"}', Op.UPDATE, "{}", csn(5, 1), 1, None, "late"
     )
+    assert item(member) == replace(item(judged()), prim_csn=csn(4))
     assert item(gone).op == Op.DELETE
     assert item(gone).after is None
