@@ -40,7 +40,7 @@ class Log:
 def log_of(plot: Plot) -> Log:
     """The log of a story, told to its end."""
     told = Storyteller()
-    for _ in told.tell(plot):
+    for _ in told.run(plot):
         pass
     assert isinstance(told.world.hub, PureHub)
     return Log(told, told.world.hub.arrivals, told.world.hub)

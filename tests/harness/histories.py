@@ -105,7 +105,7 @@ class Author:
                 self.members(0, op, one_table=part, prim=prim)
             case "member again":
                 self.send(self.received[-1].record)  # type: ignore[arg-type]
-            case "said again":
+            case "repeated after its commit":
                 again = self.received[-1 - key % 2].record
                 self.send(Commit(prim))
                 self.send(again)  # type: ignore[arg-type]
@@ -160,7 +160,7 @@ ODD = (
     *("older member", "bad member", "other session", "commit of another session", "greeted"),
     "bad commit",
     "older follows",
-    "said again",
+    "repeated after its commit",
     "truncated",
 )
 
@@ -191,12 +191,21 @@ OPEN_STEPS = _steps(
     + ["whole"] * 3
     + ["transaction"] * 8
     + ["batch"] * 9
-    + ["late", "late", "again", "said again", "older member", "bad member", "misnamed", "greeted"]
+    + [
+        "late",
+        "late",
+        "again",
+        "repeated after its commit",
+        "older member",
+        "bad member",
+        "misnamed",
+        "greeted",
+    ]
     + ["commit", "commit", "abort", "applied", "hello", "hole", "fill", "old"],
     50,
     100,
 )
-"""Many transactions stay open over several batches, and whole ones wait behind them."""
+"""Many transactions stay open over several batches, and whole ones wait above them."""
 
 Steps = list[tuple[int, str, int, Op, bool]]
 

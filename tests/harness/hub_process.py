@@ -81,7 +81,7 @@ class HubProcess:
         return self.output
 
     def is_stopped_after(self, what: str) -> None:
-        """Wait until the process stands still (SIGSTOP)."""
+        """Wait until the process is stopped (SIGSTOP)."""
         stat = Path(f"/proc/{self._process.pid}/stat")
         self.waits_for(
             lambda: self.runs() and stat.read_text().rpartition(")")[2].split()[0] == "T",

@@ -178,7 +178,7 @@ def _cut(rng: random.Random, value: bytes) -> bytes:
 
 
 def _copy(rng: random.Random, value: bytes) -> bytes:
-    """A piece stands twice, often a whole member."""
+    """A piece is repeated, often a whole member."""
     start = _place(rng, value)
     end = min(len(value), start + rng.randrange(1, 60))
     return value[:end] + value[start:end] + value[end:]

@@ -52,7 +52,7 @@ class Elsewhere:
         return log.select(CHANGELOG.names)
 
     def send(self, outgoing: Outgoing, chunks: Sequence[Chunk]) -> None:
-        """Nobody reads it; each row is sent as it stands in the log."""
+        """Nobody reads it; each row is sent as it is in the log."""
         assert all(outgoing.away.size > np.max(chunk.rows, initial=0) for chunk in chunks)
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ Row = tuple[str, str]
 
 @dataclass(slots=True)
 class ScriptedReplica:
-    """One replica; `clock_s` stands still, so CSNs are numbered by their sequence.
+    """One replica; `clock_s` does not move, so CSNs are numbered by their sequence.
 
     `published`: every change in its topic. `open`: label -> prim_csn of a transaction that is not
     ended; `void`: those that were aborted.
@@ -116,7 +116,7 @@ class ScriptedReplica:
     # -- what it reads ----------------------------------------------------------------------
 
     def catch_up(self, *, answers: bool = True, limit: int | None = None) -> int:
-        """Apply what stands in its updates topic; the number of batches that it applied.
+        """Apply what is in its updates topic; the number of batches that it applied.
 
         answers: each batch is answered with `applied`. limit: of batches, the others stay there.
         """

@@ -130,7 +130,7 @@ class Site:
         return self.folder / "state"
 
     def config(self) -> Config:
-        """The configuration as it stands in the file now."""
+        """The configuration as it is in the file now."""
         return load(self.file)
 
     def learn_second_table(self) -> None:

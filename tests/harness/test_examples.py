@@ -13,7 +13,7 @@ ALLOWED = {TESTS / "harness/examples.py", Path(__file__)}
 
 
 def test_the_number_of_examples_has_one_home() -> None:
-    """A number that stands at a test is the same in a deep run, which then proves nothing more."""
+    """A number that a test fixes is the same in a deep run, which then proves nothing more."""
     found = [
         str(file.relative_to(TESTS))
         for file in TESTS.rglob("*.py")

@@ -1,4 +1,4 @@
-"""Topics as a test touches them: one record in, everything that stands there out."""
+"""Topics as a test touches them: append one record, read all records."""
 
 from types import TracebackType
 from typing import Self
@@ -24,7 +24,7 @@ class TopicEnds:
         return int(sent.get(TIMEOUT_S).offset)
 
     def read(self, topic: str, offset: int = 0) -> list[tuple[str, bytes]]:
-        """The (key, value) of what stands in the topic now, from this offset on."""
+        """The (key, value) of every record in the topic, from this offset on."""
         partition = TopicPartition(topic, 0)
         self._consumer.assign([partition])
         self._consumer.seek(partition, offset)

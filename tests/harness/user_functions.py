@@ -17,7 +17,7 @@ COUNTER_VARIABLE = "SLACKWATER_TEST_COUNTER"
 
 
 def merge(row: Image | None, change: Image | None, _facts: ConflictFacts) -> Image | Winner:
-    """Both values, one behind the other; a delete wins."""
+    """Both values, one after the other; a delete wins."""
     if row is None or change is None:
         return Winner.CHANGE
     return {**row, **change, "v": " + ".join([str(row["v"]), str(change["v"])])}

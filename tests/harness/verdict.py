@@ -139,7 +139,7 @@ def check_rows(site: Site) -> None:
 def check_materialized(site: Site) -> None:
     """Every row of `rows` is a version of the changelog, and none that should be there is missing.
 
-    It may be newer than the materialized epoch: a hub that dies behind the merge does not note it.
+    It may be newer than the materialized epoch: a hub that dies after the merge does not note it.
     """
     upto = last_commit(site)["rows_epoch"]
     versions: dict[Row, list[tuple[int, str, str | None]]] = {}

@@ -77,7 +77,7 @@ class Write:
 
     @property
     def change(self) -> Change:
-        """The change as it stands in the journal."""
+        """The change as it is in the journal."""
         assert isinstance(self.line.record, Change)
         return self.line.record
 
@@ -98,7 +98,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A database as it stood once; its journal's lines are the same ones still."""
+    """A database as it once was; its journal's lines are the same ones still."""
 
     rows: Mapping[str, Version]
     seen: Mapping[str, frozenset[Version]]
@@ -284,7 +284,7 @@ class Replica:
         return {change.csn for change in changes if isinstance(change, Change)}
 
     def _move_past(self, changes: Sequence[Change], clock_s: int) -> None:
-        """Give no CSN, epoch or opno that stands in the topic."""
+        """Give no CSN, epoch or opno that is in the topic."""
         for change in changes:
             self.generator = self.generator.seen(change.csn, clock_s + self.skew_s)
             self.opno = max(self.opno, change.opno or 0)

@@ -1,7 +1,7 @@
 """Tells random stories in the language of the scenarios, one step of one replica at a time.
 
-So a history that breaks a law is a scenario already. A step that makes no sense where the story
-stands is left out.
+So a history that breaks a law is a scenario already. A step that makes no sense at its place
+is left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,7 +89,7 @@ LENGTH = 120
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A story that is not told yet: its steps, and what the replicas and tables are like."""
+    """A story that was not run yet: its steps, and what the replicas and tables are like."""
 
     steps: Sequence[Step]
     skews: Sequence[int] = (0, 5, -5)
@@ -143,14 +143,14 @@ def plots(draw: st.DrawFn, weights: Mapping[str, int], *, several: bool = False)
 
 @dataclass(slots=True)
 class Storyteller:
-    """Goes on with a story; `lines` is what was told so far."""
+    """Goes on with a story; `lines` is the story so far."""
 
     lines: list[str] = field(default_factory=list)
     story: Story = field(default_factory=lambda: Story(PureHub))
     written: int = 0
 
-    def tell(self, plot: Plot) -> Iterator[World]:
-        """Tell a story to its end; the world after every step."""
+    def run(self, plot: Plot) -> Iterator[World]:
+        """Run a story to its end; the world after every step."""
         self.add_sentence(f"given r1 r2{'(numbered)' * plot.numbered} r3{plot.tables}")
         for name, skew_s in zip(REPLICAS, plot.skews, strict=True):
             self.replica(name).skew_s = skew_s
@@ -271,7 +271,7 @@ class Storyteller:
         self._greet_again(replica)
 
     def lose_next(self, replica: str, key: str, number: int) -> None:
-        """A record with rows gets lost; mostly its replica goes on with what stands behind it."""
+        """A record with rows gets lost; mostly its replica goes on with what follows it."""
         one = self.replica(replica)
         topic = self.world.hub.updates(one.rid)
         update = topic[one.inbox] if one.has_next(topic) else None

@@ -88,13 +88,13 @@ def test_replicas_converge_whatever_happens(plot: Plot) -> None:
 
 
 def hold(plot: Plot, at_rest: Sequence[Callable[[World], None]]) -> None:
-    """Tell a story; what always holds must hold behind every step, the rest at its end.
+    """Run a story; what always holds must hold after every step, the rest at its end.
 
     The story is noted in the language of the scenarios: when a law breaks, it is one more.
     """
     teller = Storyteller()
     try:
-        for world in teller.tell(plot):
+        for world in teller.run(plot):
             for always in ALWAYS:
                 always(world)
         for law in at_rest:

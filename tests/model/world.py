@@ -217,7 +217,7 @@ class World:
             if (judged.csn, judged.content) == (change.csn, change.content)
         ]
         if len(found) > 1:
-            raise AssertionError(f"{name} stands {len(found)} times in the changelog")
+            raise AssertionError(f"{name} is {len(found)} times in the changelog")
         return found[0] if found else None
 
     def reasons(self, replica: str, record: Record) -> list[str]:

@@ -47,7 +47,7 @@ class Replica:
         """The journal's entries."""
         return journal.unpublished(self.client, RID, 10**6, 10**9)
 
-    def said(self) -> list[Record]:
+    def records(self) -> list[Record]:
         """Everything in the journal."""
         return [entry.record for entry in self.entries()]
 
@@ -59,7 +59,7 @@ class Replica:
         """The journal, readable: `op key before -> after`, or `commit`."""
         return [
             "commit" if isinstance(record, Commit) else _short(record)
-            for record in self.said()
+            for record in self.records()
             if isinstance(record, Commit | Change)
         ]
 

@@ -54,13 +54,13 @@ def until(question: Callable[[], T]) -> T:
 
 @dataclass(slots=True)
 class Hub:
-    """The other end of the two topics: reads everything, says what a test gives it."""
+    """The other end of the two topics: reads everything, sends what a test gives it."""
 
     bootstrap: str
     prefix: str
     sink: UpdatesSink
 
-    def heard(self) -> list[Any]:
+    def records(self) -> list[Any]:
         """Every record of the changes topic, as Kafka has it."""
         partition = TopicPartition(f"{self.prefix}changes.r7", 0)
         with KafkaConsumer(bootstrap_servers=self.bootstrap) as consumer:
@@ -71,14 +71,14 @@ class Hub:
                 found += consumer.poll(timeout_ms=1000).get(partition, [])
         return found
 
-    def said(self, *kinds: type[Record]) -> list[tuple[str, Any]]:
+    def received(self, *kinds: type[Record]) -> list[tuple[str, Any]]:
         """(session, record) of every record of these kinds."""
-        decoded = [wire.decode(record.value) for record in self.heard()]
+        decoded = [wire.decode(record.value) for record in self.records()]
         return [(session, record) for session, record in decoded if isinstance(record, kinds)]
 
     def session(self, number: int = 1) -> str:
         """The session of the so manieth hello, once it is there."""
-        return until(lambda: self.said(Hello)[number - 1 : number])[0][0]
+        return until(lambda: self.received(Hello)[number - 1 : number])[0][0]
 
     def send(self, *updates: Update) -> None:
         """Write updates to the topic of the agreement."""
@@ -88,11 +88,11 @@ class Hub:
 
     def changes(self) -> list[Change]:
         """The changes in the topic."""
-        return [change for _, change in self.said(Change)]
+        return [change for _, change in self.received(Change)]
 
     def applied(self) -> list[tuple[str, int]]:
         """(session, covers) of every `applied`."""
-        return [(session, record.covers) for session, record in self.said(Applied)]
+        return [(session, record.covers) for session, record in self.received(Applied)]
 
 
 def update(session: str, hub_epoch: int, prev: int, *ids: int) -> Update:
@@ -130,7 +130,7 @@ class Process:
         return self.process.wait(TIMEOUT_S)
 
     def log(self) -> str:
-        """What it has told so far."""
+        """What it has logged so far."""
         return self.log_path.read_text()
 
 
@@ -172,7 +172,7 @@ def hub_at(bootstrap: str, prefix: str) -> Iterator[Hub]:
 
 @contextmanager
 def agents_of(settings: AgentSettings, folder: Path) -> Iterator[Agents]:
-    """The agents of a replica; none is left behind."""
+    """The agents of a replica; all are stopped at the end."""
     agents = Agents(settings, folder, [])
     yield agents
     for one in agents.started:
@@ -211,7 +211,7 @@ def test_what_is_written_is_published_in_commit_order(
     until(lambda: len(hub.changes()) == 6)
 
     assert agent.end() == 0
-    records = hub.heard()
+    records = hub.records()
     assert hub.changes() == replica.changes()
     assert json.loads(records[0].value)["kind"] == "hello"
     assert len({json.loads(record.value)["session"] for record in records}) == 1
@@ -227,8 +227,8 @@ def test_a_batch_is_applied_and_answered(replica: Replica, hub: Hub, agents: Age
 
     hub.send(update(session, 3, 0, 1, 2))
 
-    until(lambda: (session, Heartbeat(2)) in hub.said(Heartbeat))
-    assert hub.said(Applied) == [(session, Applied(1, 3, 1, RUV))]
+    until(lambda: (session, Heartbeat(2)) in hub.received(Heartbeat))
+    assert hub.received(Applied) == [(session, Applied(1, 3, 1, RUV))]
     assert replica.rows() == [(1, None, "3"), (2, None, "3")]
     assert hub.changes() == []
 
@@ -260,10 +260,10 @@ def test_a_missing_batch_leads_to_a_new_session(replica: Replica, hub: Hub, agen
     hub.send(update(second, 3, 1, 2, 3))
 
     until(lambda: (second, 3) in hub.applied())
-    hello = hub.said(Hello)[1][1]
+    hello = hub.received(Hello)[1][1]
     assert (hello.epoch, hello.covers, hello.generation, hello.ruv) == (1, 1, 1, RUV)
     assert [row[0] for row in replica.rows()] == [1, 2, 3]
-    assert len(hub.said(Hello)) == 2
+    assert len(hub.received(Hello)) == 2
 
 
 def test_a_batch_in_chunks_is_applied_whole_after_a_crash_in_the_middle(
@@ -303,8 +303,8 @@ def test_a_hub_of_a_higher_generation_is_greeted_and_then_followed(
 
     until(lambda: (second, 11) in hub.applied())
     assert [row[0] for row in replica.rows()] == [1, 3, 5]
-    assert [record.generation for _, record in hub.said(Hello)] == [0, 1]
-    assert [record.generation for _, record in hub.said(Applied)] == [1, 2, 2]
+    assert [record.generation for _, record in hub.received(Hello)] == [0, 1]
+    assert [record.generation for _, record in hub.received(Applied)] == [1, 2, 2]
 
 
 def test_an_item_that_is_refused_is_told_before_the_answer(
@@ -320,7 +320,7 @@ def test_an_item_that_is_refused_is_told_before_the_answer(
     hub.send(replace(good, items=(bad, good.items[1])))
 
     until(hub.applied)
-    (_, refused), _ = hub.said(Refused, Applied)
+    (_, refused), _ = hub.received(Refused, Applied)
     assert (refused.code, refused.key) == ("unique", '{"id":"2"}')
     assert [row[0] for row in replica.rows()] == [1, 3]
 
@@ -338,11 +338,11 @@ def test_a_restarted_agent_says_where_it_stands(replica: Replica, hub: Hub, agen
     session = hub.session(2)
     until(lambda: len(hub.changes()) == 2)
     first, second = replica.changes()
-    assert hub.said(Hello)[1] == (
+    assert hub.received(Hello)[1] == (
         session,
         Hello(1, 4, 1, RUV, first.csn, lost=False, versions=WIRE_VERSIONS),
     )
-    assert hub.said(Change)[1] == (session, second)
+    assert hub.received(Change)[1] == (session, second)
     assert (first.epoch, second.epoch) == (1, 2)
 
 
@@ -361,7 +361,7 @@ def test_an_agent_that_is_killed_again_and_again_loses_nothing(
     first_seen = list(dict.fromkeys(change.csn for change in hub.changes()))
     assert first_seen == [change.csn for change in replica.changes()]
     assert all(one < other for one, other in pairwise(first_seen))
-    assert not any(hello.lost for _, hello in hub.said(Hello))
+    assert not any(hello.lost for _, hello in hub.received(Hello))
 
 
 def test_an_agent_that_is_killed_while_it_applies_applies_everything_once(
@@ -371,7 +371,7 @@ def test_an_agent_that_is_killed_while_it_applies_applies_everything_once(
     for round_ in range(3):
         agent = agents.start()
         session = hub.session(round_ + 1)
-        covers = hub.said(Hello)[-1][1].covers
+        covers = hub.received(Hello)[-1][1].covers
         batch = range(covers + 1, covers + 40)
         hub.send(*(update(session, epoch, epoch - 1, epoch) for epoch in batch))
         until(partial(_has_rows, replica, covers + 5))
@@ -379,7 +379,7 @@ def test_an_agent_that_is_killed_while_it_applies_applies_everything_once(
 
     agents.start()
     hub.session(4)
-    covers = hub.said(Hello)[-1][1].covers
+    covers = hub.received(Hello)[-1][1].covers
     assert replica.rows() == [(epoch, None, str(epoch)) for epoch in range(1, covers + 1)]
     (epoch,) = replica.client.execute("SELECT epoch FROM _slackwater_origin").fetchone()
     assert epoch == covers + 1
@@ -449,7 +449,7 @@ def test_a_broker_that_goes_away_and_comes_back_costs_nothing(
 def test_a_value_that_no_replica_can_take_is_published_and_said(
     replica: Replica, hub: Hub, agents: Agents
 ) -> None:
-    """The application's statement succeeds, and nothing behind it waits."""
+    """The application's statement succeeds, and nothing after it waits."""
     agent = agents.start()
     hub.session()
 

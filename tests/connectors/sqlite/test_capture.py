@@ -1,4 +1,4 @@
-"""Whatever any SQLite client writes stands in the journal, in commit order, and nothing else."""
+"""Whatever any SQLite client writes is in the journal, in commit order, and nothing else."""
 
 import sqlite3
 from contextlib import closing
@@ -54,7 +54,7 @@ def test_every_write_is_captured_with_its_images(replica: Replica) -> None:
 def test_names_that_need_quoting_and_keys_of_several_columns_are_captured(
     replica: Replica,
 ) -> None:
-    """The key stands in key order, the image in schema order."""
+    """The key is in key order, the image in schema order."""
     name = PAIRS.name.replace('"', '""')
     replica.client.execute(f"INSERT INTO \"{name}\" VALUES ('q\"\\', 5, 'é')")
 
@@ -84,11 +84,11 @@ def test_a_statement_that_fails_leaves_nothing(replica: Replica) -> None:
     with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
         replica.client.execute("INSERT INTO items VALUES (1, 'a', NULL), (2, 'a', NULL)")
 
-    assert replica.said() == []
+    assert replica.records() == []
 
 
 def test_statements_outside_a_group_are_transactions_of_one_each(replica: Replica) -> None:
-    """SQLite tells nobody in SQL where a transaction ends."""
+    """SQLite does not report in SQL where a transaction ends."""
     with replica.client:
         replica.client.execute("BEGIN")
         replica.client.execute("INSERT INTO items VALUES (1, 'a', NULL), (2, 'b', NULL)")
@@ -97,13 +97,13 @@ def test_statements_outside_a_group_are_transactions_of_one_each(replica: Replic
 
 
 def test_a_group_is_one_transaction(replica: Replica) -> None:
-    """All changes share the prim_csn of the first; the commit stands behind them."""
+    """All changes share the prim_csn of the first; the commit follows them."""
     with transaction(replica.client):
         replica.client.execute("INSERT INTO items VALUES (1, 'a', NULL)")
         replica.client.execute("UPDATE items SET id = 2")
     replica.client.execute("INSERT INTO items VALUES (3, 'c', NULL)")
 
-    first, second, third, commit, alone = replica.said()
+    first, second, third, commit, alone = replica.records()
     prims = [change.prim_csn for change in replica.changes()]
     assert prims == [replica.changes()[0].csn] * 3 + [None]
     assert commit == Commit(replica.changes()[0].csn)
@@ -116,7 +116,7 @@ def test_a_group_that_wrote_nothing_says_nothing(replica: Replica) -> None:
     with transaction(replica.client):
         replica.client.execute("SELECT 1")
 
-    assert replica.said() == []
+    assert replica.records() == []
 
 
 def test_a_group_that_fails_leaves_nothing(replica: Replica) -> None:
@@ -125,7 +125,7 @@ def test_a_group_that_fails_leaves_nothing(replica: Replica) -> None:
         replica.client.executemany("INSERT INTO items VALUES (1, ?, NULL)", ["a", "b"])
     replica.client.execute("INSERT INTO items VALUES (2, 'b', NULL)")
 
-    (change,) = replica.said()
+    (change,) = replica.records()
     assert change == replica.changes()[0]
     assert replica.changes()[0].prim_csn is None
 
@@ -145,7 +145,7 @@ def test_a_changed_key_is_delete_and_insert_in_one_transaction(replica: Replica)
 
 
 def test_keys_that_move_through_each_other_are_captured(replica: Replica) -> None:
-    """Each step is told as it happens."""
+    """Each step is recorded as it happens."""
     replica.client.executemany("INSERT INTO items (id) VALUES (?)", [(1,), (2,), (3,)])
     replica.client.execute("UPDATE items SET id = -id")
     replica.client.execute("UPDATE items SET id = 1 - id")
@@ -327,7 +327,7 @@ def test_a_null_key_is_written_and_reported(tmp_path: Path) -> None:
 
 
 def test_of_a_row_too_large_for_a_record_the_size_is_reported(replica: Replica) -> None:
-    """The statement succeeds; a record that the topic cannot take would block all behind it."""
+    """The statement succeeds; a record that the topic cannot take would block all after it."""
     replica.client.execute("INSERT INTO items VALUES (1, ?, NULL)", ("a" * 600_000,))
     replica.client.execute("UPDATE items SET name = ?", ("b" * 600_000,))
     replica.client.execute("UPDATE items SET name = ?", ("b" * 1_000_000,))
@@ -476,9 +476,9 @@ class Writes(RuleBasedStateMachine):
 
     @invariant()
     def every_group_is_closed(self) -> None:
-        """Each prim_csn has its commit, behind its changes."""
+        """Each prim_csn has its commit, after its changes."""
         open_prims = set[str]()
-        for record in self.replica.said():
+        for record in self.replica.records():
             if isinstance(record, Commit):
                 open_prims.remove(record.prim_csn)
             elif isinstance(prim := getattr(record, "prim_csn", None), str):

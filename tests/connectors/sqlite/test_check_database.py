@@ -1,4 +1,4 @@
-"""What stands for and against replicating a database is listed before anything is changed."""
+"""The reasons against replicating a database are listed before anything is changed."""
 
 import sqlite3
 from contextlib import closing

@@ -23,7 +23,7 @@ GENERATORS = st.builds(
 
 @given(GENERATORS, st.lists(SMALL, min_size=1, max_size=12))
 def test_sql_gives_the_same_csns_as_core(generator: Generator, clocks: list[int]) -> None:
-    """Whatever the clock does: stands, jumps ahead, goes back; and when the sequence overflows."""
+    """Whatever the clock does: stops, jumps ahead, goes back; and when the sequence overflows."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(TABLES["_slackwater_origin"])
         connection.execute(

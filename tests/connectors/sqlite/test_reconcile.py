@@ -73,7 +73,7 @@ class Life:
             self.write(changes)
 
     def run(self, room: int = 10**6) -> None:
-        """Run an agent until all is said, or until it is killed after `room` records."""
+        """Run an agent until all is published, or until it is killed after `room` records."""
         self.topic.room = room
         with closing(self.replica.store(self.bound)) as store:
             agent = Agent(RID, store, self.topic, None)
@@ -119,7 +119,7 @@ def life(tmp_path: Path) -> Iterator[Life]:
 
 
 def test_the_first_hello_stands_first(life: Life) -> None:
-    """The hub quarantines what stands before a hello."""
+    """The hub quarantines what precedes a hello."""
     life.write(2)
     life.run()
 
@@ -221,7 +221,7 @@ def test_a_loss_is_reported_once(life: Life, tmp_path: Path) -> None:
 def test_a_loss_that_was_reported_just_before_a_crash_is_not_reported_again(
     life: Life, tmp_path: Path
 ) -> None:
-    """The hello in the topic tells that it was."""
+    """The hello in the topic shows that it was."""
     life.run()
     life.backup(tmp_path / "backup.db")
     life.write(2)
@@ -352,7 +352,7 @@ def test_a_journal_is_trimmed_of_what_is_published(life: Life) -> None:
 def test_a_trimmed_database_that_is_restored_reports_what_it_lost(
     life: Life, tmp_path: Path
 ) -> None:
-    """It has what was trimmed before the backup, and nothing of what was written behind it."""
+    """It has what was trimmed before the backup, and nothing of what was written after it."""
     life.bound = SHORT
     life.write(3)
     life.run()
@@ -450,7 +450,7 @@ class Lives(RuleBasedStateMachine):
         """Between two hellos, a transaction that has a commit has all its changes.
 
         A restored database may give the name of a lost transaction to another one, until its
-        agent starts: nothing of that one stands in the topic.
+        agent starts: nothing of that one is in the topic.
         """
         published = {r for _, r in self.life.topic.records() if isinstance(r, Change)}
         open_prims = dict[str, int]()

@@ -45,7 +45,7 @@ def test_rows_that_the_hub_does_not_have_so_are_saved(replica: Replica, tmp_path
     row = {"id": "2", "name": "own", "price": None}
     assert saved == [{"table": "items", "key": {"id": "2"}, "row": row}]
     assert replica.rows() == []
-    assert replica.said() == []
+    assert replica.records() == []
 
 
 def test_columns_that_are_not_configured_are_saved_too(replica: Replica, tmp_path: Path) -> None:
@@ -133,6 +133,6 @@ def test_what_was_trimmed_is_forgotten_and_new_changes_are_published(
     replica.client.execute("INSERT INTO items VALUES (2, 'new', NULL)")
 
     assert store.published_own() is None
-    (record,) = replica.said()
+    (record,) = replica.records()
     assert isinstance(record, Change)
     assert json.loads(record.key) == {"id": "2"}

@@ -59,7 +59,7 @@ def test_a_column_more_is_captured_from_then_on(replica: Replica) -> None:
 
 
 def test_a_table_that_is_not_configured_any_more_is_not_captured(replica: Replica) -> None:
-    """Its triggers go; what it said stays in the journal."""
+    """Its triggers go; what they wrote stays in the journal."""
     replica.client.execute("INSERT INTO items (id) VALUES (1)")
 
     install(replica.client, RID, replica.tables[1:])
@@ -297,11 +297,13 @@ def test_tables_of_many_shapes_are_captured(create: str) -> None:
         connection.execute("INSERT INTO t (id, n) VALUES (1, 'a')")
         connection.execute("REPLACE INTO t (id, n) VALUES (2, 'A'), (2, 'b')")
         rows = connection.execute("SELECT id FROM t ORDER BY id").fetchall()
-        told = connection.execute(
+        journaled = connection.execute(
             "SELECT key, op FROM _slackwater_journal WHERE kind = 'change' ORDER BY id"
         ).fetchall()
 
-    held = {key for key, op in told if op != "delete"} - {key for key, op in told if op == "delete"}
+    held = {key for key, op in journaled if op != "delete"} - {
+        key for key, op in journaled if op == "delete"
+    }
     assert held == {f'{{"id":"{id_}"}}' for (id_,) in rows}
 
 

@@ -1,4 +1,4 @@
-"""An agent's settings are one document; what is wrong with it is said before anything starts."""
+"""An agent's settings are one document; what is wrong with it is reported before it starts."""
 
 from dataclasses import replace
 from pathlib import Path

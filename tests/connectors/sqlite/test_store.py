@@ -68,7 +68,7 @@ def test_a_batch_is_applied_with_position_epoch_and_answer(
     apply(store, item(1, ROW), item(2, image(2)), item(2, None))
 
     assert replica.rows() == [(1, "a", "1.50")]
-    assert replica.said() == [Applied(1, 4, 1, RUV)]
+    assert replica.records() == [Applied(1, 4, 1, RUV)]
     assert store.epoch == 2
     again = replica.store()
     assert again.updates_offset == 11
@@ -86,14 +86,14 @@ def test_an_empty_batch_moves_the_position(replica: Replica, store: SqliteStore)
     """A lagging covers is moved so; it is answered like any other."""
     apply(store)
 
-    assert replica.said() == [Applied(1, 4, 1, RUV)]
+    assert replica.records() == [Applied(1, 4, 1, RUV)]
     assert store.position.covers == 4
 
 
 def test_a_write_after_a_batch_carries_the_next_epoch_and_a_larger_csn(
     replica: Replica, store: SqliteStore
 ) -> None:
-    """Who carries j+1 has seen what epoch j applied; the CSN stands above what it overwrote."""
+    """Who carries j+1 has seen what epoch j applied; the CSN is above that of what it overwrote."""
     apply(store, item(1, ROW))
     replica.client.execute("UPDATE items SET price = '2'")
 
@@ -146,7 +146,7 @@ def test_names_swap_between_rows_within_a_batch(replica: Replica, store: SqliteS
 def test_an_item_that_the_database_refuses_holds_up_no_other(
     tmp_path: Path, bad: Item, code: str
 ) -> None:
-    """It is told before the `applied` of its batch; the rest is applied."""
+    """It is reported before the `applied` of its batch; the rest is applied."""
     create = (
         "CREATE TABLE items (id INTEGER PRIMARY KEY, price TEXT,"
         " name TEXT UNIQUE ON CONFLICT REPLACE CHECK (name <> 'checked'))"
@@ -170,7 +170,7 @@ def test_an_item_that_the_database_refuses_holds_up_no_other(
         code,
     )
     assert [row[0] for row in replica.rows()] == [1, 3]
-    assert replica.said() == [one, Applied(1, 4, 1, RUV)]
+    assert replica.records() == [one, Applied(1, 4, 1, RUV)]
     store.close()
     replica.client.close()
 
@@ -234,7 +234,7 @@ def test_a_hello_tells_the_position_and_stands_for_unpublished_answers(
     assert first == Hello(0, 0, 0, NOTHING_KNOWN, None, lost=False, versions=WIRE_VERSIONS)
     assert second == Hello(2, 6, 1, RUV, "own", lost=True, versions=WIRE_VERSIONS)
     assert store.position.last == 6
-    assert replica.said() == replica.changes()
+    assert replica.records() == replica.changes()
     assert replica.store().position == Position("s2", 6, 6, 2, RUV, 1)
 
 
@@ -261,7 +261,7 @@ def test_a_group_that_a_client_forgot_to_end_is_ended(replica: Replica, store: S
     replica.client.execute("INSERT INTO items (id) VALUES (2)")
 
     first, second = replica.changes()
-    assert replica.said() == [first, Commit(first.csn), second]
+    assert replica.records() == [first, Commit(first.csn), second]
     assert second.prim_csn is None
 
 
