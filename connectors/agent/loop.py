@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from connectors import wire
 from connectors.agent.clock import ClockWatch
 from connectors.agent.contract import (
+    AppliedBatch,
     JournalEntry,
     Publisher,
     Receiver,
@@ -23,6 +24,7 @@ from connectors.agent.contract import (
     StoreBusyError,
 )
 from connectors.agent.own_topic import FindEntry, OwnTopic
+from connectors.agent.set_back import quarantined_text, refused_texts
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, Outage, StopRequested, UpdatesTopic
 from connectors.agent.uncarried import UncarriedRows
@@ -75,7 +77,7 @@ def run(settings: AgentSettings, store: ReplicaStore, stop: threading.Event) -> 
             while not stop.is_set():
                 agent.run_once()
         except StopRequested:
-            log.info("stopped while Kafka was unreachable; the journal keeps what is not published")
+            log.info("stopped while it waited for Kafka; the journal keeps what is not published")
         finally:
             if updates is not None:
                 updates.close()
@@ -203,7 +205,8 @@ class Agent:
         match outcome:
             case ApplyBatch():
                 self._watch_clocks(item.csn for item in outcome.items)
-                self.store.apply(outcome, offset + 1, self.clock_ms())
+                applied = self.store.apply(outcome, offset + 1, self.clock_ms())
+                _log_set_back(outcome, applied)
             case BufferChunk(position):
                 self.store.position = position
             case SendHello(position, why):
@@ -248,6 +251,15 @@ def compare(past: OwnTopic, value: bytes, rid: int, find: FindEntry) -> None:
         return
     if not isinstance(record, Change) or rid_of(record.csn) == rid:
         past.add(session, record, find)
+
+
+def _log_set_back(batch: ApplyBatch, applied: AppliedBatch) -> None:
+    """Name what the hub did not accept of this replica, and what its database refused."""
+    quarantined = quarantined_text(batch.items)
+    if quarantined is not None:
+        log.warning(quarantined)
+    for text in refused_texts(applied.refused):
+        log.warning(text)
 
 
 def _group(record: Record) -> str | None:

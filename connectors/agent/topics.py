@@ -20,6 +20,8 @@ ACK_WARNING_S = 3.0
 """How long a broker may take to acknowledge before the log reports that it is unreachable."""
 RETRY_PAUSE_S = (0.1, 5.0)
 """The first and the longest pause between two attempts."""
+MISSING_PAUSE_S = 1.0
+"""The pause between two looks for a topic that the hub has not created yet."""
 
 log = logging.getLogger(__name__)
 
@@ -30,10 +32,11 @@ class StopRequested(Exception):  # noqa: N818 no error
 
 @dataclass(slots=True)
 class Outage:
-    """Logs once when the broker becomes unreachable and once when it answers again."""
+    """Logs once when the broker or a topic is missed, and once when it is there again."""
 
     stop: threading.Event
     since_s: float | None = None
+    missing: str | None = None
     pause_s: float = RETRY_PAUSE_S[0]
 
     def begin(self, reason: object) -> None:
@@ -49,6 +52,25 @@ class Outage:
         self.begin(reason)
         self.stop.wait(self.pause_s)
         self.pause_s = min(self.pause_s * 2, RETRY_PAUSE_S[1])
+
+    def miss(self, topic: str) -> None:
+        """Record that the broker answers and has no such topic."""
+        if self.missing != topic:
+            self.finish()
+            self.missing = topic
+            log.warning("waiting for topic %s: start the hub, which creates it", topic)
+
+    def await_topic(self, topic: str) -> None:
+        """Record it and wait a while; StopRequested if the agent has to stop."""
+        self.miss(topic)
+        if self.stop.wait(MISSING_PAUSE_S):
+            raise StopRequested
+
+    def found(self, topic: str) -> None:
+        """Record that the topic is there."""
+        if self.missing == topic:
+            log.info("topic %s is there", topic)
+            self.missing = None
 
     def finish(self) -> None:
         """Record that the broker answered."""
@@ -192,12 +214,15 @@ class UpdatesTopic:
         try:
             if self.consumer is None:
                 self.consumer = _consumer(self.settings, partition, self.offset)
+                if not self.consumer.partitions_for_topic(self.topic):
+                    self.outage.miss(self.topic)
             found = self.consumer.poll(timeout_ms=timeout_ms).get(partition, [])
         except KafkaError as error:
             self.close()
             self.outage.pause(f"topic {self.topic}: {error!r}")
             return []
         if found:
+            self.outage.found(self.topic)
             self.offset = found[-1].offset + 1
         return [(record.offset, record.value) for record in found if record.value is not None]
 
@@ -222,6 +247,10 @@ def _reader(
         consumer = None
         try:
             consumer = _consumer(settings, partition, offset)
+            if not consumer.partitions_for_topic(partition.topic):
+                consumer.close(autocommit=False)
+                outage.await_topic(partition.topic)
+                continue
             end = consumer.end_offsets([partition], timeout_ms=REQUEST_MS)[partition]
         except KafkaError as error:
             if consumer is not None:
@@ -229,6 +258,7 @@ def _reader(
             outage.pause(f"topic {partition.topic}: {error!r}")
         else:
             outage.finish()
+            outage.found(partition.topic)
             return consumer, end
 
 

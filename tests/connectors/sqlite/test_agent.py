@@ -312,7 +312,7 @@ def test_an_item_that_is_refused_is_told_before_the_answer(
 ) -> None:
     """And the agent goes on."""
     replica.client.execute("INSERT INTO items VALUES (1, 'taken', NULL)")
-    agents.start()
+    agent = agents.start()
     session = hub.session()
     good = update(session, 1, 0, 2, 3)
     bad = replace(good.items[0], after='{"id":"2","name":"taken","price":null}')
@@ -323,6 +323,45 @@ def test_an_item_that_is_refused_is_told_before_the_answer(
     (_, refused), _ = hub.received(Refused, Applied)
     assert (refused.code, refused.key) == ("unique", '{"id":"2"}')
     assert [row[0] for row in replica.rows()] == [1, 3]
+    assert 'the database refuses row items {"id":"2"} (unique): ' in agent.log()
+
+
+def test_an_own_change_that_the_hub_quarantined_is_named(
+    replica: Replica, hub: Hub, agents: Agents
+) -> None:
+    """Its row is set back; who wrote it has no other way to learn that."""
+    write(replica, 1, 1)
+    agent = agents.start()
+    lost = update(hub.session(), 1, 0, 1, 2)
+    causes = ("skew", "conflict")
+    items = zip(lost.items, causes, strict=True)
+    back = tuple(replace(i, type=ItemType.REFRESH, op="update", cause=c) for i, c in items)
+
+    hub.send(replace(lost, items=back))
+
+    until(hub.applied)
+    until(lambda: "(skew 1)" in agent.log())
+    assert 'sets their rows back to its own: row items {"id":"1"}; ' in agent.log()
+    assert '{"id":"2"}' not in agent.log()
+
+
+def test_an_agent_says_which_topic_it_waits_for(
+    replica: Replica, broker: Broker, topic_prefix: str, tmp_path: Path
+) -> None:
+    """It was started before its hub, which creates the topics; then it goes on by itself."""
+    settings = settings_of(replica, broker.bootstrap_servers, topic_prefix)
+    waits = f"waiting for topic {topic_prefix}changes.r7: start the hub, which creates it\n"
+    with agents_of(settings, tmp_path) as agents:
+        write(replica, 1, 1)
+        agent = agents.start()
+        until(lambda: waits in agent.log())
+        with hub_at(broker.bootstrap_servers, topic_prefix) as hub:
+            hub.send(update(hub.session(), 1, 0, 2))
+            until(hub.applied)
+        assert agent.log().count("waiting for topic") == 1
+        assert f"topic {topic_prefix}changes.r7 is there\n" in agent.log()
+        assert "Kafka does not answer" not in agent.log()
+        assert agent.end() == 0
 
 
 def test_a_restarted_agent_says_where_it_stands(replica: Replica, hub: Hub, agents: Agents) -> None:
