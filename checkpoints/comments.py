@@ -145,7 +145,7 @@ TABLE_COMMENTS: Mapping[TableName, str] = {
     TableName.EPOCHS: "plans and commits: the state of the hub after each batch",
     TableName.ROWS: "the full state of every row up to the materialized epoch",
     TableName.CONFLICTS: "every loser with its winner",
-    TableName.QUARANTINE: "records that the hub could not process, with their original bytes",
+    TableName.QUARANTINE: "records the hub could not process, with their original bytes",
     TableName.PENDING: "changes of transactions that are pending, waiting or ended",
     TableName.EVENTS: "control records: hello, applied, commit, abort, heartbeat",
     TableName.CONFIG: "configuration versions and operator commands",

@@ -25,7 +25,7 @@ class TableName(StrEnum):
     CONFLICTS = "conflicts"
     """every loser with its winner"""
     QUARANTINE = "quarantine"
-    """records that the hub could not process, with their original bytes, and the action taken"""
+    """records the hub could not process, with their original bytes, and the action taken"""
     PENDING = "pending"
     """changes of transactions that are pending, waiting or ended"""
     EVENTS = "events"

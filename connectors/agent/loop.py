@@ -42,6 +42,7 @@ from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
 from streaming.core.model.errors import StateError, WireError
 from streaming.core.model.record import Commit, Heartbeat, Record
+from streaming.core.model.wording import as_count
 
 PUBLISH_ROWS = 2_000
 PUBLISH_BYTES = 8_000_000
@@ -116,9 +117,8 @@ class Agent:
         self._finish_interrupted(past)
         if past.missing:
             log.warning(
-                "the topic holds %d changes that the database lost, from %s on: the hello reports"
-                " the loss",
-                len(past.missing),
+                "the topic holds %s that the database lost, from %s on: the hello reports the loss",
+                as_count(len(past.missing), "change"),
                 min(past.missing),
             )
         self._start_session(own, lost=bool(past.missing))

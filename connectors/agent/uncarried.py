@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from connectors.agent.contract import JournalEntry
 from streaming.core.model.change import Change, Op
+from streaming.core.model.wording import as_count
 
 ROWS_MAX = 10_000
 """How many rows are remembered; the quarantine has all of them."""
@@ -52,8 +53,8 @@ class UncarriedRows:
         self.reminded_s, self.lines = now_s, 0
         (table, key), text = next(iter(self.rows.items()))
         log.error(
-            "%d rows are not replicated until they are corrected, for example table %s row %s: %s",
-            len(self.rows),
+            "not replicated until corrected: %s, for example table %s row %s: %s",
+            as_count(len(self.rows), "row"),
             table,
             key,
             text,

@@ -72,13 +72,6 @@ def apply_batch(
                 is_done = _write_all(connection, writers, batch)
             if is_done:
                 ordered = tuple(refused[place] for place in sorted(refused))
-                if ordered:
-                    log.error(
-                        "%d of %d items are refused, first: %s",
-                        len(ordered),
-                        len(batch.items),
-                        ordered[0],
-                    )
                 position = _end(connection, batch, ordered, next_offset, clock_ms)
                 connection.execute("COMMIT")
                 return AppliedBatch(position, ordered)

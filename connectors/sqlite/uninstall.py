@@ -9,6 +9,7 @@ from connectors.sqlite.schema import drop, objects
 from connectors.sqlite.store import connect
 from connectors.sqlite.system import PREFIX
 from streaming.core.model.errors import StateError
+from streaming.core.model.wording import as_count
 
 
 def uninstall(database: Path, *, discards_unpublished: bool = False) -> list[str]:
@@ -68,8 +69,8 @@ def _check_published(connection: sqlite3.Connection) -> None:
     ).fetchone()
     if count:
         raise StateError(
-            f"{count} changes are not published yet, and no other replica would ever get them:"
-            " run the agent until they are, or confirm with --discard-unpublished"
+            f"not published yet: {as_count(count, 'change')}, and no other replica would ever get"
+            " them: run the agent until they are, or confirm with --discard-unpublished"
         )
 
 

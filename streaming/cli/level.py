@@ -10,7 +10,14 @@ import typer
 
 from checkpoints.reader import Reader
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.cli.output import as_age, as_count, write_json, write_line, write_table
+from streaming.cli.output import (
+    as_age,
+    as_count,
+    write_json,
+    write_line,
+    write_sentence,
+    write_table,
+)
 from streaming.config.config import Config
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import SourceError
@@ -113,7 +120,7 @@ def _show(found: HubLevel) -> None:
         write_line(f"level: {agreements} at hub epoch {found.hub_epoch}, {when}")
         return
     for doubt in found.cannot_say:
-        write_line(f"cannot say: {doubt}")
+        write_sentence(f"cannot say: {doubt}")
     if not found.cannot_say:
         write_line(f"not level: hub epoch {found.hub_epoch}, {when}")
     for name, count in found.unread.items():

@@ -1,13 +1,15 @@
 """Output: tables for people, JSON for programs, errors as lines on stderr."""
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
-from streaming.facts.wording import as_age, as_count
+from streaming.core.model.wording import as_age, as_count
 
 __all__ = [
     "as_age",
@@ -15,15 +17,19 @@ __all__ = [
     "as_counts",
     "as_text",
     "as_time",
+    "terminal_columns",
     "write_error",
     "write_json",
     "write_line",
     "write_pairs",
+    "write_sentence",
     "write_table",
 ]
 
 PIPE_COLUMNS = 10_000
 """The width of a table that is not written to a terminal: its lines are not broken."""
+GAP = 2
+"""The columns between two cells of a table, and between a name and its value."""
 
 
 def write_json(value: object) -> None:
@@ -36,6 +42,12 @@ def write_line(text: str = "") -> None:
     sys.stdout.write(text + "\n")
 
 
+def write_sentence(text: str) -> None:
+    """A sentence, broken between words on a terminal that is too narrow for it."""
+    for line in _lines(text, terminal_columns()):
+        write_line(line)
+
+
 def write_error(text: str) -> None:
     """What went wrong, a line for each mistake."""
     for line in text.splitlines() or [""]:
@@ -43,12 +55,51 @@ def write_error(text: str) -> None:
 
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table; columns of numbers are right-aligned."""
+    """A table; columns of numbers are right-aligned.
+
+    On a terminal that is too narrow for it each row becomes a record of its own, so that no cell
+    is broken.
+    """
+    cells = [list(row) for row in rows]
+    if _table_width(columns, cells) > terminal_columns():
+        _write_stacked(columns, cells)
+    else:
+        _write_table(columns, cells)
+
+
+def terminal_columns() -> int:
+    """The width of the terminal; that of a pipe is `PIPE_COLUMNS`."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_COLUMNS
+
+
+def _table_width(columns: Sequence[str], cells: Sequence[Sequence[object]]) -> int:
+    widths = [len(column) for column in columns]
+    for row in cells:
+        widths = [
+            max(width, *(len(line) for line in as_text(cell).splitlines() or [""]))
+            for width, cell in zip(widths, row, strict=True)
+        ]
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _write_stacked(columns: Sequence[str], cells: Iterable[Sequence[object]]) -> None:
+    """Each row as names and values; without a value a name says nothing."""
+    for number, row in enumerate(cells):
+        if number:
+            write_line()
+        write_pairs(
+            (name, cell) for name, cell in zip(columns, row, strict=True) if cell not in _NO
+        )
+
+
+_NO = (None, "")
+
+
+def _write_table(columns: Sequence[str], cells: Sequence[Sequence[object]]) -> None:
     from rich import box  # noqa: PLC0415  # its import takes time, and JSON does without
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    cells = [list(row) for row in rows]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for place, column in enumerate(columns):
         values = [row[place] for row in cells if row[place] is not None]
@@ -56,9 +107,7 @@ def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
         table.add_column(column, justify="right" if numbers else "left", overflow="fold")
     for row in cells:
         table.add_row(*(as_text(value) for value in row))
-    console = Console(
-        width=None if sys.stdout.isatty() else PIPE_COLUMNS, markup=False, highlight=False
-    )
+    console = Console(width=terminal_columns(), markup=False, highlight=False)
     with console.capture() as page:
         console.print(table)
     for line in page.get().splitlines():
@@ -66,14 +115,36 @@ def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 
 def write_pairs(pairs: Iterable[tuple[str, object]]) -> None:
-    """Names and values below each other; a value of several lines stays in its column."""
+    """Names and values below each other; a value of several lines stays in its column.
+
+    On a terminal a long value is broken between words, and never within one.
+    """
     listed = list(pairs)
     width = max((len(name) for name, _ in listed), default=0)
+    room = max(terminal_columns() - width - GAP, 1)
     for name, value in listed:
-        first, *others = as_text(value).splitlines() or [""]
+        first, *others = _lines(as_text(value), room) or [""]
         write_line(f"{name:<{width}}  {first}".rstrip())
         for other in others:
             write_line(f"{'':<{width}}  {other}")
+
+
+def _lines(text: str, columns: int) -> list[str]:
+    """The lines of a text, broken between words where they are longer than this.
+
+    A record or an image stays as it is: somebody may copy it.
+    """
+    if "{" in text:
+        return text.splitlines()
+    return [
+        part
+        for line in text.splitlines()
+        for part in (
+            textwrap.wrap(line, columns, break_long_words=False, break_on_hyphens=False) or [""]
+            if len(line) > columns
+            else [line]
+        )
+    ]
 
 
 def as_text(value: object) -> str:

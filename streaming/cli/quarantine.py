@@ -1,4 +1,4 @@
-"""`quarantine`: records that the hub could not process, and what to do with them."""
+"""`quarantine`: records the hub could not process, and what to do with them."""
 
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from streaming.facts.names import names_of, rid_of_any
 from streaming.facts.quarantine import quarantine_document, quarantined, quarantined_record, utf8
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Records that the hub could not process."
+    no_args_is_help=True, rich_markup_mode=None, help="Records the hub could not process."
 )
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="<rid>-<offset>, as listed.")]

@@ -15,6 +15,7 @@ from streaming.cli.output import (
     write_json,
     write_line,
     write_pairs,
+    write_sentence,
     write_table,
 )
 from streaming.facts.health import Problem, agreement_state, problems, replica_state
@@ -49,7 +50,7 @@ def status(
 def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
     for number, one in enumerate(needs, 1):
         of = f" {number} of {len(needs)}" if len(needs) > 1 else ""
-        write_line(f"problem{of}: {one.what}; {one.remedy}")
+        write_sentence(f"problem{of}: {one.what}; {one.remedy}")
     if not needs:
         write_line(_in_order(found))
     write_line()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from checkpoints.reader import Reader, open_state
 from connectors.kafka.topics import Topics
-from streaming.cli.output import as_counts, write_json, write_line
+from streaming.cli.output import as_count, as_counts, write_json, write_line
 from streaming.config.config import ENV_PREFIX, Config
 from streaming.core.model.errors import HubError, StateError
 from streaming.core.model.table import DEFAULT_DATASET
@@ -228,6 +228,6 @@ def _lagging(lag: Lag) -> str:
     stopped = ", stopped" if lag.is_stopped else ""
     lacking = ", ".join(map(str, lag.lacking)) or "none"
     return (
-        f"{lag.consumer}: {lag.state}{stopped}, acknowledged {lag.acked_covers}, {lag.epochs} hub"
-        f" epochs behind, lacks changes of rid {lacking}"
+        f"{lag.consumer}: {lag.state}{stopped}, acknowledged {lag.acked_covers},"
+        f" {as_count(lag.epochs, 'hub epoch')} behind, lacks changes of rid {lacking}"
     )

@@ -9,6 +9,7 @@ from streaming.config.sections import AgreementConfig
 from streaming.core.delivery.flight import Epochs, applied_in, flight
 from streaming.core.model.errors import SourceError
 from streaming.core.model.state import AgreementState, ReplicaState
+from streaming.core.model.wording import as_count
 from streaming.facts.names import age_s, committed, rid_of_replica
 
 CONNECT_MS = 3_000
@@ -106,7 +107,7 @@ def _applied(
     rid, dataset = config.replica(name).rid, config.dataset_of(agreement)
     applied = applied_in(found.records, reader.commit.state, rid, agreement.name, dataset)
     left = found.end - found.read_to
-    return applied, f"{left} records of {topic} were not read in time" if left > 0 else None
+    return applied, f"not read in time: {as_count(left, 'record')} of {topic}" if left > 0 else None
 
 
 def _range(epochs: Epochs) -> EpochRange | None:

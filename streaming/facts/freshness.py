@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from checkpoints.last_poll import read_poll
 from checkpoints.reader import Reader
+from streaming.core.model.wording import as_age
 from streaming.facts.names import age_s
-from streaming.facts.wording import as_age
 
 MAX_AGE_S = 10.0
 """Above this age facts are stale; a running hub polls Kafka every two seconds."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
+from streaming.core.model.wording import as_age, as_count
 from streaming.facts.status import AgreementSummary, HubStatus, ReplicaSummary
-from streaming.facts.wording import as_age, as_count
 
 UNHEARD_AFTER_S = 60.0
 """An agent sends a heartbeat at least every 10 s."""

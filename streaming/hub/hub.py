@@ -16,7 +16,7 @@ from streaming.hub.upkeep import Upkeep
 
 @dataclass(slots=True)
 class Hub:
-    """A hub at work: its ledger, its state behind the last commit, and the window in memory.
+    """A hub at work: its ledger, its state after the last commit, and the window in memory.
 
     `images`: of rows that were contended lately. `looked`: topic -> how far it was ever read, also
     where a stop keeps its offset back. `reconfigured`: what is retired in the state differs from
@@ -90,7 +90,7 @@ class Hub:
 
 
 def resume(ledger: Ledger, settings: BatchSettings, outlets: Effects) -> Hub:
-    """The hub behind the last commit: open transactions and window are read back."""
+    """The hub after the last commit: open transactions and window are read back."""
     last, store = ledger.last, ledger.store
     opened = pending.load(
         store,

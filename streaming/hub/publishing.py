@@ -76,7 +76,7 @@ def publish(hub: Hub, state: HubState, fresh: DecidedBatch | None = None) -> Non
 def _range(
     hub: Hub, state: HubState, to_send: SendRange, dataset: str, fresh: DecidedBatch | None
 ) -> tuple[Outgoing, dict[int, Ruv]]:
-    """The changelog of these hub epochs, and the RUV of the data set behind each of them."""
+    """The changelog of these hub epochs, and the RUV of the data set after each of them."""
     after, to = to_send.after, to_send.to
     now = {state.hub_epoch: state.ruv_of(dataset)}
     if fresh is not None and after >= hub.state.hub_epoch:

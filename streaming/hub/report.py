@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from streaming.core.conflict.counters import FUNCTION, split_counter
 from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
+from streaming.core.model.wording import as_count
 
 LOG = logging.getLogger("slackwater")
 
@@ -66,10 +67,10 @@ def summary_text(batches: int, counts: Mapping[str, int], state: HubState, unrea
     """Sum up the batches since the last summary, and say who lags."""
     done = ", ".join(
         (
-            _counted(batches, "batch", "batches"),
-            _counted(counts.get("judged", 0), "change"),
-            _counted(_conflicts(counts), "conflict"),
-            f"{counts.get('quarantined', 0):,} quarantined",
+            as_count(batches, "batch", "batches"),
+            as_count(counts.get("judged", 0), "change"),
+            as_count(_conflicts(counts), "conflict"),
+            f"{counts.get('quarantined', 0)} quarantined",
         )
     )
     lags = {
@@ -77,17 +78,13 @@ def summary_text(batches: int, counts: Mapping[str, int], state: HubState, unrea
         for name, one in state.agreements.items()
         if one.acked_covers < state.hub_epoch
     }
-    lag = ", ".join(f"{name} {_counted(n, 'hub epoch')}" for name, n in lags.items()) or "none"
-    return f"last minute: {done}; lag: {lag}; {_counted(unread, 'record')} unread"
+    lag = ", ".join(f"{name} {as_count(n, 'hub epoch')}" for name, n in lags.items()) or "none"
+    return f"last minute: {done}; lag: {lag}; {as_count(unread, 'record')} unread"
 
 
 def _conflicts(counts: Mapping[str, int]) -> int:
     split = ((split_counter(name), count) for name, count in counts.items())
     return sum(count for of, count in split if of is not None and of[0].startswith(FUNCTION))
-
-
-def _counted(count: int, noun: str, plural: str = "") -> str:
-    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 @dataclass(slots=True)
@@ -121,7 +118,7 @@ class HubReport:
         for name, (noun, what) in _NOTICES.items():
             count = self.noticed[name]
             if count and now_s >= self.notice_due_s.get(name, 0.0):
-                LOG.warning("%s %s", _counted(count, noun), what)
+                LOG.warning("%s %s", as_count(count, noun), what)
                 self.noticed[name], self.notice_due_s[name] = 0, now_s + NOTICE_S
         if now_s >= self.summary_due_s:
             LOG.info("%s", summary_text(self.batches, self.counts, state, unread))

@@ -40,6 +40,7 @@ from streaming.core.model.errors import HubError, SourceError
 from streaming.core.model.membership import adopted, retired_of, sending_only
 from streaming.core.model.state import HubState
 from streaming.core.model.topology import Subscription, Topology
+from streaming.core.model.wording import as_count
 from streaming.hub.hub import Hub, resume
 from streaming.hub.pipeline import Read, bring_rows_up, process
 from streaming.hub.poll import CONNECT_MS, TopicPoll
@@ -184,7 +185,7 @@ class Service:
     ended = False
     failure: HubError | None = None
     shown: Mapping[str, int]
-    """Topic -> the offset behind the last micro-batch; a batch may have left some of that."""
+    """Topic -> the offset after the last micro-batch; a batch may have left some of that."""
 
     # -- start ------------------------------------------------------------------------------
 
@@ -394,11 +395,11 @@ class Service:
         names = {rid: topic for topic, rid in self.settings.topics.items()}
         for rid in paused.keys() - self.paused:
             LOG.warning(
-                "%s is paused: its replica has %d open transactions, limits.open_transactions is"
+                "%s is paused: its replica has %s, limits.open_transactions is"
                 " %d; end the oldest (`slackwater status` names it, `slackwater abort` ends it) or"
                 " start the hub with a larger limit",
                 names[rid],
-                paused[rid],
+                as_count(paused[rid], "open transaction"),
                 self.settings.open_transactions,
             )
         for rid in self.paused - paused.keys():

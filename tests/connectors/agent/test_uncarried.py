@@ -41,7 +41,7 @@ def test_a_row_is_reported_until_it_is_corrected(caplog: pytest.LogCaptureFixtur
     rows.remind()
     rows.remind()
     assert [record.levelno for record in caplog.records] == [logging.ERROR] * 2
-    assert caplog.messages[1].startswith("1 rows are not replicated until they are corrected")
+    assert caplog.messages[1].startswith("not replicated until corrected: 1 row, for example ")
 
     rows.add_published([entry(1)])
     clock.now_s += REMINDER_S

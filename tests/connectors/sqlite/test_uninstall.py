@@ -74,7 +74,7 @@ def test_changes_that_nobody_else_has_are_not_thrown_away(database: Path) -> Non
     replicate(database)
     query(database, "DELETE FROM items")
 
-    with pytest.raises(StateError, match="1 changes are not published yet"):
+    with pytest.raises(StateError, match="not published yet: 1 change, "):
         uninstall(database)
     assert uninstall(database, discards_unpublished=True)
 

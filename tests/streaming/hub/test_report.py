@@ -110,7 +110,7 @@ def test_a_minute_is_one_line(
         "0 quarantined; lag: none; 0 records unread",
     )
     assert [one.message for one in caplog.records] == [
-        f"last minute: 601 batches, 1,201 changes, 2 conflicts, {rest[0]}",
+        f"last minute: 601 batches, 1201 changes, 2 conflicts, {rest[0]}",
         f"last minute: 0 batches, 0 changes, 0 conflicts, {rest[1]}",
     ]
 

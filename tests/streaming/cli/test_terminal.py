@@ -1,0 +1,103 @@
+"""Claims about output on a terminal, which may be narrow."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+
+from checkpoints.tables import TableName
+from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
+from tests.harness.builders import csn
+
+WIDE = 400
+
+
+def on_terminal(columns: int, *arguments: str) -> list[str]:
+    """The lines that a command writes to a terminal of this width, without their colours."""
+    near, far = pty.openpty()
+    fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {name: text for name, text in os.environ.items() if name != "COLUMNS"}
+    command = [sys.executable, "-m", "streaming.cli.main", *arguments]
+    process = subprocess.Popen(command, stdout=far, stdin=subprocess.DEVNULL, env=environment)
+    os.close(far)
+    found = b""
+    try:
+        while part := os.read(near, 65_536):
+            found += part
+    except OSError:  # Linux: the other end is closed
+        pass
+    os.close(near)
+    process.wait()
+    return re.sub("\x1b\\[[0-9;]*m", "", found.decode()).splitlines()
+
+
+@pytest.fixture
+def full(state: WrittenState) -> WrittenState:
+    """A hub with a conflict and a record in quarantine."""
+    now_ms = round(time.time() * 1000)
+    known = ruv(r1=3, r2=2)
+    replicas = [replica(n, covers=4, seen_ms=now_ms) for n in (1, 2)]
+    agreements = [agreement("to-a", 1, 4, known), agreement("to-b", 2, 4, known)]
+    state.commit(9, 5, known, replicas, agreements, at_ms=now_ms)
+    state.append(
+        TableName.CONFLICTS,
+        {
+            "batch": 9,
+            "hub_epoch": 5,
+            "place": 0,
+            "id": "5-0",
+            "kind": "insert_exists",
+            "table": "account",
+            "key": '{"id":"1"}',
+            "mre": 3,
+            "resolution": "open",
+            "loser_csn": csn(2, 1),
+            "loser_rid": 1,
+            "loser_epoch": 7,
+            "winner_csn": csn(2, 2),
+            "winner_rid": 2,
+            "winner_epoch": 5,
+        },
+    )
+    kept = {"batch": 9, "id": "1-4", "action": "kept", "reason": "late", "rid": 1}
+    state.append(TableName.QUARANTINE, {**kept, "csn": csn(3, 1), "detail": "late " * 30})
+    return state
+
+
+@pytest.mark.parametrize(
+    ("arguments", "whole"),
+    [
+        (("conflicts", "list"), [csn(2, 1), csn(2, 2), "insert_exists"]),
+        (("quarantine", "list"), [csn(3, 1), "late"]),
+        (("status",), [csn(3, 1), "in_sync", "insert_exists"]),
+        (("lacks", "to-a"), [csn(3, 1)]),
+    ],
+)
+@pytest.mark.parametrize("columns", [80, WIDE])
+@pytest.mark.usefixtures("full")
+def test_a_terminal_shows_csns_and_kinds_whole(
+    arguments: tuple[str, ...], whole: list[str], columns: int
+) -> None:
+    """Half a CSN in one line and half in the next cannot be copied or searched."""
+    lines = on_terminal(columns, *arguments)
+
+    words = re.split(r"[\s,()]+", " ".join(lines))
+    assert [text for text in whole if text not in words] == []
+    assert [line for line in lines if len(line) > columns and "/" not in line] == []
+
+
+@pytest.mark.usefixtures("full")
+def test_a_narrow_terminal_gets_a_record_for_each_row() -> None:
+    """The table as such fits on a wide one only."""
+    narrow, wide = on_terminal(80, "conflicts", "list"), on_terminal(WIDE, "conflicts", "list")
+
+    assert "kind          insert_exists" in narrow
+    assert f"loser         a {csn(2, 1)}" in narrow
+    assert [line for line in wide if "insert_exists" in line and csn(2, 1) in line]
