@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from streaming.core.conflict.counters import FUNCTION, split_counter
-from streaming.core.model.state import HubState
+from streaming.core.model.state import AgreementState, HubState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.model.wording import as_count
 
@@ -55,7 +55,7 @@ def ready_text(state: HubState, names: Mapping[int, str], bootstrap: str) -> str
     replicas = (
         f"{names[r]} ({one.status_text})" for r, one in state.replicas.items() if r in names
     )
-    agreements = (f"{name} ({one.status_text})" for name, one in state.agreements.items())
+    agreements = (f"{one.name} ({one.status_text})" for one in _serving(state))
     return (
         f"ready at hub epoch {state.hub_epoch}, Kafka at {bootstrap};"
         f" reads {', '.join(replicas) or 'nobody'};"
@@ -74,12 +74,18 @@ def summary_text(batches: int, counts: Mapping[str, int], state: HubState, unrea
         )
     )
     lags = {
-        name: state.hub_epoch - one.acked_covers
-        for name, one in state.agreements.items()
+        one.name: state.hub_epoch - one.acked_covers
+        for one in _serving(state)
         if one.acked_covers < state.hub_epoch
     }
     lag = ", ".join(f"{name} {as_count(n, 'hub epoch')}" for name, n in lags.items()) or "none"
     return f"last minute: {done}; lag: {lag}; {as_count(unread, 'record')} unread"
+
+
+def _serving(state: HubState) -> list[AgreementState]:
+    """The agreements that are configured."""
+    known = state.agreements.values()
+    return [one for one in known if one.status is not AgreementStatus.RETIRED]
 
 
 def _conflicts(counts: Mapping[str, int]) -> int:

@@ -8,7 +8,7 @@ import pytest
 from streaming.core.conflict.counters import FUNCTION, REFRESH, counter
 from streaming.core.model.state import AgreementState, HubState, ReplicaState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
-from streaming.hub.report import HubReport, ready_text, state_changes
+from streaming.hub.report import HubReport, ready_text, state_changes, summary_text
 
 NAMES = {1: "a", 2: "b"}
 LIVE = HubState(
@@ -55,6 +55,15 @@ def test_ready_says_what_is_served() -> None:
         "ready at hub epoch 7, Kafka at broker:9092; reads a (live), b (live);"
         " sends to to-a (in_sync), to-b (in_sync)"
     )
+
+
+def test_a_retired_agreement_is_not_served_and_does_not_lag() -> None:
+    """Its position is kept, and falls behind for ever."""
+    retired = replace(LIVE.agreements["to-b"], status=AgreementStatus.RETIRED)
+    state = replace(LIVE, agreements={**LIVE.agreements, "to-b": retired})
+
+    assert "to-b" not in ready_text(state, NAMES, "broker:9092")
+    assert "lag: none" in summary_text(1, {}, state, 0)
 
 
 def test_every_change_of_state_is_said_once(
