@@ -6,7 +6,7 @@ is down. The file is scratch: no batch depends on it, and it may be removed at a
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 FILE = "last_poll.json"
@@ -17,17 +17,19 @@ class LastPoll:
     """When a hub last reached Kafka, and where its topics ended.
 
     `hub`: the process, as in `epochs`. `ends`: topic -> the offset that its next record gets.
+    `ended`: the hub ended in order at `at_ms`; one that was killed cannot say so.
     """
 
     hub: str
     at_ms: int
     ends: Mapping[str, int]
+    ended: bool = False
 
 
 def write_poll(root: Path, poll: LastPoll) -> None:
     """Replace the file of this state root; a reader sees the old or the new one."""
     fresh = root / f".{FILE}"
-    document = {"hub": poll.hub, "at_ms": poll.at_ms, "ends": dict(poll.ends)}
+    document = asdict(poll) | {"ends": dict(poll.ends)}
     fresh.write_text(json.dumps(document), encoding="utf-8")
     fresh.replace(root / FILE)
 
@@ -36,6 +38,7 @@ def read_poll(root: Path) -> LastPoll | None:
     """The last poll; None if no hub of this version has polled yet, or the file is damaged."""
     try:
         found = json.loads((root / FILE).read_text(encoding="utf-8"))
-        return LastPoll(str(found["hub"]), int(found["at_ms"]), dict(found["ends"]))
+        hub, at_ms, ends = str(found["hub"]), int(found["at_ms"]), dict(found["ends"])
+        return LastPoll(hub, at_ms, ends, found.get("ended") is True)
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -16,12 +16,13 @@ class Freshness:
     """The ages of the last commit and of the last poll, in seconds; None: there is none.
 
     `age_s`: the age of the facts. A hub that has polled counts by its polls alone, because it can
-    commit an operator's command while Kafka does not answer.
+    commit an operator's command while Kafka does not answer. `ended`: the last hub ended in order.
     """
 
     committed_age_s: float | None
     polled_age_s: float | None
     age_s: float | None
+    ended: bool = False
 
     def is_stale(self, max_age_s: float = MAX_AGE_S) -> bool:
         """Return whether the facts may no longer hold."""
@@ -31,13 +32,24 @@ class Freshness:
 def freshness(reader: Reader, now_s: float) -> Freshness:
     """How old the facts of this reader are."""
     poll, committed = read_poll(reader.root), age_s(reader, now_s)
-    polled = None if poll is None else round(now_s - poll.at_ms / 1000, 3)
+    if poll is None:
+        return Freshness(committed, None, committed)
+    polled = round(now_s - poll.at_ms / 1000, 3)
     if committed is None:
-        return Freshness(None, polled, None)
-    if poll is not None and poll.hub == reader.hub:
-        return Freshness(committed, polled, polled)
-    youngest = committed if polled is None else min(committed, polled)
-    return Freshness(committed, polled, youngest)
+        return Freshness(None, polled, None, poll.ended)
+    ended = poll.ended and polled <= committed
+    if poll.hub == reader.hub:
+        return Freshness(committed, polled, polled, ended)
+    return Freshness(committed, polled, min(committed, polled), ended)
+
+
+def doubt_of(age: Freshness) -> str | None:
+    """Why the facts may no longer hold, for people; None: a hub is running and reaches Kafka."""
+    if age.ended and age.polled_age_s is not None:
+        return f"no hub is running: it ended {as_age(age.polled_age_s)}"
+    if age.is_stale():
+        return f"no hub is running, or it does not reach Kafka ({stale_text(age)})"
+    return None
 
 
 def stale_text(age: Freshness) -> str:

@@ -59,7 +59,7 @@ def is_unheard(one: ReplicaSummary) -> bool:
 def _stale(found: HubStatus) -> Iterator[Problem]:
     if found.stale is not None:
         yield Problem(
-            f"no hub is running, or it does not reach Kafka ({found.stale})",
+            found.stale,
             "start it with `slackwater run`, or see its log",
         )
 

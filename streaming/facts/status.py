@@ -16,7 +16,7 @@ from streaming.core.model.state import ReplicaState
 from streaming.core.model.statuses import remedy_of
 from streaming.facts.conflict_counters import ConflictCounters, conflict_counters, without_counters
 from streaming.facts.divergent import DivergentRow, divergent_rows
-from streaming.facts.freshness import freshness, stale_text
+from streaming.facts.freshness import doubt_of, freshness
 from streaming.facts.lag import lags
 from streaming.facts.level import unread_records
 from streaming.facts.names import names_of
@@ -152,7 +152,7 @@ def hub_status(config: Config, reader: Reader, now_s: float) -> HubStatus:
         committed_at=time_of(commit.at_ms) if commit else None,
         age_s=round(now_s - commit.at_ms / 1000, 3) if commit else None,
         polled_age_s=age.polled_age_s,
-        stale=stale_text(age) if age.is_stale() else None,
+        stale=doubt_of(age),
         batch=reader.batch,
         planned_batch=reader.planned,
         hub_epoch=state.hub_epoch if state else 0,

@@ -52,6 +52,7 @@ class TopicPoll:
         while not self.stopped.is_set():
             self._poll()
             self.stopped.wait(EVERY_S)
+        self._record(ended=True)
         self._disconnect()
 
     def _poll(self) -> None:
@@ -65,8 +66,12 @@ class TopicPoll:
             return
         self._answered()
         self.ends = ends
+        self._record()
+
+    def _record(self, *, ended: bool = False) -> None:
         try:
-            write_poll(self.root, LastPoll(self.hub, time.time_ns() // 1_000_000, ends))
+            at_ms = time.time_ns() // 1_000_000
+            write_poll(self.root, LastPoll(self.hub, at_ms, self.ends, ended))
         except OSError as error:  # the file grows old, and `level` says so
             LOG.warning("the last poll is not recorded: %s", error)
 

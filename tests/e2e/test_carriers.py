@@ -20,7 +20,7 @@ from tests.harness.site import Site, site
 FUNCTIONS = {"t": "EPOCH", "u": "EPOCH_TRANS", "w": "MAX(v)"}
 ROUNDS, ACTIONS = 3, 150
 START_S = 1_700_000_000
-TIMES = {"time", "topic"}
+TIMES = {"time", "at", "topic"}
 """Columns in which two hubs differ: when a record was written, and in which topic."""
 
 

@@ -42,6 +42,9 @@ BASE = "m"
 A = 1
 """The rid of a."""
 
+NAMES = {1: "a", 2: "b", 3: "c"}
+"""rid -> replica."""
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -133,10 +136,18 @@ def test_each_function_decides_its_conflicts(many: Site, spark: SparkSession) ->
     assert (x.epoch, y.epoch, z.epoch) == (1, 1, 1)
     judged = {row["csn"]: row for row in verdict.changes_of(many)}
     recorded = {_judged_csn(row): row for row in verdict.conflicts(many)}
+    committed_at = {
+        row["batch"]: row["at"]
+        for row in verdict.rows_of(many.state, TableName.EPOCHS)
+        if row["kind"] == "commit"
+    }
     for case, first, second in zip(CASES, firsts, seconds, strict=True):
         facts = judged[second.csn]
         assert (case, facts["verdict"], facts["cause"]) == (case, case.verdict, "author")
-        expected = case.lost and expected_conflict(case, judged, first, second)
+        expected = case.lost and {
+            **expected_conflict(case, judged, first, second),
+            "at": committed_at[facts["batch"]],
+        }
         assert (case, recorded.pop(second.csn, None)) == (case, expected)
         now = image(case.key, case.now) if case.now is not None else None
         assert (case, refreshed(many, second)) == (case, [now])
@@ -171,7 +182,7 @@ def test_each_function_decides_its_conflicts(many: Site, spark: SparkSession) ->
 def expected_conflict(
     case: Case, judged: dict[str, dict[str, Any]], first: Change, second: Change
 ) -> dict[str, Any]:
-    """The whole row of `conflicts` that this case must leave."""
+    """The whole row of `conflicts` that this case must leave, but for the time of its batch."""
     at, met = judged[second.csn], judged[first.csn]
     seen = at["mre"]
     now = None if case.now is None else image(case.key, case.now)
@@ -179,8 +190,10 @@ def expected_conflict(
     row = {"csn": first.csn, "rid": A, "epoch": met["hub_epoch"]}
     if case.lost == "change":
         loser, winner, images = change, row, (second.before, second.after, first.after)
+        names = NAMES[second.rid], NAMES[A]
     else:
         loser, winner = row, {**change, "epoch": at["hub_epoch"]}
+        names = NAMES[A], NAMES[second.rid]
         images = None, first.after, now
     expected = {
         **{name: at[name] for name in ("batch", "hub_epoch", "place")},
@@ -204,9 +217,12 @@ def expected_conflict(
         "prim_csn": None,
         "resolution": "open",
         "resolved_by": None,
+        "time": at["time"],
+        "loser": names[0],
+        "winner": names[1],
     }
     assert 0 < seen < met["hub_epoch"] < at["hub_epoch"]
-    assert expected.keys() == set(CONFLICTS.names)
+    assert expected.keys() == set(CONFLICTS.names) - {"at"}
     return expected
 
 

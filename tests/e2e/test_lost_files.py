@@ -166,7 +166,7 @@ def test_an_old_copy_of_a_file_is_made_anew(
         write(at, "a", "k3", "only here")
         assert "unsupported: hello with lost" in is_told(at, "a")
         capsys.readouterr()
-        assert main(["status", "--config", str(at.file)]) == 0
+        assert main(["status", "--config", str(at.file)]) == 1
         assert "slackwater reinit" in capsys.readouterr().out
 
         assert reinit(at, "a") == 0

@@ -291,6 +291,23 @@ def test_live_is_not_shown_for_stale_facts(slackwater: Slackwater, state: Writte
     assert len(re.findall(r"\b(live|in_sync)\b", shown)) == 4
 
 
+def test_a_hub_that_ended_in_order_says_so_at_once(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Nobody waits until its facts are old, and the next hub's commit ends the doubt."""
+    in_sync = [agreement("to-a", 1, 1, ruv(r1=1)), agreement("to-b", 2, 1, ruv(r1=1))]
+    state.commit(1, 1, ruv(r1=1), [heard(1), heard(2)], in_sync, at_ms=now_ms() - 1000)
+    write_poll(state.root, LastPoll("host:1", now_ms(), {}, ended=True))
+
+    ended = slackwater("status")
+    state.commit(2, 2, ruv(r1=1), [heard(1), heard(2)], in_sync, at_ms=now_ms())
+    later = slackwater("status")
+
+    assert (ended.code, later.code) == (1, 0)
+    assert "problem: no hub is running: it ended 0 s ago" in first(ended.out)
+    assert ended.out.count("unknown, was") == 4
+
+
 def test_an_idle_hub_that_polls_is_in_order(slackwater: Slackwater, state: WrittenState) -> None:
     """It commits nothing, and what its topics held at its last poll is shown."""
     hour_ago = now_ms() - 3_600_000

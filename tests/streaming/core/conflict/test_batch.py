@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from streaming.core.conflict.batch import BatchDecision, BatchJudge, decide, judge_all
-from streaming.core.conflict.judge import Judged, Verdict
+from streaming.core.conflict.function import ConflictFunction, ConflictRule
+from streaming.core.conflict.judge import Cause, Judged, Verdict
 from streaming.core.delivery.sending import EpochMark, LogEntry, Refresh, SendingView
 from streaming.core.intake.arrival import AbortTransaction, Repair
 from streaming.core.intake.transactions import Intake
@@ -17,6 +18,7 @@ from streaming.core.model.record import Abort, Commit, Heartbeat, Reason, Receiv
 from streaming.core.model.row import Arrived, Floor, Realign, RowState
 from streaming.core.model.state import HubState, ReplicaState
 from streaming.core.model.table import DEFAULT_DATASET
+from streaming.core.model.topology import Topology
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import RULES, Speaker, T, fresh_state
 
@@ -212,6 +214,26 @@ def test_a_floor_blocks_what_stands_behind_its_hello() -> None:
 
     verdicts = [entry.verdict for entry in batch_judge.entries if isinstance(entry, Judged)]
     assert verdicts == ["accepted", "accepted", "rejected"]
+
+
+def test_a_floor_rejects_a_whole_transaction() -> None:
+    """Its replica wrote all of it without what it had lost."""
+    by_transaction = replace(T, function=ConflictFunction(ConflictRule.EPOCH_TRANS))
+    rules = Topology({"t": by_transaction}, RULES.subscriptions)
+    replicas = {1: ReplicaState(1, floors=(Floor(8, offset=3),))}
+    changes = [
+        arrived(number, offset=offset, mre=7)._replace(change=change(number, str(number), tx=10))
+        for number, offset in [(10, 2), (11, 4)]
+    ]
+    batch_judge = BatchJudge({}, 9, rules, replicas)
+
+    batch_judge.judge(changes)
+
+    judged = [entry for entry in batch_judge.entries if isinstance(entry, Judged)]
+    assert [one.verdict for one in judged] == ["rejected", "rejected"]
+    assert [one.cause for one in judged] == [Cause.TRANSACTION, Cause.FLOOR]
+    assert [one.realign_epoch for one in judged] == [0, 8]
+    assert not any(one.same_epoch_only for one in judged)
 
 
 def test_a_transaction_is_judged_whole_in_order_of_its_largest_csn() -> None:

@@ -115,6 +115,25 @@ def test_without_a_session_nothing_was_seen() -> None:
     assert mre_same((), 5) == 0
 
 
+def test_before_its_hello_a_session_reflected_nothing() -> None:
+    """An epoch below the hello's is of a database that may have had less."""
+    session = reflect(new_session("s", 5, 6), 8, 9, MANY)
+
+    assert [session.reflected(epoch) for epoch in (4, 5, 6)] == [0, 0, 6]
+    assert session.reflected(4, same=True) == 0
+
+
+def test_the_hellos_own_epoch_is_kept_apart_too() -> None:
+    """Its covers would count if reflections of a change's own epoch did."""
+    assert [mre_same((OLD, NEW), epoch) for epoch in (4, 5)] == [4, 6]
+
+
+def test_a_step_that_another_one_covers_goes() -> None:
+    """Of one epoch only the largest covers counts, of one covers only the smallest epoch."""
+    assert session_of([(5, 7), (5, 8)]).epochs == (0, 5)
+    assert session_of([(6, 8), (5, 8)]).epochs == (0, 5)
+
+
 def test_a_repeated_applied_changes_nothing() -> None:
     """The broker may deliver it twice, also behind later ones."""
     session = session_of([(5, 7), (6, 8)])
