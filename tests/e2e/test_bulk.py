@@ -182,7 +182,7 @@ NOT_SHRUNK = settings(
 
 def histories(usual: int) -> settings:
     """The same ones in every run, none of them made smaller: each takes a hub on real tables."""
-    return examples(usual, share=40, is_fixed=True, base=NOT_SHRUNK)
+    return examples(usual, share=150, is_fixed=True, base=NOT_SHRUNK)
 
 
 @histories(45)
