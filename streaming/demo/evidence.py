@@ -23,6 +23,7 @@ from streaming.core.model.change import Change
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import Table
 from streaming.demo.folder import DemoFolder
+from streaming.demo.timing import DemoTiming, stored_timing
 
 Row = dict[str, Any]
 """A row of a Delta table."""
@@ -76,6 +77,7 @@ class Evidence:
     changelog: list[Row]
     conflicts: list[Row]
     quarantine: list[Row]
+    timing: DemoTiming
 
     @cached_property
     def judged(self) -> list[Row]:
@@ -124,6 +126,7 @@ def gather(folder: DemoFolder) -> Evidence:
         records(reader.changelog()),
         records(reader.conflicts()),
         records(reader.read(TableName.QUARANTINE, where=["action = 'kept'"])),
+        stored_timing(folder.timing),
     )
 
 

@@ -102,6 +102,11 @@ class DemoFolder:
         """The broker's data."""
         return self.root / "broker"
 
+    @property
+    def timing(self) -> Path:
+        """The times that the latencies need besides the journals'."""
+        return self.root / "timing.json"
+
     def database(self, replica: str) -> Path:
         """A replica's SQLite file."""
         return self.root / "replicas" / f"{replica}.db"

@@ -1,45 +1,70 @@
-"""How long a change takes from its commit at the origin to its commit at another replica.
+"""How long a change takes from its commit at the origin to its commit at another replica, by part.
 
-Both times are the agents' own: the journal records when a write was committed, and when the first
-batch was applied whose RUV covers it.
+The journals record when a write was committed, and when the first batch was applied whose RUV
+covers it; Kafka records when the agent and the hub published in between.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import ceil
 
 from streaming.core.conflict.judge import Verdict
-from streaming.demo.evidence import Evidence, JournaledWrite, ReplicaEvidence, Row
+from streaming.demo.evidence import Evidence, JournaledWrite, ReplicaEvidence
 
 
-def latencies_ms(evidence: Evidence) -> dict[tuple[str, str], list[int]]:
-    """(origin, replica) -> per accepted change the time from commit there to commit here."""
-    return {
-        (origin.name, other.name): _latencies_ms(evidence.verdicts, origin, other)
+@dataclass(frozen=True, slots=True)
+class ChangeLatency:
+    """The way of one accepted change to one other replica, in milliseconds.
+
+    `agent_ms`: from the commit at the origin into the origin's topic. `hub_ms`: from there into the
+    other replica's topic. `apply_ms`: from there to the commit at the other replica.
+    """
+
+    origin: str
+    replica: str
+    agent_ms: int
+    hub_ms: int
+    apply_ms: int
+
+    @property
+    def total_ms(self) -> int:
+        """From commit to commit."""
+        return self.agent_ms + self.hub_ms + self.apply_ms
+
+
+def latencies(evidence: Evidence) -> list[ChangeLatency]:
+    """Every accepted change that was written since the clock ran, at each other replica."""
+    return [
+        latency
         for origin in evidence.replicas
         for other in evidence.replicas
         if origin is not other
-    }
-
-
-def _latencies_ms(
-    verdicts: dict[str, Row], origin: ReplicaEvidence, other: ReplicaEvidence
-) -> list[int]:
-    known = [applied.ruv.max_of(origin.rid) or "" for applied in other.applied]
-    found = list[int]()
-    for write in _accepted(verdicts, origin):
-        place = bisect_left(known, write.change.csn)
-        if place < len(known):
-            found.append(other.applied[place].at_ms - write.at_ms)
-    return found
-
-
-def _accepted(verdicts: dict[str, Row], replica: ReplicaEvidence) -> list[JournaledWrite]:
-    return [
-        write
-        for write in replica.writes
-        if verdicts.get(write.change.csn, {}).get("verdict") == Verdict.ACCEPTED
+        for latency in _latencies(evidence, origin, other)
     ]
+
+
+def _latencies(
+    evidence: Evidence, origin: ReplicaEvidence, other: ReplicaEvidence
+) -> Iterator[ChangeLatency]:
+    known = [applied.ruv.max_of(origin.rid) or "" for applied in other.applied]
+    published_ms = evidence.timing.published_ms.get(other.name, {})
+    for write, appended_ms in _accepted(evidence, origin):
+        place = bisect_left(known, write.change.csn)
+        applied = other.applied[place] if place < len(known) else None
+        if applied is not None and applied.hub_epoch in published_ms:
+            sent_ms = published_ms[applied.hub_epoch]
+            parts = (appended_ms - write.at_ms, sent_ms - appended_ms, applied.at_ms - sent_ms)
+            yield ChangeLatency(origin.name, other.name, *parts)
+
+
+def _accepted(evidence: Evidence, replica: ReplicaEvidence) -> Iterator[tuple[JournaledWrite, int]]:
+    """The replica's timed writes that were accepted, each with its record's time in Kafka."""
+    for write in replica.writes:
+        row = evidence.verdicts.get(write.change.csn)
+        is_timed = write.at_ms >= evidence.timing.measured_since_ms
+        if is_timed and row is not None and row["verdict"] == Verdict.ACCEPTED:
+            yield write, round(row["time"].timestamp() * 1000)
 
 
 def percentile(values: Sequence[int], percent: int) -> int | None:

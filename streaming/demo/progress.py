@@ -31,6 +31,7 @@ class ProgressSteps:
             TimeElapsedColumn(),
             TextColumn("{task.fields[detail]}"),
             console=console,
+            transient=True,  # the result is to have the whole screen
             disable=not console.is_terminal,
         )
 

@@ -1,20 +1,28 @@
 """The result of a demonstration, as facts and as text."""
 
+import shlex
+import shutil
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from streaming.cli.output import as_counts, write_line, write_pairs, write_table
-from streaming.core.conflict.judge import ConflictKind, Verdict
+from streaming.cli.output import write_line, write_pairs
+from streaming.core.conflict.judge import Verdict
+from streaming.core.model.wording import as_count
+from streaming.demo.collisions import UPDATE_UPDATE
 from streaming.demo.evidence import Evidence, ReplicaEvidence, Row
-from streaming.demo.latency import latencies_ms, percentile
+from streaming.demo.latency import ChangeLatency, latencies, percentile
 from streaming.demo.verdict import KINDS, Finding, conflict_counts, winning_retries
 
 EXAMPLES = 3
-"""How many conflicts of each kind are shown."""
+"""How many conflicts of each kind are in the JSON document."""
 PROBLEMS = 10
 """How many problems of a check are shown."""
+PARTS = ("agent", "hub", "apply")
+"""The parts of a latency: see `ChangeLatency`."""
 
 
 def facts(
@@ -33,10 +41,12 @@ def facts(
             "retries_won": len(winning_retries(evidence)),
             "examples": [_conflict(evidence, row) for row in _examples(evidence.conflicts)],
         },
+        "warm_up_writes": _warm_up_writes(evidence),
         "latency_ms": _latency(evidence),
         "verdict": [
             {"claim": f.claim, "holds": f.holds, "problems": list(f.problems)} for f in findings
         ],
+        "try_next": _try_next(evidence, folder),
     }
 
 
@@ -70,6 +80,7 @@ def _examples(conflicts: Sequence[Row]) -> list[Row]:
 def _conflict(evidence: Evidence, row: Row) -> dict[str, Any]:
     name = evidence.names.get
     return {
+        "id": row["id"],
         "kind": row["kind"],
         "table": row["table"],
         "key": row["key"],
@@ -83,15 +94,28 @@ def _conflict(evidence: Evidence, row: Row) -> dict[str, Any]:
     }
 
 
+def _warm_up_writes(evidence: Evidence) -> int:
+    since_ms = evidence.timing.measured_since_ms
+    return sum(write.at_ms < since_ms for one in evidence.replicas for write in one.writes)
+
+
 def _latency(evidence: Evidence) -> dict[str, Any]:
-    by_pair = latencies_ms(evidence)
-    everything = [value for values in by_pair.values() for value in values]
-    return _percentiles(everything) | {
+    found = latencies(evidence)
+    by_pair = groupby(found, key=lambda one: (one.origin, one.replica))
+    return {
+        "by_part": {
+            part: _percentiles([getattr(one, f"{part}_ms") for one in found]) for part in PARTS
+        },
+        **_percentiles(_totals(found)),
         "by_pair": [
-            {"origin": origin, "replica": replica} | _percentiles(values)
-            for (origin, replica), values in by_pair.items()
-        ]
+            {"origin": origin, "replica": replica} | _percentiles(_totals(list(some)))
+            for (origin, replica), some in by_pair
+        ],
     }
+
+
+def _totals(found: Sequence[ChangeLatency]) -> list[int]:
+    return [one.total_ms for one in found]
 
 
 def _percentiles(values: Sequence[int]) -> dict[str, int | None]:
@@ -103,16 +127,54 @@ def _percentiles(values: Sequence[int]) -> dict[str, int | None]:
     }
 
 
+def _try_next(evidence: Evidence, folder: Path) -> list[str]:
+    """Lines for a shell: into the folder, where `hub.toml` is the default, and three commands."""
+    program = _program()
+    of = [row["id"] for row in evidence.conflicts if row["kind"] in KINDS[UPDATE_UPDATE]]
+    show_one = f"conflicts show {of[-1]}" if of else "conflicts list --limit 20"
+    return [
+        f"cd {shlex.quote(str(folder.absolute()))}",
+        f"{program} conflicts list --limit 3",
+        f"{program} {show_one}",
+        f"{program} demo --check .",
+    ]
+
+
+def _program() -> str:
+    """`slackwater` as this shell finds it, or where it is installed."""
+    installed = Path(sys.executable).parent / "slackwater"
+    found = shutil.which("slackwater")
+    if found is not None and Path(found).absolute() == installed.absolute():
+        return "slackwater"
+    if installed.exists():
+        return shlex.quote(str(installed.absolute()))
+    return f"{shlex.quote(sys.executable)} -m streaming.cli.entry"
+
+
 def show(found: Mapping[str, Any]) -> None:
-    """Print the facts as text."""
+    """Print the facts as text: the verdict first, then what happened, then what to try next."""
+    _show_verdict(found["verdict"])
     write_line()
-    _show_replicas(found["replicas"])
+    write_pairs(
+        [
+            *((one["replica"], _of_replica(one)) for one in found["replicas"]),
+            ("conflicts", _of_conflicts(found["conflicts"])),
+            ("latency", _of_latency(found["latency_ms"])),
+            ("warm-up", f"{as_count(found['warm_up_writes'], 'write')}, verified but not timed"),
+        ]
+    )
     write_line()
-    _show_conflicts(found["conflicts"])
-    write_line()
-    _show_latency(found["latency_ms"])
-    write_line()
-    for claim in found["verdict"]:
+    for line in found["try_next"]:
+        write_line(line)
+
+
+def _show_verdict(claims: Sequence[Mapping[str, Any]]) -> None:
+    wrong = sum(not claim["holds"] for claim in claims)
+    if wrong:
+        write_line(f"{wrong} of {len(claims)} checks fail:")
+    else:
+        write_line(f"All {len(claims)} checks pass:")
+    for claim in claims:
         write_line(f"{'yes' if claim['holds'] else 'NO '}  {claim['claim']}")
         for problem in claim["problems"][:PROBLEMS]:
             write_line(f"       {problem}")
@@ -120,55 +182,28 @@ def show(found: Mapping[str, Any]) -> None:
             write_line(f"       ... and {len(claim['problems']) - PROBLEMS} more")
 
 
-def _show_replicas(replicas: Sequence[Mapping[str, Any]]) -> None:
-    write_table(
-        (
-            *("replica", "rid", "out: written", "accepted", "rejected", "quarantined"),
-            *("in: changes", "refreshes", "batches", "rows"),
-        ),
-        (tuple(replica.values()) for replica in replicas),
+def _of_replica(replica: Mapping[str, Any]) -> str:
+    quarantined = replica["quarantined"]
+    return (
+        f"wrote {replica['written']}: {replica['accepted']} accepted, {replica['rejected']} lost"
+        f"{f', {quarantined} quarantined' if quarantined else ''};"
+        f" received {as_count(replica['received'], 'change')}"
     )
 
 
-def _show_conflicts(conflicts: Mapping[str, Any]) -> None:
-    write_table(
-        (
-            *("conflict", "row", "loser", "loser epoch", "MRE"),
-            *("winner", "winner epoch"),
-        ),
-        (
-            (
-                row["kind"],
-                f"{row['table']} {row['key']}",
-                f"{row['loser']} {row['loser_csn']}",
-                row["loser_epoch"],
-                row["mre"],
-                f"{row['winner'] or 'nobody'} {row['winner_csn'] or ''}".rstrip(),
-                row["winner_epoch"],
-            )
-            for row in conflicts["examples"]
-        ),
-    )
-    write_line()
-    exact = conflicts["by_exact_kind"]
-    kinds = {**KINDS, "delete-delete": (ConflictKind.DELETE_RECENTLY_DELETED,)}
-    write_pairs(
-        [
-            *(
-                (name, as_counts({kind: exact[kind] for kind in of if kind in exact}))
-                for name, of in kinds.items()
-            ),
-            ("all conflicts", conflicts["total"]),
-            ("retries that won", conflicts["retries_won"]),
-        ]
-    )
+def _of_conflicts(conflicts: Mapping[str, Any]) -> str:
+    exact = Counter(conflicts["by_exact_kind"])
+    counts = (f"{name} {sum(exact[kind] for kind in of)}" for name, of in KINDS.items())
+    return f"{conflicts['total']}; {', '.join(counts)}"
 
 
-def _show_latency(latency: Mapping[str, Any]) -> None:
-    write_table(
-        ("from commit at", "to commit at", "changes", "p50 ms", "p99 ms", "max ms"),
-        [
-            *(tuple(pair.values()) for pair in latency["by_pair"]),
-            ("all", "all", *(latency[name] for name in ("count", "p50", "p99", "max"))),
-        ],
-    )
+def _of_latency(latency: Mapping[str, Any]) -> str:
+    """The percentiles of each part do not add up to the whole's."""
+    if not latency["count"]:
+        return "not measured"
+    p50, p99 = (_parts_of(latency, name) for name in ("p50", "p99"))
+    return f"p50 {latency['p50']} ms from commit to commit: {p50}\np99 {latency['p99']} ms: {p99}"
+
+
+def _parts_of(latency: Mapping[str, Any], name: str) -> str:
+    return ", ".join(f"{part} {latency['by_part'][part][name]}" for part in PARTS)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from checkpoints.reader import Reader, open_state
 from connectors.kafka.topics import Topics
-from streaming.cli.output import as_count, as_counts, write_json, write_line
+from streaming.cli.output import as_count, as_counts, write_json
 from streaming.config.config import ENV_PREFIX, Config
 from streaming.core.model.errors import HubError, StateError
 from streaming.core.model.table import DEFAULT_DATASET
@@ -22,6 +22,7 @@ from streaming.demo.monitor import DemoError, Interrupted, PartMonitor, tail
 from streaming.demo.parts import BrokerPart, ProcessPart, end_all
 from streaming.demo.progress import ProgressSteps
 from streaming.demo.report import facts, show
+from streaming.demo.timing import read_timing, store_timing
 from streaming.demo.verdict import check_evidence
 from streaming.demo.workload import Workload
 from streaming.facts.lag import Lag, lags
@@ -33,10 +34,12 @@ LEVEL_S = 300.0
 """Limits for a machine that is busy; an idle one needs a tenth."""
 STATE_POLL_S = 0.3
 """The interval at which the hub's state is read."""
+WARM_UP_EPOCHS = 20
+"""The hub epochs before the clock runs; by then the hub has used all of its code several times."""
 
 
 def perform(monitor: PartMonitor, keep: Path | None, seconds: float, *, as_json: bool) -> int:
-    """Run a demonstration and show it; the exit code. A failed one is kept."""
+    """Run a demonstration and show it; the exit code. Its folder stays unless it is interrupted."""
     check_java()
     _forget_overrides()
     logging.getLogger("kafka").setLevel(
@@ -45,32 +48,24 @@ def perform(monitor: PartMonitor, keep: Path | None, seconds: float, *, as_json:
     with _place(keep) as folder:
         with ProgressSteps() as steps:
             _run(monitor, folder, steps, seconds)
-        holds = _conclude(folder, steps.seconds, as_json=as_json, is_kept=keep is not None)
+        holds = _conclude(folder, steps.seconds, as_json=as_json)
         monitor.check()
-        if not holds and keep is None:
-            raise HubError(f"not all checks pass; everything is kept in {folder.root}")
     return 0 if holds else 1
 
 
 def verify_kept(root: Path, *, as_json: bool) -> int:
     """The verdict on a demonstration that was kept; the exit code."""
     _forget_overrides()
-    return 0 if _conclude(DemoFolder(root), {}, as_json=as_json, is_kept=True) else 1
+    return 0 if _conclude(DemoFolder(root), {}, as_json=as_json) else 1
 
 
-def _conclude(
-    folder: DemoFolder, seconds: Mapping[str, float], *, as_json: bool, is_kept: bool
-) -> bool:
+def _conclude(folder: DemoFolder, seconds: Mapping[str, float], *, as_json: bool) -> bool:
     evidence = gather(folder)
     found = facts(evidence, check_evidence(evidence), seconds, folder.root)
     if as_json:
         write_json(found)
-        return bool(found["holds"])
-    show(found)
-    if is_kept:
-        write_line()
-        write_line(f"see: slackwater status --config {folder.config}")
-        write_line(f"verify again: slackwater demo --check {folder.root}")
+    else:
+        show(found)
     return bool(found["holds"])
 
 
@@ -85,7 +80,7 @@ def _forget_overrides() -> None:
 
 @contextmanager
 def _place(keep: Path | None) -> Iterator[DemoFolder]:
-    """The folder of a demonstration; a temporary one is removed unless something failed."""
+    """The folder of a demonstration; a temporary one is removed if it is interrupted."""
     root = keep or Path(tempfile.mkdtemp(prefix="slackwater-demo-"))
     folder = DemoFolder(root)
     folder.make()
@@ -99,8 +94,6 @@ def _place(keep: Path | None) -> Iterator[DemoFolder]:
         if keep is None:
             shutil.rmtree(root, ignore_errors=True)
         raise
-    if keep is None:
-        shutil.rmtree(root, ignore_errors=True)
 
 
 def _run(monitor: PartMonitor, folder: DemoFolder, steps: ProgressSteps, seconds: float) -> None:
@@ -124,10 +117,20 @@ def _run(monitor: PartMonitor, folder: DemoFolder, steps: ProgressSteps, seconds
                 lambda: _is_attached(config), START_S, lambda: _not_level(config), STATE_POLL_S
             )
             step.show(f"processes {', '.join(str(p.process.pid) for p in (hub, *agents))}")
-        with steps.step("three replicas write", total=seconds) as step:
+        with steps.step("warm-up", total=WARM_UP_EPOCHS) as step:
             databases = {name: folder.database(name) for name in REPLICAS}
             workload = Workload(databases, REPLICAS, seconds)
             ends.callback(workload.end)
+
+            def is_warm() -> bool:
+                workload.check()
+                epochs = _hub_epoch(config)
+                step.show(as_count(epochs, "hub epoch"), epochs)
+                return epochs >= WARM_UP_EPOCHS
+
+            monitor.wait(is_warm, START_S, lambda: _not_level(config), STATE_POLL_S)
+        with steps.step("three replicas write", total=seconds) as step:
+            measured_since_ms = workload.begin()
 
             def is_done() -> bool:
                 step.show(workload.described(), workload.progress())
@@ -140,6 +143,7 @@ def _run(monitor: PartMonitor, folder: DemoFolder, steps: ProgressSteps, seconds
                 lambda: _is_level(config, folder), LEVEL_S, lambda: _not_level(config), STATE_POLL_S
             )
         with steps.step("end in order"):
+            store_timing(read_timing(config, measured_since_ms), folder.timing)
             end_all(agents)
             hub.end()
             broker.end()
@@ -188,6 +192,12 @@ def _reader(config: Config) -> Reader | None:
     except StateError:
         return None
     return reader if reader.commit is not None else None
+
+
+def _hub_epoch(config: Config) -> int:
+    """The last committed hub epoch."""
+    reader = _reader(config)
+    return 0 if reader is None or reader.commit is None else reader.commit.state.hub_epoch
 
 
 def _is_attached(config: Config) -> bool:

@@ -1,8 +1,10 @@
 """Two clients a replica, each in a thread: one collides with the others, one writes traffic.
 
-The traffic stops when the time is up; collisions continue until there are enough.
+The traffic warms up the hub before the clock runs, and stops when the time is up. The collisions
+begin with the clock, and continue until there are enough.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +20,7 @@ END_S = 120.0
 
 
 class Workload:
-    """All writing clients; they run from the start until they are done or stopped."""
+    """All writing clients; traffic runs from the start, until it is done or stopped."""
 
     def __init__(
         self, databases: Mapping[str, Path], rids: Mapping[str, int], seconds: float
@@ -27,7 +29,7 @@ class Workload:
         self.rids = rids
         self.stop = threading.Event()
         self.errors: list[Exception] = []
-        self.began_s = time.monotonic()
+        self.began_s = math.inf
         self.seconds = seconds
         self.collisions = Collisions(self.names, self.stop, self._is_time_up)
         self.traffic: list[OrdinaryTraffic] = []
@@ -38,13 +40,24 @@ class Workload:
         self.traffic_threads = [
             self._thread(databases[name], partial(self._run_traffic, name)) for name in self.names
         ]
-        for thread in (*self.colliding, *self.traffic_threads):
+        for thread in self.traffic_threads:
             thread.start()
+
+    def begin(self) -> int:
+        """Start the clock and the collisions; the time in milliseconds since 1970."""
+        self.began_s = time.monotonic()
+        for thread in self.colliding:
+            thread.start()
+        return time.time_ns() // 1_000_000
+
+    def check(self) -> None:
+        """Raise the first error of a client."""
+        if self.errors:
+            raise DemoError(f"the workload failed: {self.errors[0]!r}") from self.errors[0]
 
     def is_done(self) -> bool:
         """Return whether the collisions are over; raises the first error of a client."""
-        if self.errors:
-            raise DemoError(f"the workload failed: {self.errors[0]!r}") from self.errors[0]
+        self.check()
         return not any(thread.is_alive() for thread in self.colliding)
 
     def progress(self) -> float:
@@ -61,7 +74,8 @@ class Workload:
         self.stop.set()
         self.collisions.barrier.abort()
         deadline = time.monotonic() + END_S
-        for thread in (*self.colliding, *self.traffic_threads):
+        started = (t for t in (*self.colliding, *self.traffic_threads) if t.ident is not None)
+        for thread in started:
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
                 raise DemoError("a client does not stop writing: its database is locked")

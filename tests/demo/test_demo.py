@@ -3,8 +3,10 @@
 import os
 import signal
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +17,8 @@ from streaming.cli.main import main
 from streaming.config.config import load
 from streaming.demo.evidence import gather
 from streaming.demo.folder import REPLICAS, DemoFolder
+from streaming.demo.latency import latencies
+from streaming.demo.stage import WARM_UP_EPOCHS
 from streaming.demo.verdict import check_evidence
 from tests.demo.processes import Demonstration
 
@@ -56,6 +60,64 @@ def test_three_colliding_replicas_end_equal(kept: Kept) -> None:
     assert facts["latency_ms"]["count"] > 0
     assert len({replica["rows"] for replica in facts["replicas"]}) == 1
     assert all(replica["written"] and replica["received"] for replica in facts["replicas"])
+
+
+def test_the_clock_runs_when_the_hub_is_warm(kept: Kept) -> None:
+    """The first batches load code and compile it: they take ten times as long as later ones."""
+    evidence = gather(kept[0])
+    since_ms = evidence.timing.measured_since_ms
+    replicas = evidence.replicas
+    early = [w.change.csn for r in replicas for w in r.writes if w.at_ms < since_ms]
+    cold = replace(evidence, timing=replace(evidence.timing, measured_since_ms=0))
+
+    timed = latencies(evidence)
+
+    assert kept[1]["warm_up_writes"] == len(early) > WARM_UP_EPOCHS
+    assert kept[1]["latency_ms"]["count"] == len(timed) < len(latencies(cold))
+    known = set(evidence.verdicts) | {row["csn"] for row in evidence.quarantine}
+    assert known.issuperset(early)
+    at_begin = max(a.hub_epoch for r in replicas for a in r.applied if a.at_ms < since_ms)
+    assert at_begin >= WARM_UP_EPOCHS - 2  # the last ones may be committed and not applied yet
+
+
+def test_a_latency_is_the_sum_of_its_parts(kept: Kept) -> None:
+    """Else nobody could tell whether agent, hub or database is slow."""
+    by_part = kept[1]["latency_ms"]["by_part"]
+
+    assert list(by_part) == ["agent", "hub", "apply"]
+    assert all(part["count"] == kept[1]["latency_ms"]["count"] > 0 for part in by_part.values())
+    for one in latencies(gather(kept[0])):
+        assert one.agent_ms + one.hub_ms + one.apply_ms == one.total_ms
+        assert min(one.agent_ms, one.hub_ms, one.apply_ms) >= -1  # each clock is rounded
+
+
+def test_the_result_fits_one_screen(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+    """A terminal of 80 columns and 24 lines shows all of it, the verdict first."""
+    assert main(["demo", "--check", str(kept[0].root)]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) < 24  # the prompt is the last one
+    assert all(len(line) <= 80 for line in lines[:-4])  # the rest contain paths
+    assert lines[0] == "All 9 checks pass:"
+    assert any(line.startswith("latency") and "p50" in line for line in lines)
+    assert lines[-4:] == kept[1]["try_next"]
+
+
+def test_the_three_commands_to_try_next_work(kept: Kept) -> None:
+    """They are pasted as they are printed, by somebody whose PATH lacks `slackwater`."""
+    cd, *commands = kept[1]["try_next"]
+    assert len(commands) == 3
+
+    for command in commands:
+        shell = subprocess.run(
+            ["/bin/sh", "-c", f"{cd}\n{command}\n"],
+            env={"PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert shell.returncode == 0, shell.stderr
+        assert shell.stdout
 
 
 def test_a_kept_folder_can_be_looked_at(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
