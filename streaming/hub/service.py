@@ -112,16 +112,19 @@ def run(config: Config, stop: StopSignals, *, available_now: bool = False) -> No
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s")
     LOG.setLevel(logging.INFO)
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters comes as an error of ours
+    with storage_errors(config.hub.state), only_hub(config.hub.state):
+        check_rids(config, config_history(documents(config.hub.state)))
+        _run_on_spark(config, stop, available_now=available_now)
+
+
+def _run_on_spark(config: Config, stop: StopSignals, *, available_now: bool) -> None:
+    """Start Spark, which takes seconds: what can be refused without it has been refused."""
     check_java()
     from streaming.jvm.session import started  # noqa: PLC0415 - only now is Java known to be there
 
     at = faults.from_text(os.environ.get(FAULT_VARIABLE))
     settings = {**_scratch(config), **config.spark}
-    with (
-        storage_errors(config.hub.state),
-        only_hub(config.hub.state),
-        started(f"slackwater {config.hub.name}", settings) as spark,
-    ):
+    with started(f"slackwater {config.hub.name}", settings) as spark:
         service = Service(config, spark, at)
         stop.started()
         service.run(stop.end, available_now=available_now)

@@ -137,6 +137,21 @@ def test_check_refuses_a_changed_rid(slackwater: Slackwater, started_once: Path)
     assert "replicas[1].rid = 3: the state knows replica b by rid 2" in answer.err
 
 
+def test_a_hub_refuses_a_changed_rid_before_it_looks_for_java(
+    slackwater: Slackwater, started_once: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody should wait for Spark, a broker and a JVM to learn of a wrong digit."""
+    text = started_once.read_text("utf-8").replace("rid = 2", "rid = 3")
+    started_once.write_text(text, encoding="utf-8")
+    monkeypatch.setenv("JAVA_HOME", str(started_once.parent / "no-java"))
+
+    answer = slackwater("run")
+
+    assert answer.code == 2
+    (line,) = answer.err.splitlines()
+    assert "replicas[1].rid = 3: the state knows replica b by rid 2" in line
+
+
 def test_schema_documents_every_field(slackwater: Slackwater) -> None:
     """Type, default and meaning; nothing is without words."""
     facts = slackwater("config", "schema", "--json").facts
