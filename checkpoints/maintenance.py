@@ -4,9 +4,11 @@ One thread, one job at a time; Spark and deltalake work outside of Python's lock
 table objects stay at their version until it refreshes them.
 """
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
@@ -15,6 +17,7 @@ from deltalake.exceptions import CommitFailedError
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from checkpoints.dead_files import DEAD_KEPT_S, DeadFiles
 from checkpoints.rows import materialize
 from checkpoints.spark_errors import translated
 from checkpoints.store import FILES, KEPT_HOURS, StateStore, storage_errors
@@ -40,13 +43,16 @@ CHECKPOINT_EVERY_COMMITS = 20
 class Maintenance:
     """The maintenance of one state root."""
 
-    def __init__(self, spark: SparkSession, store: StateStore) -> None:
+    def __init__(
+        self, spark: SparkSession, store: StateStore, dead_kept_s: float = DEAD_KEPT_S
+    ) -> None:
         self._spark = spark
         self._store = store
         self._thread = ThreadPoolExecutor(1, POOL, self._yield_to_batches)
         self._tag = f"{POOL}-{uuid4().hex}"
         self._works: list[Future[None]] = []
         self._maintained_at = dict.fromkeys(TableName, 0)
+        self._dead_files = DeadFiles(dead_kept_s)
 
     def materialize(self, after: int, to: int) -> "Future[None]":
         """Start to bring `rows` from one hub epoch up to another."""
@@ -57,7 +63,7 @@ class Maintenance:
         return self._start(self._tidy)
 
     def vacuum(self) -> "Future[None]":
-        """Start to remove the files that no version of the last week references: it takes long."""
+        """Start to remove the files that no log of the last week names: it takes long."""
         return self._start(self._vacuum)
 
     def close(self) -> None:
@@ -94,7 +100,8 @@ class Maintenance:
         if table.version() - self._maintained_at[name] < CHECKPOINT_EVERY_COMMITS:
             return
         compact(self._spark, table, merged=merged)
-        if not merged:  # Spark maintains the log of `rows`
+        if not merged:  # Spark maintains `rows`
+            self._dead_files.remove(Path(self._store.uri(name)), table, time.monotonic())
             table.cleanup_metadata()  # up to the checkpoint before, at which the hub has it open
             table.create_checkpoint()
         self._maintained_at[name] = table.version()

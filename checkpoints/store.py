@@ -29,7 +29,7 @@ from streaming.core.model.errors import StateError
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 KEPT_HOURS = 168
-"""How long files are kept that no newer version of their table references."""
+"""How long files are kept that no log names, and the older versions of `rows`."""
 
 LOCK = "maintenance.lock"
 """A file in the state root."""
@@ -37,10 +37,12 @@ LOCK = "maintenance.lock"
 _APPENDED = {
     "delta.checkpointInterval": "100",
     "delta.logRetentionDuration": "interval 3 minutes",
+    "delta.deletedFileRetentionDuration": "interval 1 hours",
     "delta.dataSkippingNumIndexedCols": "9",
 }
 """Of tables that are only appended to: their rows name their batch, so an older version
 contains nothing more. A commit lists the log, 2 ms for 1,000 entries: a second for a day of them.
+A checkpoint names the files that compaction replaced within that hour: checkpoints/dead_files.py.
 Reading skips files by their first columns, up to the CSN; more of them make commits slow."""
 
 _MERGED = {
@@ -96,7 +98,7 @@ class StateStore:
     def create(self) -> None:
         """Create the tables that are missing, empty; `epochs` last, for it makes a state root.
 
-        Tables that an earlier hub created get the columns and comments that were added since.
+        Tables that an earlier hub created get the columns, comments and settings added since.
         """
         self.root.mkdir(parents=True, exist_ok=True)
         for name in sorted(SCHEMAS, key=lambda n: n is TableName.EPOCHS):
@@ -108,11 +110,18 @@ class StateStore:
                 description=TABLE_COMMENTS[name],
                 configuration=settings,
             )
-            self._update_schema(name)
+            self._update(name, settings)
 
-    def _update_schema(self, name: TableName) -> None:
-        """Add the columns and comments that the table lacks; nothing is committed otherwise."""
+    def _update(self, name: TableName, settings: Mapping[str, str]) -> None:
+        """Bring a table up to date with this version; nothing is committed if it is."""
         table = DeltaTable(self.uri(name))
+        known = table.metadata().configuration
+        if changed := {key: value for key, value in settings.items() if known.get(key) != value}:
+            table.alter.set_table_properties(changed)
+        self._update_schema(name, table)
+
+    def _update_schema(self, name: TableName, table: DeltaTable) -> None:
+        """Add the columns and comments that the table lacks."""
         known = {field.name: field for field in table.schema().fields}
         added = [field for field in _commented(name).fields if field.name not in known]
         if added:

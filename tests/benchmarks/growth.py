@@ -1,4 +1,4 @@
-"""Whether a batch of 1,000 events gets slower as the state grows.
+"""Whether a batch of 1,000 events gets slower as the state grows, and how its files grow.
 
 The large tables are generated directly, as if a hub of that past had been stopped here: of
 `rows` and `changelog` only the sizes differ. The many commits are real ones.
@@ -29,6 +29,7 @@ from tests.benchmarks.environment import (
     run_preloaded,
     topics_of,
 )
+from tests.benchmarks.files import disk_numbers, table_files
 from tests.benchmarks.load import CSNS_PER_S, TABLE, WRITERS, new_load, preload, publish_hellos
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.sizes import Sizes
@@ -73,6 +74,7 @@ def _commits(environment: BenchmarkEnvironment, commits: int) -> dict[str, objec
         "commits_early_batch_p50_s": round(early, 4),
         "commits_late_batch_p50_s": round(late, 4),
         "commits_ratio": round(late / early, 3),
+        **disk_numbers(table_files(run.config.hub.state), starts[-1] - starts[0]),
     }
 
 

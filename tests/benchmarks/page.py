@@ -83,7 +83,9 @@ MEASURES: Mapping[str, str] = {
     ),
     "growth": (
         "The time of a batch of 1,000 changes as `rows`, the changelog and the number of commits"
-        " grow."
+        " grow; and the files of the tables after those commits. Dead files were replaced by a"
+        " compaction and go after ten minutes: `dead_kept_mib` is the most that they take on the"
+        " disk at this rate of batches."
     ),
     "backlog": "A hub that was down catches up.",
     "start": "From `slackwater run` to the first delivered batch.",

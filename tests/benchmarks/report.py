@@ -53,6 +53,7 @@ TARGETS: Mapping[str, Target] = {
         f"growth.{name}": Target(1.15)
         for name in ("rows_ratio", "changelog_ratio", "commits_ratio")
     },
+    "growth.dead_kept_mib": Target(1_000),
     "backlog.ratio_to_throughput": Target(0.9, at_least=True),
     "backlog.memory_later_to_earlier": Target(1.1),
     **{f"agent.{side}_per_s": Target(20_000, at_least=True) for side in ("published", "applied")},
