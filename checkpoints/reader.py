@@ -71,6 +71,15 @@ _LATEST_PENDING = """
 """
 
 
+_LAST_HELLO = """
+    SELECT rid, value FROM (
+        SELECT rid, value, row_number() OVER (
+            PARTITION BY rid ORDER BY batch DESC, "offset" DESC
+        ) AS n FROM t WHERE kind = 'hello' AND outcome = 'taken' AND batch <= {batch}
+    ) WHERE n = 1
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenChanges:
     """How many changes of one replica are pending or waiting; the oldest, and its transaction."""
@@ -239,6 +248,11 @@ class Reader:
             GROUP BY rid
         """  # noqa: S608
         return {row["rid"]: row["count"] for row in self._query(TableName.PENDING, sql)}
+
+    def hellos(self) -> dict[int, str]:
+        """Rid -> the last hello that the hub took, as it was received."""
+        sql = _LAST_HELLO.format(batch=self.batch)
+        return {row["rid"]: row["value"] for row in self._query(TableName.EVENTS, sql)}
 
     def standing_of(self, csn: str) -> dict[str, str | None]:
         """Latest rows of `pending` for the transactions that this CSN names: action -> reason."""

@@ -114,7 +114,7 @@ def _member_text(field: Field, record: Record) -> str:
     match field.type:
         case FieldType.OBJECT | FieldType.COUNTER | FieldType.ORDINAL:
             return f',"{field.name}":{value}'
-        case FieldType.VERSIONS:
+        case FieldType.VERSIONS | FieldType.NAMES:
             return f',"{field.name}":{json_text(list(value))}'
         case FieldType.RUV:
             return f',"{field.name}":{json_text(value.text())}'

@@ -19,11 +19,15 @@ from streaming.core.model.table import ColumnType, Table
 
 @dataclass(slots=True)
 class Inspection:
-    """What was found; `catalogs` are those of the tables that are in the database."""
+    """What was found; `catalogs` are those of the tables that are in the database.
+
+    `unreplicated`: the columns of these tables that are not configured, each as table.column.
+    """
 
     catalogs: dict[str, Catalog] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    unreplicated: list[str] = field(default_factory=list)
 
     def check(self) -> None:
         """ConfigError with every complaint, if there is one."""
@@ -55,6 +59,7 @@ def inspect(
         about = f"table {table.name}: "
         found.complaints += [about + text for text in complaints_of(catalog, table)]
         found.warnings += [about + text for text in warnings_of(catalog, table)]
+        found.unreplicated += [f"{table.name}.{name}" for name in unconfigured(catalog, table)]
         if not rows_are_shared:
             found.complaints += _row_complaints(connection, table)
     found.complaints += user_triggers.complaints(connection, tables)
@@ -108,13 +113,21 @@ def complaints_of(catalog: Catalog, table: Table) -> list[str]:
     ]
 
 
+def unconfigured(catalog: Catalog, table: Table) -> list[str]:
+    """The columns of the table that are stored and not configured."""
+    return [
+        column.name
+        for column in catalog.columns.values()
+        if column.name not in table.columns and not column.generated
+    ]
+
+
 def warnings_of(catalog: Catalog, table: Table) -> list[str]:
     """What is replicated otherwise than a user may expect."""
     unknown = [
-        f"column {column.name} is not configured: its values stay in this database, and the"
+        f"column {name} is not configured: its values stay in this database, and the"
         " replicas differ in it; add it to the table's columns"
-        for column in catalog.columns.values()
-        if column.name not in table.columns and not column.generated
+        for name in unconfigured(catalog, table)
     ]
     keys = ", ".join(table.key)
     nulls = (

@@ -70,6 +70,7 @@ class SqliteStore:
     position: Position = field(default_factory=Position)
     schema_version: int = -1
     warnings: set[str] = field(default_factory=set)
+    unreplicated: tuple[str, ...] = ()
 
     @classmethod
     @store_errors()
@@ -114,6 +115,7 @@ class SqliteStore:
             if warning not in self.warnings:
                 log.warning("%s", warning)
         self.warnings = set(found.warnings)
+        self.unreplicated = tuple(found.unreplicated)
         self.writers = writers(self.connection, self.tables.values())
         (self.schema_version,) = self._row("PRAGMA schema_version")
 
@@ -188,8 +190,10 @@ class SqliteStore:
         self.connection.execute("COMMIT")
         self.position = (position or self.position).greeting(session)
         if self._row("SELECT reinit FROM _slackwater_position")[0]:
-            return replace(self.position.hello(None, lost=False), reinit=True)
-        return self.position.hello(own, lost=lost)
+            hello = replace(self.position.hello(None, lost=False), reinit=True)
+        else:
+            hello = self.position.hello(own, lost=lost)
+        return replace(hello, unreplicated=self.unreplicated or None)
 
     @store_errors()
     def reinit(self, start: NewStart, is_known: IsKnown, path: Path) -> int:

@@ -23,6 +23,7 @@ from streaming.core.model.command import CommandName
 from streaming.core.model.errors import SourceError
 from streaming.facts.freshness import MAX_AGE_S
 from streaming.facts.level import Ends, HubLevel, hub_level
+from streaming.facts.unreplicated import unreplicated_warnings
 
 POLL_S = 0.1
 READ_S = 2.0
@@ -65,6 +66,8 @@ def level(
         write_json(found.document())
     else:
         _show(found)
+        for warning in unreplicated_warnings(found.unreplicated):
+            write_sentence(warning)
     if not found.level:
         raise typer.Exit(1)
 

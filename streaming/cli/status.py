@@ -20,6 +20,7 @@ from streaming.cli.output import (
 )
 from streaming.facts.health import Problem, agreement_state, problems, replica_state
 from streaming.facts.status import HubStatus, PendingSummary, ReplicaSummary, hub_status
+from streaming.facts.unreplicated import unreplicated_warnings
 
 OfReplica = Annotated[
     str | None,
@@ -53,6 +54,8 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
         write_sentence(f"problem{of}: {one.what}; {one.remedy}")
     if not needs:
         write_line(_in_order(found))
+    for warning in unreplicated_warnings(found.unreplicated):
+        write_sentence(warning)
     write_line()
     write_pairs(_head(found))
     write_line()

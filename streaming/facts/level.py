@@ -10,6 +10,7 @@ from streaming.facts.divergent import DivergentRow, divergent_rows
 from streaming.facts.freshness import freshness, stale_text
 from streaming.facts.lag import Lag, lags
 from streaming.facts.names import names_of
+from streaming.facts.unreplicated import unreplicated_columns
 
 Ends = Mapping[str, int] | str
 """Topic -> where it ended when Kafka was asked; a text: why Kafka did not answer."""
@@ -34,6 +35,7 @@ class HubLevel:
 
     `cannot_say`: why the facts prove nothing: they are too old, or Kafka does not answer. `unread`:
     replica -> the records in its topic that the hub has not read. `stopped`: replica -> its state.
+    `unreplicated`: replica -> columns that stay in its database, which is no lack.
     """
 
     level: bool
@@ -45,6 +47,7 @@ class HubLevel:
     unread: dict[str, int]
     stopped: dict[str, str]
     differing: tuple[DivergentRow, ...]
+    unreplicated: dict[str, tuple[str, ...]]
 
     @property
     def lags(self) -> bool:
@@ -93,6 +96,7 @@ def hub_level(
         unread=unread,
         stopped=stopped,
         differing=differing,
+        unreplicated=unreplicated_columns(config, reader),
     )
 
 

@@ -21,6 +21,7 @@ from streaming.facts.lag import lags
 from streaming.facts.level import unread_records
 from streaming.facts.names import names_of
 from streaming.facts.ruvs import ruv_document, state_of
+from streaming.facts.unreplicated import unreplicated_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,8 @@ class HubStatus:
 
     `polled_age_s`: since a running hub last reached Kafka. `stale`: why the facts may no longer
     hold. `unread`: replica -> the records in its topic that the hub had not read at its last poll.
-    `differing`: rows that a replica may hold otherwise than the hub. `process`: the one that wrote
+    `differing`: rows that a replica may hold otherwise than the hub. `unreplicated`: replica -> the
+    columns that stay in its database, as table.column. `process`: the one that wrote
     last. `planned_batch`: one that is planned and not committed.
     `counts`: of the last batch; `totals`: since the state was made.
     """
@@ -124,6 +126,7 @@ class HubStatus:
     unread: dict[str, int]
     quarantine: QuarantineSummary
     differing: tuple[DivergentRow, ...]
+    unreplicated: dict[str, tuple[str, ...]]
     conflicts: ConflictSummary
     counters: tuple[ConflictCounters, ...]
     counts: dict[str, int]
@@ -165,6 +168,7 @@ def hub_status(config: Config, reader: Reader, now_s: float) -> HubStatus:
         unread=unread_records(config, reader, poll.ends) if poll else {},
         quarantine=QuarantineSummary(sum(quarantine.values()), quarantine),
         differing=divergent_rows(config, reader),
+        unreplicated=unreplicated_columns(config, reader),
         conflicts=ConflictSummary(sum(conflicts.values()), conflicts),
         counters=conflict_counters(totals, names_of(config)),
         counts=without_counters(counts),

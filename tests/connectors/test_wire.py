@@ -89,7 +89,11 @@ RECORDS: st.SearchStrategy[Record] = st.one_of(
     st.builds(Commit, CSNS),
     st.builds(Abort, CSNS),
     st.builds(Applied, NUMBERS, NUMBERS, NUMBERS, RUVS),
-    st.builds(Hello, NUMBERS, NUMBERS, NUMBERS, RUVS, st.none() | CSNS, st.booleans(), VERSIONS),
+    st.builds(
+        Hello,
+        *(NUMBERS, NUMBERS, NUMBERS, RUVS, st.none() | CSNS, st.booleans(), VERSIONS),
+        *(st.none() | st.booleans(), st.none() | st.lists(st.text(), max_size=2).map(tuple)),
+    ),
     st.builds(Heartbeat, NUMBERS),
     st.builds(Refused, NUMBERS, CSNS, TEXTS, IMAGES, TEXTS, TEXTS),
     st.builds(Snapshot, st.sampled_from(["begin", "row", "end"]), TEXTS),

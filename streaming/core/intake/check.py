@@ -237,6 +237,8 @@ def _value(value: object, type_: FieldType) -> Any:  # noqa: ANN401 - of many ty
             return parse_ruv(value)
         case FieldType.VERSIONS if isinstance(value, list):
             return tuple(number(one) for one in value)
+        case FieldType.NAMES if isinstance(value, list):
+            return tuple(value)
         case FieldType.OBJECT if value is not None:
             return raw_text(value)
         case _:

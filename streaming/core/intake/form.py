@@ -126,6 +126,8 @@ def _control_form_fault(fields: Fields) -> RecordFault | None:
                 fault = _ruv_fault(value)
             case FieldType.VERSIONS if not _is_versions(value):
                 fault = expected(field.name, field.type, value)
+            case FieldType.NAMES if not _is_names(value):
+                fault = expected(field.name, field.type, value)
             case FieldType.OBJECT if not isinstance(value, dict):
                 fault = expected(field.name, field.type, value)
             case FieldType.TEXT if not is_text(value):
@@ -147,6 +149,10 @@ def _control_form_fault(fields: Fields) -> RecordFault | None:
 
 def _is_versions(value: object) -> bool:
     return isinstance(value, list) and all(_is_of(one, FieldType.ORDINAL) for one in value)
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, list) and all(map(is_text, value))
 
 
 def has_id(part: object) -> bool:

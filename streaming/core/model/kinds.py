@@ -34,6 +34,7 @@ class FieldType(StrEnum):
     TEXT = "a JSON string"
     LABEL = "a JSON string of at most 100 characters"
     VERSIONS = "an array of integers from 1 on"
+    NAMES = "an array of JSON strings"
     OBJECT = "a JSON object"
     """inside the hub its canonical text"""
     RUV = "an array of lines in the text form of 389 Directory Server"
@@ -120,6 +121,7 @@ KINDS: Mapping[RecordKind, RecordForm] = {
             Field("lost", FieldType.BOOLEAN),
             Field("versions", FieldType.VERSIONS, FieldPresence.OPTIONAL),
             Field("reinit", FieldType.BOOLEAN, FieldPresence.OPTIONAL),
+            Field("unreplicated", FieldType.NAMES, FieldPresence.OPTIONAL),
         ),
     ),
     RecordKind.HEARTBEAT: RecordForm(Heartbeat, (_EPOCH,)),

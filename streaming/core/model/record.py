@@ -115,6 +115,7 @@ class Hello:
     database has every own CSN that its topic holds. `lost`: the topic holds one that it lacks.
     `versions`: the versions of the wire that its agent understands; None: only the first.
     `reinit`: the database was emptied, and gets everything anew, its own changes included.
+    `unreplicated`: columns of configured tables that are not configured, each as table.column.
     """
 
     epoch: int
@@ -125,6 +126,7 @@ class Hello:
     lost: bool
     versions: tuple[int, ...] | None = None
     reinit: bool | None = None
+    unreplicated: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

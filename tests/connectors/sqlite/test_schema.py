@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from connectors import wire
 from connectors.sqlite import journal
 from connectors.sqlite.inspection import inspect
 from connectors.sqlite.schema import install
@@ -235,6 +236,19 @@ def test_a_new_column_is_warned_of_while_the_agent_runs(
     assert warning.startswith("table items: column note is not configured")
     replica.client.execute("INSERT INTO items (id, note) VALUES (1, 'x')")
     assert len(replica.changes()) == 1
+
+
+def test_a_hello_names_the_columns_that_are_not_replicated(replica: Replica) -> None:
+    """The hub has no other way to know what stays in one database."""
+    with closing(replica.store()) as store:
+        assert store.start_session("s1", None, lost=False).unreplicated is None
+        replica.client.execute("ALTER TABLE items ADD COLUMN note TEXT")
+        store.check_schema()
+
+        hello = store.start_session("s2", None, lost=False)
+
+    assert hello.unreplicated == ("items.note",)
+    assert wire.decode(wire.encode("s2", hello)) == ("s2", hello)
 
 
 @pytest.mark.parametrize(

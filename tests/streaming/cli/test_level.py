@@ -10,8 +10,10 @@ import pytest
 from checkpoints.last_poll import LastPoll, write_poll
 from checkpoints.reader import open_state
 from checkpoints.tables import TableName
+from connectors import wire
 from connectors.kafka.broker import Broker
 from connectors.kafka.topics import ensure_topics
+from streaming.core.model.record import Hello
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import Stop, StopReason
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
@@ -382,3 +384,36 @@ def test_a_record_of_an_old_session_that_came_again_is_level(
     state.append(TableName.QUARANTINE, quarantined(4, "session"))
 
     assert slackwater("level").code == 0
+
+
+def test_level_and_status_name_columns_that_stay_in_one_database(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """The replicas differ in them although all is level: only the last hello's count."""
+    position = (0, 3, 1, KNOWN, None)
+    columns = ("t.colour", "t.größe")
+    hellos = [
+        (1, 1, Hello(*position, lost=False, unreplicated=("t.old",))),
+        (1, 5, Hello(*position, lost=False, unreplicated=columns)),
+        (2, 1, Hello(*position, lost=False)),
+    ]
+    state.append(
+        TableName.EVENTS,
+        *(
+            {"batch": 1, "rid": rid, "offset": offset, "kind": "hello", "outcome": "taken"}
+            | {"value": wire.encode("s", hello).decode()}
+            for rid, offset, hello in hellos
+        ),
+    )
+    commit_level(state)
+
+    answer = slackwater("level")
+
+    assert answer.code == 0
+    assert answer.out.splitlines()[1:] == [
+        f"warning: a: column {name} is not replicated, because it is not configured"
+        for name in columns
+    ]
+    for command in ("level", "status"):
+        assert slackwater(command, "--json").facts["unreplicated"] == {"a": list(columns)}
+    assert "warning: a: column t.colour is not replicated" in slackwater("status").out
