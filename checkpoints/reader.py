@@ -144,9 +144,14 @@ class Reader:
         order = "hub_epoch, place"
         return self.read(TableName.CHANGELOG, columns=columns, where=where, order_by=order)
 
-    def scan_changelog(self, columns: Sequence[str], *, after: int) -> Iterator[pa.Table]:
-        """Entries of the hub epochs above `after`, in any order and some thousand at a time."""
-        where = [f"batch <= {self.batch}", f"hub_epoch > {after}"]
+    def scan_changelog(
+        self, columns: Sequence[str], *, after: int, tables: Iterable[str]
+    ) -> Iterator[pa.Table]:
+        """Entries of these tables and the hub epochs above `after`, some thousand at a time.
+
+        They come in any order.
+        """
+        where = [f"batch <= {self.batch}", f"hub_epoch > {after}", among("table", tables)]
         table = self._table(TableName.CHANGELOG)
         return scan(table, TableName.CHANGELOG, columns=columns, where=where)
 

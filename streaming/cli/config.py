@@ -23,7 +23,7 @@ from streaming.cli.output import as_count, write_error, write_json, write_line, 
 from streaming.config import functions
 from streaming.config.config import Config, load
 from streaming.config.errors import section
-from streaming.config.history import config_history, rid_faults
+from streaming.config.history import config_history, history_faults
 from streaming.core.model.errors import ConfigError
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The configuration.")
@@ -48,7 +48,7 @@ def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> No
     """
     valid = load(config)
     history = config_history(documents(valid.hub.state))
-    faults = [*functions.complaints(valid.table_map().values()), *rid_faults(valid, history)]
+    faults = [*functions.complaints(valid.table_map().values()), *history_faults(valid, history)]
     if faults:
         raise ConfigError("\n".join(f"{config}: {fault}" for fault in faults))
     for warning in (*_option_complaints(valid), *history.missing(valid)):

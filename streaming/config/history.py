@@ -1,11 +1,13 @@
-"""What earlier configurations named: a rid belongs to one replica for ever."""
+"""What earlier configurations named, and what a later one must not change of it."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from streaming.config.config import Config
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.table import DEFAULT_DATASET
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +23,15 @@ class KnownReplica:
 class ConfigHistory:
     """All that the stored configurations named, each as the last of them has it.
 
-    `replicas`: by name. `agreements`: name -> consumer. `hub_rids`: the hub's own.
+    `replicas`: by name. `agreements`: name -> consumer. `hub_rids`: the hub's own. `datasets`:
+    consumer -> the data set that it was sent last.
     """
 
     replicas: Mapping[str, KnownReplica] = field(default_factory=dict)
     agreements: Mapping[str, str] = field(default_factory=dict)
     tables: tuple[str, ...] = ()
     hub_rids: frozenset[int] = frozenset()
+    datasets: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> dict[int, str]:
@@ -68,6 +72,7 @@ def config_history(documents: Iterable[str]) -> ConfigHistory:
     Only names and rids are read: another version may have written the rest.
     """
     replicas, agreements = dict[str, KnownReplica](), dict[str, str]()
+    datasets = dict[str, str]()
     tables, hub_rids = dict[str, None](), set[int]()
     for text in documents:
         found = json.loads(text)
@@ -78,10 +83,44 @@ def config_history(documents: Iterable[str]) -> ConfigHistory:
             replicas[one["name"]] = KnownReplica(one["name"], one["rid"], topic)
         agreements |= {one["name"]: one["consumer"] for one in found["agreements"]}
         tables |= dict.fromkeys(one["name"] for one in found["tables"])
-    return ConfigHistory(replicas, agreements, tuple(tables), frozenset(hub_rids))
+        datasets |= _datasets(found)
+    return ConfigHistory(replicas, agreements, tuple(tables), frozenset(hub_rids), datasets)
 
 
-def rid_faults(config: Config, history: ConfigHistory) -> Iterator[str]:
+def _datasets(found: Mapping[str, Any]) -> dict[str, str]:
+    """Consumer -> the data set of its agreement in one stored configuration."""
+    of_table = {one["name"]: one.get("dataset", DEFAULT_DATASET) for one in found["tables"]}
+    served = {
+        one["consumer"]: [
+            dataset
+            for name, dataset in of_table.items()
+            if "*" in one["tables"] or name in one["tables"]
+        ]
+        for one in found["agreements"]
+    }
+    return {consumer: datasets[0] for consumer, datasets in served.items() if datasets}
+
+
+def history_faults(config: Config, history: ConfigHistory) -> Iterator[str]:
+    """One sentence for each thing that must not be otherwise than in the state."""
+    yield from _rid_faults(config, history)
+    yield from _dataset_faults(config, history)
+
+
+def _dataset_faults(config: Config, history: ConfigHistory) -> Iterator[str]:
+    """A consumer's position is that of its data set: by it, another one's changes look applied."""
+    for index, one in enumerate(config.agreements):
+        dataset = config.dataset_of(one)
+        before = history.datasets.get(one.consumer, dataset)
+        if before != dataset:
+            yield (
+                f"agreements[{index}].tables: {one.consumer} was sent data set {before} and would"
+                f" be sent {dataset} from the middle on: give it the tables of {before} again, or"
+                f" send {dataset} to a new replica with an empty database"
+            )
+
+
+def _rid_faults(config: Config, history: ConfigHistory) -> Iterator[str]:
     """One sentence for each rid that the state knows otherwise."""
     names = history.names
     for index, replica in enumerate(config.replicas):
@@ -107,7 +146,7 @@ def rid_faults(config: Config, history: ConfigHistory) -> Iterator[str]:
         )
 
 
-def check_rids(config: Config, history: ConfigHistory) -> None:
-    """ConfigError: a rid of the configuration is another replica's in the state."""
-    if faults := list(rid_faults(config, history)):
+def check_history(config: Config, history: ConfigHistory) -> None:
+    """ConfigError if the configuration changes what the state is built on."""
+    if faults := list(history_faults(config, history)):
         raise ConfigError("\n".join(faults))

@@ -1,7 +1,7 @@
 """What a consumer lacks by its last acknowledgement, and where sending starts."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -102,7 +102,8 @@ def consumer_lacks(config: Config, reader: Reader, agreement: AgreementConfig) -
     known, consumer = hub.ruv_of(dataset), acked(hub, state, rid, dataset)
     lacking = lack(known, consumer)
     tables = config.tables_of(agreement)
-    changes, refreshes = _to_be_sent(reader, rid, tables, state.acked_covers, consumer)
+    configured = [table.name for table in config.tables]
+    changes, refreshes = _to_be_sent(reader, rid, tables, configured, state.acked_covers, consumer)
     names = names_of(config)
     return ConsumerLacks(
         agreement=agreement.name,
@@ -131,13 +132,22 @@ def consumer_lacks(config: Config, reader: Reader, agreement: AgreementConfig) -
 
 
 def _to_be_sent(
-    reader: Reader, rid: int, tables: frozenset[str], after: int, acked_ruv: Ruv
+    reader: Reader,
+    rid: int,
+    tables: frozenset[str],
+    configured: Sequence[str],
+    after: int,
+    acked_ruv: Ruv,
 ) -> tuple[Counter[int], int]:
-    """How many fresh changes the consumer lacks, by the rid that made them; how many refreshes."""
+    """How many fresh changes the consumer lacks, by the rid that made them; how many refreshes.
+
+    `tables`: of the agreement. Refreshes are of any table that is configured: a removed one is
+    sent to nobody.
+    """
     replica = committed(reader).replicas.get(rid)
     floors = replica.floors if replica else ()
     changes, refreshes = Counter[int](), 0
-    for part in reader.scan_changelog(COLUMNS, after=after):
+    for part in reader.scan_changelog(COLUMNS, after=after, tables=configured):
         rows = Recipients(part)
         is_sent = rows.for_consumer(rid, tables, acked_ruv, floors)
         changes.update(rows.rid[is_sent & rows.is_change].tolist())

@@ -33,7 +33,7 @@ from streaming.carriers.offsets import end_offsets
 from streaming.carriers.read import stream
 from streaming.config.config import Config
 from streaming.config.functions import loaded
-from streaming.config.history import check_rids, config_history
+from streaming.config.history import check_history, config_history
 from streaming.core.model.command import Command
 from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.errors import HubError, SourceError
@@ -113,7 +113,7 @@ def run(config: Config, stop: StopSignals, *, available_now: bool = False) -> No
     LOG.setLevel(logging.INFO)
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters comes as an error of ours
     with storage_errors(config.hub.state), only_hub(config.hub.state):
-        check_rids(config, config_history(documents(config.hub.state)))
+        check_history(config, config_history(documents(config.hub.state)))
         _run_on_spark(config, stop, available_now=available_now)
 
 
@@ -196,7 +196,7 @@ class Service:
         """Found or open the state, finish what a dead hub left, take over the configuration."""
         config, kafka = self.config, self.config.kafka
         self.history = config_history(documents(config.hub.state))
-        check_rids(config, self.history)
+        check_history(config, self.history)
         self.settings = self._with_retired(config, self.settings)
         topics = list(self.settings.topics)
         updates = [config.updates_topic(a.name) for a in config.agreements]

@@ -180,6 +180,21 @@ def test_lacks_counts_what_sending_would_send(slackwater: Slackwater, state: Wri
         assert (facts["changes"], facts["refreshes"]) == (changes, refreshes)
 
 
+def test_lacks_counts_nothing_of_a_table_that_was_removed(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Nobody is sent such rows, so nobody lacks them: neither changes nor refreshes."""
+    behind(state, ruv(r1=1))
+    before = slackwater("lacks", "to-b", "--json").facts
+    refresh = {"batch": 3, "hub_epoch": 3, "place": 3, "kind": "refresh", "rid": 1, "to": 2}
+    state.append(TableName.CHANGELOG, refresh | {"table": "gone"})
+
+    facts = slackwater("lacks", "to-b", "--json").facts
+
+    assert (facts["changes"], facts["refreshes"]) == (2, 1)
+    assert facts == before
+
+
 def test_lacks_tells_the_own_changes_that_a_replica_lost(
     slackwater: Slackwater, state: WrittenState
 ) -> None:

@@ -1,11 +1,11 @@
-"""A rid belongs to one replica for ever: what the stored configurations say is held to."""
+"""A rid belongs to one replica for ever, and a consumer to its data set: as it was stored."""
 
 from pathlib import Path
 
 import pytest
 
 from streaming.config.config import Config
-from streaming.config.history import check_rids, config_history
+from streaming.config.history import check_history, config_history
 from streaming.core.model.errors import ConfigError
 
 
@@ -32,7 +32,7 @@ STORED = [config(("a", 1), ("b", 2), hub_rid=99, prefix="old."), config(("a", 1)
 )
 def test_known_and_new_replicas_are_accepted(replicas: tuple[tuple[str, int], ...]) -> None:
     """Also one that was removed and is back under its rid."""
-    check_rids(config(*replicas), config_history(one.document() for one in STORED))
+    check_history(config(*replicas), config_history(one.document() for one in STORED))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_known_and_new_replicas_are_accepted(replicas: tuple[tuple[str, int], ..
 def test_another_rid_is_refused_with_one_sentence(wanted: Config, complaint: str) -> None:
     """Changes of one database would be taken for those of another."""
     with pytest.raises(ConfigError) as refused:
-        check_rids(wanted, config_history(one.document() for one in STORED))
+        check_history(wanted, config_history(one.document() for one in STORED))
 
     assert str(refused.value) == complaint
 
@@ -102,5 +102,38 @@ def test_a_new_state_knows_nothing() -> None:
     """The first start takes any configuration."""
     history = config_history([])
 
-    check_rids(config(("a", 1)), history)
+    check_history(config(("a", 1)), history)
     assert list(history.missing(config(("a", 1)))) == []
+
+
+def of_datasets(t: str, u: str, **tables_of: list[str]) -> Config:
+    """Tables t and u in these data sets, and an agreement for each replica with its tables."""
+    found = config(*((name, rid) for rid, name in enumerate(tables_of, 1))).model_dump()
+    (table,) = found["tables"]
+    found["tables"] = [table | {"dataset": t}, table | {"name": "u", "dataset": u}]
+    for agreement in found["agreements"]:
+        agreement["tables"] = tables_of[agreement["consumer"]]
+    return Config.model_validate(found)
+
+
+def test_a_consumer_does_not_move_to_another_data_set() -> None:
+    """By its position it would seem to have changes of it that it never was sent."""
+    history = config_history([of_datasets("one", "two", a=["t"], b=["u"]).document()])
+
+    check_history(of_datasets("one", "two", a=["t"], b=["u"], new=["u"]), history)
+    check_history(of_datasets("one", "one", a=["*"]), history)
+    with pytest.raises(ConfigError) as refused:
+        check_history(of_datasets("one", "two", a=["u"], b=["u"]), history)
+
+    assert str(refused.value) == (
+        "agreements[0].tables: a was sent data set one and would be sent two from the middle on:"
+        " give it the tables of one again, or send two to a new replica with an empty database"
+    )
+
+
+def test_a_table_of_another_data_set_takes_no_consumer_along() -> None:
+    """The same, by an edit of the table."""
+    history = config_history([of_datasets("one", "two", a=["t"]).document()])
+
+    with pytest.raises(ConfigError, match="a was sent data set one and would be sent two"):
+        check_history(of_datasets("two", "two", a=["t"]), history)
