@@ -58,7 +58,7 @@ _NOT_SET_RIGHT = """
     ORDER BY k.batch, k.rid, k."offset" LIMIT {limit}
 """
 _NEWEST = """
-    SELECT *, row_number() OVER (PARTITION BY hub_epoch, place ORDER BY batch DESC) AS n
+    SELECT *, row_number() OVER (PARTITION BY id ORDER BY batch DESC) AS n
     FROM t WHERE batch <= {batch}
 """
 _LATEST_PENDING = """
@@ -166,16 +166,27 @@ class Reader:
         where = " AND ".join(["n = 1", *equals(equal or {})])
         sql = f"""
             SELECT {columns} FROM ({_NEWEST.format(batch=self.batch)}) WHERE {where}
-            ORDER BY hub_epoch DESC, place DESC
+            ORDER BY hub_epoch DESC, place DESC, id DESC
         """ + (f"LIMIT {newest}" if newest is not None else "")  # noqa: S608
         rows = execute(table, sql).cast(SCHEMAS[TableName.CONFLICTS])
-        return rows.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
+        order = ("hub_epoch", "place", "id")
+        return rows.sort_by([(name, "ascending") for name in order])
 
     def conflict_counts(self) -> dict[str, int]:
         """Kind of conflict -> how many there are."""
         newest = _NEWEST.format(batch=self.batch)
         sql = f"SELECT kind, count(*) AS count FROM ({newest}) WHERE n = 1 GROUP BY kind"  # noqa: S608
         return {row["kind"]: row["count"] for row in self._query(TableName.CONFLICTS, sql)}
+
+    def refused_rows(self) -> list[dict[str, Any]]:
+        """The conflicts of refused rows that their replica has not applied since; oldest first."""
+        if self.commit is None or not self.commit.totals.get("refused"):
+            return []
+        newest = f"{_NEWEST.format(batch=self.batch)} AND kind = 'refused'"
+        sql = f"""
+            SELECT * FROM ({newest}) WHERE n = 1 AND resolution = 'open' ORDER BY "time", id
+        """  # noqa: S608
+        return self._query(TableName.CONFLICTS, sql)
 
     def quarantine(self, equal: Mapping[str, Value | None] | None = None) -> list[dict[str, Any]]:
         """Each record as it was last kept, with its latest `action` and that one's batch.

@@ -118,6 +118,11 @@ CONFLICTS = pa.schema(
         ("at", _TIME),
         ("loser", pa.string()),
         ("winner", pa.string()),
+        ("offset", pa.int64()),
+        ("code", pa.string()),
+        ("text", pa.string()),
+        ("attempts", pa.int64()),
+        ("sent_epoch", pa.int64()),
     ]
 )
 

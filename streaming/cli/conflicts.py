@@ -1,4 +1,4 @@
-"""`conflicts`: every change that lost a conflict, with its winner."""
+"""`conflicts`: every change that lost a conflict, with its winner; every refused row."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,16 +11,26 @@ from streaming.config.config import Config
 from streaming.core.conflict.judge import Cause, ConflictKind
 from streaming.core.model.change import NOBODY
 from streaming.core.model.command import CommandName
-from streaming.facts.conflicts import conflicts, conflicts_of, open_conflict
+from streaming.facts.conflicts import conflicts, conflicts_of, open_conflict, refused_rows
 from streaming.facts.names import names_of, rid_of_any
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Changes that lost.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Changes that lost, and refused rows."
+)
 
 OfTable = Annotated[str | None, typer.Option("--table", help="Of this table.")]
 OfKey = Annotated[str | None, typer.Option("--key", help='Of this key: {"id":"1"}.')]
 OfKind = Annotated[ConflictKind | None, typer.Option("--kind", help="Of this kind.")]
-OfLoser = Annotated[str | None, typer.Option("--loser", help="Of this replica's changes.")]
+OfLoser = Annotated[
+    str | None,
+    typer.Option("--loser", help="Of this replica's changes, or refused by its database."),
+]
 OnlyOpen = Annotated[bool, typer.Option("--open", help="Only unresolved ones.")]
+OfReplica = Annotated[str | None, typer.Option("--replica", help="Refused by this replica.")]
+Everything = Annotated[bool, typer.Option("--all", help="Every refused row.")]
+RefusedIds = Annotated[
+    list[str] | None, typer.Argument(metavar="[ID...]", help="As listed, like r2-17.")
+]
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="As listed, like 17-3.")]
 Which = Annotated[
     str,
@@ -81,6 +91,7 @@ def list_(
             for row in found
         ),
     )
+    _show_refused([row for row in found if row["kind"] == ConflictKind.REFUSED], names)
     total = sum(reader.conflict_counts().values())
     write_line(f"{len(found)} of {as_count(total, 'conflict')}")
 
@@ -94,7 +105,8 @@ def show(which: Which, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson =
         write_json(found)
         return
     for row in found:
-        write_pairs(_pairs(row, configured))
+        is_refused = row["kind"] == ConflictKind.REFUSED
+        write_pairs((_refused_pairs if is_refused else _pairs)(row, configured))
         write_line()
 
 
@@ -120,6 +132,34 @@ def override(
     _append_commands(config, CommandName.OVERRIDE, ids, seen, as_json=as_json)
 
 
+@app.command()
+def retry(
+    *,
+    ids: RefusedIds = None,
+    replica: OfReplica = None,
+    table: OfTable = None,
+    key: OfKey = None,
+    everything: Everything = False,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+) -> None:
+    """Send refused rows again, as they stand at the hub.
+
+    Choose them by ID, with --replica, with --table and --key, or take --all. A row that is refused
+    again stays listed, with one attempt more.
+    """
+    from streaming.cli.command import append_commands  # noqa: PLC0415  # reading does without
+
+    if not (ids or replica or table or key or everything):
+        raise typer.BadParameter("name conflicts by ID, --replica, --table and --key, or --all")
+    configured, reader = opened(config)
+    rid = None if replica is None else rid_of_any(configured, replica)
+    chosen = refused_rows(reader, ids=ids or (), rid=rid, table=table, key=key)
+    is_whole = not (ids or table or key)
+    names = [f"r{row['loser_rid']}" if is_whole else row["id"] for row in chosen]
+    append_commands(reader, CommandName.RETRY, names, None, as_json=as_json)
+
+
 def _append_commands(
     config: Path, command: CommandName, ids: list[str], seen: int | None, *, as_json: bool
 ) -> None:
@@ -131,11 +171,47 @@ def _append_commands(
     append_commands(reader, command, ids, seen, as_json=as_json)
 
 
+def _show_refused(found: list[dict[str, Any]], names: dict[int, str]) -> None:
+    if not found:
+        return
+    write_line()
+    write_table(
+        ("refused", "by", "code", "attempts", "what its database said"),
+        (
+            (
+                row["id"],
+                names.get(row["loser_rid"], row["loser_rid"]),
+                row["code"],
+                row["attempts"],
+                row["text"],
+            )
+            for row in found
+        ),
+    )
+
+
 def _change(row: dict[str, Any], part: str, names: dict[int, str]) -> str:
     """The loser's or winner's replica and CSN; a row that no replica wrote has no CSN."""
     rid, csn = row[f"{part}_rid"], row[f"{part}_csn"]
     name = "nobody" if rid == NOBODY else names.get(rid, str(rid))
     return f"{name} {csn}" if csn else name
+
+
+def _refused_pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
+    names = names_of(config)
+    return [
+        ("conflict", row["id"]),
+        ("kind", f"{row['kind']}: the database of a replica did not take the hub's row"),
+        ("row", f"{row['table']} {row['key']}"),
+        ("refused by", _change(row, "loser", names)),
+        ("  code", row["code"]),
+        ("  text", row["text"]),
+        ("  attempts", row["attempts"]),
+        ("  last time", row["time"]),
+        ("refused change", f"{_change(row, 'winner', names)}, hub epoch {row['hub_epoch']}"),
+        ("sent again", f"hub epoch {row['sent_epoch']}" if row["sent_epoch"] else None),
+        ("resolution", row["resolution"]),
+    ]
 
 
 def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
@@ -168,6 +244,7 @@ def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
 _CAUSES = {
     Cause.AUTHOR: "another replica wrote the row, and this one had not applied that change",
     Cause.REALIGN: "a refresh of the row was in flight",
+    Cause.REFUSED: "the replica's database had refused the row as it stood",
     Cause.FLOOR: "the replica had lost state and not recovered it",
     Cause.TRANSACTION: "another row of its transaction was in conflict",
 }

@@ -21,6 +21,7 @@ from streaming.cli.output import (
 from streaming.config.config import Config
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import SourceError
+from streaming.facts.divergent import DivergenceKind
 from streaming.facts.freshness import MAX_AGE_S
 from streaming.facts.level import Ends, HubLevel, hub_level
 from streaming.facts.unreplicated import unreplicated_warnings
@@ -29,6 +30,11 @@ POLL_S = 0.1
 READ_S = 2.0
 """How long the hub gets to read what its topics held when Kafka was asked, without --wait."""
 CONNECT_MS = 3_000
+SHOWN_BY = {
+    DivergenceKind.REFUSED: "conflicts",
+    DivergenceKind.QUARANTINED: "quarantine",
+}
+"""Why a row differs -> the command that shows it."""
 SHOWN = 20
 """How many differing rows are shown; --json has more."""
 
@@ -156,9 +162,13 @@ def _show_lagging(found: HubLevel) -> None:
 
 def _show_differing(found: HubLevel) -> None:
     rows = as_count(len(found.differing), "row")
-    write_line(f"{rows} may differ from the hub's, see `slackwater quarantine show ID`:")
+    kinds = {one.kind for one in found.differing}
+    commands = (
+        f"`slackwater {SHOWN_BY[kind]} show ID`" for kind in DivergenceKind if kind in kinds
+    )
+    write_line(f"{rows} may differ from the hub's, see {' or '.join(commands)}:")
     write_table(
-        ("replica", "table", "key", "why", "reason", "id"),
+        ("replica", "table", "key", "kind", "why", "id"),
         (
             (one.replica, one.table, one.key, one.kind, one.why, one.id)
             for one in found.differing[:SHOWN]

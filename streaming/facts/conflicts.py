@@ -1,9 +1,11 @@
 """Recorded conflicts: a dictionary each, with the columns of the table."""
 
+from collections.abc import Collection
 from typing import Any
 
 from checkpoints.query import Value, records
 from checkpoints.reader import Reader
+from streaming.core.conflict.judge import ConflictKind
 from streaming.core.model.errors import HubError
 
 
@@ -31,6 +33,37 @@ def open_conflict(reader: Reader, id_: str) -> dict[str, Any]:
     found = conflicts(reader, {"id": id_})
     if not found:
         raise HubError(f"there is no conflict {id_}: see `slackwater conflicts list`")
+    if found[0]["kind"] == ConflictKind.REFUSED:
+        raise HubError(
+            f"conflict {id_} is a refused row, in which nobody lost: `slackwater conflicts retry"
+            f" {id_}` sends it again"
+        )
     if found[0]["resolution"] != "open":
         raise HubError(f"conflict {id_} is {found[0]['resolution']} already")
     return found[0]
+
+
+def refused_rows(
+    reader: Reader,
+    *,
+    ids: Collection[str] = (),
+    rid: int | None = None,
+    table: str | None = None,
+    key: str | None = None,
+) -> list[dict[str, Any]]:
+    """The open refusals that have one of these ids, and these values; HubError if there is none."""
+    wanted = {"loser_rid": rid, "table": table, "key": key}
+    found = [
+        row
+        for row in reader.refused_rows()
+        if (not ids or row["id"] in ids)
+        and all(value is None or row[name] == value for name, value in wanted.items())
+    ]
+    unknown = [id_ for id_ in ids if id_ not in {row["id"] for row in found}]
+    if unknown or not found:
+        of = f" {', '.join(unknown)}" if unknown else ""
+        raise HubError(
+            f"there is no such open refused row{of}: see"
+            " `slackwater conflicts list --kind refused --open`"
+        )
+    return found

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain, islice
 from typing import Any
 
 from checkpoints.reader import Reader
@@ -20,6 +21,8 @@ _WRITES_ROWS = {RecordKind.CHANGE, RecordKind.REFUSED, RecordKind.SNAPSHOT}
 class DivergenceKind(StrEnum):
     """Why a row differs."""
 
+    REFUSED = "refused"
+    """the replica's database refused the hub's row"""
     QUARANTINED = "quarantined"
     """the replica holds its own change, which the hub quarantined"""
 
@@ -28,7 +31,8 @@ class DivergenceKind(StrEnum):
 class DivergentRow:
     """A row that differs; `table` and `key` None: the record could not be read that far.
 
-    `id`: of the record in quarantine. `why`: the reason.
+    `id`: of the conflict, or of the record in quarantine. `why`: the code of the refusal and what
+    the database said, or the reason.
     """
 
     replica: str
@@ -41,7 +45,22 @@ class DivergentRow:
 
 def divergent_rows(config: Config, reader: Reader) -> tuple[DivergentRow, ...]:
     """The rows that differ, at most `MOST`."""
-    return tuple(_quarantined(config, reader))[:MOST]
+    return tuple(islice(chain(_refused(config, reader), _quarantined(config, reader)), MOST))
+
+
+def _refused(config: Config, reader: Reader) -> Iterable[DivergentRow]:
+    """Rows that a consumer is sent, and that its database refused as they stand."""
+    names, receives = names_of(config), _receives(config)
+    for row in reader.refused_rows():
+        if row["table"] in receives.get(row["loser_rid"], ()):
+            yield DivergentRow(
+                names[row["loser_rid"]],
+                DivergenceKind.REFUSED,
+                row["table"],
+                row["key"],
+                row["id"],
+                f"{row['code']}: {row['text']}",
+            )
 
 
 def _quarantined(config: Config, reader: Reader) -> Iterable[DivergentRow]:

@@ -1,10 +1,12 @@
 """What needs a person, the gravest first, each with what to do; and states that facts support."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.model.wording import as_age, as_count
+from streaming.facts.divergent import DivergenceKind
 from streaming.facts.status import AgreementSummary, HubStatus, ReplicaSummary
 
 UNHEARD_AFTER_S = 60.0
@@ -27,6 +29,7 @@ def problems(found: HubStatus) -> tuple[Problem, ...]:
         *_stopped(configured),
         *_paused(configured),
         *([] if found.stale else _unheard(configured)),
+        *_refused(found),
         *_kept(found),
     )
 
@@ -90,8 +93,20 @@ def _unheard(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
             )
 
 
+def _refused(found: HubStatus) -> Iterator[Problem]:
+    refused = [one for one in found.differing if one.kind is DivergenceKind.REFUSED]
+    counts = Counter(one.replica for one in refused)
+    for name, count in counts.items():
+        yield Problem(
+            f"the database of {name} refuses {as_count(count, 'row')}",
+            f"`slackwater conflicts list --kind refused --open --loser {name}` says why;"
+            f" remove the cause, then `slackwater conflicts retry --replica {name}`",
+        )
+
+
 def _kept(found: HubStatus) -> Iterator[Problem]:
-    kept, differing = found.quarantine.kept, len(found.differing)
+    kept = found.quarantine.kept
+    differing = sum(one.kind is DivergenceKind.QUARANTINED for one in found.differing)
     if kept:
         yield Problem(
             f"{as_count(kept, 'record')} in quarantine",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from checkpoints import lookup, pending
+from checkpoints import lookup, pending, refusals
 from checkpoints.commit import Ledger
 from checkpoints.epochs import Plan
 from streaming.core.conflict.window import Window, rebuilt
@@ -101,7 +101,8 @@ def resume(ledger: Ledger, settings: BatchSettings, outlets: Effects) -> Hub:
     )
     edge = lookup.edge_of(store, last.rows_epoch, last.state.hub_epoch, settings.window_rows)
     replayed = lookup.replay_rows(store, last.rows_epoch, edge, last.state.hub_epoch)
-    state = replace(last.state, open=opened)
+    refused = refusals.load(store, last.state.batch)
+    state = replace(last.state, open=opened, refusals=refused)
     ledger.last = replace(last, state=state)
     window = rebuilt(edge, replayed.items())
     images = lookup.Images(settings.kept_image_bytes)

@@ -8,19 +8,23 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkpoints import lookup, pending
+from checkpoints import lookup, pending, refusals
 from checkpoints.epochs import Checkpoint, Plan
 from checkpoints.store import Rows
 from checkpoints.tables import TableName
 from streaming.core.conflict import batch as core_batch
 from streaming.core.conflict.counters import counted, in_conflict
 from streaming.core.conflict.judge import Judged, Verdict
+from streaming.core.conflict.window import key_of, text_of, unpacked
 from streaming.core.delivery.sending import Refresh, SendingView
 from streaming.core.intake.transactions import Intake
+from streaming.core.model.change import RowKey
+from streaming.core.model.row import RowState
 from streaming.core.model.state import HubState
 from streaming.hub.hub import Hub
 from streaming.hub.take_in import TakenBatch
 from streaming.stages import log as log_stage
+from streaming.stages.judge import Verdicts
 from streaming.stages.publish import Outgoing
 
 
@@ -38,6 +42,23 @@ def state_after(
     view = SendingView(state.hub_epoch, hub_epoch, state.ruvs, plan.at_ms, nudged, marks)
     has_items, entries = _has_items(outgoing, intake), outgoing.log.num_rows
     return core_batch.state_after(intake, hub_epoch, entries, has_items, view, in_conflict(judged))
+
+
+def settle_refusals(hub: Hub, intake: Intake, verdicts: Verdicts) -> None:
+    """Note which refused rows this batch sends again, by the rows as they are after it."""
+    if any(intake.refused.after.values()):
+        changed = {key_of(text) for text in verdicts.rows}
+        core_batch.settle_refusals(intake, changed, partial(_rows_after, hub, verdicts))
+
+
+def _rows_after(hub: Hub, verdicts: Verdicts, keys: Sequence[RowKey]) -> Mapping[RowKey, RowState]:
+    known = {
+        key: verdicts.rows.get(text_of(key)) or hub.window.rows.get(text_of(key)) for key in keys
+    }
+    older = [key for key, row in known.items() if row is None]
+    edge, rows_epoch = hub.window.edge, hub.upkeep.rows_epoch
+    found = lookup.forgotten(hub.ledger.store, older, rows_epoch, edge, hub.images)
+    return {**found, **{key: unpacked(row) for key, row in known.items() if row is not None}}
 
 
 def _has_items(outgoing: Outgoing, intake: Intake) -> dict[str, bool]:
@@ -71,9 +92,10 @@ def table_rows(
     lost = log_stage.conflicts(log, judged, settings.topology, settings.names, plan.at_ms)
     rejected = {one.arrived.change.csn for one in judged if one.verdict is not Verdict.ACCEPTED}
     resolved = taken.commands.resolved.rows(plan.batch, rejected)
+    refused = refusals.conflicts(intake.refused, settings.names, plan.batch, plan.at_ms)
     events = log_stage.events(intake, taken.commits, values, topics, plan.batch, hub_epoch)
     return {
-        TableName.CONFLICTS: pa.concat_tables([lost, resolved]),
+        TableName.CONFLICTS: pa.concat_tables([lost, resolved, refused]),
         TableName.QUARANTINE: pa.concat_tables([kept, taken.commands.released]),
         TableName.PENDING: pending.moves(
             hub.ledger.store, intake.state.open, intake.open, intake.ended, plan.batch

@@ -11,7 +11,13 @@ from streaming.core.conflict.function import ConflictRule
 from streaming.core.conflict.winner import Resolution
 from streaming.core.intake.eviction import evict
 from streaming.hub.hub import Hub
-from streaming.hub.outcome import batch_counts, checkpoint_of, state_after, table_rows
+from streaming.hub.outcome import (
+    batch_counts,
+    checkpoint_of,
+    settle_refusals,
+    state_after,
+    table_rows,
+)
 from streaming.hub.publishing import DecidedBatch, publish
 from streaming.hub.take_in import TakenBatch, take_in
 from streaming.stages import judge as judge_stage
@@ -66,7 +72,8 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     1. Take in: sessions, duplicates, pending lists; which changes are eligible (`take_in`).
     2. Judge the eligible changes in order of their transactions' largest CSNs (`_judge`).
     3. Log: every verdict and refresh as rows of the changelog (stages/log.py).
-    4. Plan sending: which hub epochs each agreement is sent (`state_after`).
+    4. Plan sending: which hub epochs each agreement is sent (`state_after`), and which rows that
+       a replica refused it is sent again (`settle_refusals`).
     5. Lay out the rows of the other tables and the commit row (`table_rows`, `checkpoint_of`).
     """
     taken = take_in(hub, plan, carrier)
@@ -77,6 +84,7 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     intake.quarantined += failed(judged)
     log = log_stage.changelog(verdicts, plan.batch, hub_epoch)
     outgoing = Outgoing(log)
+    settle_refusals(hub, intake, verdicts)
     after = state_after(hub, plan, taken, outgoing, hub_epoch, judged)
     others = table_rows(hub, plan, taken, log, hub_epoch, judged)
     tables = {TableName.CHANGELOG: carrier.changelog(log), **others}

@@ -19,7 +19,10 @@ NOTICE_S = 10.0
 
 _NOTICES = {
     "quarantined": ("record", "quarantined, see `slackwater quarantine list`"),
-    "refused": ("item", "refused by a replica's database, see `slackwater status`"),
+    "refused": (
+        "item",
+        "refused by a replica's database, see `slackwater conflicts list --kind refused`",
+    ),
 }
 """Count of a batch -> what it counts, and what is said of it."""
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from checkpoints import pending
 from checkpoints.epochs import Plan
 from checkpoints.store import StateStore
-from streaming.core.intake.arrival import AbortTransaction
+from streaming.core.intake.arrival import AbortTransaction, SendAgain
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.csn import rid_of
@@ -42,7 +42,7 @@ def carry_out(
 ) -> CommandEffects:
     """Carry out the commands of a plan, before any record of its batch is taken in.
 
-    1. `abort` ends open transactions.
+    1. `abort` ends open transactions, `retry` sends refused rows again.
     2. `release` and `drop` act on the quarantine.
     3. `accept` and `override` act on conflicts.
 
@@ -54,6 +54,8 @@ def carry_out(
         match command.name:
             case CommandName.ABORT:
                 _abort(intake, command, behind, store)
+            case CommandName.RETRY:
+                intake.send_again(SendAgain(command.argument or "", behind))
             case CommandName.RELEASE | CommandName.DROP:
                 quarantined.append(command)
             case CommandName.ACCEPT | CommandName.OVERRIDE:

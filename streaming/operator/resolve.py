@@ -9,6 +9,7 @@ import pyarrow.dataset as ds
 
 from checkpoints.store import StateStore, among, rows_of
 from checkpoints.tables import TableName
+from streaming.core.conflict.judge import ConflictKind
 from streaming.core.model.change import Op
 from streaming.core.model.command import Command, CommandName
 from streaming.operator.hub_changes import HubChangeWriter
@@ -60,11 +61,15 @@ def act(
 
 
 def _open(store: StateStore, ids: Sequence[str], batch: int) -> Iterator[dict[str, Any]]:
-    """The conflicts of these ids that are open before this batch."""
+    """The conflicts of these ids that are open before this batch, no refused rows among them."""
     where = among("id", ids) & (ds.field("batch") < batch)
     rows = store.read(TableName.CONFLICTS, where).sort_by("batch").to_pylist()
     newest = {row["id"]: row for row in rows}
-    yield from (row for row in newest.values() if row["resolution"] == "open")
+    yield from (
+        row
+        for row in newest.values()
+        if row["resolution"] == "open" and row["kind"] != ConflictKind.REFUSED
+    )
 
 
 def _overridden(row: Mapping[str, Any], author: HubChangeWriter, seen: int) -> str:

@@ -93,7 +93,12 @@ def judge(
     keys = {one.change.row for one in arrived} | {repair.row for repair in intake.repairs}
     before = _rows_with_images(keys, window, look_up, images)
     batch_judge = BatchJudge(
-        before, hub_epoch, intake.topology, intake.replicas, earlier_resolutions
+        before,
+        hub_epoch,
+        intake.topology,
+        intake.replicas,
+        earlier_resolutions,
+        intake.refused.for_judging(),
     )
     names = few["tx"].to_pylist()
     judged, refreshes = _judge_contended(batch_judge, places, arrived, names, intake.repairs)
@@ -171,9 +176,11 @@ def _contended(grouped: _Grouped, eligible: pa.Table, intake: Intake, window: Wi
     floored = np.isin(rid, [r.rid for r in intake.replicas.values() if r.floors])
     odd = _lacks_columns(eligible) | _not_configured(eligible, intake.topology.tables)
     marked[code[shared | foreign | below | floored | odd]] = True
-    if intake.repairs:
-        repaired = {text_of(repair.row) for repair in intake.repairs}
-        marked |= np.array([name in repaired for name in grouped.names], dtype=np.bool_)
+    by_core = {text_of(repair.row) for repair in intake.repairs}
+    refused = intake.refused.for_judging()
+    by_core |= {text_of(row) for rid in {*rid.tolist()} & refused.keys() for row in refused[rid]}
+    if by_core:
+        marked |= np.array([name in by_core for name in grouped.names], dtype=np.bool_)
     whole = any(
         t.function.rule is ConflictRule.EPOCH_TRANS for t in intake.topology.tables.values()
     )

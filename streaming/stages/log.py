@@ -26,6 +26,9 @@ REFRESH = "refresh"
 Originals = Callable[[Sequence[tuple[int, int]]], Mapping[tuple[int, int], bytes]]
 """Reads the bytes of records from Kafka, by (rid, offset)."""
 
+OF_REFUSED = ("offset", "code", "text", "attempts", "sent_epoch")
+"""The columns of CONFLICTS that only a refused row has (checkpoints/refusals.py)."""
+
 _COPIED = [name for name in (*CHANGELOG.names, "size") if name in ELIGIBLE.names]
 
 
@@ -174,6 +177,7 @@ def conflicts(
         "resolution": pa.repeat("open", len(found)),
         "resolved_by": pa.nulls(len(found), pa.string()),
         "at": pa.repeat(time_of(at_ms), len(found)),
+        **{name: pa.nulls(len(found), CONFLICTS.field(name).type) for name in OF_REFUSED},
     }
     columns["loser"] = _names(columns["loser_rid"], names)
     columns["winner"] = _names(columns["winner_rid"], names)

@@ -2,11 +2,7 @@
 
 import json
 import shutil
-import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,8 +13,7 @@ from connectors.kafka.broker import Broker
 from streaming.cli.main import main
 from tests.harness.hub_process import TIMEOUT_S, wait_until
 from tests.harness.site import Site, site
-
-CREATE = "CREATE TABLE t (k TEXT NOT NULL PRIMARY KEY, v TEXT)"
+from tests.harness.sqlite_agents import agent, agents, create, database, execute, rows
 
 
 @pytest.fixture
@@ -30,61 +25,9 @@ def at(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
         yield made
 
 
-def database(at: Site, name: str) -> Path:
-    """A replica's file."""
-    return at.folder / f"{name}.db"
-
-
-def create(at: Site, name: str) -> None:
-    """A new file with its table."""
-    with closing(sqlite3.connect(database(at, name))) as client:
-        client.execute(CREATE)
-
-
 def write(at: Site, name: str, key: str, value: str) -> None:
     """Write a row as any client would."""
-    with closing(sqlite3.connect(database(at, name), timeout=60)) as client, client:
-        client.execute("INSERT OR REPLACE INTO t VALUES (?, ?)", (key, value))
-
-
-def rows(at: Site, name: str) -> dict[str, str]:
-    """What a file holds."""
-    with closing(sqlite3.connect(database(at, name), timeout=60)) as client:
-        return dict(client.execute("SELECT k, v FROM t"))
-
-
-def agent(at: Site, name: str) -> "subprocess.Popen[str]":
-    """Start a replica's agent."""
-    return subprocess.Popen(
-        [
-            *(sys.executable, "-m", "streaming.cli.main", "agent", "--config", str(at.file)),
-            *("--replica", name, "--database", str(database(at, name))),
-        ],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def captures(at: Site, name: str) -> bool:
-    """Whether what is written to a file is captured."""
-    trigger = "SELECT 1 FROM sqlite_schema WHERE name = '_slackwater_after_insert_t'"
-    with closing(sqlite3.connect(database(at, name), timeout=60)) as client:
-        return client.execute(trigger).fetchone() is not None
-
-
-@contextmanager
-def agents(at: Site, names: str) -> Iterator[None]:
-    """Agents at work; they end in order with the block."""
-    started = {name: agent(at, name) for name in names}
-    try:
-        for name, one in started.items():
-            wait_until(lambda: captures(at, name) or one.poll() is not None, lambda: name)  # noqa: B023
-        yield
-    finally:
-        for one in started.values():
-            one.terminate()
-        ended = [one.communicate(timeout=TIMEOUT_S) for one in started.values()]
-    assert [one.returncode for one in started.values()] == [0] * len(started), ended
+    execute(at, name, "INSERT OR REPLACE INTO t VALUES (?, ?)", key, value)
 
 
 def hold(at: Site, expected: dict[str, str]) -> None:

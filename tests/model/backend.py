@@ -70,6 +70,9 @@ class Backend(Protocol):
     def abort(self, csn: str) -> None:
         """Append an operator's command to abort the open transaction of this CSN."""
 
+    def retry(self, rid: int) -> None:
+        """Append an operator's command to send all refused rows of this replica again."""
+
     def restart(self, now_ms: int) -> None:
         """Start it again on the same state, without the engine's own checkpoint."""
 
@@ -93,6 +96,9 @@ class Backend(Protocol):
 
     def conflicts(self) -> Sequence[Conflict]:
         """Every recorded loser."""
+
+    def refused(self) -> Mapping[tuple[int, RowKey], int]:
+        """(rid, row) -> how often its database refused it, of the rows it has not taken since."""
 
     def quarantine(self) -> Sequence[Kept]:
         """Everything in quarantine."""

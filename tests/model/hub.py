@@ -17,7 +17,7 @@ from streaming.core.delivery.sending import (
     stop_answers,
     wants_batch,
 )
-from streaming.core.intake.arrival import AbortTransaction, Quarantined
+from streaming.core.intake.arrival import AbortTransaction, Quarantined, SendAgain
 from streaming.core.intake.check import check
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.csn import rid_of
@@ -51,12 +51,14 @@ class HubKilledError(Exception):
 class Plan:
     """What a batch will do, durable before it does any of it: how far to read, and its clock.
 
-    `aborts`: the CSNs by which an operator names the transactions that it ends.
+    `aborts`: the CSNs by which an operator names the transactions that it ends. `retries`: the
+    refused rows that it sends again.
     """
 
     ends: Mapping[int, int]
     clock_ms: int
     aborts: tuple[str, ...] = ()
+    retries: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -64,7 +66,7 @@ class PureHub:
     """The order of a batch (docs/protocol.md) around the pure core; every attribute is durable.
 
     `log`: per batch its entries, which count once the batch is committed. `repeats`: duplicates.
-    `requested_aborts`: the CSNs of abort commands that no batch has processed.
+    `requested_aborts`, `requested_retries`: the arguments of commands that no batch has processed.
     """
 
     topology: Topology
@@ -81,6 +83,7 @@ class PureHub:
     kept: list[Quarantined] = field(default_factory=list)
     repeats: int = 0
     requested_aborts: list[str] = field(default_factory=list)
+    requested_retries: list[str] = field(default_factory=list)
     kill: Point | None = None
     up: bool = True
 
@@ -121,13 +124,19 @@ class PureHub:
         if counts is not None:
             ends = {r: min(end, self.taken[r] + counts.get(r, 0)) for r, end in ends.items()}
         has_input = any(end > self.taken[rid] for rid, end in ends.items())
-        if has_input or self.requested_aborts or self.wants_batch(now_ms):
+        has_command = self.requested_aborts or self.requested_retries
+        if has_input or has_command or self.wants_batch(now_ms):
             aborts, self.requested_aborts = tuple(self.requested_aborts), []
-            self.run(Plan(ends, now_ms, aborts))
+            retries, self.requested_retries = tuple(self.requested_retries), []
+            self.run(Plan(ends, now_ms, aborts, retries))
 
     def abort(self, csn: str) -> None:
         """Append an operator's command to abort a transaction."""
         self.requested_aborts.append(csn)
+
+    def retry(self, rid: int) -> None:
+        """Append an operator's command to send all refused rows of this replica again."""
+        self.requested_retries.append(f"r{rid}")
 
     def wants_batch(self, now_ms: int) -> bool:
         """Return whether there is something to send without input."""
@@ -194,9 +203,9 @@ class PureHub:
             marks=lambda h: [m for m in self.marks if m.hub_epoch > h],
         )
         aborts = [AbortTransaction(csn, behind) for csn in plan.aborts]
-        return decide(
-            self.state, received, self.table, self.topology, view, self.history(received), aborts
-        )
+        retries = [SendAgain(name, behind) for name in plan.retries]
+        known = self.history(received)
+        return decide(self.state, received, self.table, self.topology, view, known, aborts, retries)
 
     def history(self, received: Sequence[ReceivedRecord]) -> dict[str, frozenset[str]]:
         """The known content of this input's CSNs that the RUV covers already."""
@@ -312,6 +321,11 @@ class PureHub:
         """Every recorded loser."""
         judged = (entry for entry in self.entries() if isinstance(entry, Judged))
         return [_conflict(one) for one in judged if one.conflict]
+
+    def refused(self) -> Mapping[tuple[int, RowKey], int]:
+        """(rid, row) -> how often its database refused it, of the rows it has not taken since."""
+        mine = (one for rows in self.state.refusals.values() for one in rows.values())
+        return {(one.rid, one.row): one.attempts for one in mine}
 
     def quarantine(self) -> Sequence[Kept]:
         """Everything in quarantine."""

@@ -8,8 +8,8 @@ import json
 import re
 
 from checkpoints.faults import Point
-from streaming.core.model.record import Refused, Update
-from tests.model.replica import Replica
+from streaming.core.model.record import Update
+from tests.model.replica import Replica, row_of
 from tests.model.sentences import STEPS, Make, Story, StoryError, claim, sentence
 from tests.model.world import World, topology
 
@@ -45,15 +45,19 @@ def play(text: str, make: Make) -> World:
 def given(story: Story, names: str) -> None:
     """`given r1 r2 r3`: replicas that know each other; `r1(numbered)` gives its changes opnos.
 
+    The database of `r1(unique)` lets one row stand in each table: all have the same email.
+
     Behind them may stand the tables: `; t is EPOCH_TRANS; u is MAX(v), hidden from r3`. A row `k`
     is of table t, a row `u.k` of table u. `; losses stop`: as the hub does it today.
     """
     who, *tables = names.split("; ")
     losses = "losses stop" not in tables
     tables = [table for table in tables if table != "losses stop"]
-    words = [re.fullmatch(r"(\w+?)(\(numbered\))?", word) for word in who.split()]
+    words = [re.fullmatch(r"(\w+)((?:\(\w+\))*)", word) for word in who.split()]
     replicas = {
-        word[1]: Replica(word[1], rid, numbered=bool(word[2]))
+        word[1]: Replica(
+            word[1], rid, numbered="(numbered)" in word[2], is_unique="(unique)" in word[2]
+        )
         for rid, word in enumerate(words, start=1)
         if word
     }
@@ -183,14 +187,23 @@ def is_lost(story: Story, replica: str) -> None:
         raise StoryError(f"there is no record to {replica} that it has not taken")
 
 
-@sentence("{replica} refuses {name}")
-def refuses(story: Story, replica: str, name: str) -> None:
-    """Its database would not take a change that was sent to it."""
-    change = story.world.names[name].change
-    record = Refused(
-        story.world.hub.hub_epoch(), change.csn, change.table, change.key, "check", "no"
-    )
-    story.world.send(replica, story.replica(replica).position.session, record)
+@sentence("{replica} will refuse {key} {count} times")
+def will_refuse(story: Story, replica: str, key: str, count: str) -> None:
+    """Its database does not take the next so many items of this row."""
+    story.replica(replica).will_refuse[key] = int(count)
+
+
+@sentence("{replica} takes {key} again")
+def takes_again(story: Story, replica: str, key: str) -> None:
+    """Its database refuses this row no more."""
+    story.replica(replica).will_refuse.pop(key, None)
+
+
+@sentence("{replica} takes everything")
+def takes_everything(story: Story, replica: str) -> None:
+    """Its database refuses nothing any more, its unique constraint is dropped."""
+    story.replica(replica).will_refuse.clear()
+    story.replica(replica).is_unique = False
 
 
 @sentence("{replica} crashes")
@@ -248,6 +261,12 @@ def operator_aborts(story: Story, label: str) -> None:
 def operator_aborts_of(story: Story, name: str) -> None:
     """`slackwater abort` of the transaction that this change is part of."""
     story.world.hub.abort(story.world.names[name].change.csn)
+
+
+@sentence("the operator retries {replica}")
+def operator_retries(story: Story, replica: str) -> None:
+    """`slackwater conflicts retry --replica`: its refused rows are sent again."""
+    story.world.hub.retry(story.replica(replica).rid)
 
 
 @sentence("the hub takes {what*}")
@@ -384,6 +403,20 @@ def all_are_level(story: Story) -> None:
     """Every consumer's last position record has the hub's covers and RUV."""
     replicas = story.world.replicas
     claim(story, [r for r in replicas if not story.world.is_level(r)], [])
+
+
+@sentence("{replica} lacks {keys*}")
+def lacks(story: Story, replica: str, keys: str) -> None:
+    """`nothing`, or the rows that are listed as refused there: `k1, k2`."""
+    expected = set() if keys == "nothing" else set(keys.split(", "))
+    claim(story, story.world.refused_at(replica), expected)
+
+
+@sentence("{replica} has refused {key} {count} times")
+def has_refused(story: Story, replica: str, key: str, count: str) -> None:
+    """So many attempts are recorded."""
+    found = story.world.hub.refused().get((story.replica(replica).rid, row_of(key)))
+    claim(story, found, int(count))
 
 
 @sentence("{replica} has the state {state*}")

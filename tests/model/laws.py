@@ -42,15 +42,24 @@ class Meeting:
 
 
 def check_level(world: World) -> None:
-    """When all is quiet: the same rows at all replicas and the hub, and the hub knows it."""
+    """When all is quiet: the same rows at all replicas and the hub, and the hub knows it.
+
+    A row may differ only where it is listed as refused.
+    """
     expected = world.rows_of_hub()
     for name in world.replicas:
+        refused = world.refused_at(name)
         mine, theirs = (
-            {key: image for key, image in rows.items() if world.sees(name, key)}
+            {k: image for k, image in rows.items() if world.sees(name, k) and k not in refused}
             for rows in (world.rows_of(name), expected)
         )
         assert mine == theirs, f"{name} and the hub hold different rows"
         assert world.is_level(name), f"{name} is not level with the hub"
+
+
+def check_nothing_is_refused(world: World) -> None:
+    """No row is listed as refused."""
+    assert not world.hub.refused()
 
 
 def check_nothing_lost(world: World) -> None:

@@ -124,6 +124,11 @@ class RealHub:
         """Append an operator's command to abort a transaction, as `slackwater abort` does."""
         append_command(open_state(self.config.hub.state), CommandName.ABORT, csn, datetime.now(UTC))
 
+    def retry(self, rid: int) -> None:
+        """Append an operator's command, as `slackwater conflicts retry --replica` does."""
+        reader = open_state(self.config.hub.state)
+        append_command(reader, CommandName.RETRY, f"r{rid}", datetime.now(UTC))
+
     def restart(self, now_ms: int) -> None:
         """Open the state anew: an unfinished plan is finished, the last batch published again."""
         del now_ms
@@ -188,8 +193,14 @@ class RealHub:
 
     def conflicts(self) -> Sequence[Conflict]:
         """Every recorded loser."""
-        rows = self._rows(TableName.CONFLICTS)
+        rows = [row for row in self._rows(TableName.CONFLICTS) if row["kind"] != "refused"]
         return [Conflict(row["loser_csn"], row["winner_csn"]) for row in rows]
+
+    def refused(self) -> Mapping[tuple[int, RowKey], int]:
+        """(rid, row) -> how often its database refused it, of the rows it has not taken since."""
+        reader = open_state(self.config.hub.state)
+        rows = reader.conflicts({"kind": "refused", "resolution": "open"}).to_pylist()
+        return {(row["loser_rid"], (row["table"], row["key"])): row["attempts"] for row in rows}
 
     def quarantine(self) -> Sequence[Kept]:
         """Everything in quarantine."""

@@ -14,7 +14,7 @@ from streaming.core.delivery.consumer import (
 )
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.csn import Generator
-from streaming.core.model.record import Abort, Commit, Hello, Record, Stopped, Update
+from streaming.core.model.record import Abort, Commit, Hello, Record, Refused, Stopped, Update
 from streaming.core.model.table import ColumnType, Table
 
 TABLE = Table("t", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.TEXT})
@@ -120,12 +120,16 @@ class Replica:
     lost on the way. `numbered`: its changes carry opnos. `forgiven`: the own CSNs that it reported
     as lost. `done`: the transactions that were ever committed here. `is_told_to_stop`: its agent
     ended, and is not started again. `is_emptied`: it applied nothing since it was emptied.
+    `is_unique`: a constraint lets one row stand in each table. `will_refuse`: row -> how many more
+    items of it the database does not take.
     """
 
     name: str
     rid: int
     skew_s: int = 0
     numbered: bool = False
+    is_unique: bool = False
+    will_refuse: dict[str, int] = field(default_factory=dict)
     rows: dict[str, Version] = field(default_factory=dict)
     seen: dict[str, frozenset[Version]] = field(default_factory=dict)
     epoch: int = 1
@@ -329,6 +333,22 @@ class Replica:
         self.inbox += 1
         return True
 
+    def _refuses(self, key: str, after: str | None) -> str | None:
+        """The code with which the database refuses an item, if it does."""
+        if self.will_refuse.get(key, 0):
+            self.will_refuse[key] -= 1
+            return "check"
+        return "unique" if after is not None and self.would_break(key) else None
+
+    def would_break(self, key: str) -> bool:
+        """Return whether a row beside those that stand would break the unique constraint."""
+        there = {name for name, version in self.rows.items() if version.image is not None}
+        there |= {name for one in self.open.values() for name in one.rows}
+        table = row_of(key)[0]
+        return self.is_unique and any(
+            name != key and row_of(name)[0] == table for name in there - {key}
+        )
+
     def has_next(self, topic: Sequence[Update | Stopped]) -> bool:
         """Return whether there is a record of the updates topic that it can read."""
         while self.inbox in self.missing:
@@ -337,10 +357,17 @@ class Replica:
 
     def _apply(self, batch: ApplyBatch, clock_s: int) -> None:
         """Rows, position, epoch and `applied`: one local transaction."""
+        refused = dict[str, Refused]()
         for item in batch.items:
-            self._hold(name_of(item.table, item.key), Version(item.csn, item.after, is_sent=True))
+            key, csn = name_of(item.table, item.key), item.csn or "0" * 20
+            if code := self._refuses(key, item.after):
+                refused[key] = Refused(batch.hub_epoch, csn, item.table, item.key, code, "no")
+            else:
+                refused.pop(key, None)
+                self._hold(key, Version(item.csn, item.after, is_sent=True))
             if item.csn is not None:
                 self.generator = self.generator.seen(item.csn, clock_s + self.skew_s)
+        self.journal += map(Line, refused.values())
         self.position = replace(batch.position, epoch=self.epoch)
         self.is_emptied = False
         self.epoch += 1

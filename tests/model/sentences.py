@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from streaming.core.model.record import Abort, Applied, Commit, Hello, Record
+from streaming.core.model.record import Abort, Applied, Commit, Hello, Record, Refused
 from streaming.core.model.topology import Topology
 from tests.model.backend import Backend
 from tests.model.replica import Line, Replica
@@ -39,7 +39,7 @@ class Story:
 
     def record(self, replica: str, thing: str) -> Record:
         """Return the record that `w1`, `the commit of T` or `its hello` names."""
-        kinds = {"its hello": Hello, "its applied": Applied}
+        kinds = {"its hello": Hello, "its applied": Applied, "its refused": Refused}
         if thing in kinds:
             received = [r for _, r in self.world.received[replica] if isinstance(r, kinds[thing])]
             return received[-1]

@@ -57,13 +57,16 @@ REUSES = {**GOOD, "reuse": 2, "publish_under_old_session": 1}
 BY_HAND = {**GOOD, "end_by_hand": 3, "end_anything_by_hand": 1}
 """The same with an operator who ends transactions, of which the agent may publish more."""
 
+REFUSES = {**BY_HAND, "refuse": 3, "retry": 2}
+"""The same with databases that do not take what is sent to them."""
+
 EMPTIES = {**BY_HAND, "reinit": 3}
 """The same with databases that are emptied, perhaps written before their hello."""
 
 LOSES = {**EMPTIES, "back_up": 3, "restore": 3}
 """The same with databases that are restored from a backup, perhaps written before their hello."""
 
-EVERYTHING = {**LOSES, **REORDERS, **REUSES}
+EVERYTHING = {**LOSES, **REORDERS, **REUSES, **REFUSES}
 """All at once."""
 
 FUNCTIONS = (
@@ -95,6 +98,7 @@ class Plot:
     skews: Sequence[int] = (0, 5, -5)
     numbered: bool = True
     tables: str = ""
+    unique: frozenset[str] = frozenset()
 
 
 def random_steps(
@@ -123,11 +127,14 @@ def tables(draw: st.DrawFn) -> str:
 
 
 @st.composite
-def plots(draw: st.DrawFn, weights: Mapping[str, int], *, several: bool = False) -> Plot:
+def plots(
+    draw: st.DrawFn, weights: Mapping[str, int], *, several: bool = False, unique: bool = False
+) -> Plot:
     """Random stories that shrink: a seed makes the steps, Hypothesis chooses which are used.
 
     Steps that it draws one by one resemble each other: a hub without realignment survives hundreds
     of such stories, and a few dozen of these. `several`: two tables with functions of their own.
+    `unique`: some databases have a unique constraint.
     """
     seed = draw(st.integers(0, 2**32 - 1))
     kept = draw(st.lists(st.booleans(), min_size=LENGTH, max_size=LENGTH))
@@ -138,6 +145,7 @@ def plots(draw: st.DrawFn, weights: Mapping[str, int], *, several: bool = False)
         draw(st.permutations([0, 5, -5])),
         draw(st.booleans()),
         draw(tables()) if several else "",
+        draw(st.frozensets(st.sampled_from(REPLICAS))) if unique else frozenset(),
     )
 
 
@@ -151,7 +159,10 @@ class Storyteller:
 
     def run(self, plot: Plot) -> Iterator[World]:
         """Run a story to its end; the world after every step."""
-        self.add_sentence(f"given r1 r2{'(numbered)' * plot.numbered} r3{plot.tables}")
+        marks = {name: "(unique)" * (name in plot.unique) for name in REPLICAS}
+        marks["r2"] += "(numbered)" * plot.numbered
+        who = " ".join(name + mark for name, mark in marks.items())
+        self.add_sentence(f"given {who}{plot.tables}")
         for name, skew_s in zip(REPLICAS, plot.skews, strict=True):
             self.replica(name).skew_s = skew_s
         for step in plot.steps:
@@ -196,7 +207,8 @@ class Storyteller:
 
     def write(self, replica: str, key: str, _: int) -> None:
         """A replica writes a row."""
-        if not self.replica(replica).is_locked(key):
+        one = self.replica(replica)
+        if not (one.is_locked(key) or one.would_break(key)):
             self.add_sentence(f"{replica} writes {key} = {self._name()}")
 
     def delete(self, replica: str, key: str, _: int) -> None:
@@ -210,13 +222,16 @@ class Storyteller:
         label = next(iter(one.open), None)
         if label is None:
             self.write_beside(replica, key, number)
+        elif one.would_break(key):
+            return
         elif key in one.open[label].rows or not one.is_locked(key):
             self.add_sentence(f"{replica} writes {key} = {self._name()} in {label}")
 
     def write_beside(self, replica: str, key: str, _: int) -> None:
         """A replica opens a transaction, perhaps beside others."""
         one = self.replica(replica)
-        if len(one.open) < OPEN_TRANSACTIONS and not one.is_locked(key):
+        is_free = not (one.is_locked(key) or one.would_break(key))
+        if len(one.open) < OPEN_TRANSACTIONS and is_free:
             name = self._name()
             self.add_sentence(f"{replica} writes {key} = {name} in T{name}")
 
@@ -284,6 +299,21 @@ class Storyteller:
         """An agent that misses a record sends a hello."""
         if not self.replica(replica).is_up:
             self.add_sentence(f"{replica} says hello")
+
+    def refuse(self, replica: str, key: str, number: int) -> None:
+        """A database does not take the next items of a row."""
+        self.add_sentence(f"{replica} will refuse {key} {number} times")
+
+    def retry(self, replica: str, _: str, __: int) -> None:
+        """An operator sends refused rows again."""
+        self.add_sentence(f"the operator retries {replica}")
+
+    def end_refusing(self) -> None:
+        """Every database takes what it is sent, and is sent again what it refused."""
+        for name in REPLICAS:
+            self.add_sentence(f"{name} takes everything")
+            self.add_sentence(f"the operator retries {name}")
+        self.add_sentence("everything settles")
 
     # -- crashes ----------------------------------------------------------------------------
 
@@ -388,7 +418,7 @@ class Storyteller:
         one = self.replica(replica)
         reached = [write for write in one.writes if write.line.reached]
         mine = [name for name, write in self.world.names.items() if write in reached]
-        if number <= len(mine) and not one.is_locked(key):
+        if number <= len(mine) and not (one.is_locked(key) or one.would_break(key)):
             again = mine[-number]
             self.add_sentence(f"{replica} writes {key} = {self._name()} with the CSN of {again}")
 

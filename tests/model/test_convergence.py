@@ -5,13 +5,19 @@ from collections.abc import Callable, Sequence
 from hypothesis import given, note
 
 from tests.harness.examples import examples
-from tests.model.laws import ALWAYS, AT_REST, check_transactions_are_whole
+from tests.model.laws import (
+    ALWAYS,
+    AT_REST,
+    check_nothing_is_refused,
+    check_transactions_are_whole,
+)
 from tests.model.storyteller import (
     BY_HAND,
     EMPTIES,
     EVERYTHING,
     GOOD,
     LOSES,
+    REFUSES,
     REORDERS,
     REUSES,
     Plot,
@@ -81,7 +87,14 @@ def test_replicas_converge_though_databases_are_restored(plot: Plot) -> None:
 
 
 @FIXED
-@given(plots(EVERYTHING, several=True))
+@given(plots(REFUSES, several=True, unique=True))
+def test_replicas_differ_only_in_rows_that_are_listed_as_refused(plot: Plot) -> None:
+    """Nobody stops, nothing differs in silence, nothing is overwritten unseen; a retry repairs."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(EVERYTHING, several=True, unique=True))
 def test_replicas_converge_whatever_happens(plot: Plot) -> None:
     """Everything above in one story: a rule that is right alone may be wrong beside another."""
     hold(plot, AT_REST)
@@ -99,5 +112,9 @@ def hold(plot: Plot, at_rest: Sequence[Callable[[World], None]]) -> None:
                 always(world)
         for law in at_rest:
             law(teller.world)
+        if teller.world.hub.refused():
+            teller.end_refusing()
+            for law in (*at_rest, check_nothing_is_refused):
+                law(teller.world)
     finally:
         note("\n".join(teller.lines))

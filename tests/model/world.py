@@ -202,6 +202,11 @@ class World:
         """Return whether a replica is sent this row."""
         return self.hub.topology.sees(self.replicas[replica].rid, row_of(key)[0])
 
+    def refused_at(self, replica: str) -> set[str]:
+        """The rows that are listed as refused by this replica's database."""
+        rid = self.replicas[replica].rid
+        return {name_of(*row) for refused_by, row in self.hub.refused() if refused_by == rid}
+
     def is_level(self, replica: str) -> bool:
         """Return whether the replica's last position record has the hub's covers and RUV."""
         standing = self.hub.standing(self.replicas[replica].rid)

@@ -1,7 +1,8 @@
 """Decide one batch, one change at a time: the reference that the vectorized stages must match."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from streaming.core.conflict.counters import in_conflict
 from streaming.core.conflict.function import ConflictFunction, ConflictRule
@@ -25,15 +26,25 @@ from streaming.core.delivery.sending import (
     is_for,
     plan,
 )
-from streaming.core.intake.arrival import AbortTransaction, Quarantined, Repair, quarantined_change
+from streaming.core.intake.arrival import (
+    AbortTransaction,
+    Quarantined,
+    Repair,
+    SendAgain,
+    quarantined_change,
+)
+from streaming.core.intake.refused_rows import NONE_REFUSED
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.intake.transactions import Intake, Transaction, in_order
 from streaming.core.model.change import RowKey
 from streaming.core.model.record import ReceivedRecord
+from streaming.core.model.refusal import Refusal, Refusals
 from streaming.core.model.row import Arrived, Floor, Realign, RowState, realigned
 from streaming.core.model.state import HubState, ReplicaState
 from streaming.core.model.table import Table
 from streaming.core.model.topology import Topology
+
+RowStates = Mapping[RowKey, RowState]
 
 UNKNOWN_ROW = RowState()
 """The state of a row that no replica has written: a tombstone without an author."""
@@ -62,25 +73,36 @@ def decide(
     view: SendingView,
     history: Mapping[str, frozenset[str]] | None = None,
     aborts: Sequence[AbortTransaction] = (),
+    retries: Sequence[SendAgain] = (),
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
     `received`: the records, those of one topic in its order; the topics may be concatenated.
     `rows`: the state of every row, with images. `view`: the clock and the marks of committed hub
     epochs; its other fields are set here. `aborts`: the transactions that an operator aborts
-    before any record of the batch is processed.
+    before any record of the batch is processed; `retries`: the refused rows that he sends again.
     """
     intake = Intake(state, topology, history or {})
     for abort in aborts:
         intake.end_by_hand(abort)
+    for retry in retries:
+        intake.send_again(retry)
     for record in received:
         intake.take(record)
     intake.leave_unread(KEPT_BEHIND_STOP)
     hub_epoch = next_epoch(intake)
+    refusals = intake.refused.for_judging()
     entries, changed = judge_all(
-        in_order(intake.eligible), intake.repairs, rows, hub_epoch, topology, intake.replicas
+        in_order(intake.eligible),
+        intake.repairs,
+        rows,
+        hub_epoch,
+        topology,
+        intake.replicas,
+        refusals,
     )
     intake.quarantined += failed(entries)
+    settle_refusals(intake, changed, lambda _: {**rows, **changed})
     return BatchDecision(
         intake, hub_epoch, entries, changed, after(intake, hub_epoch, entries, topology, view)
     )
@@ -99,12 +121,13 @@ def judge_all(
     hub_epoch: int,
     topology: Topology,
     replicas: Mapping[int, ReplicaState],
+    refusals: Refusals = MappingProxyType({}),
 ) -> tuple[tuple[LogEntry, ...], dict[RowKey, RowState]]:
     """Judge changes in hub order. Repairs realign their rows first and refresh them last.
 
     See docs/traps.md, A repair among good changes.
     """
-    batch_judge = BatchJudge(rows, hub_epoch, topology, replicas)
+    batch_judge = BatchJudge(rows, hub_epoch, topology, replicas, refusals=refusals)
     batch_judge.realign(repairs)
     for transaction in transactions:
         batch_judge.judge(transaction)
@@ -117,7 +140,7 @@ class BatchJudge:
     """Judges the transactions of one batch and keeps the changed rows in an overlay.
 
     `earlier_resolutions`: CSN -> what the user's function returned when this batch was judged
-    before.
+    before. `refusals`: the rows that replicas refused, as taken with this batch.
     """
 
     rows: Mapping[RowKey, RowState]
@@ -125,6 +148,7 @@ class BatchJudge:
     topology: Topology
     replicas: Mapping[int, ReplicaState]
     earlier_resolutions: Mapping[str, Resolution] = field(default_factory=dict)
+    refusals: Refusals = field(default_factory=dict)
     changed: dict[RowKey, RowState] = field(default_factory=dict)
     entries: list[LogEntry] = field(default_factory=list)
     refreshed: dict[tuple[int, RowKey], Refresh] = field(default_factory=dict)
@@ -150,11 +174,12 @@ class BatchJudge:
 
     def _rejects_transaction(self, one: Arrived) -> bool:
         row, floors = self.row(one.change.row), self._floors(one.change.rid)
-        return rejects_transaction(one, row, self._function(one), floors)
+        return rejects_transaction(one, row, self._function(one), floors, self._refusal(one))
 
     def _cause(self, one: Arrived, *, same_epoch: bool = False) -> Cause | None:
         row, floors = self.row(one.change.row), self._floors(one.change.rid)
-        return cause_of(one, row, self._function(one), floors, same_epoch=same_epoch)
+        refusal, function = self._refusal(one), self._function(one)
+        return cause_of(one, row, function, floors, refusal, same_epoch=same_epoch)
 
     def _function(self, one: Arrived) -> ConflictFunction:
         return self.topology.tables[one.change.table].function
@@ -171,7 +196,14 @@ class BatchJudge:
         table, row = self.topology.tables[change.table], self.row(change.row)
         floors = self._floors(change.rid)
         judged = judge(
-            one, row, self.hub_epoch, table, floors, self._resolve, self.topology.record_bytes
+            one,
+            row,
+            self.hub_epoch,
+            table,
+            floors,
+            self._resolve,
+            self.topology.record_bytes,
+            refusal=self._refusal(one),
         )
         self._enter(judged)
         if judged.cause is not None:
@@ -246,6 +278,9 @@ class BatchJudge:
             self.changed[key] = realigned(row, realign)
             self.entries.append(Refresh(rid, *key, row, "overtaken", realign.offset))
 
+    def _refusal(self, one: Arrived) -> Refusal | None:
+        return self.refusals.get(one.change.rid, NONE_REFUSED).get(one.change.row)
+
     def _floors(self, rid: int) -> tuple[Floor, ...]:
         author = self.replicas.get(rid)  # None: the hub itself, which loses no state
         return author.floors if author else ()
@@ -283,6 +318,20 @@ def after(
         if not a.is_stopped
     }
     return state_after(intake, hub_epoch, len(entries), has_items, view, in_conflict(entries))
+
+
+def settle_refusals(
+    intake: Intake, changed: Collection[RowKey], rows_of: Callable[[list[RowKey]], RowStates]
+) -> None:
+    """Note which refused rows are sent again, and close those that their replica has by now.
+
+    `changed`: the rows that the batch changed. `rows_of`: rows as they are after it.
+    """
+    found = intake.refused.to_settle(changed)
+    if found:
+        acked = {one.consumer: one.acked_covers for one in intake.agreements.values()}
+        rows = rows_of([one.row for one in found])
+        intake.refused.settle(found, rows, intake.topology.sees, acked)
 
 
 def state_after(
@@ -332,6 +381,7 @@ def state_after(
         agreements={name: one.agreement for name, one in plans.items()},
         to_send={name: one.to_send for name, one in plans.items() if one.to_send is not None},
         open=intake.open,
+        refusals=intake.refused.after,
     )
 
 

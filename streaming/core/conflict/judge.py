@@ -9,6 +9,7 @@ from streaming.core.conflict.function import ConflictFunction, ConflictRule
 from streaming.core.conflict.winner import Failed, Merged, Resolution, Winner, winner
 from streaming.core.model.change import Change, Op
 from streaming.core.model.record import RECORD_BYTES, Reason
+from streaming.core.model.refusal import Refusal
 from streaming.core.model.row import (
     Arrived,
     Floor,
@@ -42,6 +43,8 @@ class Cause(StrEnum):
     """another replica wrote the row, and the change's replica had not seen that"""
     REALIGN = "realign"
     """a refresh of the row was on its way to the change's replica"""
+    REFUSED = "refused"
+    """the change's replica had refused the row as it stood, so it had not seen it"""
     FLOOR = "floor"
     """the change's replica had lost state, and had not received it back"""
     TRANSACTION = "transaction"
@@ -63,6 +66,8 @@ class ConflictKind(StrEnum):
     """a delete met a tombstone"""
     TRANSACTION = "transaction"
     """the change was rejected with its whole transaction"""
+    REFUSED = "refused"
+    """the database of a replica did not take the row; no change lost at the hub"""
 
 
 class Judged(NamedTuple):
@@ -111,6 +116,8 @@ def judge(
     floors: Sequence[Floor] = (),
     resolve: Resolve = by_function,
     record_bytes: int = RECORD_BYTES,
+    *,
+    refusal: Refusal | None = None,
 ) -> Judged:
     """Judge one change on its row at this place in hub order (docs/protocol.md, Judging).
 
@@ -119,9 +126,9 @@ def judge(
     diverge. So does a change that makes a row larger than `record_bytes`, which could not be sent.
     """
     blocked = _blocked(arrived, row, floors)
-    cause = cause_of(arrived, row, table.function, floors)
+    cause = cause_of(arrived, row, table.function, floors, refusal)
     same = cause is not None and (
-        cause_of(arrived, row, table.function, floors, same_epoch=True) is None
+        cause_of(arrived, row, table.function, floors, refusal, same_epoch=True) is None
     )
     resolution = Winner.CHANGE if cause is None else resolve(arrived, row, table)
     after = _resolved(arrived.change, row, hub_epoch, table, resolution, record_bytes)
@@ -178,24 +185,31 @@ def cause_of(
     row: RowState,
     function: ConflictFunction,
     floors: Sequence[Floor] = (),
+    refusal: Refusal | None = None,
     *,
     same_epoch: bool = False,
 ) -> Cause | None:
     """Why the change is concurrent with the row; None: it is not.
 
-    `floors`: those of its replica. `same_epoch`: as if reflections of the change's own epoch
-    counted too.
+    `floors`: those of its replica. `refusal`: of the row by its replica. `same_epoch`: as if
+    reflections of the change's own epoch counted too.
     """
     mre = arrived.mre_same if same_epoch else arrived.mre
     if row.author != arrived.change.rid and function.stored(row.epoch) > mre:
         return Cause.AUTHOR
     if blocking_epoch(arrived, row) > mre:
         return Cause.REALIGN
+    if refusal is not None and refusal.hides(row, arrived):
+        return Cause.REFUSED
     return Cause.FLOOR if floor_epoch(arrived, floors) > mre else None
 
 
 def rejects_transaction(
-    arrived: Arrived, row: RowState, function: ConflictFunction, floors: Sequence[Floor] = ()
+    arrived: Arrived,
+    row: RowState,
+    function: ConflictFunction,
+    floors: Sequence[Floor] = (),
+    refusal: Refusal | None = None,
 ) -> bool:
     """Return whether this change makes its whole transaction be rejected.
 
@@ -208,7 +222,7 @@ def rejects_transaction(
         return True
     if function.rule is not ConflictRule.EPOCH_TRANS or deletes_twice(arrived.change, row):
         return False
-    return cause_of(arrived, row, function, floors) is not None
+    return cause_of(arrived, row, function, floors, refusal) is not None
 
 
 def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:

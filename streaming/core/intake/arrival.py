@@ -25,12 +25,19 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A row to refresh and realign at its origin, for the changes after `offset`."""
+    """A row to refresh and realign at a replica, for its changes after `offset`.
+
+    `cause`: why it is refreshed: a Reason, or RETRY.
+    """
 
     rid: int
     row: RowKey
     offset: int
-    cause: Reason
+    cause: str
+
+
+RETRY = "retry"
+"""The cause of a refresh of a refused row that an operator sends again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,18 @@ class AbortTransaction:
     """
 
     csn: str
+    behind: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SendAgain:
+    """An operator's order to send refused rows again.
+
+    `name`: `r<rid>-<offset>`, the id of one conflict, or `r<rid>`, all of a replica. `behind`: as
+    in AbortTransaction.
+    """
+
+    name: str
     behind: Mapping[int, int]
 
 

@@ -74,8 +74,13 @@ def images_of(fields: Fields, tables: Mapping[str, Table]) -> CanonicalImages | 
 
 def row_of(change: Change, tables: Mapping[str, Table]) -> RowKey | None:
     """The row of a change that may be invalid, its key in canonical text; None: it is not known."""
-    table, key = tables.get(change.table), parse(change.key.encode())
-    if table is None or change.op is Op.TRUNCATE or isinstance(key, RecordFault):
+    return None if change.op is Op.TRUNCATE else row_named(change.table, change.key, tables)
+
+
+def row_named(name: str, key_text: str, tables: Mapping[str, Table]) -> RowKey | None:
+    """The row of this table and key, the key in canonical text; None: there cannot be one."""
+    table, key = tables.get(name), parse(key_text.encode())
+    if table is None or isinstance(key, RecordFault):
         return None
     values = _key(key, table)
     return None if isinstance(values, RecordFault) else (table.name, _key_text(values))

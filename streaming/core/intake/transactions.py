@@ -11,18 +11,22 @@ from dataclasses import dataclass, field, replace
 
 from streaming.core.conflict.winner import missing
 from streaming.core.intake.arrival import (
+    RETRY,
     AbortTransaction,
     ControlOutcome,
     Quarantined,
     Repair,
+    SendAgain,
     quarantined_change,
     quarantined_record,
 )
 from streaming.core.intake.duplicates import KnownCsns
 from streaming.core.intake.images import row_of
+from streaming.core.intake.members import RecordFault
 from streaming.core.intake.opnos import SeenOpnos, seen_opnos
 from streaming.core.intake.pending import Context, ListKey
 from streaming.core.intake.reflection import mre, mre_same, reflect
+from streaming.core.intake.refused_rows import RefusedRows, refused_row
 from streaming.core.intake.ruv_builder import RuvBuilder
 from streaming.core.intake.sessions import (
     after_applied,
@@ -105,6 +109,7 @@ class Intake:
         self.open = self.state.open.copy()
         self.spans = RuvBuilder(self.state)
         self.known = KnownCsns(self.open, self.history, self.state.largest)
+        self.refused = RefusedRows(self.state.refusals)
 
     replicas: dict[int, ReplicaState] = field(init=False)
     """The ordinals apart, which are in `opnos` until `replica_states`."""
@@ -113,6 +118,7 @@ class Intake:
     agreements: dict[str, AgreementState] = field(init=False)
     spans: RuvBuilder = field(init=False)
     known: KnownCsns = field(init=False)
+    refused: RefusedRows = field(init=False)
 
     @property
     def ruvs(self) -> dict[str, Ruv]:
@@ -151,8 +157,8 @@ class Intake:
             case Heartbeat() as heartbeat:
                 self.replicas[received.rid] = replace(replica, epoch=heartbeat.epoch)
                 self.events.append((received, ControlOutcome.TAKEN))
-            case Refused():
-                self._stop(received, Stop(StopReason.UNSUPPORTED, "refused"))
+            case Refused() as refused:
+                self._refused(received, refused)
             case Snapshot():
                 self._stop(received, Stop(StopReason.UNSUPPORTED, "snapshot"))
             case None:
@@ -180,6 +186,7 @@ class Intake:
             self.opnos[received.rid].fill_holes()  # nobody else will: its journal is gone
             self._roll_up(self._lists_behind(received.rid))
         self._move(received.rid, lambda one: after_hello(one, received, hello))
+        self.refused.greet(received.rid, hello.covers)
         self.hellos += 1
         self.events.append((received, ControlOutcome.TAKEN))
 
@@ -197,7 +204,7 @@ class Intake:
 
     def _applied(self, received: ReceivedRecord, applied: Applied, replica: ReplicaState) -> None:
         session = replica.session
-        sent = max((self.agreements[n].sent_covers for n in self._to(received.rid)), default=0)
+        sent = self._sent_to(received.rid)
         if session is None or applied.generation != self.state.generation or applied.covers > sent:
             detail = (
                 f"applied covers {applied.covers} of generation {applied.generation};"
@@ -212,7 +219,30 @@ class Intake:
             epoch=max(replica.epoch, applied.epoch + 1),
         )
         self._move(received.rid, lambda one: after_applied(one, received, applied))
+        self.refused.reflect(received.rid, applied.covers)
         self.events.append((received, ControlOutcome.TAKEN))
+
+    def _refused(self, received: ReceivedRecord, refused: Refused) -> None:
+        """Remember a row that the database of its replica did not take (RefusedRows)."""
+        sent, tables = self._sent_to(received.rid), self.topology.tables
+        row = refused_row(refused, sent, tables)
+        if isinstance(row, RecordFault):
+            self._quarantine(received, row.reason, row.detail)
+        elif self.refused.refuse(received, refused, row):
+            self.counts["refused"] += 1
+            self.events.append((received, ControlOutcome.TAKEN))
+        else:
+            self.counts["duplicates"] += 1
+            self.events.append((received, ControlOutcome.DUPLICATE))
+
+    def send_again(self, retry: SendAgain) -> None:
+        """Send refused rows again that an operator names; before any record of the batch."""
+        found = self.refused.named(retry.name)
+        for one in found:
+            if self.topology.agreement_of(one.rid) is not None:
+                behind = retry.behind.get(one.rid, ALL_OFFSETS)
+                self._repair_behind(one.rid, one.row, behind, RETRY)
+        self.counts["sent_again" if found else "unknown_retries"] += max(1, len(found))
 
     def _stop(self, received: ReceivedRecord, stop: Stop) -> None:
         """Stop reading this replica before this record, and sending to it."""
@@ -253,6 +283,10 @@ class Intake:
             if not says_nothing_of_rows(received):
                 reason = received.reason or Reason.SESSION
                 self._quarantine(received, reason, received.detail or detail)
+
+    def _sent_to(self, rid: int) -> int:
+        """The covers that this replica was sent in the session in force."""
+        return max((self.agreements[n].sent_covers for n in self._to(rid)), default=0)
 
     def _to(self, rid: int) -> list[str]:
         """The agreement whose consumer this replica is; without one, those that are retired."""
@@ -577,7 +611,7 @@ class Intake:
     def _repair(self, received: ReceivedRecord, row: RowKey, cause: Reason) -> None:
         self._repair_behind(received.rid, row, received.offset, cause)
 
-    def _repair_behind(self, rid: int, row: RowKey, offset: int, cause: Reason) -> None:
+    def _repair_behind(self, rid: int, row: RowKey, offset: int, cause: str) -> None:
         """Repair a row; one of a table that is not configured any more is sent to nobody."""
         if row[0] in self.topology.tables:
             self.repairs.append(Repair(rid, row, offset, cause))

@@ -17,6 +17,8 @@ class CommandName(StrEnum):
     """close a conflict as it was decided; its id"""
     OVERRIDE = "override"
     """let the loser of a conflict win, by a change of the hub; the conflict's id"""
+    RETRY = "retry"
+    """send refused rows again; the id of one conflict, `r<rid>-<offset>`, or all of `r<rid>`"""
     ABORT = "abort"
     """end an open transaction; its primary CSN or that of a member"""
 

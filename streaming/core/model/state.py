@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from streaming.core.intake.pending import Context, PendingLists
 from streaming.core.intake.reflection import Session
 from streaming.core.model.change import RowKey
+from streaming.core.model.refusal import Refusals
 from streaming.core.model.row import Arrived, Floor
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv, largest_of
 from streaming.core.model.statuses import (
@@ -257,6 +258,7 @@ class HubState:
     agreements: dict[str, AgreementState] = field(default_factory=dict)
     to_send: Mapping[str, SendRange] = field(default_factory=dict)
     open: OpenTransactions = field(default_factory=OpenTransactions)
+    refusals: Refusals = field(default_factory=dict)
 
     def ruv_of(self, dataset: str) -> Ruv:
         """The RUV of a data set."""

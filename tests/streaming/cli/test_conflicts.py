@@ -1,5 +1,7 @@
 """Claims about `conflicts`."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from checkpoints.reader import open_state
@@ -178,3 +180,93 @@ def commands(state: WrittenState) -> list[tuple[int, str, str, int]]:
         (r["number"], r["command"], r["argument"], r["seen"])
         for r in open_state(state.root).commands()
     ]
+
+
+def refuse(state: WrittenState, *others: Mapping[str, object]) -> None:
+    """Commit a batch with refused rows of b."""
+    state.commit(4, 4, ruv(r1=3, r2=3), totals={"refused": len(others)})
+    row = {
+        "batch": 4,
+        "hub_epoch": 3,
+        "kind": "refused",
+        "table": "t",
+        "loser_rid": 2,
+        "winner_csn": csn(3, 1),
+        "winner_rid": 1,
+        "code": "unique",
+        "text": "UNIQUE constraint failed: t.email",
+        "attempts": 2,
+        "sent_epoch": 0,
+        "resolution": "open",
+    }
+    state.append(TableName.CONFLICTS, *({**row, **other} for other in others))
+
+
+ONE_REFUSED = {"id": "r2-5", "key": '{"id":"8"}'}
+TWO_REFUSED = {"id": "r2-6", "key": '{"id":"9"}'}
+
+
+def test_a_refused_row_is_listed_with_its_reason(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Who refused it, why, and how often."""
+    refuse(state, ONE_REFUSED)
+
+    listed = slackwater("conflicts", "list", "--kind", "refused", "--open").out
+    shown = slackwater("conflicts", "show", "r2-5").out
+
+    assert "r2-5" in listed
+    assert "UNIQUE constraint failed: t.email" in listed
+    assert "1 of 4 conflicts" in listed
+    assert "2" in shown.split("attempts")[1].splitlines()[0]
+    assert csn(3, 1) in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "commands"),
+    [
+        (("r2-6",), ["r2-6"]),
+        (("--replica", "b"), ["r2"]),
+        (("--all",), ["r2"]),
+        (("--table", "t", "--key", '{"id":"8"}'), ["r2-5"]),
+        (("--table", "t"), ["r2-5", "r2-6"]),
+    ],
+)
+def test_a_retry_is_a_command_for_the_hub(
+    slackwater: Slackwater, state: WrittenState, arguments: tuple[str, ...], commands: list[str]
+) -> None:
+    """One for all rows of a replica, else one for each row."""
+    refuse(state, ONE_REFUSED, TWO_REFUSED)
+
+    assert slackwater("conflicts", "retry", *arguments).code == 0
+
+    taken = [(row["command"], row["argument"]) for row in open_state(state.root).commands()]
+    assert taken == [("retry", argument) for argument in commands]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [((), 2), (("r2-7",), 1), (("1-0",), 1), (("--replica", "a"), 1), (("--table", "u"), 1)],
+)
+def test_a_retry_of_nothing_is_no_command(
+    slackwater: Slackwater, state: WrittenState, arguments: tuple[str, ...], code: int
+) -> None:
+    """The hub could only ignore it."""
+    refuse(state, ONE_REFUSED)
+
+    assert slackwater("conflicts", "retry", *arguments).code == code
+
+    assert open_state(state.root).commands() == []
+
+
+@pytest.mark.parametrize("command", ["accept", "override"])
+def test_a_refused_row_is_neither_accepted_nor_overridden(
+    slackwater: Slackwater, state: WrittenState, command: str
+) -> None:
+    """Nobody lost in it; it stays listed until the replica has the row."""
+    refuse(state, ONE_REFUSED)
+
+    answer = slackwater("conflicts", command, "r2-5")
+
+    assert answer.code == 1
+    assert "`slackwater conflicts retry r2-5`" in answer.err

@@ -51,12 +51,24 @@ def commit(state: WrittenState, batch: int, a: tuple[int, Ruv], b: tuple[int, Ru
 
 
 def commit_level(
-    state: WrittenState, at_ms: int | None = None, offsets: Mapping[str, int] | None = None
+    state: WrittenState,
+    at_ms: int | None = None,
+    offsets: Mapping[str, int] | None = None,
+    refused: int = 0,
 ) -> None:
-    """Commit hub epoch 3, which a and b have acknowledged."""
+    """Commit hub epoch 3, which a and b have acknowledged, `refused` rows of it refused."""
     agreements = [agreement("to-a", 1, 3, KNOWN), agreement("to-b", 2, 3, KNOWN)]
     replicas = [replica(1, covers=3), replica(2, covers=3)]
-    state.commit(1, 3, KNOWN, replicas, agreements, at_ms=at_ms or now_ms(), offsets=offsets or {})
+    state.commit(
+        1,
+        3,
+        KNOWN,
+        replicas,
+        agreements,
+        at_ms=at_ms or now_ms(),
+        offsets=offsets or {},
+        totals={"refused": refused},
+    )
 
 
 def quarantined(offset: int, reason: str, **others: object) -> dict[str, object]:
@@ -417,3 +429,44 @@ def test_level_and_status_name_columns_that_stay_in_one_database(
     for command in ("level", "status"):
         assert slackwater(command, "--json").facts["unreplicated"] == {"a": list(columns)}
     assert "warning: a: column t.colour is not replicated" in slackwater("status").out
+
+
+def refused(rid: int, **others: object) -> dict[str, object]:
+    """A row that the database of a replica refused."""
+    row = {"batch": 0, "id": "r2-5", "kind": "refused", "hub_epoch": 2, "loser_rid": rid}
+    facts = {"table": "t", "key": '{"id":"1"}', "code": "unique", "text": "no", "attempts": 1}
+    return {**row, **facts, "resolution": "open", **others}
+
+
+def test_a_refused_row_is_not_level(slackwater: Slackwater, state: WrittenState) -> None:
+    """Its consumer acknowledged everything, and lacks the row nevertheless."""
+    commit_level(state, refused=1)
+    state.append(TableName.CONFLICTS, refused(2))
+
+    answer, status = slackwater("level"), slackwater("status")
+    (row,) = slackwater("level", "--json").facts["differing"]
+
+    assert (answer.code, status.code) == (1, 1)
+    assert "1 row may differ from the hub's, see `slackwater conflicts show ID`" in answer.out
+    assert (row["replica"], row["kind"], row["id"]) == ("b", "refused", "r2-5")
+    assert (row["table"], row["key"], row["why"]) == ("t", '{"id":"1"}', "unique: no")
+    assert "the database of b refuses 1 row; " in status.out
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [refused(2), refused(2, batch=1, resolution="applied")],
+        [refused(2, table="gone")],
+        [refused(9)],
+    ],
+    ids=["applied", "table is not configured", "replica is not configured"],
+)
+def test_a_refused_row_that_its_consumer_does_not_lack_is_level(
+    slackwater: Slackwater, state: WrittenState, rows: list[dict[str, object]]
+) -> None:
+    """It took a later version, or is not sent the row any more."""
+    commit_level(state, refused=1)
+    state.append(TableName.CONFLICTS, *rows)
+
+    assert slackwater("level").code == 0

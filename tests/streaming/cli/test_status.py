@@ -52,7 +52,7 @@ def test_status_tells_where_everybody_is(slackwater: Slackwater, state: WrittenS
         totals={"changes": 11},
     )
     conflict = {"batch": 9, "hub_epoch": 5, "place": 0, "kind": "insert_exists"}
-    state.append(TableName.CONFLICTS, conflict, conflict | {"place": 1, "kind": "other"})
+    state.append(TableName.CONFLICTS, conflict, conflict | {"id": "5-1", "kind": "other"})
     kept = {"batch": 9, "id": "1-4", "action": "kept", "reason": "json", "rid": 1}
     state.append(TableName.QUARANTINE, kept)
     pending = {"batch": 9, "place": 0, "action": "pending", "rid": 2, "csn": csn(3, 2)}

@@ -19,7 +19,7 @@ def invalid(speaker: Speaker, reason: Reason, record: Change) -> ReceivedRecord:
     return replace(received, reason=reason, content=record.content)
 
 
-def repaired(intake: Intake) -> list[tuple[tuple[str, str], Reason]]:
+def repaired(intake: Intake) -> list[tuple[tuple[str, str], str]]:
     """The rows that are sent again to their origin, and why."""
     return [(repair.row, repair.cause) for repair in intake.repairs]
 

@@ -7,7 +7,7 @@ import pytest
 
 from streaming.core.intake.sessions import KEPT_FLOORS, KEPT_SESSION_IDS, KEPT_SESSIONS, with_floor
 from streaming.core.model.change import Op
-from streaming.core.model.record import Heartbeat, Hello, ReceivedRecord, Record, Refused, Snapshot
+from streaming.core.model.record import Heartbeat, Hello, ReceivedRecord, Record, Snapshot
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Element, Ruv
 from streaming.core.model.state import ReplicaState
@@ -108,7 +108,6 @@ def epoch_behind(floors: Iterable[Floor], offset: int) -> int:
 
 
 UNSUPPORTED: dict[str, tuple[Record, str]] = {
-    "refused": (Refused(1, C10, "t", "{}", "check", ""), "refused"),
     "snapshot": (Snapshot("begin", "s"), "snapshot"),
     "truncate": (change(10)._replace(op=Op.TRUNCATE), "truncate"),
 }

@@ -28,7 +28,7 @@ def test_every_status_is_read_back_with_its_detail(
     [
         (ReplicaStatus, "silent", (ReplicaStatus.SILENT, "")),
         (ReplicaStatus, "live", (ReplicaStatus.LIVE, "")),
-        (ReplicaStatus, "unsupported: refused", (ReplicaStatus.UNSUPPORTED, "refused")),
+        (ReplicaStatus, "unsupported: snapshot", (ReplicaStatus.UNSUPPORTED, "snapshot")),
         (ReplicaStatus, "retired", (ReplicaStatus.RETIRED, "")),
         (AgreementStatus, "retired: hub_behind", (AgreementStatus.RETIRED, "hub_behind")),
         (AgreementStatus, "in_sync", (AgreementStatus.IN_SYNC, "")),

@@ -1,0 +1,161 @@
+"""A refusal is opened once for each row, counted, and closed when its replica has the row."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from streaming.core.intake.arrival import RETRY, Repair, SendAgain
+from streaming.core.intake.refused_rows import Ending
+from streaming.core.intake.transactions import Intake
+from streaming.core.model.change import RowKey
+from streaming.core.model.record import Reason, Refused
+from streaming.core.model.refusal import Refusal
+from streaming.core.model.row import RowState
+from streaming.core.model.state import HubState
+from streaming.core.model.topology import Topology
+from tests.harness.builders import csn
+from tests.streaming.core.intake.speaker import RULES, Speaker, fresh_state
+
+K: RowKey = ("t", '{"k":"x"}')
+OTHER: RowKey = ("t", '{"k":"y"}')
+SENT = 20
+
+
+def refused(hub_epoch: int, row: RowKey = K, code: str = "unique") -> Refused:
+    """A refusal of what this hub epoch held."""
+    return Refused(hub_epoch, csn(hub_epoch, 2), *row, code, "no")
+
+
+def serving(refusals: Mapping[RowKey, Refusal] | None = None) -> HubState:
+    """A hub that has sent replica 1 everything up to SENT."""
+    state = fresh_state(hub_epoch=SENT)
+    return replace(state, refusals={1: refusals} if refusals else {})
+
+
+def open_at(hub_epoch: int, sent_epoch: int = 0, row: RowKey = K) -> Refusal:
+    """An open refusal of replica 1."""
+    return Refusal("r1-3", 1, row, hub_epoch, csn(1, 2), "unique", "no", 3, 0, 1, sent_epoch)
+
+
+def taken(state: HubState, speaker: Speaker, topology: Topology = RULES) -> Intake:
+    """The intake of what a replica said."""
+    intake = Intake(state, topology)
+    for record in speaker.received:
+        intake.take(record)
+    return intake
+
+
+def in_session(covers: int = SENT) -> Speaker:
+    """Replica 1 with a session in force."""
+    speaker = Speaker()
+    speaker.hello(covers=covers)
+    return speaker
+
+
+def test_a_refused_row_stops_nobody() -> None:
+    """It is remembered with all that its replica said of it."""
+    speaker = in_session()
+    speaker.send(refused(5))
+
+    intake = taken(serving(), speaker)
+
+    (one,) = intake.refused.of(1).values()
+    assert (one.id, one.row, one.hub_epoch, one.csn, one.attempts) == ("r1-1", K, 5, csn(5, 2), 1)
+    assert (one.code, one.text) == ("unique", "no")
+    assert not intake.replicas[1].is_stopped
+    assert intake.counts["refused"] == 1
+
+
+def test_a_repeat_is_no_attempt() -> None:
+    """An agent that was killed publishes again; a later hub epoch is another attempt."""
+    speaker = in_session()
+    speaker.send(refused(5), refused(5), refused(4), refused(7, code="check"))
+
+    intake = taken(serving(), speaker)
+
+    (one,) = intake.refused.of(1).values()
+    assert (one.id, one.hub_epoch, one.code, one.attempts) == ("r1-1", 7, "check", 2)
+    assert (intake.counts["refused"], intake.counts["duplicates"]) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (refused(SENT + 1), Reason.SESSION),
+        (refused(5, ("gone", K[1])), Reason.TABLE),
+        (refused(5, ("t", '{"k":null}')), Reason.KEY),
+        (refused(5, ("t", "{}")), Reason.KEY),
+    ],
+)
+def test_a_refusal_of_nothing_is_quarantined(record: Refused, reason: Reason) -> None:
+    """Nothing can be sent again for it."""
+    speaker = in_session()
+    speaker.send(record)
+
+    intake = taken(serving(), speaker)
+
+    assert [one.reason for one in intake.quarantined] == [reason]
+    assert not intake.refused.of(1)
+
+
+def test_it_is_closed_when_what_was_sent_again_is_applied() -> None:
+    """Its replica would have refused it before the `applied`."""
+    speaker = in_session(covers=6)
+    later = open_at(5, sent_epoch=8, row=OTHER)
+    intake = taken(serving({K: open_at(5, sent_epoch=7), OTHER: later}), speaker)
+    intake.agreements["a1"] = replace(intake.agreements["a1"], sent_covers=SENT)
+
+    for record in speaker.applied(1, 7):
+        intake.take(record)
+
+    assert list(intake.refused.of(1)) == [OTHER]
+    assert [(one.row, how) for one, how in intake.refused.ended] == [(K, Ending.APPLIED)]
+
+
+def test_a_database_that_was_put_back_is_sent_the_row_anew() -> None:
+    """What it refused after the backup it has not refused."""
+    intake = taken(serving({K: open_at(5), OTHER: open_at(3, row=OTHER)}), in_session(covers=4))
+
+    assert list(intake.refused.of(1)) == [OTHER]
+    assert [(one.row, how) for one, how in intake.refused.ended] == [(K, Ending.REPLACED)]
+
+
+def test_what_is_sent_again_is_known_by_the_rows_after_the_batch() -> None:
+    """A newer version of the row, unless the replica is not sent its table."""
+    newer = {K: RowState(author=2, epoch=9, csn=csn(9, 2))}
+    sent = dict[bool, int]()
+    for is_seen in (True, False):
+        rows = taken(serving({K: open_at(5)}), in_session()).refused
+        rows.settle(rows.to_settle([K]), newer, lambda *_, seen=is_seen: seen, {})
+        sent[is_seen] = rows.of(1)[K].sent_epoch
+
+    assert sent == {True: 9, False: 0}
+
+
+@pytest.mark.parametrize(("name", "rows"), [("r1-3", [K]), ("r1", [K]), ("r2", []), ("1-3", [])])
+def test_an_operator_names_one_row_or_all_of_a_replica(name: str, rows: list[RowKey]) -> None:
+    """They are refreshed behind what the hub read so far; else the order has no effect."""
+    intake = Intake(serving({K: open_at(5)}), RULES)
+
+    intake.send_again(SendAgain(name, {1: 30}))
+
+    assert intake.repairs == [Repair(1, row, 30, RETRY) for row in rows]
+    assert intake.counts == {"sent_again" if rows else "unknown_retries": 1}
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        replace(RULES, subscriptions={"a2": RULES.subscriptions["a2"]}),
+        replace(RULES, tables={}, subscriptions={}),
+    ],
+    ids=["replica", "table"],
+)
+def test_what_is_not_configured_is_not_sent_again(without: Topology) -> None:
+    """Its agent would have nobody to send it to."""
+    intake = Intake(serving({K: open_at(5)}), without)
+
+    intake.send_again(SendAgain("r1", {}))
+
+    assert intake.repairs == []
