@@ -71,10 +71,10 @@ def apply_batch(
             else:
                 is_done = _write_all(connection, writers, batch)
             if is_done:
-                ordered = tuple(refused[place] for place in sorted(refused))
-                position = _end(connection, batch, ordered, next_offset, clock_ms)
+                lacking = _lacking(batch, refused)
+                position = _end(connection, batch, lacking, next_offset, clock_ms)
                 connection.execute("COMMIT")
-                return AppliedBatch(position, ordered)
+                return AppliedBatch(position, lacking)
             is_careful = True
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -130,6 +130,12 @@ def _write_each(
             connection.execute("ROLLBACK TO item")
         connection.execute("RELEASE item")
     return True
+
+
+def _lacking(batch: ApplyBatch, refused: Mapping[int, Refused]) -> tuple[Refused, ...]:
+    """The refusals to report: of rows whose last item in the batch was refused."""
+    last = {(item.table, item.key): place for place, item in enumerate(batch.items)}
+    return tuple(refused[place] for place in sorted(refused.keys() & last.values()))
 
 
 def _write_row(

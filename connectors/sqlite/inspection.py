@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from connectors.sqlite import sql, user_triggers
 from connectors.sqlite.catalog import BINARY, Catalog, UniqueColumn, read
 from connectors.sqlite.columns import AFFINITIES, STORED_AS, Affinity
+from connectors.sqlite.constraints import ConstraintKind, TableConstraint, constraints_of
 from connectors.sqlite.defaults import default_fault
 from connectors.sqlite.system import PREFIX
 from streaming.core.model.errors import ConfigError
@@ -60,6 +61,8 @@ def inspect(
         found.complaints += [about + text for text in complaints_of(catalog, table)]
         found.warnings += [about + text for text in warnings_of(catalog, table)]
         found.unreplicated += [f"{table.name}.{name}" for name in unconfigured(catalog, table)]
+        constraints = constraints_of(connection, table)
+        found.warnings += [about + text for text in constraint_warnings(constraints)]
         if not rows_are_shared:
             found.complaints += _row_complaints(connection, table)
     found.complaints += user_triggers.complaints(connection, tables)
@@ -135,6 +138,21 @@ def warnings_of(catalog: Catalog, table: Table) -> list[str]:
         " NOT NULL"
     )
     return [*unknown, *([nulls] if catalog.has_null_keys else [])]
+
+
+_CONSTRAINT_MEANS = {
+    ConstraintKind.UNIQUE: "two replicas may each accept a row with the same values; each database"
+    " then refuses the other's row, which `slackwater status` lists until one of them changes",
+    ConstraintKind.CHECK: "a database without it may accept a row that this one then refuses, and"
+    " that `slackwater status` lists until it changes; declare it at every replica",
+    ConstraintKind.FOREIGN_KEY: "the agent does not check it when it applies: a row whose parent"
+    " was deleted at another replica stays, and ON DELETE or ON UPDATE does nothing then",
+}
+
+
+def constraint_warnings(constraints: Sequence[TableConstraint]) -> list[str]:
+    """What each constraint beside the key means among replicas."""
+    return [f"{one.text}: {_CONSTRAINT_MEANS[one.kind]}" for one in constraints]
 
 
 def _type_complaints(catalog: Catalog, table: Table) -> list[str]:

@@ -2,10 +2,12 @@
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from connectors.sqlite.constraints import constraints_of
+from connectors.sqlite.store import SqliteStore
 from streaming.core.model.table import ColumnType, Table
 
 KEYED_BY_ID = Table("t", ("id",), {"id": ColumnType.INT64, "n": ColumnType.TEXT})
@@ -65,3 +67,22 @@ def test_unique_indexes_made_later_count() -> None:
         "UNIQUE (an expression)",
         "UNIQUE (n) WHERE ...",
     }
+
+
+def test_the_agent_warns_of_each_constraint_with_what_it_means(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At every start, and not again while nothing changes; the key is none."""
+    with closing(sqlite3.connect(tmp_path / "r.db")) as client:
+        client.execute(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, n TEXT UNIQUE CHECK (n <> '') REFERENCES t)"
+        )
+
+    store = SqliteStore.open(tmp_path / "r.db", 7, [KEYED_BY_ID])
+    store.check_schema()
+    store.close()
+
+    unique, check, foreign = [r.message for r in caplog.records if r.levelname == "WARNING"]
+    assert unique.startswith("table t: UNIQUE (n): two replicas may each accept a row")
+    assert check.startswith("table t: CHECK (n <> ''): a database without it may accept a row")
+    assert foreign.startswith("table t: FOREIGN KEY (n) REFERENCES t: the agent does not check it")

@@ -226,6 +226,7 @@ def test_a_new_column_is_warned_of_while_the_agent_runs(
 ) -> None:
     """Once; what was configured is captured as before."""
     with closing(replica.store()) as store:
+        caplog.clear()
         replica.client.execute("ALTER TABLE items ADD COLUMN note TEXT")
         store.check_schema()
         store.check_schema()

@@ -175,6 +175,46 @@ def test_an_item_that_the_database_refuses_holds_up_no_other(
     replica.client.close()
 
 
+def test_a_refused_item_counts_only_if_it_is_the_rows_last(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """A hub that listed a row which a later item brought would call it different."""
+    replica.client.execute("INSERT INTO items VALUES (9, 'mine', NULL)")
+
+    refused = apply(
+        store,
+        item(1, image(1, "mine")),
+        item(2, image(2, "mine")),
+        item(1, image(1, "free")),
+        item(3, image(3, "free")),
+        item(2, image(2, "free")),
+    )
+
+    assert [(one.key, one.code) for one in refused] == [
+        ('{"id":"3"}', "unique"),
+        ('{"id":"2"}', "unique"),
+    ]
+    assert [row[0] for row in replica.rows()] == [1, 9]
+
+
+def test_a_refusal_outlives_an_agent_that_was_killed(replica: Replica) -> None:
+    """It is in the journal since the batch was applied, and stays there until it is published."""
+    replica.client.execute("INSERT INTO items VALUES (9, 'mine', NULL)")
+    first = replica.store()
+    first.start_session("s1", None, lost=False)
+    refused = apply(first, item(1, image(1, "mine")), item(2, image(2)))
+    first.close()  # as a kill: nothing was published
+
+    second = replica.store()
+    second.start_session("s2", None, lost=False)
+
+    assert len(refused) == 1
+    assert [one for one in replica.records() if isinstance(one, Refused)] == list(refused)
+    assert second.position.covers == 4
+    assert [row[0] for row in replica.rows()] == [2, 9]
+    second.close()
+
+
 def test_what_this_agent_does_not_know_stops_it(replica: Replica, store: SqliteStore) -> None:
     """A range or a truncate must not be left out."""
     for bad in (replace(item(1, None), type=ItemType.RANGE), replace(item(1, None), op="truncate")):
