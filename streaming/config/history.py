@@ -94,7 +94,7 @@ def _datasets(found: Mapping[str, Any]) -> dict[str, str]:
         one["consumer"]: [
             dataset
             for name, dataset in of_table.items()
-            if "*" in one["tables"] or name in one["tables"]
+            if not {"*", name}.isdisjoint(one.get("tables", ["*"]))
         ]
         for one in found["agreements"]
     }
