@@ -9,11 +9,13 @@ import pytest
 
 from tests.vectors.deviations import Deviations
 from tests.vectors.outcome import Case
+from tests.vectors.tracking_kinds import is_tracking_case
 
 FILES = sorted(Path(__file__).parent.glob("*.json"))
 CASES = [case for file in FILES for case in json.loads(file.read_text())["cases"]]
 SESSIONS = [case for case in CASES if "changelog" in case]
 CONFLICTS = [case for case in CASES if "function" in case]
+TRACKING = [case for case in CASES if is_tracking_case(case)]
 DEVIATIONS = Deviations.load()
 
 

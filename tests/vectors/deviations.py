@@ -31,15 +31,16 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Cases that are not run: of a kind, with a function on a table, or with an operation.
+    """Cases that are not run: of a kind or variant, with a function on a table, or an operation.
 
-    `kinds`: as the cases name them; `function` is a pattern.
+    `kinds`: as the cases name them; `function` and `variant` are patterns.
     """
 
     reason: str
     kinds: tuple[str, ...] = ()
     function: str | None = None
     op: str | None = None
+    variant: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,13 @@ class Deviations:
     def skip_of_function(self, function: str) -> Skip | None:
         """Why no case with this function is run, or None."""
         named = (s for s in self.skips if s.function and fnmatchcase(function, s.function))
+        return next(named, None)
+
+    def skip_of_variant(self, variant: object) -> Skip | None:
+        """Why no case of this variant of the origin is run, or None."""
+        if not isinstance(variant, str):
+            return None
+        named = (s for s in self.skips if s.variant and fnmatchcase(variant, s.variant))
         return next(named, None)
 
     def skip_of_op(self, op: object) -> Skip | None:

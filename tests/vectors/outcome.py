@@ -28,6 +28,8 @@ class About(StrEnum):
     """where a session starts, or that it does not"""
     SENT = "sent"
     """what a session sends"""
+    TRACKING = "tracking"
+    """a decision of change tracking or resync, or what follows from it"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from tests.vectors import epochs, functions, sessions, shapes
+from tests.vectors import epochs, functions, sessions, shapes, tracking_kinds
 from tests.vectors.deviations import Deviations, Rule
 from tests.vectors.outcome import Case, Difference, Explains, Outcome, VectorError
+from tests.vectors.tracking import Tracked
 
 P = TypeVar("P")
 
@@ -33,6 +34,10 @@ def _play_session(case: Case, _: Deviations) -> tuple[sessions.Played, list[Diff
 def _play_epochs(case: Case, deviations: Deviations) -> tuple[epochs.Played, list[Difference]]:
     played = epochs.play(case, deviations.counters)
     return played, list(played.differences)
+
+
+def _play_tracking(case: Case, _: Deviations) -> tuple[Tracked, list[Difference]]:
+    return tracking_kinds.play(case)
 
 
 def _named(*functions: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
@@ -73,6 +78,14 @@ KINDS: tuple[Kind[Any], ...] = (
             shapes.row_written_twice_in_a_transaction,
         ),
         _named(shapes.converged),
+    ),
+    Kind(
+        "tracking",
+        tracking_kinds.is_tracking_case,
+        lambda _: set(),
+        _play_tracking,
+        _named(tracking_kinds.row_in_front_of_its_position),
+        _named(tracking_kinds.every_row_is_sent),
     ),
 )
 
@@ -130,10 +143,18 @@ def _skipped(case: Case, names: set[str], deviations: Deviations) -> str | None:
             reasons.append(f"{name}: {skip.reason}")
         elif not functions.is_known(name):
             raise VectorError(f"unknown conflict function {name}")
+    if skip := deviations.skip_of_variant(_variant(case)):
+        reasons.append(f"variant {_variant(case)}: {skip.reason}")
     for step in case.get("steps", []):
         if skip := deviations.skip_of_op(step.get("op")):
             reasons.append(f"{skip.op}: {skip.reason}")
     return f"skipped, {reasons[0]}" if reasons else None
+
+
+def _variant(case: Case) -> object:
+    """The release of the origin whose rule the case shows, if it names one."""
+    given = case.get("input")
+    return given.get("variant") if isinstance(given, dict) else None
 
 
 def _deviation(

@@ -99,6 +99,20 @@ TWICE = conflict("A update", "B update 1 x", "B update 1 x", "B->A", "A->B")
 HIDDEN = conflict(
     *("A update", "A->B", "B->A", "A->B", "B->A", "B update", "B->A"), function="NDB$EPOCH(0)"
 )
+LATE_ROW_WITH_A_LARGE_KEY = {
+    "id": "made",
+    "kind": "change_batches_bug",
+    "input": {
+        "batch_size": 1,
+        "blocks": [
+            {"block": 1, "lsn": 7},
+            {"block": 2, "lsn": 9},
+            {"block": 3, "lsn": 8},
+            {"block": 4, "lsn": 9},
+        ],
+    },
+    "expect": {"batches": [[1], [2], [4]], "lost_blocks": [3]},
+}
 
 
 MADE = {
@@ -118,6 +132,7 @@ MADE = {
     "crossing_writes_of_no_function": NO_FUNCTION,
     "write_in_the_epochs_that_bits_hide": HIDDEN,
     "row_written_twice_in_a_transaction": TWICE,
+    "row_in_front_of_its_position": LATE_ROW_WITH_A_LARGE_KEY,
 }
 """A case of each rule."""
 DEVIATING = {
@@ -173,6 +188,9 @@ def _of_expect(
             for field in fields:
                 yield broken(case, *path, name, place, value={**row, field: {"b": "nonsense"}})
     yield from _of_counts(case, expect, path)
+    for name in ("batches", "lost_blocks"):
+        if name in expect:
+            yield broken(case, *path, name, value=[*expect[name], NONSENSE])
     if "sent" in expect:
         yield broken(case, *path, "sent", value=[*expect["sent"], csn(99, 1)])
         yield broken(case, *path, "sent", value=[csn(99, 1), *expect["sent"]])

@@ -1,4 +1,4 @@
-"""Ages and counts as words."""
+"""Ages, counts and sizes as words."""
 
 
 def as_age(seconds: float) -> str:
@@ -17,3 +17,20 @@ def as_age(seconds: float) -> str:
 def as_count(count: int, noun: str, plural: str = "") -> str:
     """A count with its noun: 1 table, 2 tables; `plural` for one that does not end in s."""
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def as_bytes(count: int) -> str:
+    """A size in the largest unit that it fills, with three digits: 13501 is 13.2 kB of 1024."""
+    if count < 1024:
+        return as_count(count, "byte")
+    power = min((count.bit_length() - 1) // 10, len(_UNITS))
+    size = count / 1024**power
+    return f"{size:.{2 if size < 10 else 1 if size < 100 else 0}f} {_UNITS[power - 1]}"
+
+
+_UNITS = ("kB", "MB", "GB", "TB", "PB")
+
+
+def as_percent(hundredths: int) -> str:
+    """A share, given in hundredths of a percent: 3333 is 33.33%, and all of it is 100%."""
+    return "100%" if hundredths == 10_000 else f"{hundredths // 100}.{hundredths % 100:02}%"

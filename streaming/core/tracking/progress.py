@@ -1,0 +1,147 @@
+"""How far a resync is: what its committed pages have sent, of how much, and when it may end."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from streaming.core.model.errors import StateError
+from streaming.core.tracking.meta import ResyncMode
+from streaming.core.tracking.work import Piece, WorkQueue
+
+PieceName = tuple[str, int]
+"""(table, incarnation)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PieceAccount:
+    """A table's work as far as it is committed: `total` and `sent` in rows.
+
+    `piece.after` is the last key that was sent. `is_closed`: its last page was sent.
+    """
+
+    piece: Piece
+    total: int
+    sent: int = 0
+    is_closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Accounting:
+    """What is committed of a resync; it changes in the commit of a page, and only there.
+
+    `started_s`: when it began, in seconds since 1970.
+    """
+
+    mode: ResyncMode
+    started_s: int
+    accounts: Mapping[PieceName, PieceAccount]
+
+    @property
+    def total_rows(self) -> int:
+        """Return how many rows are to be sent in all."""
+        return sum(account.total for account in self.accounts.values())
+
+    @property
+    def sent_rows(self) -> int:
+        """Return how many of them are sent and committed."""
+        return sum(account.sent for account in self.accounts.values())
+
+    @property
+    def tables_left(self) -> int:
+        """Return how many tables are not finished."""
+        return sum(not account.is_closed for account in self.accounts.values())
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether every table's last page is sent."""
+        return self.tables_left == 0
+
+    def page_sent(
+        self, name: PieceName, rows: int, after: str | None, *, is_last: bool
+    ) -> "Accounting":
+        """Return the accounting after the commit of a page; StateError: its table is closed.
+
+        after: the last key of the page. A table that has grown raises the total with what is sent,
+        and closing one counts what was left out of its pages (rows that went live, for instance).
+        """
+        account = self.accounts[name]
+        if account.is_closed:
+            raise StateError(f"a page of table {name[0]} came after its last: resync it again")
+        sent = account.sent + rows
+        total = max(sent, account.total)
+        piece = account.piece if after is None else account.piece._replace(after=after)
+        closed = PieceAccount(piece, total, total if is_last else sent, is_closed=is_last)
+        return replace(self, accounts={**self.accounts, name: closed})
+
+    def without(self, name: PieceName) -> "Accounting":
+        """Return the accounting without a table whose incarnation has ended meanwhile."""
+        left = {each: account for each, account in self.accounts.items() if each != name}
+        return replace(self, accounts=left)
+
+    def remaining(self) -> WorkQueue:
+        """Return the queue of what is not committed: where a hub that starts goes on."""
+        open_ = [account for account in self.accounts.values() if not account.is_closed]
+        return WorkQueue(tuple(a.piece._replace(rows=a.total - a.sent) for a in open_))
+
+
+def begin(mode: ResyncMode, started_s: int, pieces: Iterable[Piece]) -> Accounting:
+    """Return the accounting of a resync that has sent nothing."""
+    return Accounting(mode, started_s, {p.name: PieceAccount(p, p.rows) for p in pieces})
+
+
+def estimated_end(started_s: int, now_s: int, total: int, done: int) -> int | None:
+    """Return when a resync that goes on like this ends, in whole seconds; None: it cannot be said.
+
+    total, done: in the same unit. Nothing can be said at the beginning, and nothing at the end.
+    """
+    if total == 0 or done == 0 or done >= total:
+        return None
+    return now_s + (now_s - started_s) * (total - done) // done
+
+
+@dataclass(frozen=True, slots=True)
+class ResyncProgress:
+    """What is shown of a resync; None: cannot be said yet. `done` and `total` in one unit.
+
+    `percent`: in hundredths of a percent, rounded; WHOLE only when it is over.
+    """
+
+    mode: ResyncMode
+    done: int
+    total: int | None
+    percent: int | None
+    estimated_end_s: int | None
+    objects: int | None
+    objects_left: int | None
+
+
+WHOLE = 10_000
+"""All of it, in hundredths of a percent."""
+
+
+def progress(
+    mode: ResyncMode,
+    *,
+    is_over: bool,
+    done: int,
+    total: int,
+    estimated_end_s: int | None,
+    objects: int | None,
+    objects_left: int | None,
+) -> ResyncProgress:
+    """Return what is shown of a resync, from what was counted.
+
+    The total is not shown as long as no end can be estimated: what is counted first says little.
+    """
+    if is_over:
+        return ResyncProgress(mode, done, None, WHOLE, None, objects, objects_left)
+    known = estimated_end_s is not None
+    percent = min(WHOLE - 1, (WHOLE * done + total // 2) // total) if known and total else None
+    return ResyncProgress(
+        mode,
+        done,
+        total if known else None,
+        percent,
+        estimated_end_s,
+        objects,
+        objects_left,
+    )

@@ -1,0 +1,152 @@
+"""Ranges of keys: what a scan sends and realigns as one, however many rows it has."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import Any, NamedTuple
+
+from streaming.core.model.errors import WireError
+from streaming.core.model.row import Realign
+from streaming.core.model.table import Table
+from streaming.core.model.values import Value, from_json
+from streaming.core.tracking.paging import next_page
+
+SortKey = tuple[tuple[Any, ...], ...]
+"""What keys are compared by: (is it a value, the value) for each key column."""
+
+KeyOrder = Callable[[str], SortKey]
+"""Canonical text of a key -> its sort key."""
+
+
+def key_order(table: Table) -> KeyOrder:
+    """Return the order of a table's keys: column by column, numbers and times by value.
+
+    Text and bytes compare by their bytes; null comes first, and NaN behind all numbers. The
+    function raises WireError for a text that is not a key of the table.
+    """
+    columns = [(name, table.columns[name]) for name in table.key]
+
+    def order(key: str) -> SortKey:
+        try:
+            values = json.loads(key)
+            return tuple(_comparable(from_json(values[name], kind)) for name, kind in columns)
+        except (ValueError, LookupError, TypeError) as error:
+            raise WireError(f"{key} is not a key of table {table.name}: {error}") from error
+
+    return order
+
+
+def _comparable(value: Value) -> tuple[Any, ...]:
+    match value:
+        case None:
+            return (0,)
+        case str():
+            return 1, value.encode()
+        case float() if isnan(value):
+            return (2,)
+        case _:
+            return 1, value
+
+
+class KeyRange(NamedTuple):
+    """The keys of a table with `after` < key <= `to`; None is an open end."""
+
+    table: str
+    after: str | None = None
+    to: str | None = None
+
+    def holds(self, key: str, order: KeyOrder) -> bool:
+        """Return whether the key, of the same table, is in the range."""
+        place = order(key)
+        behind = self.after is None or order(self.after) < place
+        return behind and (self.to is None or place <= order(self.to))
+
+    def joined(self, following: "KeyRange") -> "KeyRange | None":
+        """Return both ranges as one if the other begins where this one ends."""
+        if self.table != following.table or self.to is None or self.to != following.after:
+            return None
+        return KeyRange(self.table, self.after, following.to)
+
+
+class ScannedPage(NamedTuple):
+    """A range and all keys in it, in order; whoever applies it deletes the others."""
+
+    range: KeyRange
+    keys: tuple[str, ...]
+
+
+def scanned_page(
+    table: str, keys: Sequence[str], order: KeyOrder, after: str | None, page_rows: int
+) -> ScannedPage:
+    """Return the page of a scan that follows the key `after` (None: the first).
+
+    keys: all keys of the table as they are now, in the order of keys; page_rows: at least 1. The
+    last page has an open end, so strangers behind the last key are deleted too, and so is all of
+    an empty table. Rows that come or go between pages are found where the next page begins.
+    """
+    page = next_page(keys, page_rows, order, after)
+    is_last = not page or page[-1] == keys[-1]
+    return ScannedPage(KeyRange(table, after, None if is_last else page[-1]), page)
+
+
+def scanned_pages(
+    table: str, keys: Sequence[str], order: KeyOrder, page_rows: int, after: str | None = None
+) -> Iterator[ScannedPage]:
+    """Return all pages of a scan of a table that does not change meanwhile."""
+    page = scanned_page(table, keys, order, after, page_rows)
+    yield page
+    while page.range.to is not None:
+        page = scanned_page(table, keys, order, page.range.to, page_rows)
+        yield page
+
+
+@dataclass(frozen=True, slots=True)
+class RangeRealign:
+    """A range that was sent to replica `rid` in hub epoch `epoch`: it realigns every key in it.
+
+    Keys without a row are realigned too: the range deletes them there.
+    """
+
+    range: KeyRange
+    rid: int
+    epoch: int
+
+    def as_realign(self) -> Realign:
+        """Return the realign of each key in the range."""
+        return Realign(self.rid, self.epoch)
+
+
+def with_range(realigns: Iterable[RangeRealign], new: RangeRealign) -> tuple[RangeRealign, ...]:
+    """Return the realigns with one more, which continues the one that ends where it begins.
+
+    So a scan costs one entry, however many rows and pages it has. The joined range takes the
+    larger hub epoch: `covers` stays where it is until the last page, and no reflection comes
+    between the pages.
+    """
+    kept = list(realigns)
+    for place, old in enumerate(kept):
+        joined = old.range.joined(new.range) if old.rid == new.rid else None
+        if joined is not None:
+            kept[place] = RangeRealign(joined, new.rid, max(old.epoch, new.epoch))
+            return tuple(kept)
+    return (*kept, new)
+
+
+def after_acknowledgement(
+    realigns: Iterable[RangeRealign], rid: int, acked_covers: int
+) -> tuple[RangeRealign, ...]:
+    """Return the realigns without those that the replica has reflected, up to its acked covers."""
+    return tuple(one for one in realigns if one.rid != rid or one.epoch > acked_covers)
+
+
+def realigned_epoch(
+    realigns: Iterable[RangeRealign], rid: int, table: str, key: str, order: KeyOrder
+) -> int:
+    """Return the largest hub epoch at which ranges realign this row for a replica; 0: none does."""
+    epochs = (
+        one.epoch
+        for one in realigns
+        if one.rid == rid and one.range.table == table and one.range.holds(key, order)
+    )
+    return max(epochs, default=0)

@@ -1,0 +1,124 @@
+"""Change tracking and resync of a storage system's blocks, played by the rules for rows.
+
+A relation's entry in a catalogue is a table, its serial number the incarnation, a block a row,
+a log sequence number a position in hub order (docs/rules/change_tracking.md, Words). What is
+expected in words is compared by the decision that they mean (words.toml).
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from streaming.core.tracking.entry import HubPosition, TrackedRow
+from tests.vectors.outcome import About, Case, Difference, VectorError
+from tests.vectors.words import decision, said
+
+Found = Mapping[str, Any]
+"""Name of an expectation -> what the hub makes of it: a decision, or a value in the case's form."""
+
+Play = Callable[[str, Mapping[str, Any]], Found]
+"""(kind, input of a case) -> what was found."""
+
+LEAVES = (bool, StrEnum, type(None))
+"""The types of answers that words may say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """What the hub found, and what the origin's own rule gives where that differs."""
+
+    found: Found
+    origin: Found
+
+
+def differences(case: Case, played: Tracked) -> list[Difference]:
+    """What was expected otherwise; an expectation that nothing was found for is an error."""
+    if not case["expect"]:
+        raise VectorError("the case expects nothing")
+    return [
+        Difference(
+            f"{name}: expected {expected}, got {_shown(played.found[name])}",
+            About.TRACKING,
+            is_origins=name in played.origin and _same(case["kind"], name, expected, played.origin),
+        )
+        for name, expected in case["expect"].items()
+        if not _same(case["kind"], name, expected, played.found)
+    ]
+
+
+def _same(kind: str, name: str, expected: object, found: Found) -> bool:
+    if name not in found:
+        raise VectorError(f"{name} is an unknown expectation of {kind}")
+    return _is(kind, name, expected, found[name])
+
+
+def _is(kind: str, name: str, expected: object, got: object) -> bool:
+    """Words are compared by what they mean, all else as it is; rows have no order."""
+    if isinstance(expected, str) and isinstance(got, LEAVES):
+        return decision(kind, name, expected) == said(got)
+    if isinstance(expected, list) and isinstance(got, tuple):
+        same = len(expected) == len(got)
+        return same and all(_is(kind, name, *pair) for pair in zip(expected, got, strict=True))
+    if isinstance(expected, dict) and isinstance(got, dict):
+        return expected.keys() == got.keys() and all(
+            _is(kind, each, expected[each], got[each]) for each in expected
+        )
+    return _as_text(expected) == _as_text(got)
+
+
+def _as_text(value: object) -> str:
+    """The JSON of a value, which tells 1 from true; rows have no order."""
+    if isinstance(value, list) and all(isinstance(each, dict) for each in value):
+        value = sorted(json.dumps(each, sort_keys=True) for each in value)
+    return json.dumps(value, sort_keys=True)
+
+
+def _shown(got: object) -> object:
+    return said(got) if isinstance(got, LEAVES) else got
+
+
+# -- a case's values as the hub's, and back ---------------------------------------------------
+
+
+def position(lsn: int | str) -> HubPosition:
+    """A log sequence number, which is a number or a letter."""
+    if isinstance(lsn, str) and not lsn.isdigit():
+        return HubPosition(ord(lsn))
+    return HubPosition(int(lsn))
+
+
+def entry(record: Mapping[str, Any]) -> TrackedRow:
+    """A record of a log."""
+    return TrackedRow(
+        json.dumps(record["pttid"]), record["ptsn"], _key(record), position(record["lsn"])
+    )
+
+
+def _key(record: Mapping[str, Any]) -> str:
+    return json.dumps([record["rel"], record["block"]])
+
+
+def entries(records: list[Mapping[str, Any]] | None) -> tuple[TrackedRow, ...]:
+    """The records of a log; a log that is not there has none."""
+    return tuple(entry(each) for each in records or ())
+
+
+def records(found: tuple[TrackedRow, ...], lsns: Mapping[HubPosition, Any]) -> list[Any]:
+    """The entries as records; `lsns` has each position as the case writes it."""
+    return [
+        {
+            "rel": json.loads(each.key)[0],
+            "block": json.loads(each.key)[1],
+            "lsn": lsns[each.position],
+            "pttid": json.loads(each.table),
+            "ptsn": each.incarnation,
+        }
+        for each in found
+    ]
+
+
+def lsns_of(*logs: list[Mapping[str, Any]] | None) -> dict[HubPosition, Any]:
+    """Each position of the logs as the case writes it."""
+    return {position(each["lsn"]): each["lsn"] for log in logs for each in log or ()}
