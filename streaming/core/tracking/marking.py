@@ -66,12 +66,10 @@ def why_not_paged(rows: ChangedRows, incarnation: TableIncarnation | None) -> No
 
     `incarnation`: the highest one of the table, None if the hub knows none.
     """
-    if incarnation is None:
+    if incarnation is None or incarnation.number != rows.incarnation:
         return NotPaged.OTHER_INCARNATION
     if incarnation.at_hub is AtHub.GONE:
         return NotPaged.GONE
-    if incarnation.number != rows.incarnation:
-        return NotPaged.OTHER_INCARNATION
     if incarnation.work is not None and incarnation.work.is_whole:
         return NotPaged.SENT_WHOLE
     if incarnation.is_append_only:

@@ -31,7 +31,7 @@ def key_order(table: Table) -> KeyOrder:
         try:
             values = json.loads(key)
             return tuple(_comparable(from_json(values[name], kind)) for name, kind in columns)
-        except (ValueError, LookupError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, WireError) as error:
             raise WireError(f"{key} is not a key of table {table.name}: {error}") from error
 
     return order
