@@ -60,6 +60,8 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "offsets_from": "topic -> first offset of the batch",
         "offsets": "topic -> next offset after the batch",
         "topic_ids": "topic -> its id in Kafka",
+        "input_lost": "of a plan: topic -> what happened to it, if records of it were lost",
+        "recreated": "topic -> how often it was deleted and created again",
         "ruv": "data set -> RUV, one element a line",
         "purge_ruv": "data set -> purge RUV",
         "purge_epoch": "hub epoch up to which history is purged",
@@ -115,7 +117,8 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "sent_epoch": "of a refused row: hub epoch at which it was sent again; 0: it was not",
     },
     TableName.QUARANTINE: {
-        "id": "<rid>-<offset>; of a change of the hub itself <rid>-<csn>",
+        "id": "<rid>-<offset>, <rid>.<n>-<offset> if its topic was created again n times;"
+        " of a change of the hub itself <rid>-<csn>",
         "action": "kept, released or dropped; the newest row of an id counts",
         "reason": "why: json, version, kind, csn, rid, table, key, size, skew, session, late ...",
         "detail": "what was expected and what was found",

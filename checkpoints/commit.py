@@ -76,6 +76,15 @@ class Ledger:
         self.last = checkpoint
         self.unfinished = None
 
+    def drop_uncommitted(self, plan: Plan) -> None:
+        """Delete what a hub that died wrote of its batch; OvertakenError if it is not ours."""
+        try:
+            for name in WRITTEN:
+                key = write_key(name, self.last.state)
+                self.store.drop_batch(name, key, plan.batch, lambda: self.check_ours(plan))
+        except CommitFailedError as error:
+            raise self._overtaken() from error
+
     def check_ours(self, plan: Plan) -> None:
         """OvertakenError unless this plan is still the last row of `epochs`.
 
@@ -178,8 +187,13 @@ def _claim(ledger: Ledger, plan: Plan) -> None:
 
 
 def _write(ledger: Ledger, name: TableName, rows: Rows, state: HubState) -> None:
-    ledger.store.append_once(name, rows, f"{name}:{state.generation}", state.batch)
+    ledger.store.append_once(name, rows, write_key(name, state), state.batch)
     ledger.at(WRITTEN[name])
+
+
+def write_key(name: TableName, state: HubState) -> str:
+    """The application transaction under which a batch appends to a table."""
+    return f"{name}:{state.generation}"
 
 
 def create_state(store: StateStore, genesis: Checkpoint, hub: str) -> None:

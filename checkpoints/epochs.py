@@ -1,11 +1,12 @@
 """Plans and commits: what each records, as values and as rows of `epochs`."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from checkpoints.tables import FORMAT
+from streaming.core.intake.input_lost import TopicLoss
 from streaming.core.intake.reflection import Session
 from streaming.core.model.command import Command
 from streaming.core.model.errors import StateError
@@ -25,7 +26,9 @@ _NOTHING = SendRange(0, 0, 0, NOTHING_KNOWN)
 class Plan:
     """What batch `batch` reads and by which clock, fixed before any table is written.
 
-    Offsets: topic -> first offset, and topic -> next offset behind the batch.
+    Offsets: topic -> first offset, and topic -> next offset behind the batch. `topic_ids`: topic ->
+    the id of the topic that they are of. `lost`: topic -> what happened to it; its offsets and id
+    are those of what there is now.
     """
 
     batch: int
@@ -35,11 +38,33 @@ class Plan:
     offsets_to: Mapping[str, int]
     commands: tuple[Command, ...] = ()
     versions: Mapping[str, int] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def named(self) -> dict[str, tuple[int, int]]:
+        """Topic -> [first, end) of the offsets that the batch reads, where there are any."""
+        ends, first = self.offsets_to.items(), self.offsets_from
+        return {topic: (first[topic], end) for topic, end in ends if end > first[topic]}
+
+    def without(self, losses: Mapping[str, TopicLoss]) -> "Plan":
+        """The plan that reads nothing of these topics and goes on at what there is of them."""
+        firsts = {t: one.now.first for t, one in losses.items() if t in self.offsets_from}
+        return replace(
+            self,
+            offsets_from={**self.offsets_from, **firsts},
+            offsets_to={**self.offsets_to, **firsts},
+            topic_ids={**self.topic_ids, **{t: one.now.id for t, one in losses.items()}},
+            lost={**self.lost, **{t: one.detail for t, one in losses.items()}},
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Everything that a commit row records: the hub's state and the positions around it."""
+    """Everything that a commit row records: the hub's state and the positions around it.
+
+    `recreated`: topic -> how often its name got another id, and its offsets began anew.
+    """
 
     state: HubState
     offsets: Mapping[str, int]
@@ -51,6 +76,7 @@ class Checkpoint:
     counts: Mapping[str, int] = field(default_factory=dict)
     totals: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
+    recreated: Mapping[str, int] = field(default_factory=dict)
 
 
 def plan_row(plan: Plan, last: Checkpoint, hub: str) -> dict[str, object]:
@@ -69,7 +95,8 @@ def plan_row(plan: Plan, last: Checkpoint, hub: str) -> dict[str, object]:
         "command_number": last.command_number,
         "offsets_from": list(plan.offsets_from.items()),
         "offsets": list(plan.offsets_to.items()),
-        "topic_ids": list(last.topic_ids.items()),
+        "topic_ids": list(plan.topic_ids.items()),
+        "input_lost": list(plan.lost.items()),
         "rows_epoch": last.rows_epoch,
         "versions": list(plan.versions.items()),
     }
@@ -92,12 +119,9 @@ def plan_of(row: Mapping[str, Any], commands: Mapping[int, Command]) -> Plan:
         dict(row["offsets"]),
         tuple(commands[number] for number in taken),
         dict(row["versions"] or ()),
+        dict(row["topic_ids"] or ()),
+        dict(row.get("input_lost") or ()),
     )
-
-
-def plan_topic_ids(row: Mapping[str, Any]) -> dict[str, str]:
-    """Topic -> the id that it had when the plan was made."""
-    return dict(row["topic_ids"] or ())
 
 
 def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
@@ -116,6 +140,7 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "command_number": checkpoint.command_number,
         "offsets": list(checkpoint.offsets.items()),
         "topic_ids": list(checkpoint.topic_ids.items()),
+        "recreated": list(checkpoint.recreated.items()),
         "ruv": _ruv_rows(state.ruvs),
         "purge_ruv": _ruv_rows(state.purge_ruvs),
         "purge_epoch": state.purge_epoch,
@@ -162,6 +187,7 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         dict(row["counts"]),
         dict(row["totals"]),
         dict(row["versions"]),
+        dict(row.get("recreated") or ()),
     )
 
 

@@ -2,7 +2,7 @@
 
 import fcntl
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -190,6 +190,23 @@ class StateStore:
                 self._appended[name] = table.version(), key, number
                 return True
         return False
+
+    def drop_batch(self, name: TableName, key: str, number: int, check: Callable[[], None]) -> None:
+        """Delete the rows of this batch if (key, number) was appended, so that it can be again.
+
+        One Delta commit deletes them and sets the application transaction back. It fails if another
+        process wrote under the key after `check`, which raises if the batch is no longer ours.
+        """
+        table = self.refreshed(name)
+        if (table.transaction_version(key) or 0) < number:
+            return
+        check()
+        table.delete(
+            f"batch = {number}",
+            commit_properties=CommitProperties(app_transactions=[Transaction(key, number - 1)]),
+            post_commithook_properties=_LATER,
+        )
+        self._appended.pop(name, None)
 
     def _last_number(self, name: TableName, table: DeltaTable, key: str) -> int:
         """The number of the key's last append; reading it from the table takes milliseconds."""

@@ -284,6 +284,8 @@ EPOCHS = pa.schema(
         ("offsets_from", pa.map_(pa.string(), pa.int64())),
         ("offsets", pa.map_(pa.string(), pa.int64())),
         ("topic_ids", pa.map_(pa.string(), pa.string())),
+        ("input_lost", pa.map_(pa.string(), pa.string())),
+        ("recreated", pa.map_(pa.string(), pa.int64())),
         ("ruv", pa.map_(pa.string(), pa.list_(pa.string()))),
         ("purge_ruv", pa.map_(pa.string(), pa.list_(pa.string()))),
         ("purge_epoch", pa.int64()),

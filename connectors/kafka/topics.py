@@ -1,6 +1,6 @@
 """Topics as the hub needs them: created or validated, their ids and their offsets."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -8,10 +8,16 @@ from typing import Any, Self
 
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kafka.errors import (
+    KafkaError,
+    TopicAlreadyExistsError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
 from kafka.protocol.consumer import OffsetSpec
 
 from connectors.kafka.options import client_options
+from streaming.core.intake.input_lost import GONE, TopicFacts
 from streaming.core.model.errors import SourceError
 
 CONNECT_TIMEOUT_MS = 15_000
@@ -72,6 +78,24 @@ class Topics:
         """Topic -> the offset that the next record will get."""
         return self._offsets(names, OffsetSpec.LATEST)
 
+    def look(self, names: Sequence[str]) -> dict[str, TopicFacts]:
+        """Topic -> how it is now; GONE where the broker knows no such topic."""
+        if not names:
+            return {}
+        with self._client_errors():
+            topics = self._admin.describe_topics(list(names))
+            codes = {topic["error_code"] for topic in topics} - {
+                0,
+                UnknownTopicOrPartitionError.errno,
+            }
+            if codes:
+                raise for_code(min(codes))
+            ids = {t["name"]: str(t["topic_id"]) for t in topics if not t["error_code"]}
+            firsts = self._offsets_of(ids, OffsetSpec.EARLIEST)
+            ends = self._offsets_of(ids, OffsetSpec.LATEST)
+        found = {name: TopicFacts(ids[name], firsts[name], ends[name]) for name in ids}
+        return {name: found.get(name, GONE) for name in names}
+
     def close(self) -> None:
         """Close the connection."""
         self._admin.close()
@@ -130,9 +154,13 @@ class Topics:
         return topics
 
     def _offsets(self, names: Sequence[str], which: OffsetSpec) -> dict[str, int]:
-        wanted = {TopicPartition(topic["name"], 0): which for topic in self._described(names)}
+        there = [topic["name"] for topic in self._described(names)]
         with self._client_errors():
-            found = self._admin.list_partition_offsets(wanted)
+            return self._offsets_of(there, which)
+
+    def _offsets_of(self, names: Iterable[str], which: OffsetSpec) -> dict[str, int]:
+        wanted = {TopicPartition(name, 0): which for name in names}
+        found = self._admin.list_partition_offsets(wanted) if wanted else {}
         return {partition.topic: answer.offset for partition, answer in found.items()}
 
     @contextmanager

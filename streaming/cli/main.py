@@ -11,6 +11,7 @@ from streaming.cli import agent, config, conflicts, positions, quarantine, run, 
 from streaming.cli.abort import abort
 from streaming.cli.level import level
 from streaming.cli.output import write_error
+from streaming.cli.recover import recover
 from streaming.cli.reinit import reinit
 from streaming.cli.status import status
 from streaming.core.model.errors import ConfigError, HubError
@@ -47,6 +48,7 @@ def options(
 app.command()(run.demo)
 app.command()(run.run)
 app.command()(reinit)
+app.command()(recover)
 app.command()(status)
 app.command()(level)
 app.command()(abort)

@@ -208,7 +208,7 @@ def _replica(
         rid=replica.rid,
         name=names.get(replica.rid),
         state=replica.status_text,
-        remedy=remedy_of(replica.status, replica.detail),
+        remedy=remedy_of(replica.status, replica.detail, names.get(replica.rid)),
         session=replica.session.id if replica.session else None,
         epoch=replica.epoch,
         mre=replica.mre,

@@ -8,10 +8,13 @@ from checkpoints.commit import Ledger
 from checkpoints.epochs import Plan
 from streaming.core.conflict.window import Window, rebuilt
 from streaming.core.delivery.sending import wants_batch
+from streaming.core.intake.input_lost import TopicFacts, TopicLoss, losses
 from streaming.core.model.command import Command
 from streaming.core.model.state import HubState
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.upkeep import Upkeep
+
+_NOT_LOOKED_AT: Mapping[str, TopicFacts] = {}
 
 
 @dataclass(slots=True)
@@ -33,10 +36,19 @@ class Hub:
     looked: dict[str, int] = field(default_factory=dict)
     reconfigured: bool = False
 
-    def next_plan(self, ends: Mapping[str, int], at_ms: int, commands: Sequence[Command]) -> Plan:
-        """The plan of the next batch, of topics that end here; absent ones stay where they are."""
+    def next_plan(
+        self,
+        ends: Mapping[str, int],
+        at_ms: int,
+        commands: Sequence[Command],
+        topics: Mapping[str, TopicFacts] = _NOT_LOOKED_AT,
+    ) -> Plan:
+        """The plan of the next batch, of topics that end here; absent ones stay where they are.
+
+        `topics`: the topics as they are now, if that was looked at.
+        """
         last = self.ledger.last
-        return Plan(
+        plan = Plan(
             last.state.batch + 1,
             max(at_ms, last.at_ms),
             last.config_version,
@@ -44,11 +56,20 @@ class Hub:
             {**last.offsets, **self._read_to(ends)},
             tuple(commands),
             self.ledger.store.versions(),
+            last.topic_ids,
         )
+        return plan.without(self.losses(topics))
+
+    def losses(self, topics: Mapping[str, TopicFacts]) -> dict[str, TopicLoss]:
+        """What is lost of the configured topics, if they are so now."""
+        last, settings = self.ledger.last, self.settings
+        read = {topic: last.offsets[topic] for topic in settings.topics}
+        among = [*settings.topics, *settings.updates_topics]
+        return losses(last.topic_ids, read, topics, among)
 
     def is_due(self, plan: Plan) -> bool:
         """Return whether the batch has something to read, do, send or record; if not, skip it."""
-        if plan.offsets_from != plan.offsets_to or plan.commands or self.reconfigured:
+        if plan.named or plan.commands or plan.lost or self.reconfigured:
             return True
         interval_ms = self.settings.topology.covers_interval_ms
         return any(
@@ -79,14 +100,24 @@ class Hub:
                     continue
             elif rid in paused:
                 continue
-            found[topic] = min(end, first + room)
+            found[topic] = max(first, min(end, first + room))
             room -= found[topic] - first
         return found
 
-    def mark_looked(self, plan: Plan) -> None:
-        """Note how far the topics were read by a batch that is committed."""
+    def mark_looked(self, plan: Plan, before: HubState) -> None:
+        """Note how far the topics were read by a batch that is committed.
+
+        What stands behind a stop is looked at again when the replica is stopped otherwise now.
+        """
         for topic, end in plan.offsets_to.items():
-            self.looked[topic] = max(end, self.looked.get(topic, 0))
+            rid = self.settings.topics.get(topic)
+            is_same = rid is None or _stop_of(before, rid) == _stop_of(self.state, rid)
+            self.looked[topic] = max(end, self.looked.get(topic, 0)) if is_same else 0
+
+
+def _stop_of(state: HubState, rid: int) -> str | None:
+    replica = state.replicas.get(rid)
+    return replica.status_text if replica is not None and replica.is_stopped else None
 
 
 def resume(ledger: Ledger, settings: BatchSettings, outlets: Effects) -> Hub:

@@ -87,7 +87,10 @@ def table_rows(
     intake, values = taken.intake, _values(taken.facts.table)
     topics = hub.settings.known_topics
     originals = hub.outlets.originals
-    kept = log_stage.quarantine(intake.quarantined, values, originals, topics, plan.batch)
+    recreated = hub.ledger.last.recreated
+    kept = log_stage.quarantine(
+        intake.quarantined, values, originals, topics, plan.batch, recreated
+    )
     settings = hub.settings
     lost = log_stage.conflicts(log, judged, settings.topology, settings.names, plan.at_ms)
     rejected = {one.arrived.change.csn for one in judged if one.verdict is not Verdict.ACCEPTED}
@@ -140,6 +143,8 @@ def checkpoint_of(hub: Hub, plan: Plan, after: HubState, counts: Mapping[str, in
         last,
         state=after,
         offsets={**plan.offsets_to, **stops},
+        topic_ids=plan.topic_ids,
+        recreated=_recreated(plan, last),
         command_number=max((c.number for c in plan.commands), default=last.command_number),
         rows_epoch=hub.upkeep.rows_epoch,
         at_ms=plan.at_ms,
@@ -147,3 +152,9 @@ def checkpoint_of(hub: Hub, plan: Plan, after: HubState, counts: Mapping[str, in
         totals={name: last.totals.get(name, 0) + counts.get(name, 0) for name in sorted(names)},
         versions=hub.ledger.store.versions(),
     )
+
+
+def _recreated(plan: Plan, last: Checkpoint) -> dict[str, int]:
+    """Topic -> how often it was created again."""
+    again = [t for t in plan.lost if plan.topic_ids[t] != last.topic_ids.get(t)]
+    return {**last.recreated, **{t: last.recreated.get(t, 0) + 1 for t in again}}

@@ -1,6 +1,6 @@
 """The flow of a batch on one screen."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from checkpoints import commit, lookup
 from checkpoints.epochs import Plan
@@ -11,6 +11,7 @@ from streaming.core.conflict.function import ConflictRule
 from streaming.core.conflict.winner import Resolution
 from streaming.core.intake.eviction import evict
 from streaming.hub.hub import Hub
+from streaming.hub.lost import Read, decide_what_is_there
 from streaming.hub.outcome import (
     batch_counts,
     checkpoint_of,
@@ -27,15 +28,13 @@ from streaming.stages.publish import Outgoing
 
 DAY_MS = 86_400_000
 
-Read = Callable[[Plan], Carrier]
-"""The checked records of a plan's offsets, carried by the driver or the executors."""
 
-
-def process(hub: Hub, plan: Plan, read: Read) -> None:
-    """Run one planned batch to its end.
+def process(hub: Hub, plan: Plan, read: Read) -> Plan:
+    """Run one planned batch to its end; returns the plan without what turned out to be lost.
 
     1. Plan: the plan goes into `epochs`; from here on the batch is fixed (checkpoints/commit.py).
-    2. Read and check the records of the plan's offsets (carriers, stages/check.py).
+    2. Read and check the records of the plan's offsets (carriers, stages/check.py); without those
+       that are gone (hub/lost.py).
     3. Decide what they mean; nothing is written yet (`decide`).
     4. Commit: the tables, then the commit row, by which readers see the batch.
     5. Publish to every agreement what it is to be sent (`publish`).
@@ -45,19 +44,20 @@ def process(hub: Hub, plan: Plan, read: Read) -> None:
     decided = commit.run(
         hub.ledger,
         plan,
-        lambda pinned: decide(hub, pinned, read(pinned)),
+        lambda pinned: decide_what_is_there(hub, pinned, read, decide),
         lambda batch: publish(hub, batch.checkpoint.state, batch),
     )
     decided.carrier.close()
     hub.images.keep(decided.contended)
-    hub.state = decided.checkpoint.state
-    hub.mark_looked(plan)
+    before, hub.state = hub.state, decided.checkpoint.state
+    hub.mark_looked(decided.plan, before)
     hub.reconfigured = False
     evict(hub.state.open, hub.state.replicas, hub.settings.pending_changes)
     hub.window.merge(hub.state.hub_epoch, decided.rows)
     bring_rows_up(hub, plan.at_ms)
     is_new_day = decided.checkpoint.at_ms // DAY_MS > before_ms // DAY_MS
     hub.upkeep.tidy(hub.state.batch, is_new_day=is_new_day)
+    return decided.plan
 
 
 def bring_rows_up(hub: Hub, now_ms: int) -> None:
@@ -91,7 +91,8 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     intake.forget_ended()
     counts = batch_counts(taken, log, judged, [refresh for _, refresh in verdicts.refreshes])
     checkpoint = checkpoint_of(hub, plan, after, counts)
-    return DecidedBatch(tables, checkpoint, carrier, outgoing, verdicts.rows, verdicts.contended)
+    rows, contended = verdicts.rows, verdicts.contended
+    return DecidedBatch(tables, checkpoint, carrier, outgoing, rows, contended, plan)
 
 
 def _judge(hub: Hub, plan: Plan, taken: TakenBatch, hub_epoch: int, carrier: Carrier) -> Verdicts:

@@ -3,12 +3,13 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from checkpoints.last_poll import LastPoll, write_poll
 from connectors.kafka.topics import Topics
+from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.model.errors import SourceError
 
 LOG = logging.getLogger("slackwater")
@@ -24,14 +25,16 @@ class TopicPoll:
     """A thread that asks Kafka for the ends of the hub's topics every few seconds.
 
     It touches the state root only when Kafka has answered: so the file's age is the time since
-    the hub and its broker were both there. `ends`: those of the last poll.
+    the hub and its broker were both there. `topics`: the changes topics. `others`: the updates
+    topics. `facts`: what the last poll found.
     """
 
     root: Path
     hub: str
     connect: Callable[[], Topics]
-    topics: list[str]
-    ends: Mapping[str, int] = field(default_factory=dict)
+    topics: Sequence[str]
+    others: Sequence[str]
+    facts: Mapping[str, TopicFacts] = field(default_factory=dict)
     stopped: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
     admin: Topics | None = None
@@ -59,14 +62,19 @@ class TopicPoll:
         try:
             if self.admin is None:
                 self.admin = self.connect()
-            ends = self.admin.end_offsets(self.topics)
+            facts = self.admin.look([*self.topics, *self.others])
         except SourceError as error:
             self._disconnect()
             self._failed(error)
             return
         self._answered()
-        self.ends = ends
+        self.facts = facts
         self._record()
+
+    @property
+    def ends(self) -> dict[str, int]:
+        """Changes topic -> where it ended at the last poll."""
+        return {topic: self.facts[topic].end for topic in self.topics if topic in self.facts}
 
     def _record(self, *, ended: bool = False) -> None:
         try:

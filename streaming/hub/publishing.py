@@ -7,12 +7,14 @@ import pyarrow.dataset as ds
 
 from checkpoints import lookup
 from checkpoints.commit import BatchOutcome
+from checkpoints.epochs import Plan
 from checkpoints.faults import Point
 from checkpoints.tables import TableName
 from connectors.wire import encode_stopped
 from streaming.carriers.carrier import Carrier
 from streaming.core.conflict.window import WindowRow
 from streaming.core.delivery.sending import stop_answers
+from streaming.core.model.errors import PublishError
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.state import HubState, SendRange
@@ -26,16 +28,29 @@ class DecidedBatch(BatchOutcome):
     """What a batch came to, with what the driver keeps of it until it is published.
 
     `outgoing`: its changelog rows in hub order. `rows`: what the window takes over.
-    `contended`: the rows that core judged, as it left them.
+    `contended`: the rows that core judged, as it left them. `plan`: by which it was decided.
     """
 
     carrier: Carrier
     outgoing: Outgoing
     rows: Mapping[str, WindowRow]
     contended: Collection[RowState]
+    plan: Plan
 
 
 def publish(hub: Hub, state: HubState, fresh: DecidedBatch | None = None) -> None:
+    """Publish the batch; all of it again if an updates topic was deleted meanwhile."""
+    while True:
+        try:
+            _publish(hub, state, fresh)
+        except PublishError:
+            if not hub.outlets.renew():
+                raise
+        else:
+            return
+
+
+def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> None:
     """Send to each agreement the range that the state names, or why it was stopped.
 
     Sent again it has the same ids.

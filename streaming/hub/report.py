@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streaming.core.conflict.counters import FUNCTION, split_counter
@@ -120,6 +120,15 @@ class HubReport:
         self.noticed.update({name: counts.get(name, 0) for name in _NOTICES})
         for change in state_changes(before, after, self.names):
             LOG.log(logging.WARNING if change.is_stopped else logging.INFO, "%s", change.text)
+
+    def sent_again(self, topics: Sequence[str]) -> None:
+        """Say which updates topics were deleted."""
+        for topic in topics:
+            LOG.warning(
+                "%s was deleted and created again: what its consumer has not acknowledged is sent"
+                " again",
+                topic,
+            )
 
     def tick(self, state: HubState, unread: int) -> None:
         """Say what is due by the clock."""

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from checkpoints import faults
 from checkpoints.commit import Ledger, create_state, open_ledger
 from checkpoints.config import commands, documents, settings_document, store_configuration
-from checkpoints.epochs import Checkpoint, Plan, plan_of, plan_topic_ids
+from checkpoints.epochs import Checkpoint, Plan, plan_of
 from checkpoints.lock import only_hub
 from checkpoints.maintenance import Maintenance
 from checkpoints.store import StateStore, storage_errors
@@ -34,22 +35,25 @@ from streaming.carriers.read import stream
 from streaming.config.config import Config
 from streaming.config.functions import loaded
 from streaming.config.history import check_history, config_history
+from streaming.core.intake.input_lost import TopicFacts, heads
 from streaming.core.model.command import Command
 from streaming.core.model.csn import CsnParts, format_csn
-from streaming.core.model.errors import HubError, SourceError
+from streaming.core.model.errors import HubError
 from streaming.core.model.membership import adopted, retired_of, sending_only
 from streaming.core.model.state import HubState
 from streaming.core.model.topology import Subscription, Topology
 from streaming.core.model.wording import as_count
 from streaming.hub.hub import Hub, resume
-from streaming.hub.pipeline import Read, bring_rows_up, process
+from streaming.hub.lost import Read
+from streaming.hub.originals import originals
+from streaming.hub.pipeline import bring_rows_up, process
 from streaming.hub.poll import CONNECT_MS, TopicPoll
 from streaming.hub.publishing import publish
 from streaming.hub.report import HubReport
-from streaming.hub.retired import check_readable, originals
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.source import Source, ranges
 from streaming.hub.stopping import StopSignals
+from streaming.hub.topic_look import TopicLook
 from streaming.hub.upkeep import MaterializeEvery
 from streaming.jvm.java import check_java
 from streaming.stages.publish import ChunkLimits
@@ -100,6 +104,7 @@ def settings_of(config: Config, *, judges: bool = True) -> BatchSettings:
         config.limits.window_rows,
         config.limits.kept_image_bytes,
         MaterializeEvery(config.limits.materialize_every_epochs, config.limits.materialize_every_s),
+        updates_topics={config.updates_topic(a.name): a.name for a in config.agreements},
     )
 
 
@@ -154,39 +159,64 @@ class Service:
         self.paused: AbstractSet[int] = frozenset()
         self.report = HubReport({replica.rid: replica.name for replica in config.replicas})
         self.hub = self._open()
-        self.poll = TopicPoll(config.hub.state, self.name, self._connected, [*self.settings.topics])
+        topics, others = [*self.settings.topics], [*self.settings.updates_topics]
+        self.poll = TopicPoll(config.hub.state, self.name, self._connected, topics, others)
 
     def run(self, end: threading.Event, *, available_now: bool = False) -> None:
         """Read until stopped; it stops between two batches, with everything published."""
         _keep_memory()
-        query = self._start(available_now=available_now)
-        self.poll.start()
-        self.report.ready(self.hub.state, self.config.kafka.bootstrap_servers)
         try:
-            while not (end.is_set() or self.failure or query.awaitTermination(IDLE_S)):  # type: ignore[arg-type]
-                self._idle()
+            self._find_losses()
+            self.poll.start()
+            self.report.ready(self.hub.state, self.config.kafka.bootstrap_servers)
+            while self._read(end, available_now=available_now):
+                LOG.info("reading the topics again from where the hub goes on in them")
             if self.failure:
                 raise self.failure
             if available_now and not end.is_set():
                 self._drain()
                 self.hub.upkeep.materialized(wait=True)
-        except StreamingQueryException as error:
-            raise _reason(error) from error
         finally:
             with self.turn:
                 end.set()
                 self.ended = True
-            try:
-                query.stop()
-            finally:
-                self.poll.stop()
-                self.maintenance.close()
-                self.sink.close()
-                shutil.rmtree(self._checkpoint(), ignore_errors=True)
+            self.poll.stop()
+            self.maintenance.close()
+            self.sink.close()
+            self.topics.close()
         LOG.info("stopped after batch %d", self.hub.state.batch)
+
+    def _read(self, end: threading.Event, *, available_now: bool) -> bool:
+        """Let one query read until it or the hub ends; whether another one has to go on.
+
+        A query keeps its own place in every topic. Another one is needed when input was lost.
+        """
+        self.is_misplaced = False
+        query = self._start(available_now=available_now)
+        try:
+            while not (end.is_set() or self.failure or self.is_misplaced):
+                if end.wait(IDLE_S) if query is None else query.awaitTermination(IDLE_S):  # type: ignore[arg-type]
+                    break
+                self._idle()
+                if query is None and available_now:
+                    break
+        except StreamingQueryException as error:
+            if not (self.is_misplaced or self._find_losses()):
+                raise _reason(error) from error
+        finally:
+            with self.turn:
+                checkpoint, self.query_number = self._checkpoint(), self.query_number + 1
+            if query is not None:
+                query.stop()
+            shutil.rmtree(checkpoint, ignore_errors=True)
+        return self.is_misplaced and not (end.is_set() or self.failure)
 
     ended = False
     failure: HubError | None = None
+    query_number = 0
+    is_misplaced = False
+    """The query reads topics at places that the hub left, because input was lost."""
+    polled: Mapping[str, TopicFacts] | None = None
     shown: Mapping[str, int]
     """Topic -> the offset after the last micro-batch; a batch may have left some of that."""
 
@@ -200,14 +230,16 @@ class Service:
         self.settings = self._with_retired(config, self.settings)
         topics = list(self.settings.topics)
         updates = [config.updates_topic(a.name) for a in config.agreements]
+        record_bytes = config.limits.record_bytes
+        self.topics = TopicLook(self._connected, {*topics, *updates}, record_bytes)
         with Topics(kafka.bootstrap_servers, kafka.options) as admin:
-            admin.ensure([*topics, *updates], config.limits.record_bytes)
+            admin.ensure([*topics, *updates], record_bytes)
             ids = admin.ids([*topics, *updates])
             first = admin.first_offsets(topics)
+        self.updates_ids = {topic: ids[topic] for topic in updates}
         self.sink = UpdatesSink(kafka.bootstrap_servers, kafka.options)
         create_state(self.store, self._genesis(), self.name)
         ledger = open_ledger(self.store, self.name, self.at)
-        self._check_topics(ledger, ids)
         hub = self._finished(ledger, ids)
         version = store_configuration(self.store, config.document(), _now_ms())
         self._adopt(hub, self.settings, first, ids, version)
@@ -239,7 +271,6 @@ class Service:
         plan = plan_of(unfinished, {c.number: c for c in commands(self.store, 0)})
         config = self._config_of(plan.config_version)
         settings = self._with_retired(config, settings_of(config))
-        check_readable(plan, plan_topic_ids(unfinished), self.config)
         hub = resume(ledger, settings, self._outlets(settings))
         self._adopt(hub, settings, plan.offsets_from, ids, plan.config_version)
         LOG.info("finishing batch %d of a hub that died", plan.batch)
@@ -259,16 +290,6 @@ class Service:
         """The records of a plan of the present configuration, read by its offsets."""
         return self.source.planned(plan, self.settings, self.config.limits)
 
-    def _check_topics(self, ledger: Ledger, ids: Mapping[str, str]) -> None:
-        plan = ledger.unfinished
-        known_ids = plan_topic_ids(plan) if plan else ledger.last.topic_ids
-        for topic, known in known_ids.items():
-            if topic in ids and ids[topic] != known:
-                raise SourceError(
-                    f"topic {topic} was made anew (id {ids[topic]}, was {known}): its offsets mean"
-                    " other records now; the hub must not read on from its old place"
-                )
-
     def _adopt(
         self,
         hub: Hub,
@@ -277,12 +298,14 @@ class Service:
         ids: Mapping[str, str],
         version: int,
     ) -> None:
-        """Let the state know the replicas, agreements and topics of a configuration."""
+        """Let the state know the replicas, agreements and topics of a configuration.
+
+        A topic that it knows already keeps its id, by which a loss is found.
+        """
         last = hub.ledger.last
         sending = self.settings.topology.subscriptions
         state = adopted(last.state, settings.topology, settings.topics.values(), sending)
         hub.reconfigured = last.state.batch > 0 and retired_of(state) != retired_of(last.state)
-        kept_ids = {t: one for t, one in last.topic_ids.items() if t in last.offsets}
         hub.settings = settings
         hub.outlets = self._outlets(settings)
         hub.state = state
@@ -290,7 +313,7 @@ class Service:
             last,
             state=state,
             offsets={**first, **last.offsets},
-            topic_ids=kept_ids | dict(ids),
+            topic_ids={**ids, **last.topic_ids},
             config_version=version,
         )
 
@@ -308,41 +331,65 @@ class Service:
             send=lambda agreement, key, value: self.sink.send(
                 topic(agreement), key.encode(), value
             ),
-            flush=self.sink.flush,
-            originals=lambda places: originals(self.config, settings, places),
+            flush=self._flush,
+            originals=lambda places: originals(self.config, settings, places, self.topics.look),
             revalidate=lambda records: self.source.revalidated(
                 records, settings, self.config.limits
             ),
             maintenance=self.maintenance,
+            look=self.topics.look,
+            renew=self._renew_sink,
         )
+
+    def _flush(self) -> None:
+        """Wait until the sink in use has delivered everything."""
+        self.sink.flush()
+
+    def _renew_sink(self) -> bool:
+        """Take a new sink if an updates topic was made anew since; whether one was."""
+        updates = self.settings.updates_topics
+        now = self.topics.look(updates)
+        is_other = any(one.id and one.id != self.updates_ids[t] for t, one in now.items())
+        self.updates_ids = {topic: one.id for topic, one in now.items()}
+        if is_other:
+            self.sink.close()
+            kafka = self.config.kafka
+            self.sink = UpdatesSink(kafka.bootstrap_servers, kafka.options)
+        return is_other
 
     # -- batches ----------------------------------------------------------------------------
 
-    def _start(self, *, available_now: bool) -> StreamingQuery:
-        """Start the query at the committed offsets; Spark's own checkpoint is only its scratch."""
+    def _start(self, *, available_now: bool) -> StreamingQuery | None:
+        """Start a query at the committed offsets; Spark's own checkpoint is only its scratch.
+
+        None: no topic is there.
+        """
         _remove_stale(self._checkpoint().parent)
-        limits = self.config.limits
-        self.shown = dict(self.hub.ledger.last.offsets)
+        limits, last = self.config.limits, self.hub.ledger.last
+        self.shown = dict(last.offsets)
+        there = {t: rid for t, rid in self.settings.topics.items() if last.topic_ids[t]}
+        if not there:
+            return None
         records = stream(
             self.spark,
             self.source.options,
-            self.settings.topics,
-            self.hub.ledger.last.offsets,
+            there,
+            last.offsets,
             offsets_per_batch=limits.offsets_per_batch,
             min_partitions=limits.min_partitions,
         )
         writer = (
             records.writeStream.queryName("slackwater")
             .option("checkpointLocation", self._checkpoint().absolute().as_uri())
-            .foreachBatch(self._micro_batch)
+            .foreachBatch(partial(self._micro_batch, self.query_number))
         )
         if available_now:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{self.config.hub.trigger_ms} milliseconds").start()
 
-    def _micro_batch(self, records: DataFrame, batch_id: int) -> None:
+    def _micro_batch(self, query_number: int, records: DataFrame, batch_id: int) -> None:
         with self.turn:
-            if self.ended:
+            if self.ended or query_number != self.query_number or self.is_misplaced:
                 return
             try:
                 with storage_errors(self.store.root):
@@ -368,16 +415,44 @@ class Service:
         while self._process(self.planned):
             pass
 
-    def _process(self, read: Read) -> bool:
-        """Run the next batch if one is due; whether one was."""
-        plan = self.hub.next_plan(self.shown, _now_ms(), self._commands())
+    def _process(self, read: Read, topics: Mapping[str, TopicFacts] | None = None) -> bool:
+        """Run the next batch if one is due; whether one was. `topics`: as they are now."""
+        topics = self._suspected() if topics is None else topics
+        plan = self.hub.next_plan(self.shown, _now_ms(), self._commands(), topics)
         is_due = self.hub.is_due(plan)
         if is_due:
             before = self.hub.state
-            process(self.hub, plan, read)
+            plan = process(self.hub, plan, read)
+            self.is_misplaced |= any(topic in self.settings.topics for topic in plan.lost)
             self.report.batch(before, self.hub.state, self.hub.ledger.last.counts)
+            self.report.sent_again([t for t in plan.lost if t in self.settings.updates_topics])
             self._tell_paused()
         return is_due
+
+    def _suspected(self) -> Mapping[str, TopicFacts]:
+        """The topics as they are now, if the last poll or Spark found that something is lost."""
+        polled, self.polled = self.polled, self.poll.facts
+        offsets = self.hub.ledger.last.offsets
+        is_suspected = any(end < offsets[topic] for topic, end in self.shown.items())
+        if self.polled is not polled:
+            is_missing = any(not one.id for one in self.polled.values())
+            is_suspected |= is_missing or bool(self.hub.losses(heads(self.polled)))
+        return self._look() if is_suspected else {}
+
+    def _look(self) -> Mapping[str, TopicFacts]:
+        return self.topics.look([*self.settings.topics, *self.settings.updates_topics])
+
+    def _find_losses(self) -> bool:
+        """Record what is lost of the topics now, by a batch without input; whether any is."""
+        with self.turn:
+            if self.ended:
+                return False
+            self.shown = dict(self.hub.ledger.last.offsets)
+            topics = self._look()
+            is_lost = bool(self.hub.losses(topics))
+            if is_lost:
+                self._process(self.planned, topics)
+        return is_lost
 
     def _of_micro_batch(self, records: DataFrame, before: Mapping[str, int], plan: Plan) -> Carrier:
         """The records of a plan out of a micro-batch; read anew where it is not that of Spark."""
@@ -422,7 +497,7 @@ class Service:
         return commands(self.store, self.hub.ledger.last.command_number)
 
     def _checkpoint(self) -> Path:
-        return self.config.hub.state / CHECKPOINTS / self.name
+        return self.config.hub.state / CHECKPOINTS / f"{self.name}-{self.query_number}"
 
 
 def _keep_memory() -> None:

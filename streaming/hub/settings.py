@@ -1,8 +1,9 @@
 """What a batch needs of its surroundings: the configuration, and where the hub reaches out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.model.topology import Topology
 from streaming.hub.upkeep import MaintenanceTasks, MaterializeEvery
@@ -17,7 +18,7 @@ class BatchSettings:
 
     `topics`: changes topic -> rid. `names`: rid -> name, the hub's own included. `retired_topics`:
     topics of replicas that are not configured any more; they are not read on, but earlier records
-    of theirs are looked up.
+    of theirs are looked up. `updates_topics`: updates topic -> agreement.
     """
 
     topology: Topology
@@ -32,6 +33,7 @@ class BatchSettings:
     kept_image_bytes: int
     materialize_every: MaterializeEvery
     retired_topics: Mapping[str, int] = field(default_factory=dict)
+    updates_topics: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def all_topics(self) -> dict[str, int]:
@@ -51,9 +53,11 @@ class BatchSettings:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Where a hub reaches out: the updates topics, old input, and the work beside the batches.
+    """Where a hub reaches out: topics, old input, and the work beside the batches.
 
     `send(agreement, id, bytes)` hands a record over, `flush()` returns when all are delivered.
+    `look(topics)`: the topics as they are now. `renew()`: send by a new connection if an updates
+    topic was made anew; whether one was.
     """
 
     send: Callable[[str, str, bytes], None]
@@ -61,3 +65,5 @@ class Effects:
     originals: Originals
     revalidate: Revalidate
     maintenance: MaintenanceTasks
+    look: Callable[[Collection[str]], Mapping[str, TopicFacts]] = lambda _: {}
+    renew: Callable[[], bool] = lambda: False

@@ -35,7 +35,7 @@ class Source:
 
     def planned(self, plan: Plan, settings: BatchSettings, limits: LimitsConfig) -> Carrier:
         """The records of a plan, read by its offsets."""
-        named = ranges(plan.offsets_from, plan.offsets_to)
+        named = plan.named
         if not named:
             return DriverCarrier(NO_CHECKED)
         records = batch(
@@ -52,8 +52,7 @@ class Source:
         self, records: DataFrame, plan: Plan, settings: BatchSettings, limits: LimitsConfig
     ) -> Carrier:
         """Return these records of a plan; SourceError if Spark delivered other offsets."""
-        named = ranges(plan.offsets_from, plan.offsets_to)
-        count = sum(end - first for first, end in named.values())
+        count = sum(end - first for first, end in plan.named.values())
         topics, tables, allowed = settings.topics, settings.topology.tables, _allowed(limits)
         carrier: Carrier
         is_local = is_local_master(self.spark.sparkContext.master or "")

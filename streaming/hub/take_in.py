@@ -13,6 +13,7 @@ from streaming.core.intake.pending import Context
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.state import HubState
 from streaming.hub.hub import Hub
+from streaming.hub.lost import apply_losses
 from streaming.operator.dispatch import CommandEffects, carry_out
 from streaming.stages import intake as intake_stage
 from streaming.stages.checked import Bools, CheckedRecords, checked_records
@@ -61,6 +62,7 @@ def _take(hub: Hub, state: HubState, plan: Plan, facts: CheckedRecords) -> tuple
     old = intake_stage.repeated_or_old(facts, known)
     history = lookup.contents(store, old, plan.batch, on_disk)
     intake = Intake(state, settings.topology, history)
+    apply_losses(plan, intake, settings)
     commands = carry_out(
         plan,
         intake,

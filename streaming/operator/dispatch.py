@@ -45,6 +45,7 @@ def carry_out(
     1. `abort` ends open transactions, `retry` sends refused rows again.
     2. `release` and `drop` act on the quarantine.
     3. `accept` and `override` act on conflicts.
+    4. `recover` gives up the lost input of a replica.
 
     `hub_rid`: the author of the changes that are made. `topics`: topic -> rid of its replica.
     """
@@ -60,6 +61,8 @@ def carry_out(
                 quarantined.append(command)
             case CommandName.ACCEPT | CommandName.OVERRIDE:
                 conflicts.append(command)
+            case CommandName.RECOVER:
+                intake.recover(int(command.argument or 0))
             case CommandName.LEVEL:
                 nudged = True
     writer = HubChangeWriter(intake, hub_rid, plan.at_ms)

@@ -79,11 +79,11 @@ def _facts(rows: Sequence[Mapping[str, Any]], revalidate: Revalidate) -> dict[st
     if not rows:
         return {}
     records = [
-        {"topic": r["topic"], "offset": r["offset"], "timestamp": r["time"], "value": r["value"]}
-        for r in rows
+        {"topic": r["topic"], "offset": number, "timestamp": r["time"], "value": r["value"]}
+        for number, r in enumerate(rows)  # topics that were created again have an offset twice
     ]
     facts = revalidate(pa.Table.from_pylist(records, schema=RECORDS))
-    return {f"{fact['rid']}-{fact['offset']}": fact for fact in facts.to_pylist()}
+    return {rows[fact["offset"]]["id"]: fact for fact in facts.to_pylist()}
 
 
 def _action(row: Mapping[str, Any], action: str, batch: int) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Build the rows that a batch writes to changelog, conflicts, quarantine and events."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -188,24 +188,31 @@ def _names(rids: pa.Array, names: Mapping[int, str]) -> pa.Array:
     return pa.array([names.get(rid) for rid in rids.to_pylist()], pa.string())
 
 
+_NEVER: Mapping[str, int] = {}
+
+
 def quarantine(
     quarantined: Sequence[Quarantined],
     values: Mapping[tuple[int, int], bytes],
     originals: Originals,
     topics: Mapping[int, str],
     batch: int,
+    recreated: Mapping[str, int] = _NEVER,
 ) -> pa.Table:
     """Return QUARANTINE: the quarantined records with their original bytes.
 
-    `values`: (rid, offset) -> bytes that are at hand; `originals` reads the others.
+    `values`: (rid, offset) -> bytes that are at hand; `originals` reads the others. `recreated`:
+    topic -> how often it was created again, and its offsets began anew.
     """
     missing = [q for q in quarantined if (q.rid, q.offset) not in values and q.rid in topics]
     fetched = originals([(q.rid, q.offset) for q in missing]) if missing else {}
+    if recreated:
+        fetched = {place: fetched[place] for place in _originals_of(missing, fetched)}
     known = {**fetched, **values}
     rows = [
         {
             "batch": batch,
-            "id": _id_of(q, topics),
+            "id": _id_of(q, topics, recreated),
             "action": "kept",
             "reason": q.reason.value,
             "detail": q.detail,
@@ -226,10 +233,24 @@ def quarantine(
     return rows_of(TableName.QUARANTINE, rows)
 
 
-def _id_of(q: Quarantined, topics: Mapping[int, str]) -> str:
-    """Return <rid>-<offset>; <rid>-<csn> for a change of the hub itself, which is in no topic."""
+def _originals_of(
+    missing: Sequence[Quarantined], fetched: Mapping[tuple[int, int], bytes]
+) -> Iterator[tuple[int, int]]:
+    """Yield where the original stands; a topic that was created again has another record there."""
+    for q in missing:
+        value = fetched.get((q.rid, q.offset), b"")
+        if q.change is not None and q.change.csn.encode() in value:
+            yield q.rid, q.offset
+
+
+def _id_of(q: Quarantined, topics: Mapping[int, str], recreated: Mapping[str, int]) -> str:
+    """Return <rid>-<offset>; <rid>-<csn> for a change of the hub itself, which is in no topic.
+
+    Of a topic that was created again n times it is <rid>.<n>-<offset>.
+    """
+    times = recreated.get(topics.get(q.rid, ""), 0)
     if q.rid in topics or q.change is None:
-        return f"{q.rid}-{q.offset}"
+        return f"{q.rid}.{times}-{q.offset}" if times else f"{q.rid}-{q.offset}"
     return f"{q.rid}-{q.change.csn}"
 
 

@@ -131,7 +131,7 @@ def _sent(agreement: AgreementState, hub_epoch: int, ruv: Ruv, view: SendingView
         agreement,
         status=AgreementStatus.IN_SYNC if is_live else AgreementStatus.CATCHING_UP,
         sent_epoch=hub_epoch,
-        sent_covers=hub_epoch,
+        sent_covers=max(agreement.sent_covers, hub_epoch),
         sent_ruv=ruv,
         sent_ms=view.clock_ms,
         scanned=hub_epoch,

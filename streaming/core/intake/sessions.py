@@ -124,6 +124,24 @@ def after_applied(
     )
 
 
+def sent_again(agreement: AgreementState) -> AgreementState:
+    """Return the agreement when what was sent may be lost: sending continues behind the acked.
+
+    `sent_covers` stays, for the consumer may have applied all that was sent. It skips what it has,
+    by hub epoch. One that waits for a hello, or is stopped, is sent nothing.
+    """
+    if agreement.session is None or agreement.is_stopped:
+        return agreement
+    return replace(
+        agreement,
+        status=AgreementStatus.CATCHING_UP,
+        sent_epoch=agreement.acked_covers,
+        sent_ruv=agreement.acked_ruv,
+        scanned=agreement.acked_covers,
+        sent_ms=0,
+    )
+
+
 def not_in_force(received: ReceivedRecord, session: Session | None) -> str:
     """Describe what is wrong with a record that is not of the current session."""
     if session is None:

@@ -5,14 +5,20 @@ from dataclasses import replace
 
 from streaming.core.model.record import Applied, Heartbeat, Hello, ReceivedRecord
 from streaming.core.model.state import AgreementState, ReplicaState
+from streaming.core.model.statuses import ReplicaStatus
 
 KEPT_BEHIND_STOP = 10_000
 """How many records may stand behind a stop before they go to quarantine, unread."""
 
 
 def starts_anew(received: ReceivedRecord, replica: ReplicaState) -> Hello | None:
-    """Return the record if it is a hello with `reinit` of a session that is not known yet."""
+    """Return the record if it is a hello with `reinit` of a session that is not known yet.
+
+    A replica whose input was lost starts anew only when an operator has given up what was lost.
+    """
     hello = received.record
+    if replica.status is ReplicaStatus.INPUT_LOST:
+        return None
     if received.reason is not None or not isinstance(hello, Hello) or not hello.reinit:
         return None
     return None if received.session in replica.known_sessions else hello

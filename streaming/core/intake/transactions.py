@@ -22,6 +22,7 @@ from streaming.core.intake.arrival import (
 )
 from streaming.core.intake.duplicates import KnownCsns
 from streaming.core.intake.images import row_of
+from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.members import RecordFault
 from streaming.core.intake.opnos import SeenOpnos, seen_opnos
 from streaming.core.intake.pending import Context, ListKey
@@ -33,6 +34,7 @@ from streaming.core.intake.sessions import (
     after_hello,
     not_in_force,
     reason_to_stop,
+    sent_again,
     with_floor,
     with_session,
     without_past,
@@ -60,7 +62,7 @@ from streaming.core.model.state import (
     OpenTransactions,
     ReplicaState,
 )
-from streaming.core.model.statuses import Stop, StopReason
+from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason
 from streaming.core.model.topology import Topology
 
 Transaction = tuple[Arrived, ...]
@@ -251,6 +253,39 @@ class Intake:
         self._move(received.rid, lambda one: one.stopped(stop, received.session))
         self.events.append((received, ControlOutcome.STOPPED))
         self.unread[received.rid] = [received]
+
+    def lose_input(self, loss: InputLoss) -> None:
+        """Stop a replica of which input is lost, at the first record that there is."""
+        stop = Stop(StopReason.INPUT_LOST, loss.detail)
+        self.replicas[loss.rid] = self.replicas[loss.rid].stopped(stop, loss.offset)
+        self._move(loss.rid, lambda one: one.stopped(stop))
+        self.counts["input_lost"] += 1
+
+    def recover(self, rid: int) -> None:
+        """Give up the lost input of a replica: end what is open of it, and wait for no opno.
+
+        Nothing of it is taken before it starts anew. Its floors go, for they name offsets that
+        another topic may have; that hello sets one for all that it writes. A full copy, once there
+        is one, begins here: the replica's next hello of any kind would be taken and answered by it.
+        """
+        replica = self.replicas.get(rid)
+        if replica is None or replica.status is not ReplicaStatus.INPUT_LOST:
+            self.counts["unknown_recovers"] += 1
+            return
+        for context in self.open.lists.open_of(rid):
+            self._end(context, HELLO)
+        self.opnos[rid].fill_holes()
+        self._roll_up(self._lists_behind(rid))
+        stop = Stop(StopReason.RECOVERED)
+        recovered = replica.stopped(stop, replica.stop_offset or 0)
+        self.replicas[rid] = replace(recovered, floors=())
+        self._move(rid, lambda one: one.stopped(stop))
+        self.counts["recovered"] += 1
+
+    def send_again(self, agreement: str) -> None:
+        """Send what the consumer did not acknowledge again: its updates topic was made anew."""
+        self.agreements[agreement] = sent_again(self.agreements[agreement])
+        self.counts["sent_again"] += 1
 
     def _starts_anew(self, received: ReceivedRecord, replica: ReplicaState) -> bool:
         """Go on with a stopped replica whose hello says that its database was emptied."""
@@ -536,10 +571,8 @@ class Intake:
         last_csn: where the run ends, None: anywhere above; no CSN in between may be known already
         as one that was ended or quarantined, for then its content decides.
         """
-        opnos = self.opnos[rid]
-        quiet = self.open.lists.is_quiet(rid) and not opnos.above
-        is_next = opno is None or opno == opnos.contiguous + 1
-        return quiet and is_next and self.known.is_clear(rid, csn, last_csn)
+        quiet = self.open.lists.is_quiet(rid) and self.opnos[rid].is_next(opno)
+        return quiet and self.known.is_clear(rid, csn, last_csn)
 
     def _no_hole_below(self, context: Context) -> bool:
         return all(

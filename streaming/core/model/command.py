@@ -21,6 +21,8 @@ class CommandName(StrEnum):
     """send refused rows again; the id of one conflict, `r<rid>-<offset>`, or all of `r<rid>`"""
     ABORT = "abort"
     """end an open transaction; its primary CSN or that of a member"""
+    RECOVER = "recover"
+    """give up the lost input of a replica; its rid"""
 
 
 @dataclass(frozen=True, slots=True)

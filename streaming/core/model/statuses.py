@@ -19,6 +19,10 @@ class StopReason(StrEnum):
     """the consumer's data came from another initial load"""
     UNSUPPORTED = "unsupported"
     """its topic holds a record that this version cannot process; the detail names the kind"""
+    INPUT_LOST = "input_lost"
+    """its topic lost records that the hub had not read; the detail says how"""
+    RECOVERED = "recovered"
+    """an operator gave up its lost input; it has to start anew"""
 
 
 WITH_LOST = "hello with lost"
@@ -26,6 +30,10 @@ WITH_LOST = "hello with lost"
 
 WIRE_VERSION = "wire version"
 """How the detail of a stop begins if hub and agent understand no common version of the wire."""
+
+
+REPLICA = "REPLICA"
+"""In a remedy, the name of the replica."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +45,7 @@ class Stop:
 
     @property
     def remedy(self) -> str:
-        """What an operator does about it, in one sentence."""
+        """What an operator does about it, in one sentence; REPLICA stands for the name."""
         match self.reason:
             case StopReason.HUB_BEHIND:
                 return (
@@ -63,6 +71,17 @@ class Stop:
                     "its topic holds a record that this version cannot process: upgrade the hub,"
                     " or stop the agent and run `slackwater reinit`"
                 )
+            case StopReason.INPUT_LOST:
+                return (
+                    "what it wrote there and the hub did not read is in its database only: run"
+                    f" `slackwater recover {REPLICA}`, stop its agent, and run `slackwater reinit"
+                    f" {REPLICA}`, which saves the rows that only its database has"
+                )
+            case StopReason.RECOVERED:
+                return (
+                    f"stop its agent and run `slackwater reinit {REPLICA}`, which saves the rows"
+                    " that only its database has and fills it from the hub"
+                )
 
 
 class ReplicaStatus(StrEnum):
@@ -78,6 +97,10 @@ class ReplicaStatus(StrEnum):
     """stopped: its hello names another initial load"""
     UNSUPPORTED = StopReason.UNSUPPORTED.value
     """stopped before a record that this version cannot process"""
+    INPUT_LOST = StopReason.INPUT_LOST.value
+    """stopped: its topic lost records that were not read"""
+    RECOVERED = StopReason.RECOVERED.value
+    """stopped until it starts anew: an operator gave up its lost input"""
     RETIRED = "retired"
     """not configured any more: its topic is not read, its state is kept"""
 
@@ -91,16 +114,25 @@ class ReplicaStatus(StrEnum):
                 ReplicaStatus.HUB_BEHIND
                 | ReplicaStatus.OTHER_REPLICAGENERATION
                 | ReplicaStatus.UNSUPPORTED
+                | ReplicaStatus.INPUT_LOST
+                | ReplicaStatus.RECOVERED
                 | ReplicaStatus.RETIRED
             ):
                 return True
 
 
-def remedy_of(status: "ReplicaStatus | AgreementStatus", detail: str) -> str | None:
-    """What to do about a status, in one sentence; None: it is not stopped, or it is retired."""
+def remedy_of(
+    status: "ReplicaStatus | AgreementStatus", detail: str, replica: str | None = None
+) -> str | None:
+    """What to do about a status, in one sentence; None: it is not stopped, or it is retired.
+
+    `replica`: the name of the replica, where it is known.
+    """
     if status in (ReplicaStatus.RETIRED, AgreementStatus.RETIRED):
         return None
-    return Stop(StopReason(status.value), detail).remedy if status.is_stopped else None
+    if not status.is_stopped:
+        return None
+    return Stop(StopReason(status.value), detail).remedy.replace(REPLICA, replica or REPLICA)
 
 
 class AgreementStatus(StrEnum):
@@ -118,6 +150,10 @@ class AgreementStatus(StrEnum):
     """nothing: its consumer's data came from another initial load"""
     UNSUPPORTED = StopReason.UNSUPPORTED.value
     """nothing: its consumer wrote a record that this version cannot process"""
+    INPUT_LOST = StopReason.INPUT_LOST.value
+    """nothing: of what its consumer wrote, something was lost unread"""
+    RECOVERED = StopReason.RECOVERED.value
+    """nothing until its consumer starts anew: its lost input was given up"""
     RETIRED = "retired"
     """nothing: it is not configured any more; its positions are kept"""
 
@@ -135,6 +171,8 @@ class AgreementStatus(StrEnum):
                 AgreementStatus.HUB_BEHIND
                 | AgreementStatus.OTHER_REPLICAGENERATION
                 | AgreementStatus.UNSUPPORTED
+                | AgreementStatus.INPUT_LOST
+                | AgreementStatus.RECOVERED
                 | AgreementStatus.RETIRED
             ):
                 return True

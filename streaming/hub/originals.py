@@ -1,0 +1,25 @@
+"""Earlier records, as far as their topics still have them."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from connectors.kafka.originals import read_records
+from streaming.config.config import Config
+from streaming.core.intake.input_lost import TopicFacts
+from streaming.hub.settings import BatchSettings
+
+
+def originals(
+    config: Config,
+    settings: BatchSettings,
+    places: Sequence[tuple[int, int]],
+    look: Callable[[Collection[str]], Mapping[str, TopicFacts]],
+) -> dict[tuple[int, int], bytes]:
+    """(rid, offset) -> the bytes of that record; none of those that their topics no longer have."""
+    kafka, topics = config.kafka, settings.known_topics
+    now = look({topics[rid] for rid, _ in places})
+    there = [
+        (rid, offset)
+        for rid, offset in places
+        if now[topics[rid]].first <= offset < now[topics[rid]].end
+    ]
+    return read_records(kafka.bootstrap_servers, kafka.options, topics, there)
