@@ -77,4 +77,4 @@ def apply_losses(plan: Plan, intake: Intake, settings: BatchSettings) -> None:
         if rid is not None:
             intake.lose_input(InputLoss(rid, detail, plan.offsets_to[topic]))
         elif agreement in intake.agreements:
-            intake.send_again(agreement)
+            intake.publish_again(agreement)

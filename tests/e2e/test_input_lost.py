@@ -10,6 +10,7 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 from pyspark.sql import SparkSession
 
+from checkpoints.faults import Point
 from checkpoints.tables import TableName
 from connectors import wire
 from connectors.kafka.broker import Broker
@@ -19,7 +20,7 @@ from streaming.core.delivery.consumer import EndAgent, receive
 from streaming.core.model.record import Hello, Stopped
 from streaming.core.model.ruv import NOTHING_KNOWN
 from tests.harness import verdict
-from tests.harness.hub_process import wait_until
+from tests.harness.hub_process import KILLED, wait_until
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import RECORD_BYTES, RunningHub, Site, site
 
@@ -85,6 +86,7 @@ def stop_of(replica: ScriptedReplica) -> str:
 def start_anew(replica: ScriptedReplica) -> None:
     """Say the hello of a database that was emptied by `slackwater reinit`."""
     replica.rows.clear()
+    replica.inbox = replica.ends.end(replica.updates)
     replica.position = type(replica.position)(f"{replica.name}-anew", epoch=replica.epoch)
     replica.epoch += 1
     replica.void.update(replica.open.values())
@@ -157,3 +159,160 @@ def test_a_topic_that_is_deleted_stops_its_replica_alone(
         f"replica c: live -> {RECREATED}"
     ]
     assert three.slackwater("status")["pending"]["pending"] == 0
+
+
+def test_a_topic_that_is_created_again_stops_its_replica_alone(
+    three: Site, spark: SparkSession, admin: KafkaAdminClient
+) -> None:
+    """Also with more records than before: only its id tells that they are other ones."""
+    c = three.replicas["c"]
+    with three.running(spark) as hub:
+        c.write("k", "of c")
+        hub.takes(c)
+        hub.brings(*three.replicas.values())
+
+        recreate(admin, three, c.changes)
+        for number in range(20):
+            c.write(f"k{number}", "in another topic")
+        has_state(three, "c", RECREATED)
+        others_flow(three, hub, "lost")
+
+    judged = {(row["rid"], row["key"]) for row in verdict.changes_of(three)}
+    assert [key for rid, key in judged if rid == c.rid] == ['{"k":"k"}']
+
+
+@pytest.mark.parametrize("records", [None, 5])
+def test_a_topic_that_is_deleted_while_no_hub_runs_stops_its_replica_alone(
+    three: Site, spark: SparkSession, admin: KafkaAdminClient, records: int | None
+) -> None:
+    """The next start finds it, whoever created the topic again; `records`: what is in it then."""
+    c = three.replicas["c"]
+    three.run_available(spark)
+    delete(admin, c.changes)
+    if records is not None:
+        ensure_topics(three.ends.bootstrap, {}, [c.changes], RECORD_BYTES)
+        for number in range(records):
+            c.write(f"k{number}", "in another topic")
+
+    three.replicas["a"].write("k", "of a")
+    three.run_available(spark)
+
+    assert three.replica_states() == {"a": "live", "b": "live", "c": RECREATED}
+    three.replicas["b"].catch_up()
+    assert three.replicas["b"].rows == verdict.rows_of_changelog(three) != {}
+    with three.running(spark) as hub:
+        others_flow(three, hub, "lost")
+
+
+def test_retention_is_a_loss_only_above_what_was_read(
+    three: Site, spark: SparkSession, admin: KafkaAdminClient
+) -> None:
+    """What the hub has read may go; the first record that it has not read may not."""
+    b, c = three.replicas["b"], three.replicas["c"]
+    for number in range(4):
+        b.write(f"b{number}", "of b")
+        c.write(f"c{number}", "of c")
+    three.run_available(spark)
+    read = verdict.last_commit(three)["offsets"][c.changes]
+    b.write("b-unread", "of b")
+    c.write("c-lost", "of c")
+    c.write("c-left", "of c")
+
+    cut(admin, b.changes, read)
+    cut(admin, c.changes, read + 1)
+    three.run_available(spark)
+
+    state = f"input_lost: offsets {read} to {read} of its topic were deleted before they were read"
+    assert three.replica_states() == {"a": "live", "b": "live", "c": state}
+    rows = verdict.rows_of_changelog(three)
+    assert ("t", '{"k":"b-unread"}') in rows
+    assert {("t", '{"k":"c-lost"}'), ("t", '{"k":"c-left"}')}.isdisjoint(rows)
+
+    assert shown(three, "recover", "c")[0] == 0
+    start_anew(c)
+    three.run_available(spark)
+    c.catch_up()
+    c.write("c-after", "of c")
+    three.run_available(spark)
+
+    for replica in three.replicas.values():
+        replica.catch_up()
+    rows = verdict.rows_of_changelog(three)
+    assert three.replica_states()["c"] == "live"
+    assert ("t", '{"k":"c-after"}') in rows
+    assert [one.rows for one in three.replicas.values()] == [rows] * 3
+
+
+@pytest.mark.parametrize("point", [Point.AFTER_PLAN, Point.AFTER_CHANGELOG, Point.BEFORE_COMMIT])
+def test_a_planned_batch_whose_records_are_gone_is_finished_without_them(
+    three: Site, spark: SparkSession, admin: KafkaAdminClient, point: Point
+) -> None:
+    """What the dead hub wrote of it was seen by nobody; the others' part of it is judged."""
+    a, b, c = three.replicas.values()
+    three.run_available(spark)
+    a.write("k", "of a")
+    c.write("lost", "of c")
+    c.send_bytes(b"no record")
+    with three.hub("--available-now", fault=point) as hub:
+        hub.ends_with(KILLED)
+
+    recreate(admin, three, c.changes)
+    c.write("in-another-topic", "of c")
+    b.write("later", "of b")
+    three.run_available(spark)
+
+    assert three.replica_states() == {"a": "live", "b": "live", "c": RECREATED}
+    changes = verdict.rows_of(three.state, TableName.CHANGELOG)
+    assert {row["key"] for row in changes} == {'{"k":"k"}', '{"k":"later"}'}
+    assert verdict.rows_of(three.state, TableName.QUARANTINE) == []
+    for replica in (a, b):
+        replica.catch_up()
+    assert a.rows == b.rows == verdict.rows_of_changelog(three)
+    verdict.check_commits(three)
+
+
+def test_what_was_sent_to_a_deleted_updates_topic_is_sent_again(
+    three: Site, spark: SparkSession, admin: KafkaAdminClient
+) -> None:
+    """The consumer had not read it, and nothing that would show a gap follows."""
+    a, b, c = three.replicas.values()
+    with three.running(spark) as hub:
+        hub.takes(a, b, c)
+        hub.brings(a, b, c)
+        a.write("k1", "unread by c")
+        hub.takes(a)
+        hub.brings(a, b)
+
+        delete(admin, c.updates)
+        wait_until(lambda: c.updates in admin.list_topics(), lambda: "it is there again")
+        c.inbox = 0
+
+        hub.brings(c)
+        others_flow(three, hub, "on")
+        hub.brings(c)
+        assert c.sessions == 1
+    assert three.replica_states() == dict.fromkeys("abc", "live")
+    assert c.rows == verdict.rows_of_changelog(three)
+    verdict.check(three)
+
+
+def test_an_updates_topic_that_is_deleted_while_no_hub_runs_is_filled_again(
+    three: Site, spark: SparkSession, admin: KafkaAdminClient
+) -> None:
+    """The hub had committed that it was sent; its consumer had read a part of it."""
+    a, _, c = three.replicas.values()
+    a.write("k1", "read by c")
+    three.run_available(spark)
+    c.catch_up()
+    three.run_available(spark)
+    a.write("k2", "unread by c")
+    three.run_available(spark)
+    a.write("k3", "not sent yet")
+
+    recreate(admin, three, c.updates)
+    c.inbox = 0
+    three.run_available(spark)
+
+    c.catch_up()
+    assert c.rows == verdict.rows_of_changelog(three)
+    assert len(c.rows) == 3

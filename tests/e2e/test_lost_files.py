@@ -1,4 +1,4 @@
-"""A replica whose file was deleted or put back: stopped, told so, and made anew."""
+"""A replica whose file or topic was deleted or put back: stopped, told so, and made anew."""
 
 import json
 import shutil
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kafka import KafkaAdminClient
 from pyspark.sql import SparkSession
 
 from checkpoints.reader import open_state
@@ -13,7 +14,7 @@ from connectors.kafka.broker import Broker
 from streaming.cli.main import main
 from tests.harness.hub_process import TIMEOUT_S, wait_until
 from tests.harness.site import Site, site
-from tests.harness.sqlite_agents import agent, agents, create, database, execute, rows
+from tests.harness.sqlite_agents import agent, agents, captures, create, database, execute, rows
 
 
 @pytest.fixture
@@ -120,3 +121,42 @@ def test_an_old_copy_of_a_file_is_made_anew(
             hold(at, {"k1": "new", "k2": "lost", "k3": "later"})
     assert saved(at) == [{"k": "k1", "v": "old"}, {"k": "k3", "v": "only here"}]
     assert len(judged(at)) == len(set(judged(at))) == 4
+
+
+def test_a_deleted_topic_brings_its_agent_to_an_end(at: Site, spark: SparkSession) -> None:
+    """Its agent says why and what to do, however often it is started; nothing is lost silently."""
+    state = "input_lost: its topic was deleted and created again"
+    with at.running(spark):
+        first = agent(at, "a")
+        try:
+            with agents(at, "b"):
+                write_once_captured(at, "a", "k1", "of a")
+                hold(at, {"k1": "of a"})
+                client = KafkaAdminClient(bootstrap_servers=at.ends.bootstrap)
+                client.delete_topics([at.replicas["a"].changes])
+                client.close()
+                write(at, "a", "k2", "only here")
+                _, said = first.communicate(timeout=TIMEOUT_S)
+                assert (first.returncode, state in said) == (1, True), said
+        finally:
+            first.kill()
+        assert state in is_told(at, "a")
+        assert main(["recover", "a", "--config", str(at.file)]) == 0
+        wait_until(lambda: at.replica_states()["a"] == "recovered", lambda: "it is recovered")
+        assert "slackwater reinit" in is_told(at, "a")
+
+        assert reinit(at, "a") == 0
+
+        with agents(at, "ab"):
+            write(at, "b", "k3", "of b")
+            hold(at, {"k1": "of a", "k3": "of b"})
+            write(at, "a", "k2", "again")
+            hold(at, {"k1": "of a", "k2": "again", "k3": "of b"})
+    assert saved(at) == [{"k": "k2", "v": "only here"}]
+    assert at.replica_states() == {"a": "live", "b": "live"}
+
+
+def write_once_captured(at: Site, name: str, key: str, value: str) -> None:
+    """Write a row as soon as its agent captures."""
+    wait_until(lambda: captures(at, name), lambda: name)
+    write(at, name, key, value)

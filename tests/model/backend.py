@@ -73,6 +73,12 @@ class Backend(Protocol):
     def retry(self, rid: int) -> None:
         """Append an operator's command to send all refused rows of this replica again."""
 
+    def lose_unread(self, rid: int) -> None:
+        """Delete what the committed batches have not taken of this replica's topic."""
+
+    def recover(self, rid: int) -> None:
+        """Append an operator's command to give up the lost input of this replica."""
+
     def restart(self, now_ms: int) -> None:
         """Start it again on the same state, without the engine's own checkpoint."""
 

@@ -1,8 +1,8 @@
 """The hub in memory: topics as lists, tables as dictionaries, `decide` over micro-batches."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from checkpoints.faults import Point
 from connectors import wire
@@ -19,6 +19,7 @@ from streaming.core.delivery.sending import (
 )
 from streaming.core.intake.arrival import AbortTransaction, Quarantined, SendAgain
 from streaming.core.intake.check import check
+from streaming.core.intake.input_lost import InputLoss
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Item, Reason, ReceivedRecord, Record, Stopped, Update
@@ -53,12 +54,16 @@ class Plan:
 
     `aborts`: the CSNs by which an operator names the transactions that it ends. `retries`: the
     refused rows that it sends again.
+    `recovers`: the rids of the replicas whose lost input he gives up. `losses`: those of which
+    input is lost.
     """
 
     ends: Mapping[int, int]
     clock_ms: int
     aborts: tuple[str, ...] = ()
     retries: tuple[str, ...] = ()
+    recovers: tuple[int, ...] = ()
+    losses: tuple[InputLoss, ...] = ()
 
 
 @dataclass(slots=True)
@@ -66,7 +71,8 @@ class PureHub:
     """The order of a batch (docs/protocol.md) around the pure core; every attribute is durable.
 
     `log`: per batch its entries, which count once the batch is committed. `repeats`: duplicates.
-    `requested_aborts`, `requested_retries`: the arguments of commands that no batch has processed.
+    `requested_aborts`, `requested_retries`, `requested_recovers`: the arguments of commands that no
+    batch has processed. `firsts`: rid -> the offset of the first record that its topic still has.
     """
 
     topology: Topology
@@ -84,6 +90,8 @@ class PureHub:
     repeats: int = 0
     requested_aborts: list[str] = field(default_factory=list)
     requested_retries: list[str] = field(default_factory=list)
+    requested_recovers: list[int] = field(default_factory=list)
+    firsts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     kill: Point | None = None
     up: bool = True
 
@@ -124,11 +132,26 @@ class PureHub:
         if counts is not None:
             ends = {r: min(end, self.taken[r] + counts.get(r, 0)) for r, end in ends.items()}
         has_input = any(end > self.taken[rid] for rid, end in ends.items())
-        has_command = self.requested_aborts or self.requested_retries
-        if has_input or has_command or self.wants_batch(now_ms):
+        has_command = self.requested_aborts or self.requested_retries or self.requested_recovers
+        losses = self.losses(ends)
+        if has_input or has_command or losses or self.wants_batch(now_ms):
             aborts, self.requested_aborts = tuple(self.requested_aborts), []
             retries, self.requested_retries = tuple(self.requested_retries), []
-            self.run(Plan(ends, now_ms, aborts, retries))
+            recovers, self.requested_recovers = tuple(self.requested_recovers), []
+            self.run(Plan(ends, now_ms, aborts, retries, recovers, losses))
+
+    def losses(self, rids: Iterable[int]) -> tuple[InputLoss, ...]:
+        """Of these replicas, those whose topics begin above what was taken."""
+        lost = {rid: self.firsts[rid] for rid in rids if self.firsts[rid] > self.taken[rid]}
+        return tuple(InputLoss(rid, "records are gone", first) for rid, first in lost.items())
+
+    def lose_unread(self, rid: int) -> None:
+        """Delete what the committed batches have not taken of this replica's topic."""
+        self.firsts[rid] = len(self.topics[rid])
+
+    def recover(self, rid: int) -> None:
+        """Append an operator's command to give up the lost input of this replica."""
+        self.requested_recovers.append(rid)
 
     def abort(self, csn: str) -> None:
         """Append an operator's command to abort a transaction."""
@@ -174,9 +197,12 @@ class PureHub:
         """One batch: 0 plan · 1 read and decide · 2 tables · 3 commit · 4 publish."""
         self.plan = plan
         self._at(Point.AFTER_PLAN)
+        plan = self._without_lost(plan)
+        lost = {loss.rid for loss in plan.losses}
         received = [
             record
             for rid, end in sorted(plan.ends.items())
+            if rid not in lost
             for record in self.topics[rid][self.taken[rid] : end]
         ]
         decision = self._decide(received, plan)
@@ -192,6 +218,15 @@ class PureHub:
         self._publish(before)
         self._at(Point.AFTER_PUBLISH)
 
+    def _without_lost(self, plan: Plan) -> Plan:
+        """The plan without what is gone; what a dead hub wrote with it is dropped."""
+        planned = {rid for rid, end in plan.ends.items() if end > self.taken[rid]}
+        known = {loss.rid for loss in plan.losses}
+        gone = self.losses(planned - known)
+        if gone:
+            self.log.pop(self.state.batch + 1, None)
+        return replace(plan, losses=(*plan.losses, *gone))
+
     def _decide(self, received: Sequence[ReceivedRecord], plan: Plan) -> BatchDecision:
         behind = {rid: taken - 1 for rid, taken in self.taken.items()}
         view = SendingView(
@@ -204,8 +239,18 @@ class PureHub:
         )
         aborts = [AbortTransaction(csn, behind) for csn in plan.aborts]
         retries = [SendAgain(name, behind) for name in plan.retries]
-        known = self.history(received)
-        return decide(self.state, received, self.table, self.topology, view, known, aborts, retries)
+        return decide(
+            self.state,
+            received,
+            self.table,
+            self.topology,
+            view,
+            self.history(received),
+            aborts,
+            retries,
+            plan.losses,
+            plan.recovers,
+        )
 
     def history(self, received: Sequence[ReceivedRecord]) -> dict[str, frozenset[str]]:
         """The known content of this input's CSNs that the RUV covers already."""
@@ -280,7 +325,7 @@ class PureHub:
             agreement.session or "",
             to_send.to,
             to_send.prev,
-            agreement.sent_covers,
+            to_send.to,
             agreement.sent_ruv,
             chunk,
             chunks,

@@ -269,6 +269,18 @@ def operator_retries(story: Story, replica: str) -> None:
     story.world.hub.retry(story.replica(replica).rid)
 
 
+@sentence("the topic of {replica} loses what is unread")
+def loses_unread(story: Story, replica: str) -> None:
+    """Its records that no committed batch has taken are deleted."""
+    story.world.lose_unread(replica)
+
+
+@sentence("the operator recovers {replica}")
+def operator_recovers(story: Story, replica: str) -> None:
+    """`slackwater recover`; the hub reads the command with its next batch."""
+    story.world.hub.recover(story.replica(replica).rid)
+
+
 @sentence("the hub takes {what*}")
 def takes(story: Story, what: str) -> None:
     """`all`, `nothing`, or so many records of each topic: `1 of r1, 2 of r2`."""
@@ -421,8 +433,9 @@ def has_refused(story: Story, replica: str, key: str, count: str) -> None:
 
 @sentence("{replica} has the state {state*}")
 def has_state(story: Story, replica: str, state: str) -> None:
-    """The agreement's state, as `status` shows it."""
-    claim(story, story.world.hub.standing(story.replica(replica).rid).state, state)
+    """The agreement's state, as `status` shows it; its detail only where the sentence has one."""
+    seen = story.world.hub.standing(story.replica(replica).rid).state
+    claim(story, seen if ": " in state else seen.partition(": ")[0], state)
 
 
 def _values(story: Story, place: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kafka import KafkaAdminClient, TopicPartition
 from pyspark.sql import SparkSession
 
 from checkpoints.config import commands
@@ -50,6 +51,7 @@ class RealHub:
     unread: set[int] = field(default_factory=set)
     ended_at: dict[str, int] = field(default_factory=dict)
     read: dict[TableName, list[dict[str, Any]]] = field(default_factory=dict)
+    is_cut: bool = False
 
     def __post_init__(self) -> None:
         """Configure it, make its topics, start it."""
@@ -112,12 +114,16 @@ class RealHub:
             limit = end if counts is None else first + counts.get(subscription.consumer, 0)
             to[topic] = min(end, limit)
         ordered = commands(hub.ledger.store, hub.ledger.last.command_number)
-        plan = hub.next_plan(to, time.time_ns() // 1_000_000, ordered)
+        settings = hub.settings
+        looked = [*settings.topics, *settings.updates_topics] if self.is_cut else []
+        now = hub.outlets.look(looked)
+        plan = hub.next_plan(to, time.time_ns() // 1_000_000, ordered, now)
         if hub.is_due(plan):
             try:
                 process(hub, plan, self._service().planned)
             except HubKilledError:
                 self._service().sink.close()
+                self._service().topics.close()
                 self.service = None
 
     def abort(self, csn: str) -> None:
@@ -128,6 +134,19 @@ class RealHub:
         """Append an operator's command, as `slackwater conflicts retry --replica` does."""
         reader = open_state(self.config.hub.state)
         append_command(reader, CommandName.RETRY, f"r{rid}", datetime.now(UTC))
+
+    def lose_unread(self, rid: int) -> None:
+        """Delete what the committed batches have not taken of this replica's topic."""
+        topic = self._changes(rid)
+        admin = KafkaAdminClient(bootstrap_servers=self.ends.bootstrap)
+        admin.delete_records({TopicPartition(topic, 0): self.ended_at.get(topic, 0)})
+        admin.close()
+        self.is_cut = True
+
+    def recover(self, rid: int) -> None:
+        """Append an operator's command to give up the lost input, as `slackwater recover` does."""
+        reader, at = open_state(self.config.hub.state), datetime.now(UTC)
+        append_command(reader, CommandName.RECOVER, str(rid), at)
 
     def restart(self, now_ms: int) -> None:
         """Open the state anew: an unfinished plan is finished, the last batch published again."""
@@ -158,7 +177,8 @@ class RealHub:
 
     def offset(self, rid: int) -> int:
         """How many records of this replica's topic the committed batches have taken."""
-        return self._service().hub.ledger.last.offsets[self._changes(rid)]
+        commit = open_state(self.config.hub.state).commit
+        return commit.offsets.get(self._changes(rid), 0) if commit else 0
 
     def hub_epoch(self) -> int:
         """The last committed hub epoch."""

@@ -63,6 +63,9 @@ REFUSES = {**BY_HAND, "refuse": 3, "retry": 2}
 EMPTIES = {**BY_HAND, "reinit": 3}
 """The same with databases that are emptied, perhaps written before their hello."""
 
+LOSES_INPUT = {**EMPTIES, "lose_unread": 3, "recover": 5}
+"""The same with topics that lose what the hub has not read, and an operator who recovers."""
+
 LOSES = {**EMPTIES, "back_up": 3, "restore": 3}
 """The same with databases that are restored from a backup, perhaps written before their hello."""
 
@@ -202,6 +205,12 @@ class Storyteller:
         if any(self.replica(name).missing for name in REPLICAS):
             self.add_sentence(f"r1 writes last = {self._name()}")
         self.add_sentence("everything settles")
+        stopped = [name for name in REPLICAS if self._is_stopped(name)]
+        for name in stopped:
+            self.recover(name, "", 2)
+            self.reinit(name, "", 1)
+        if stopped:
+            self.add_sentence("everything settles")
 
     # -- local transactions -----------------------------------------------------------------
 
@@ -353,6 +362,30 @@ class Storyteller:
         if number > 2:
             self.write(replica, key, number)
         self.add_sentence(f"{replica} says hello")
+
+    def lose_unread(self, replica: str, _: str, __: int) -> None:
+        """Retention deletes what the hub has not read."""
+        if self.world.hub.offset(self.replica(replica).rid) < len(self.world.received[replica]):
+            self.add_sentence(f"the topic of {replica} loses what is unread")
+
+    def recover(self, replica: str, key: str, number: int) -> None:
+        """An operator gives up what was lost; the database is emptied before or after that."""
+        if not self._state(replica).startswith("input_lost"):
+            return
+        if number == 1:
+            self.reinit(replica, key, number)
+        self.add_sentence(f"the operator recovers {replica}")
+        if number > 2:
+            self.add_sentence("the hub takes all")
+        self.reinit(replica, key, number)
+
+    def _is_stopped(self, replica: str) -> bool:
+        """Return whether its input was lost and it has not started anew, told so or not."""
+        is_lost = self._state(replica).startswith(("input_lost", "recovered"))
+        return is_lost or self.replica(replica).is_told_to_stop
+
+    def _state(self, replica: str) -> str:
+        return self.world.hub.standing(self.replica(replica).rid).state
 
     # -- the hub ----------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from tests.model.storyteller import (
     EVERYTHING,
     GOOD,
     LOSES,
+    LOSES_INPUT,
     REFUSES,
     REORDERS,
     REUSES,
@@ -77,6 +78,13 @@ def test_replicas_converge_under_any_functions(plot: Plot) -> None:
 def test_replicas_converge_though_databases_are_emptied(plot: Plot) -> None:
     """`slackwater reinit` at any time: everything comes back, and nothing is overwritten unseen."""
     hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(LOSES_INPUT, several=True))
+def test_replicas_converge_though_topics_lose_input(plot: Plot) -> None:
+    """What nobody read is lost; everything else holds everywhere once the replica starts anew."""
+    hold(plot, (*AT_REST, check_transactions_are_whole))
 
 
 @FIXED

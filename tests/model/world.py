@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from checkpoints.faults import Point
 from streaming.core.conflict.function import ConflictFunction, parse_function
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
+from streaming.core.model.change import Change
 from streaming.core.model.record import Record, Update
 from streaming.core.model.topology import Subscription, Topology
 from tests.model.backend import Backend, Judgement
@@ -78,13 +79,19 @@ def _function(text: str, rids: Mapping[str, int]) -> ConflictFunction:
 
 @dataclass(slots=True)
 class World:
-    """Replicas and a hub; `received`: what was appended to each replica's topic, in order."""
+    """Replicas and a hub; `received`: what was appended to each replica's topic, in order.
+
+    `lost`: (csn, content) of the changes that were deleted from a topic unread; `has_lost`: whether
+    anything was.
+    """
 
     replicas: Mapping[str, Replica]
     hub: Backend
     now_s: int = 1_700_000_000
     names: dict[str, Write] = field(default_factory=dict)
     received: dict[str, list[tuple[str | None, Record]]] = field(default_factory=dict)
+    lost: set[tuple[str, str]] = field(default_factory=set)
+    has_lost: bool = False
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -124,6 +131,14 @@ class World:
     def repeat(self, replica: str, place: int) -> None:
         """The broker delivers a record once more, exactly as it was."""
         self.send(replica, *self.received[replica][place])
+
+    def lose_unread(self, replica: str) -> None:
+        """Delete from a replica's topic what the hub has not taken."""
+        rid = self.replicas[replica].rid
+        records = [r for _, r in self.received.get(replica, [])[self.hub.offset(rid) :]]
+        self.lost |= {(r.csn, r.content) for r in records if isinstance(r, Change)}
+        self.has_lost = True
+        self.hub.lose_unread(rid)
 
     # -- agents and the hub -----------------------------------------------------------------
 

@@ -33,6 +33,7 @@ from streaming.core.intake.arrival import (
     SendAgain,
     quarantined_change,
 )
+from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.refused_rows import NONE_REFUSED
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.intake.transactions import Intake, Transaction, in_order
@@ -74,6 +75,8 @@ def decide(
     history: Mapping[str, frozenset[str]] | None = None,
     aborts: Sequence[AbortTransaction] = (),
     retries: Sequence[SendAgain] = (),
+    losses: Sequence[InputLoss] = (),
+    recovers: Sequence[int] = (),
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
@@ -81,8 +84,14 @@ def decide(
     `rows`: the state of every row, with images. `view`: the clock and the marks of committed hub
     epochs; its other fields are set here. `aborts`: the transactions that an operator aborts
     before any record of the batch is processed; `retries`: the refused rows that he sends again.
+    `losses`: the replicas of which input is lost; `recovers`: the rids of those whose lost input he
+    gives up.
     """
     intake = Intake(state, topology, history or {})
+    for loss in losses:
+        intake.lose_input(loss)
+    for rid in recovers:
+        intake.recover(rid)
     for abort in aborts:
         intake.end_by_hand(abort)
     for retry in retries:

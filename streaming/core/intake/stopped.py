@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from streaming.core.model.record import Applied, Heartbeat, Hello, ReceivedRecord
 from streaming.core.model.state import AgreementState, ReplicaState
-from streaming.core.model.statuses import ReplicaStatus
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 
 KEPT_BEHIND_STOP = 10_000
 """How many records may stand behind a stop before they go to quarantine, unread."""
@@ -34,7 +34,10 @@ def with_last_session(
 ) -> AgreementState:
     """Return a stopped agreement with the last session that was started behind the stop.
 
-    That session is told that its replica is stopped.
+    That session is told that its replica is stopped. Where input is lost, the hello may be part of
+    it: then any record tells of its session.
     """
-    hellos = [one.session for one in unread if isinstance(one.record, Hello) and not one.reason]
-    return replace(agreement, session=hellos[-1]) if hellos else agreement
+    is_lost = agreement.status in (AgreementStatus.INPUT_LOST, AgreementStatus.RECOVERED)
+    known = [one for one in unread if one.session and not one.reason]
+    told = [one.session for one in known if is_lost or isinstance(one.record, Hello)]
+    return replace(agreement, session=told[-1]) if told else agreement

@@ -282,7 +282,7 @@ class Intake:
         self._move(rid, lambda one: one.stopped(stop))
         self.counts["recovered"] += 1
 
-    def send_again(self, agreement: str) -> None:
+    def publish_again(self, agreement: str) -> None:
         """Send what the consumer did not acknowledge again: its updates topic was made anew."""
         self.agreements[agreement] = sent_again(self.agreements[agreement])
         self.counts["sent_again"] += 1

@@ -15,7 +15,7 @@ from streaming.core.intake.input_lost import (
     losses,
 )
 from streaming.core.intake.transactions import Intake
-from streaming.core.model.record import Hello, Reason
+from streaming.core.model.record import Heartbeat, Hello, Reason
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
@@ -109,6 +109,18 @@ def test_a_database_that_is_made_anew_before_recover_is_stopped_too() -> None:
     assert intake.agreements["a1"].session == "1-2"
 
 
+def test_a_session_whose_hello_was_lost_is_told_by_what_it_publishes() -> None:
+    """Its agent runs on otherwise, and nobody reads what it publishes."""
+    speaker, before = lost()
+    speaker.session = "1-unknown"
+
+    intake = intake_of(speaker.send(Heartbeat(4)), state_of(before))
+    intake.leave_unread(100)
+
+    (answer,) = stop_answers(state_of(before), state_of(intake))
+    assert answer.session == "1-unknown"
+
+
 def test_recover_ends_what_is_open_and_waits_for_no_opno() -> None:
     """What was committed and waited for the lost record is judged; nothing else is guessed."""
     _, intake = lost()
@@ -174,7 +186,7 @@ def test_what_was_not_acknowledged_is_sent_again() -> None:
     )
     intake = intake_of([], replace(state, hub_epoch=9, agreements={"a1": sent}))
 
-    intake.send_again("a1")
+    intake.publish_again("a1")
     intake.take(speaker.applied(1, 9)[0])
 
     agreement = intake.agreements["a1"]
@@ -187,7 +199,7 @@ def test_a_consumer_that_waits_for_a_hello_is_sent_nothing_again() -> None:
     """Nothing was sent to it in a session that is known."""
     intake = intake_of([])
 
-    intake.send_again("a1")
+    intake.publish_again("a1")
 
     assert intake.agreements == intake.state.agreements
 
