@@ -8,12 +8,10 @@ from pyspark.errors import PySparkException
 
 from checkpoints.epochs import Plan
 from streaming.carriers.carrier import Carrier
-from streaming.core.intake.input_lost import InputLoss, TopicLoss, losses
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.input_lost import TopicLoss, losses
 from streaming.core.model.errors import SourceError
 from streaming.hub.hub import Hub
 from streaming.hub.publishing import DecidedBatch
-from streaming.hub.settings import BatchSettings
 
 Read = Callable[[Plan], Carrier]
 """The checked records of a plan's offsets, carried by the driver or the executors."""
@@ -68,13 +66,3 @@ def _gone(hub: Hub, plan: Plan) -> dict[str, TopicLoss]:
     """Topic -> its loss, of those of which the plan reads something."""
     named = {topic: first for topic, (first, _) in plan.named.items()}
     return losses(plan.topic_ids, named, hub.outlets.look(named), named) if named else {}
-
-
-def apply_losses(plan: Plan, intake: Intake, settings: BatchSettings) -> None:
-    """Stop the replicas whose input is lost; send again what was sent to a topic made anew."""
-    for topic, detail in plan.lost.items():
-        rid, agreement = settings.all_topics.get(topic), settings.updates_topics.get(topic)
-        if rid is not None:
-            intake.lose_input(InputLoss(rid, detail, plan.offsets_to[topic]))
-        elif agreement in intake.agreements:
-            intake.publish_again(agreement)

@@ -9,11 +9,12 @@ import pyarrow as pa
 from checkpoints import lookup, pending
 from checkpoints.epochs import Plan
 from streaming.carriers.carrier import Carrier
+from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.pending import Context
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.state import HubState
 from streaming.hub.hub import Hub
-from streaming.hub.lost import apply_losses
+from streaming.hub.settings import BatchSettings
 from streaming.operator.dispatch import CommandEffects, carry_out
 from streaming.stages import intake as intake_stage
 from streaming.stages.checked import Bools, CheckedRecords, checked_records
@@ -62,7 +63,7 @@ def _take(hub: Hub, state: HubState, plan: Plan, facts: CheckedRecords) -> tuple
     old = intake_stage.repeated_or_old(facts, known)
     history = lookup.contents(store, old, plan.batch, on_disk)
     intake = Intake(state, settings.topology, history)
-    apply_losses(plan, intake, settings)
+    _apply_losses(plan, intake, settings)
     commands = carry_out(
         plan,
         intake,
@@ -76,3 +77,13 @@ def _take(hub: Hub, state: HubState, plan: Plan, facts: CheckedRecords) -> tuple
     intake.leave_unread(settings.kept_behind_stop)
     taken = TakenBatch(facts, intake, found.eligible, found.commits, commands)
     return taken, found.lacking
+
+
+def _apply_losses(plan: Plan, intake: Intake, settings: BatchSettings) -> None:
+    """Stop the replicas whose input is lost; send again what was sent to a topic made anew."""
+    for topic, detail in plan.lost.items():
+        rid, agreement = settings.all_topics.get(topic), settings.updates_topics.get(topic)
+        if rid is not None:
+            intake.lose_input(InputLoss(rid, detail, plan.offsets_to[topic]))
+        elif agreement in intake.agreements:
+            intake.publish_again(agreement)
