@@ -96,7 +96,7 @@ def _unheard(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
 def _refused(found: HubStatus) -> Iterator[Problem]:
     refused = [one for one in found.differing if one.kind is DivergenceKind.REFUSED]
     counts = Counter(one.replica for one in refused)
-    for name, count in counts.items():
+    for name, count in sorted(counts.items()):
         yield Problem(
             f"the database of {name} refuses {as_count(count, 'row')}",
             f"`slackwater conflicts list --kind refused --open --loser {name}` says why;"
