@@ -3,14 +3,14 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from checkpoints.last_poll import LastPoll, write_poll
-from connectors.kafka.topics import Topics
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.model.errors import SourceError
+from streaming.hub.topic_look import TopicLook
 
 LOG = logging.getLogger("slackwater")
 
@@ -27,17 +27,18 @@ class TopicPoll:
     It touches the state root only when Kafka has answered: so the file's age is the time since
     the hub and its broker were both there. `topics`: the changes topics. `others`: the updates
     topics. `facts`: what the last poll found.
+    A missing topic is created again at once: who reads it elsewhere then fails soon, and would wait
+    for minutes otherwise.
     """
 
     root: Path
     hub: str
-    connect: Callable[[], Topics]
+    look: TopicLook
     topics: Sequence[str]
     others: Sequence[str]
     facts: Mapping[str, TopicFacts] = field(default_factory=dict)
     stopped: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
-    admin: Topics | None = None
     failing_since_s: float | None = None
 
     def start(self) -> None:
@@ -56,15 +57,12 @@ class TopicPoll:
             self._poll()
             self.stopped.wait(EVERY_S)
         self._record(ended=True)
-        self._disconnect()
+        self.look.close()
 
     def _poll(self) -> None:
         try:
-            if self.admin is None:
-                self.admin = self.connect()
-            facts = self.admin.look([*self.topics, *self.others])
+            facts = self.look.look_once([*self.topics, *self.others])
         except SourceError as error:
-            self._disconnect()
             self._failed(error)
             return
         self._answered()
@@ -92,8 +90,3 @@ class TopicPoll:
         if self.failing_since_s is not None:
             LOG.info("Kafka answers again after %.0f s", time.monotonic() - self.failing_since_s)
         self.failing_since_s = None
-
-    def _disconnect(self) -> None:
-        admin, self.admin = self.admin, None
-        if admin is not None:
-            admin.close()

@@ -160,7 +160,7 @@ class Service:
         self.report = HubReport({replica.rid: replica.name for replica in config.replicas})
         self.hub = self._open()
         topics, others = [*self.settings.topics], [*self.settings.updates_topics]
-        self.poll = TopicPoll(config.hub.state, self.name, self._connected, topics, others)
+        self.poll = TopicPoll(config.hub.state, self.name, self._topic_look(), topics, others)
 
     def run(self, end: threading.Event, *, available_now: bool = False) -> None:
         """Read until stopped; it stops between two batches, with everything published."""
@@ -231,7 +231,7 @@ class Service:
         topics = list(self.settings.topics)
         updates = [config.updates_topic(a.name) for a in config.agreements]
         record_bytes = config.limits.record_bytes
-        self.topics = TopicLook(self._connected, {*topics, *updates}, record_bytes)
+        self.topics = self._topic_look()
         with Topics(kafka.bootstrap_servers, kafka.options) as admin:
             admin.ensure([*topics, *updates], record_bytes)
             ids = admin.ids([*topics, *updates])
@@ -245,6 +245,10 @@ class Service:
         self._adopt(hub, self.settings, first, ids, version)
         self._tell_retired(hub.state)
         return hub
+
+    def _topic_look(self) -> TopicLook:
+        configured = {*self.settings.topics, *self.settings.updates_topics}
+        return TopicLook(self._connected, configured, self.config.limits.record_bytes)
 
     def _connected(self) -> Topics:
         kafka = self.config.kafka

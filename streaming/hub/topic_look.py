@@ -36,13 +36,20 @@ class TopicLook:
         deadline_s = time.monotonic() + RETRY_S
         while True:
             try:
-                with self.turn:
-                    return self._look(names)
+                return self.look_once(names)
             except SourceError:
-                self.close()
                 if time.monotonic() > deadline_s:
                     raise
             time.sleep(PAUSE_S)
+
+    def look_once(self, names: Collection[str]) -> Mapping[str, TopicFacts]:
+        """Topic -> how it is now; SourceError if Kafka does not answer."""
+        try:
+            with self.turn:
+                return self._look(names)
+        except SourceError:
+            self.close()
+            raise
 
     def _look(self, names: Collection[str]) -> Mapping[str, TopicFacts]:
         if self.admin is None:
