@@ -15,10 +15,17 @@ from streaming.core.tracking.entry import HubPosition, TrackedRow
 from tests.vectors.outcome import About, Case, Difference, VectorError
 from tests.vectors.words import decision, said
 
+BLOCK = 32 * 1024
+"""The bytes of the origin's block."""
+NO_NUMBER = -1
+"""What the origin counts where it cannot."""
+
 Found = Mapping[str, Any]
 """Name of an expectation -> what the hub makes of it: a decision, or a value in the case's form."""
 
-Play = Callable[[str, Mapping[str, Any]], Found]
+Input = Mapping[str, Any]
+
+Play = Callable[[str, Input], Found]
 """(kind, input of a case) -> what was found."""
 
 LEAVES = (bool, StrEnum, type(None))

@@ -15,7 +15,9 @@ class TrackedRow(NamedTuple):
     """A row that was written while the consumer was away; `position`: where, in hub order.
 
     `incarnation`: that of the table when the row was written; it rises with every truncate.
-    `key`: canonical text of the key object.
+    `key`: canonical text of the key object. A refresh is tracked at the position of the row that it
+    sent, a refused item at the one that it was refused at. Positions are compared with those of
+    rows; where these have no place, it is 0 in both.
     """
 
     table: str

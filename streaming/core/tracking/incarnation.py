@@ -92,6 +92,23 @@ class TableIncarnation:
     work: WorkKind | None = None
 
 
+def incarnations_of(
+    now: TableIncarnation, acked: int | None, *, is_full: bool = False
+) -> tuple[TableIncarnation, ...]:
+    """Return the incarnations of a table for a resync: the hub's, and the consumer's if it is over.
+
+    now: the table as the hub has it. acked: the number of the incarnation that the consumer last
+    acknowledged; None: it never had the table. is_full: a full copy of it was begun and never
+    acknowledged, so it begins again. What a resync sent and nobody acknowledged does not count.
+    """
+    there = AtConsumer.PRESENT if acked == now.number else AtConsumer.MISSING
+    current = replace(now, at_consumer=there, work=WorkKind.FULL_COPY if is_full else None)
+    if acked is None or acked == now.number:
+        return (current,)
+    old = TableIncarnation(now.table, acked, AtHub.DROPPING, AtConsumer.DROP_REMAINS)
+    return (old, current)
+
+
 class TableAction(StrEnum):
     """What a resync does to an incarnation as a whole, before any row is sent."""
 

@@ -30,6 +30,11 @@ class TrackingMeta:
     is_marked: bool = False
     is_finished: bool = False
 
+    @property
+    def next_mode(self) -> ResyncMode:
+        """Return what the resync brings that is marked from here."""
+        return ResyncMode.FULL if self.is_full else ResyncMode.INCREMENTAL
+
     def marked(self) -> "TrackingMeta":
         """Return the meta once the tables are marked: a copy is each table's own work from here."""
         return TrackingMeta(self.end, is_marked=True)
@@ -62,7 +67,7 @@ class OutageStart(StrEnum):
     @property
     def next_resync(self) -> ResyncMode:
         """Return what the next resync brings."""
-        return ResyncMode.INCREMENTAL if self.tracks else ResyncMode.FULL
+        return self.meta.next_mode
 
     @property
     def meta(self) -> TrackingMeta:
