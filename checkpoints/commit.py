@@ -10,18 +10,18 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from checkpoints.epochs import COMMIT, PLAN, Checkpoint, Plan, checkpoint_of, commit_row, plan_row
-from checkpoints.faults import At, Point, nowhere
+from checkpoints.faults import FaultHook, FaultPoint, no_fault
 from checkpoints.store import Rows, StateStore, among, append, rows_of
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import OvertakenError, StateError
 from streaming.core.model.state import HubState
 
-WRITTEN: Mapping[TableName, Point] = {
-    TableName.CHANGELOG: Point.AFTER_CHANGELOG,
-    TableName.CONFLICTS: Point.AFTER_CONFLICTS,
-    TableName.QUARANTINE: Point.AFTER_QUARANTINE,
-    TableName.PENDING: Point.AFTER_PENDING,
-    TableName.EVENTS: Point.AFTER_EVENTS,
+WRITTEN: Mapping[TableName, FaultPoint] = {
+    TableName.CHANGELOG: FaultPoint.AFTER_CHANGELOG,
+    TableName.CONFLICTS: FaultPoint.AFTER_CONFLICTS,
+    TableName.QUARANTINE: FaultPoint.AFTER_QUARANTINE,
+    TableName.PENDING: FaultPoint.AFTER_PENDING,
+    TableName.EVENTS: FaultPoint.AFTER_EVENTS,
 }
 """The tables that a batch may write, and the point behind each."""
 
@@ -48,7 +48,7 @@ class Ledger:
     store: StateStore
     hub: str
     last: Checkpoint
-    at: At = nowhere
+    reach: FaultHook = no_fault
     unfinished: Mapping[str, object] | None = None
     _table: DeltaTable = field(init=False)
     _number: int = field(init=False)
@@ -153,13 +153,13 @@ def run(
     4. publish: the updates go to Kafka. After a crash before 3 the batch runs again from the plan;
        after one behind 3 only this step is repeated, with the same ids.
     """
-    at = ledger.at
+    reach = ledger.reach
     claimed = _POOL.submit(_claim, ledger, plan)
     try:
         outcome = decide(plan)
     finally:
         claimed.result()
-    at(Point.AFTER_READ)
+    reach(FaultPoint.AFTER_READ)
 
     ledger.check_ours(plan)
     written = [
@@ -170,25 +170,25 @@ def run(
     wait(written)
     for one in written:
         one.result()
-    at(Point.BEFORE_COMMIT)
+    reach(FaultPoint.BEFORE_COMMIT)
 
     ledger.write_commit(outcome.checkpoint)
-    at(Point.AFTER_COMMIT)
+    reach(FaultPoint.AFTER_COMMIT)
 
     publish(outcome)
-    at(Point.AFTER_PUBLISH)
+    reach(FaultPoint.AFTER_PUBLISH)
     return outcome
 
 
 def _claim(ledger: Ledger, plan: Plan) -> None:
     if ledger.unfinished is None:
         ledger.write_plan(plan)
-    ledger.at(Point.AFTER_PLAN)
+    ledger.reach(FaultPoint.AFTER_PLAN)
 
 
 def _write(ledger: Ledger, name: TableName, rows: Rows, state: HubState) -> None:
     ledger.store.append_once(name, rows, write_key(name, state), state.batch)
-    ledger.at(WRITTEN[name])
+    ledger.reach(WRITTEN[name])
 
 
 def write_key(name: TableName, state: HubState) -> str:
@@ -204,7 +204,7 @@ def create_state(store: StateStore, genesis: Checkpoint, hub: str) -> None:
     )
 
 
-def open_ledger(store: StateStore, hub: str, at: At = nowhere) -> Ledger:
+def open_ledger(store: StateStore, hub: str, reach: FaultHook = no_fault) -> Ledger:
     """The ledger behind the last commit, with the plan of a batch that was not finished.
 
     The other tables are refreshed after the commit row was read, so they hold all that it names:
@@ -223,4 +223,4 @@ def open_ledger(store: StateStore, hub: str, at: At = nowhere) -> Ledger:
     for name in SCHEMAS:
         if name is not TableName.EPOCHS:
             store.refreshed(name)
-    return Ledger(store, hub, checkpoint_of(commit), at, unfinished)
+    return Ledger(store, hub, checkpoint_of(commit), reach, unfinished)

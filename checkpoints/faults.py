@@ -9,7 +9,7 @@ from enum import StrEnum
 from streaming.core.model.errors import ConfigError
 
 
-class Point(StrEnum):
+class FaultPoint(StrEnum):
     """The points between two side effects of a batch."""
 
     AFTER_PLAN = "after_plan"
@@ -43,26 +43,26 @@ class Point(StrEnum):
 _DELIVERY_S = 0.5
 """The wait before the signal, so that what was sent is delivered."""
 
-At = Callable[[Point], None]
+FaultHook = Callable[[FaultPoint], None]
 """Called at every point; in production it does nothing."""
 
 
-def nowhere(_: Point) -> None:
+def no_fault(_: FaultPoint) -> None:
     """Do nothing."""
 
 
-def from_text(text: str | None) -> At:
+def parse_fault(text: str | None) -> FaultHook:
     """Read `[stop:]<point>[:<n>]`: at the n-th time (from 1) kill or stop this very process."""
     if not text:
-        return nowhere
+        return no_fault
     words = text.split(":")
     fatal_signal = signal.SIGSTOP if words[0] == "stop" else signal.SIGKILL
     words = words[1:] if words[0] == "stop" else words
-    if words[0] not in set(Point):
-        raise ConfigError(f"{text!r} names no fault point; there are: {', '.join(Point)}")
-    fatal, left = Point(words[0]), int(words[1]) if len(words) > 1 else 1
+    if words[0] not in set(FaultPoint):
+        raise ConfigError(f"{text!r} names no fault point; there are: {', '.join(FaultPoint)}")
+    fatal, left = FaultPoint(words[0]), int(words[1]) if len(words) > 1 else 1
 
-    def at(point: Point) -> None:
+    def reach(point: FaultPoint) -> None:
         nonlocal left
         if point is fatal:
             left -= 1
@@ -71,4 +71,4 @@ def from_text(text: str | None) -> At:
                 os.kill(os.getpid(), fatal_signal)
                 time.sleep(_DELIVERY_S)  # another thread may receive the signal, and later
 
-    return at
+    return reach

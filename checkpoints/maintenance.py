@@ -58,9 +58,9 @@ class Maintenance:
         """Start to bring `rows` from one hub epoch up to another."""
         return self._start(lambda: self._materialize(after, to))
 
-    def tidy(self) -> "Future[None]":
+    def maintain(self) -> "Future[None]":
         """Start to compact files and logs."""
-        return self._start(self._tidy)
+        return self._start(self._maintain_all)
 
     def vacuum(self) -> "Future[None]":
         """Start to remove the files that no log of the last week names: it takes long."""
@@ -89,7 +89,7 @@ class Maintenance:
             with suppress(CommitFailedError), translated():
                 return materialize(self._spark, self._store, after, to)
 
-    def _tidy(self) -> None:
+    def _maintain_all(self) -> None:
         """Maintain each table that had many commits, unless another process holds the lock."""
         with self._store.locked() as is_ours:
             for name in TableName if is_ours else ():

@@ -16,7 +16,7 @@ Value = str | int | bool
 
 
 def open_table(root: Path, name: TableName) -> DeltaTable | None:
-    """The table as it stands now; None: it was never made."""
+    """The table as it is now; None: it was never made."""
     path = root / name
     if not path.is_dir():
         return None

@@ -1,4 +1,4 @@
-"""Whether a database can be replicated as configured: everything that stands against it, at once.
+"""Whether a database can be replicated as configured: everything that prevents it, at once.
 
 A complaint is refused at the start: the agent could not carry what the schema allows. A warning is
 not: the user may want it so.

@@ -27,7 +27,7 @@ def install(
 ) -> Inspection:
     """Make this database replica `rid` with these tables; what is in place already stays.
 
-    The connection is in autocommit mode. ConfigError with everything that stands against it, and
+    The connection is in autocommit mode. ConfigError with everything that prevents it, and
     nothing is changed. A table that holds rows before it is captured is refused, because no other
     replica would ever get them, unless every replica has the same rows (`rows_are_shared`).
     """

@@ -30,8 +30,8 @@ def run(*, config: ConfigPath = DEFAULT_CONFIG, available_now: AvailableNow = Fa
     """Run the hub until SIGTERM or Ctrl-C; it stops after a complete batch."""
     with stop_signals() as stop:
         configured = load(config)
-        service = import_module("streaming.hub.service")  # it imports Spark
-        service.run(configured, stop, available_now=available_now)
+        process = import_module("streaming.hub.process")  # it imports Spark
+        process.run(configured, stop, available_now=available_now)
 
 
 def demo(

@@ -153,7 +153,7 @@ class TableConfig(_Section):
                 {"column": repr(missing[0]), "table": repr(self.name)},
             )
         if len(set(self.key)) < len(self.key):
-            raise PydanticCustomError("key", "a key column stands twice in the key: remove one")
+            raise PydanticCustomError("key", "a key column appears twice in the key: remove one")
         return self
 
     @model_validator(mode="after")

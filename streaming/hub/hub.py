@@ -107,7 +107,7 @@ class Hub:
     def mark_looked(self, plan: Plan, before: HubState) -> None:
         """Note how far the topics were read by a batch that is committed.
 
-        What stands behind a stop is looked at again when the replica is stopped otherwise now.
+        What follows a stop is looked at again when the replica is stopped otherwise now.
         """
         for topic, end in plan.offsets_to.items():
             rid = self.settings.topics.get(topic)

@@ -56,7 +56,7 @@ def process(hub: Hub, plan: Plan, read: Read) -> Plan:
     hub.window.merge(hub.state.hub_epoch, decided.rows)
     bring_rows_up(hub, plan.at_ms)
     is_new_day = decided.checkpoint.at_ms // DAY_MS > before_ms // DAY_MS
-    hub.upkeep.tidy(hub.state.batch, is_new_day=is_new_day)
+    hub.upkeep.maintain(hub.state.batch, is_new_day=is_new_day)
     return decided.plan
 
 

@@ -8,7 +8,7 @@ import pyarrow.dataset as ds
 from checkpoints import lookup
 from checkpoints.commit import BatchOutcome
 from checkpoints.epochs import Plan
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from checkpoints.tables import TableName
 from connectors.wire import encode_stopped
 from streaming.carriers.carrier import Carrier
@@ -57,7 +57,7 @@ def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> None:
 
     `fresh`: the decision of the state's own batch, when it is in memory.
     """
-    at, carried = hub.ledger.at, list[Chunk]()
+    reach, carried = hub.ledger.reach, list[Chunk]()
     for answer in stop_answers(hub.state if fresh is not None else None, state):
         hub.outlets.send(answer.agreement, answer.id, encode_stopped(answer))
     for name, to_send in state.to_send.items():
@@ -80,9 +80,9 @@ def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> None:
             continue
         for number, chunk in enumerate(chunks):
             if number:
-                at(Point.BETWEEN_CHUNKS)
+                reach(FaultPoint.BETWEEN_CHUNKS)
             hub.outlets.send(name, chunk.header.id, outgoing.value(chunk))
-        at(Point.BETWEEN_AGREEMENTS)
+        reach(FaultPoint.BETWEEN_AGREEMENTS)
     hub.outlets.flush()
     if fresh is not None and carried:
         fresh.carrier.send(fresh.outgoing, carried)

@@ -1,6 +1,5 @@
-"""The hub as a process: one state, one Spark query, and an orderly end."""
+"""A hub at work in its surroundings: one state, one Spark query, and an orderly end."""
 
-import gc
 import logging
 import os
 import re
@@ -10,161 +9,113 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from checkpoints import faults
-from checkpoints.commit import Ledger, create_state, open_ledger
-from checkpoints.config import commands, documents, settings_document, store_configuration
-from checkpoints.epochs import Checkpoint, Plan, plan_of
-from checkpoints.lock import only_hub
+from checkpoints.config import commands, documents
+from checkpoints.epochs import Plan
 from checkpoints.maintenance import Maintenance
 from checkpoints.store import StateStore, storage_errors
 from checkpoints.tables import TableName
-from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import Topics
 from streaming.carriers.carrier import Carrier
 from streaming.carriers.offsets import end_offsets
 from streaming.carriers.read import stream
 from streaming.config.config import Config
-from streaming.config.functions import loaded
 from streaming.config.history import check_history, config_history
 from streaming.core.intake.input_lost import TopicFacts, heads
 from streaming.core.model.command import Command
-from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.errors import HubError
-from streaming.core.model.membership import adopted, retired_of, sending_only
-from streaming.core.model.state import HubState
-from streaming.core.model.topology import Subscription, Topology
 from streaming.core.model.wording import as_count
-from streaming.hub.hub import Hub, resume
+from streaming.hub.configured import settings_of, with_retired
+from streaming.hub.hub import Hub
 from streaming.hub.lost import Read
+from streaming.hub.memory import keep_memory
+from streaming.hub.opening import FoundTopics, Opening
 from streaming.hub.originals import originals
 from streaming.hub.pipeline import bring_rows_up, process
 from streaming.hub.poll import CONNECT_MS, TopicPoll
-from streaming.hub.publishing import publish
 from streaming.hub.report import HubReport
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.source import Source, ranges
-from streaming.hub.stopping import StopSignals
 from streaming.hub.topic_look import TopicLook
-from streaming.hub.upkeep import MaterializeEvery
-from streaming.jvm.java import check_java
-from streaming.stages.publish import ChunkLimits
+from streaming.hub.updates import UpdatesTopics
 
 LOG = logging.getLogger("slackwater")
 
-FAULT_VARIABLE = "SLACKWATER_FAULT"
 IDLE_S = 0.2
-COLLECT_AFTER = (50_000, 10, 10)
-"""Python looks for cycles after so many new objects, 700 by default: a large batch adds a row to
-the window for each of its changes, and all would be looked at time and again."""
-KEPT_MS = 10_000
-"""How long Arrow keeps memory that is free: each batch needs as much as the one before, and what
-comes from the system anew is cleared page by page, which takes longer than to fill it."""
-CHECKPOINTS = "spark"
+SCRATCH = "spark"
 STALE_CHECKPOINT_S = 86_400
-
-
-def topology_of(config: Config, *, judges: bool = True) -> Topology:
-    """What the pure core needs of the configuration; users' functions only where it judges."""
-    rids = {replica.name: replica.rid for replica in config.replicas}
-    tables = config.table_map()
-    return Topology(
-        tables,
-        {
-            a.name: Subscription(a.name, rids[a.consumer], config.tables_of(a))
-            for a in config.agreements
-        },
-        loaded(tables.values()) if judges else {},
-        config.limits.reflections,
-        config.limits.page_items,
-        config.hub.covers_interval_ms,
-        record_bytes=config.limits.record_bytes,
-    )
-
-
-def settings_of(config: Config, *, judges: bool = True) -> BatchSettings:
-    """What a batch needs of the configuration; what only publishes a batch does not judge."""
-    return BatchSettings(
-        topology_of(config, judges=judges),
-        {config.changes_topic(replica.name): replica.rid for replica in config.replicas},
-        {config.hub.rid: "hub", **{replica.rid: replica.name for replica in config.replicas}},
-        config.hub.rid,
-        ChunkLimits(config.limits.chunk_items, config.limits.chunk_bytes),
-        config.limits.offsets_per_batch,
-        config.limits.pending_changes,
-        config.limits.open_transactions,
-        config.limits.window_rows,
-        config.limits.kept_image_bytes,
-        MaterializeEvery(config.limits.materialize_every_epochs, config.limits.materialize_every_s),
-        updates_topics={config.updates_topic(a.name): a.name for a in config.agreements},
-    )
-
-
-def run(config: Config, stop: StopSignals, *, available_now: bool = False) -> None:
-    """Run the hub until a signal stops it.
-
-    HubError: it could not start or go on, with the reason. StopRequested: it was stopped while it
-    started. `available_now`: process what is there, publish all of it, then end.
-    """
-    logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s")
-    LOG.setLevel(logging.INFO)
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters comes as an error of ours
-    with storage_errors(config.hub.state), only_hub(config.hub.state):
-        check_history(config, config_history(documents(config.hub.state)))
-        _run_on_spark(config, stop, available_now=available_now)
-
-
-def _run_on_spark(config: Config, stop: StopSignals, *, available_now: bool) -> None:
-    """Start Spark, which takes seconds: what can be refused without it has been refused."""
-    check_java()
-    from streaming.jvm.session import started  # noqa: PLC0415 - only now is Java known to be there
-
-    at = faults.from_text(os.environ.get(FAULT_VARIABLE))
-    settings = {**_scratch(config), **config.spark}
-    with started(f"slackwater {config.hub.name}", settings) as spark:
-        service = Service(config, spark, at)
-        stop.started()
-        service.run(stop.end, available_now=available_now)
-
-
-def _scratch(config: Config) -> dict[str, str]:
-    """Where Spark creates the folder that a MERGE needs; by default the current folder."""
-    warehouse = config.hub.state / CHECKPOINTS / "warehouse"
-    return {"spark.sql.warehouse.dir": warehouse.absolute().as_uri()}
 
 
 class Service:
     """A hub with its surroundings: the state root, the topics, the session and the clock."""
 
-    def __init__(self, config: Config, spark: SparkSession, at: faults.At = faults.nowhere) -> None:
+    def __init__(
+        self, config: Config, spark: SparkSession, reach: faults.FaultHook = faults.no_fault
+    ) -> None:
         self.config = config
         self.spark = spark
-        self.settings = settings_of(config)
         self.source = Source(spark, config)
         self.store = StateStore(config.hub.state)
         self.maintenance = Maintenance(spark, self.store)
         self.name = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
-        self.at = at
         self.turn = threading.Lock()
         self.looked_at_s = 0.0
         self.looked_at_version: int | None = None
         self.paused: AbstractSet[int] = frozenset()
         self.report = HubReport({replica.rid: replica.name for replica in config.replicas})
-        self.hub = self._open()
+        self.settings, self.hub = self._open(reach)
         topics, others = [*self.settings.topics], [*self.settings.updates_topics]
         self.poll = TopicPoll(config.hub.state, self.name, self._topic_look(), topics, others)
 
+    def _open(self, reach: faults.FaultHook) -> tuple[BatchSettings, Hub]:
+        """The settings and the hub, once the topics are there and the state is open."""
+        config = self.config
+        history = config_history(documents(config.hub.state))
+        check_history(config, history)
+        settings = with_retired(config, settings_of(config), history)
+        self.configured = {*settings.topics, *settings.updates_topics}
+        self.topics = self._topic_look()
+        found = self._found_topics(settings)
+        self.updates = UpdatesTopics(config, found.ids, self.topics.look)
+        opening = Opening(config, settings, history, found, self.source, self._outlets)
+        return settings, opening.open(self.store, self.name, reach, _now_ms())
+
+    def _found_topics(self, settings: BatchSettings) -> FoundTopics:
+        kafka, names = self.config.kafka, [*self.configured]
+        with Topics(kafka.bootstrap_servers, kafka.options) as admin:
+            admin.ensure(names, self.config.limits.record_bytes)
+            return FoundTopics(admin.ids(names), admin.first_offsets([*settings.topics]))
+
+    def _topic_look(self) -> TopicLook:
+        return TopicLook(self._connected, self.configured, self.config.limits.record_bytes)
+
+    def _connected(self) -> Topics:
+        kafka = self.config.kafka
+        return Topics(kafka.bootstrap_servers, kafka.options, CONNECT_MS)
+
+    def _outlets(self, settings: BatchSettings) -> Effects:
+        """Where a hub with these settings reaches out."""
+        config, limits = self.config, self.config.limits
+        return Effects(
+            send=self.updates.send,
+            flush=self.updates.flush,
+            originals=lambda places: originals(config, settings, places, self.topics.look),
+            revalidate=lambda records: self.source.revalidated(records, settings, limits),
+            maintenance=self.maintenance,
+            look=self.topics.look,
+            renew=self.updates.renew,
+        )
+
     def run(self, end: threading.Event, *, available_now: bool = False) -> None:
         """Read until stopped; it stops between two batches, with everything published."""
-        _keep_memory()
+        keep_memory()
         try:
             self._find_losses()
             self.poll.start()
@@ -182,7 +133,7 @@ class Service:
                 self.ended = True
             self.poll.stop()
             self.maintenance.close()
-            self.sink.close()
+            self.updates.close()
             self.topics.close()
         LOG.info("stopped after batch %d", self.hub.state.batch)
 
@@ -219,147 +170,6 @@ class Service:
     polled: Mapping[str, TopicFacts] | None = None
     shown: Mapping[str, int]
     """Topic -> the offset after the last micro-batch; a batch may have left some of that."""
-
-    # -- start ------------------------------------------------------------------------------
-
-    def _open(self) -> Hub:
-        """Found or open the state, finish what a dead hub left, take over the configuration."""
-        config, kafka = self.config, self.config.kafka
-        self.history = config_history(documents(config.hub.state))
-        check_history(config, self.history)
-        self.settings = self._with_retired(config, self.settings)
-        topics = list(self.settings.topics)
-        updates = [config.updates_topic(a.name) for a in config.agreements]
-        record_bytes = config.limits.record_bytes
-        self.topics = self._topic_look()
-        with Topics(kafka.bootstrap_servers, kafka.options) as admin:
-            admin.ensure([*topics, *updates], record_bytes)
-            ids = admin.ids([*topics, *updates])
-            first = admin.first_offsets(topics)
-        self.updates_ids = {topic: ids[topic] for topic in updates}
-        self.sink = UpdatesSink(kafka.bootstrap_servers, kafka.options)
-        create_state(self.store, self._genesis(), self.name)
-        ledger = open_ledger(self.store, self.name, self.at)
-        hub = self._finished(ledger, ids)
-        version = store_configuration(self.store, config.document(), _now_ms())
-        self._adopt(hub, self.settings, first, ids, version)
-        self._tell_retired(hub.state)
-        return hub
-
-    def _topic_look(self) -> TopicLook:
-        configured = {*self.settings.topics, *self.settings.updates_topics}
-        return TopicLook(self._connected, configured, self.config.limits.record_bytes)
-
-    def _connected(self) -> Topics:
-        kafka = self.config.kafka
-        return Topics(kafka.bootstrap_servers, kafka.options, CONNECT_MS)
-
-    def _genesis(self) -> Checkpoint:
-        """The state before the first batch; its replicageneration names the initial load."""
-        now_ms = _now_ms()
-        generation = format_csn(CsnParts(now_ms // 1000, 0, self.config.hub.rid, 0))
-        state = HubState(1, generation)
-        return Checkpoint(state, {}, {}, 0, at_ms=now_ms)
-
-    def _finished(self, ledger: Ledger, ids: Mapping[str, str]) -> Hub:
-        """Finish the batch of a hub that died: from its plan, or only its publishing.
-
-        It is judged under the configuration of its plan, which may be newer than the last commit.
-        """
-        unfinished, version = ledger.unfinished, ledger.last.config_version
-        if unfinished is None:
-            config = self._config_of(version)
-            hub = resume(ledger, settings_of(config, judges=False), self._outlets(self.settings))
-            publish(hub, sending_only(hub.state, self.settings.topology.subscriptions))
-            return hub
-        plan = plan_of(unfinished, {c.number: c for c in commands(self.store, 0)})
-        config = self._config_of(plan.config_version)
-        settings = self._with_retired(config, settings_of(config))
-        hub = resume(ledger, settings, self._outlets(settings))
-        self._adopt(hub, settings, plan.offsets_from, ids, plan.config_version)
-        LOG.info("finishing batch %d of a hub that died", plan.batch)
-        process(hub, plan, lambda p: self.source.planned(p, settings, config.limits))
-        return hub
-
-    def _with_retired(self, config: Config, settings: BatchSettings) -> BatchSettings:
-        names = {**self.history.names, **settings.names}
-        return replace(settings, names=names, retired_topics=self.history.retired_topics(config))
-
-    def _config_of(self, version: int) -> Config:
-        """The configuration that was stored as this version; before the first, the present one."""
-        document = settings_document(self.store, version) if version else None
-        return Config.from_document(document) if document else self.config
-
-    def planned(self, plan: Plan) -> Carrier:
-        """The records of a plan of the present configuration, read by its offsets."""
-        return self.source.planned(plan, self.settings, self.config.limits)
-
-    def _adopt(
-        self,
-        hub: Hub,
-        settings: BatchSettings,
-        first: Mapping[str, int],
-        ids: Mapping[str, str],
-        version: int,
-    ) -> None:
-        """Let the state know the replicas, agreements and topics of a configuration.
-
-        A topic that it knows already keeps its id, by which a loss is found.
-        """
-        last = hub.ledger.last
-        sending = self.settings.topology.subscriptions
-        state = adopted(last.state, settings.topology, settings.topics.values(), sending)
-        hub.reconfigured = last.state.batch > 0 and retired_of(state) != retired_of(last.state)
-        hub.settings = settings
-        hub.outlets = self._outlets(settings)
-        hub.state = state
-        hub.ledger.last = replace(
-            last,
-            state=state,
-            offsets={**first, **last.offsets},
-            topic_ids={**ids, **last.topic_ids},
-            config_version=version,
-        )
-
-    def _tell_retired(self, state: HubState) -> None:
-        """Say what is in the state and not in the configuration."""
-        rids, agreements = retired_of(state)
-        names = [f"replica {self.history.names.get(rid, rid)}" for rid in sorted(rids)]
-        names += [f"agreement {name}" for name in sorted(agreements)]
-        if names:
-            LOG.info("retired, for they are not configured any more: %s", ", ".join(names))
-
-    def _outlets(self, settings: BatchSettings) -> Effects:
-        topic = self.config.updates_topic
-        return Effects(
-            send=lambda agreement, key, value: self.sink.send(
-                topic(agreement), key.encode(), value
-            ),
-            flush=self._flush,
-            originals=lambda places: originals(self.config, settings, places, self.topics.look),
-            revalidate=lambda records: self.source.revalidated(
-                records, settings, self.config.limits
-            ),
-            maintenance=self.maintenance,
-            look=self.topics.look,
-            renew=self._renew_sink,
-        )
-
-    def _flush(self) -> None:
-        """Wait until the sink in use has delivered everything."""
-        self.sink.flush()
-
-    def _renew_sink(self) -> bool:
-        """Take a new sink if an updates topic was made anew since; whether one was."""
-        updates = self.settings.updates_topics
-        now = self.topics.look(updates)
-        is_other = any(one.id and one.id != self.updates_ids[t] for t, one in now.items())
-        self.updates_ids = {topic: one.id for topic, one in now.items()}
-        if is_other:
-            self.sink.close()
-            kafka = self.config.kafka
-            self.sink = UpdatesSink(kafka.bootstrap_servers, kafka.options)
-        return is_other
 
     # -- batches ----------------------------------------------------------------------------
 
@@ -418,6 +228,10 @@ class Service:
         """Publish what is left for agreements that are catching up."""
         while self._process(self.planned):
             pass
+
+    def planned(self, plan: Plan) -> Carrier:
+        """The records of a plan of the present configuration, read by its offsets."""
+        return self.source.planned(plan, self.settings, self.config.limits)
 
     def _process(self, read: Read, topics: Mapping[str, TopicFacts] | None = None) -> bool:
         """Run the next batch if one is due; whether one was. `topics`: as they are now."""
@@ -501,15 +315,7 @@ class Service:
         return commands(self.store, self.hub.ledger.last.command_number)
 
     def _checkpoint(self) -> Path:
-        return self.config.hub.state / CHECKPOINTS / f"{self.name}-{self.query_number}"
-
-
-def _keep_memory() -> None:
-    """Let a process that only works on batches deal with memory as that needs it."""
-    gc.set_threshold(*COLLECT_AFTER)
-    if "jemalloc" in pa.supported_memory_backends():
-        pa.set_memory_pool(pa.jemalloc_memory_pool())
-        pa.jemalloc_set_decay_ms(KEPT_MS)
+        return self.config.hub.state / SCRATCH / f"{self.name}-{self.query_number}"
 
 
 def _reason(error: StreamingQueryException) -> HubError:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from checkpoints.commit import Ledger
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from checkpoints.tables import TableName
 from streaming.core.conflict.window import Window
 from streaming.core.model.state import HubState
@@ -27,7 +27,7 @@ class MaintenanceTasks(Protocol):
     def materialize(self, after: int, to: int) -> "Future[None]":
         """Bring `rows` from one hub epoch up to another."""
 
-    def tidy(self) -> "Future[None]":
+    def maintain(self) -> "Future[None]":
         """Compact tables and remove old logs."""
 
     def vacuum(self) -> "Future[None]":
@@ -84,11 +84,11 @@ class Upkeep:
         to, work = self.materializing
         if wait or work.done():
             work.result()
-            self.ledger.at(Point.AFTER_ROWS)
+            self.ledger.reach(FaultPoint.AFTER_ROWS)
             self.ledger.store.refreshed(TableName.ROWS)
             self.rows_epoch, self.materializing = to, None
 
-    def tidy(self, batch: int, *, is_new_day: bool) -> None:
+    def maintain(self, batch: int, *, is_new_day: bool) -> None:
         """Keep files and logs few; tables that were seen to are opened anew."""
         if self.chores and all(chore.done() for chore in self.chores):
             for chore in self.chores:
@@ -96,6 +96,6 @@ class Upkeep:
             self.chores = []
             self.ledger.reopen()
         if not self.chores and batch % TIDY_EVERY_BATCHES == 0:
-            self.chores.append(self.maintenance.tidy())
+            self.chores.append(self.maintenance.maintain())
         if is_new_day:
             self.chores.append(self.maintenance.vacuum())

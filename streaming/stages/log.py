@@ -236,7 +236,7 @@ def quarantine(
 def _originals_of(
     missing: Sequence[Quarantined], fetched: Mapping[tuple[int, int], bytes]
 ) -> Iterator[tuple[int, int]]:
-    """Yield where the original stands; a topic that was created again has another record there."""
+    """Yield where the original is; a topic that was created again has another record there."""
     for q in missing:
         value = fetched.get((q.rid, q.offset), b"")
         if q.change is not None and q.change.csn.encode() in value:

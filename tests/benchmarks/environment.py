@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from connectors.kafka.broker import Broker
 from connectors.kafka.topics import ensure_topics
 from streaming.config.config import Config, load
@@ -100,11 +100,11 @@ class HubProbe:
     judged: int = 0
     quarantined: int = 0
 
-    def __call__(self, point: Point) -> None:
+    def __call__(self, point: FaultPoint) -> None:
         """Called by the hub at each point."""
-        if point is Point.AFTER_PLAN:
+        if point is FaultPoint.AFTER_PLAN:
             self.planned_s = time.time()
-        if point is Point.AFTER_PUBLISH and self.service is not None:
+        if point is FaultPoint.AFTER_PUBLISH and self.service is not None:
             last = self.service.hub.ledger.last
             judged, kept = (last.counts.get(name, 0) for name in ("judged", "quarantined"))
             epoch = last.state.hub_epoch

@@ -12,7 +12,7 @@ from statistics import median
 from subprocess import DEVNULL, Popen
 from typing import Any
 
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from streaming.config.config import Config
 from tests.benchmarks.agents import agents_running
 from tests.benchmarks.counting import count
@@ -59,7 +59,7 @@ class HubProcess:
 
     def delivered(self, judged: int) -> StartMark:
         """Wait until so many changes are judged and delivered."""
-        done = Point.AFTER_PUBLISH
+        done = FaultPoint.AFTER_PUBLISH
         return self.first(
             lambda m: m["what"] == done and m["judged"] >= judged, f"{judged} changes delivered"
         )
@@ -68,9 +68,9 @@ class HubProcess:
         """From plan to delivery of each batch so far."""
         found, planned_s = [], 0.0
         for mark in self.marks:
-            if mark["what"] == Point.AFTER_PLAN:
+            if mark["what"] == FaultPoint.AFTER_PLAN:
                 planned_s = mark["at_s"]
-            if mark["what"] == Point.AFTER_PUBLISH:
+            if mark["what"] == FaultPoint.AFTER_PUBLISH:
                 found.append(mark["at_s"] - planned_s)
         return found
 
@@ -88,7 +88,14 @@ class HubProcess:
     def parts(self, reached: StartMark) -> dict[str, float]:
         """Seconds from one step to the next, up to a mark."""
         found, before_s = {}, self.started_s
-        steps = ["imported", "checked", "session", "opened", Point.AFTER_PLAN, Point.AFTER_COMMIT]
+        steps = [
+            "imported",
+            "checked",
+            "session",
+            "opened",
+            FaultPoint.AFTER_PLAN,
+            FaultPoint.AFTER_COMMIT,
+        ]
         for step in steps:
             there = (mark["at_s"] for mark in self.marks if mark["what"] == step)
             at_s = next(at_s for at_s in there if at_s >= before_s)
@@ -103,8 +110,8 @@ _PARTS: dict[str, str] = {
     "checked": "java_version_s",
     "session": "spark_session_s",
     "opened": "state_and_topics_s",
-    Point.AFTER_PLAN: "query_to_first_plan_s",
-    Point.AFTER_COMMIT: "first_batch_to_commit_s",
+    FaultPoint.AFTER_PLAN: "query_to_first_plan_s",
+    FaultPoint.AFTER_COMMIT: "first_batch_to_commit_s",
 }
 _REST = "rest_s"
 
@@ -144,7 +151,7 @@ def _after_a_kill(environment: BenchmarkEnvironment, number: int) -> dict[str, f
     task = replace(environment.task(config), per_s=RATE, seconds=BEFORE_S * 1.5, base_s=load.base_s)
     name = f"killed_{number}"
     with _hub(environment, config, name) as hub:
-        hub.first(lambda mark: mark["what"] == Point.AFTER_PUBLISH, "the hellos")
+        hub.first(lambda mark: mark["what"] == FaultPoint.AFTER_PUBLISH, "the hellos")
         with agents_running(task):
             hub.delivered(RATE)
             time.sleep(BEFORE_S)

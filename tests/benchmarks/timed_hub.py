@@ -17,7 +17,7 @@ import sys  # noqa: E402
 import threading  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from checkpoints.faults import Point  # noqa: E402
+from checkpoints.faults import FaultPoint  # noqa: E402
 from streaming.config.config import load  # noqa: E402
 from streaming.hub.service import Service  # noqa: E402
 from streaming.jvm.java import check_java  # noqa: E402
@@ -45,8 +45,8 @@ def main(config_path: Path, marks: Path) -> None:
     spark = session("benchmark of the hub", settings)
     mark("session")
 
-    def at(point: Point) -> None:
-        if point in (Point.AFTER_PLAN, Point.AFTER_COMMIT, Point.AFTER_PUBLISH):
+    def at(point: FaultPoint) -> None:
+        if point in (FaultPoint.AFTER_PLAN, FaultPoint.AFTER_COMMIT, FaultPoint.AFTER_PUBLISH):
             last = service.hub.ledger.last if service else None
             judged = last.totals.get("judged", 0) if last else 0
             mark(str(point), judged=judged, hub_epoch=last.state.hub_epoch if last else 0)

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from checkpoints.commit import BatchOutcome, Ledger, create_state, open_ledger, run
 from checkpoints.config import KEY, commands
 from checkpoints.epochs import Checkpoint, Plan, plan_of
-from checkpoints.faults import Point, from_text
+from checkpoints.faults import FaultPoint, parse_fault
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from streaming.core.model.command import Command, CommandName
@@ -75,12 +75,18 @@ def test_the_steps_stand_in_their_order(store: StateStore) -> None:
 
 
 @pytest.mark.parametrize(
-    "point", [Point.AFTER_PLAN, Point.AFTER_READ, Point.AFTER_EVENTS, Point.BEFORE_COMMIT]
+    "point",
+    [
+        FaultPoint.AFTER_PLAN,
+        FaultPoint.AFTER_READ,
+        FaultPoint.AFTER_EVENTS,
+        FaultPoint.BEFORE_COMMIT,
+    ],
 )
-def test_a_batch_that_died_is_finished_from_its_plan(store: StateStore, point: Point) -> None:
+def test_a_batch_that_died_is_finished_from_its_plan(store: StateStore, point: FaultPoint) -> None:
     """A second plan would read other input into tables that have the first one's rows."""
 
-    def die(here: Point) -> None:
+    def die(here: FaultPoint) -> None:
         if here is point:
             raise DiedError
 
@@ -193,9 +199,9 @@ def test_an_unfounded_state_is_no_state(tmp_path: Path) -> None:
 
 def test_fault_texts_name_known_points() -> None:
     """A misspelled point would make a test of faults pass without one."""
-    assert from_text(None)(Point.AFTER_PLAN) is None
+    assert parse_fault(None)(FaultPoint.AFTER_PLAN) is None
     with pytest.raises(ConfigError, match="names no fault point"):
-        from_text("after_lunch")
+        parse_fault("after_lunch")
 
 
 def test_a_plan_with_a_command_of_another_version_is_not_finished(store: StateStore) -> None:

@@ -133,7 +133,7 @@ def test_maintenance_keeps_the_disk_near_what_is_live(
         row = rows_of(TableName.EPOCHS, [{"kind": "plan", "batch": number}])
         assert store.append_once(TableName.EPOCHS, row, "epochs", number)
         if number % CHECKPOINT_EVERY_COMMITS == 0:
-            hub.tidy().result()
+            hub.maintain().result()
             store.reopen()
     hub.close()
 

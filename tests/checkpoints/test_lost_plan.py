@@ -7,7 +7,7 @@ import pytest
 
 from checkpoints.commit import BatchOutcome, Ledger, create_state, open_ledger, run
 from checkpoints.epochs import Checkpoint, Plan, plan_of
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from streaming.core.intake.input_lost import RECREATED, TopicFacts, TopicLoss
@@ -38,9 +38,9 @@ def outcome(ledger: Ledger, plan: Plan) -> BatchOutcome:
     return BatchOutcome({name: rows_of(name, events) for name in tables}, after)
 
 
-def die(here: Point) -> None:
+def die(here: FaultPoint) -> None:
     """Die before the commit row."""
-    if here is Point.BEFORE_COMMIT:
+    if here is FaultPoint.BEFORE_COMMIT:
         raise InterruptedError
 
 

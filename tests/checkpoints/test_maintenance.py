@@ -123,7 +123,7 @@ def test_two_hubs_that_compact_at_once_double_nothing(
     store = with_files(tmp_path, maintenance.CHECKPOINT_EVERY_COMMITS)
 
     hubs = [Maintenance(spark, StateStore(tmp_path)) for _ in range(4)]
-    for work in [hub.tidy() for hub in hubs]:
+    for work in [hub.maintain() for hub in hubs]:
         work.result()
     for hub in hubs:
         hub.close()
@@ -225,7 +225,7 @@ def test_log_gets_its_checkpoints_beside_the_batches(spark: SparkSession, tmp_pa
     log = tmp_path / TableName.EVENTS / "_delta_log"
     assert not list(log.glob("*.checkpoint.parquet"))
 
-    hub.tidy().result()
+    hub.maintain().result()
     hub.close()
 
     assert len(list(log.glob("*.checkpoint.parquet"))) == 1
@@ -242,7 +242,7 @@ def test_log_of_appended_rows_is_kept_for_minutes(spark: SparkSession, tmp_path:
         assert add_event(store, number)
         if number % count == 0:
             aged(tmp_path / TableName.EVENTS)
-            hub.tidy().result()
+            hub.maintain().result()
         if number % count == 1:  # a batch later, as in life
             store.reopen()
     hub.close()

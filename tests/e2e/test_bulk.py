@@ -163,11 +163,11 @@ class NeverDone:
         del after, to
         return Future()
 
-    def tidy(self) -> "Future[None]":
+    def maintain(self) -> "Future[None]":
         """Keep files and logs few, some day."""
         return Future()
 
-    vacuum = tidy
+    vacuum = maintain
 
 
 FEW = 1

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from checkpoints.tables import CONFLICTS, TableName
 from connectors import wire
 from connectors.kafka.broker import Broker
 from streaming.core.model.change import Change
 from streaming.core.model.record import Heartbeat, Reason
+from streaming.stages.log import OF_REFUSED
 from tests.harness import user_functions, verdict
 from tests.harness.hub_process import KILLED
 from tests.harness.scripted import ScriptedReplica
@@ -208,6 +209,7 @@ def expected_conflict(
         **{f"winner_{name}": value for name, value in winner.items()},
         "row_epoch": met["hub_epoch"],
         "app": None,
+        **dict.fromkeys(OF_REFUSED),
         "mre": seen,
         "reflected_epoch": seen,
         "realign_epoch": 0,
@@ -307,7 +309,7 @@ def test_function_that_never_says_the_same_is_asked_once(
         a.write(f"counted.{key}", "a")
     pair.run_available(spark)
     changes = [b.write(f"counted.{key}", "b") for key in keys]
-    with pair.hub("--available-now", fault=Point.AFTER_CHANGELOG) as hub:
+    with pair.hub("--available-now", fault=FaultPoint.AFTER_CHANGELOG) as hub:
         hub.ends_with(KILLED)
     before = verdict.changes_of(pair)
     asked = user_functions.calls(counter)

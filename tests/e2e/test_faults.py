@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkpoints.commit import WRITTEN
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from connectors import wire
@@ -18,7 +18,12 @@ from tests.harness import verdict
 from tests.harness.hub_process import KILLED
 from tests.harness.site import Site, site
 
-BEFORE_COMMIT = {Point.AFTER_PLAN, Point.AFTER_READ, Point.BEFORE_COMMIT, *WRITTEN.values()}
+BEFORE_COMMIT = {
+    FaultPoint.AFTER_PLAN,
+    FaultPoint.AFTER_READ,
+    FaultPoint.BEFORE_COMMIT,
+    *WRITTEN.values(),
+}
 """Where the batch is not committed yet: the next hub runs all of it again."""
 
 SELDOM = 1_000
@@ -56,7 +61,7 @@ def play(at: Site, number: int, kept_back: list[Change]) -> None:
     c.write(f"c{number}", "c")
 
 
-def check_cut(at: Site, point: Point, before: dict[str, int]) -> None:
+def check_cut(at: Site, point: FaultPoint, before: dict[str, int]) -> None:
     """Of what a hub hands over, the part before its death is in the topics, and no more of it.
 
     A record that dies in the producer would make this a death before everything was published.
@@ -65,9 +70,9 @@ def check_cut(at: Site, point: Point, before: dict[str, int]) -> None:
     told = [wire.decode_update(records[-1][1]) for records in new.values() if records]
     is_whole = [update.chunk + 1 == update.chunks for update in told]
     match point:
-        case Point.BETWEEN_CHUNKS:
+        case FaultPoint.BETWEEN_CHUNKS:
             assert is_whole[-1:] == [False], f"no batch is cut between its chunks: {told}"
-        case Point.BETWEEN_AGREEMENTS:
+        case FaultPoint.BETWEEN_AGREEMENTS:
             assert any(is_whole), f"no agreement's batch is delivered: {told}"
             assert len(told) < len(new), f"every agreement was sent something: {told}"
         case _:
@@ -84,12 +89,12 @@ def test_kill_at_every_point(three: Site, spark: SparkSession) -> None:
         replica.hello()
     unfinished = False
     kept_back: list[Change] = []
-    for number, point in enumerate(Point):
+    for number, point in enumerate(FaultPoint):
         play(three, number, kept_back)
         if number % 2:
             shutil.rmtree(three.state / "spark", ignore_errors=True)
 
-        if point is Point.AFTER_ROWS:
+        if point is FaultPoint.AFTER_ROWS:
             often = three.file.read_text().replace(f"epochs = {SELDOM}", "epochs = 1")
             three.file.write_text(often)
 
@@ -125,7 +130,7 @@ def test_kill_at_quarantine_only_batches(one: Site, spark: SparkSession) -> None
     for number in range(3):
         received.append(one.replicas["a"].send_bytes(b"no record"))
         nth = 2 if number else 1  # the first is the batch before
-        with one.hub("--available-now", fault=f"{Point.AFTER_QUARANTINE}:{nth}") as hub:
+        with one.hub("--available-now", fault=f"{FaultPoint.AFTER_QUARANTINE}:{nth}") as hub:
             hub.ends_with(KILLED)
     received.append(one.replicas["a"].send_bytes(b"no record"))
     one.run_available(spark)

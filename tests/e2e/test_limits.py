@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from checkpoints.tables import TableName
 from connectors.kafka.broker import Broker
 from streaming.core.model.record import Commit
@@ -230,7 +230,7 @@ def test_kill_while_a_transaction_larger_than_the_limit_comes_back(
     for replica in three.replicas.values():
         replica.hello()
     writers = [three.replicas[name] for name in "ab"]
-    for number, point in enumerate(one for one in Point if one is not Point.AFTER_ROWS):
+    for number, point in enumerate(one for one in FaultPoint if one is not FaultPoint.AFTER_ROWS):
         for replica in writers:
             replica.send_bytes(b"no record")
             if number:

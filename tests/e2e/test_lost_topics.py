@@ -10,7 +10,7 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from checkpoints.tables import TableName
 from connectors import wire
 from connectors.kafka.broker import Broker
@@ -243,9 +243,11 @@ def test_retention_is_a_loss_only_above_what_was_read(
     assert [one.rows for one in three.replicas.values()] == [rows] * 3
 
 
-@pytest.mark.parametrize("point", [Point.AFTER_PLAN, Point.AFTER_CHANGELOG, Point.BEFORE_COMMIT])
+@pytest.mark.parametrize(
+    "point", [FaultPoint.AFTER_PLAN, FaultPoint.AFTER_CHANGELOG, FaultPoint.BEFORE_COMMIT]
+)
 def test_a_planned_batch_whose_records_are_gone_is_finished_without_them(
-    three: Site, spark: SparkSession, admin: KafkaAdminClient, point: Point
+    three: Site, spark: SparkSession, admin: KafkaAdminClient, point: FaultPoint
 ) -> None:
     """What the dead hub wrote of it was seen by nobody; the others' part of it is judged."""
     a, b, c = three.replicas.values()

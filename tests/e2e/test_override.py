@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from checkpoints.tables import TableName
 from connectors.kafka.broker import Broker
 from streaming.core.model.change import Change
@@ -69,9 +69,9 @@ def test_override_and_accept(pair: Site, spark: SparkSession) -> None:
     pair.slackwater("conflicts", "override", *overridden)
     pair.slackwater("conflicts", "accept", ids[agreed.csn])
     pair.slackwater("conflicts", "override", "--seen", str(looked_early), ids[early.csn])
-    with pair.hub("--available-now", fault=Point.AFTER_CHANGELOG) as hub:
+    with pair.hub("--available-now", fault=FaultPoint.AFTER_CHANGELOG) as hub:
         hub.ends_with(KILLED)
-    for point in (Point.AFTER_CONFLICTS, Point.BEFORE_COMMIT, Point.AFTER_COMMIT):
+    for point in (FaultPoint.AFTER_CONFLICTS, FaultPoint.BEFORE_COMMIT, FaultPoint.AFTER_COMMIT):
         pair.dies(spark, point)
     pair.run_available(spark)
 

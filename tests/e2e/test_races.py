@@ -12,7 +12,7 @@ import pytest
 from kafka import KafkaAdminClient
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from checkpoints.tables import TableName
 from connectors import wire
 from connectors.kafka.broker import Broker
@@ -205,7 +205,7 @@ def test_broker_away_and_orderly_end(own_broker: tuple[Path, Site], spark: Spark
     """
     folder, pair = own_broker
     collide(pair, "on the way")
-    with pair.hub(fault=f"stop:{Point.AFTER_COMMIT}") as hub:
+    with pair.hub(fault=f"stop:{FaultPoint.AFTER_COMMIT}") as hub:
         hub.is_stopped_after("the commit of changes")
         collide(pair, "not read")
         broker = Broker.running(folder)
@@ -240,8 +240,8 @@ def test_disk_that_takes_nothing_any_more(pair: Site, spark: SparkSession) -> No
     changelog = pair.state / TableName.CHANGELOG
     collide(pair, "first")
 
-    def breaks(point: Point) -> None:
-        if point is Point.AFTER_PLAN:
+    def breaks(point: FaultPoint) -> None:
+        if point is FaultPoint.AFTER_PLAN:
             changelog.rename(pair.folder / "aside")
             changelog.write_text("no folder")
 
@@ -256,7 +256,7 @@ def test_disk_that_takes_nothing_any_more(pair: Site, spark: SparkSession) -> No
     finish(pair)
 
 
-@pytest.mark.parametrize("fault", ["", f"stop:{Point.AFTER_PLAN}"], ids=["idle", "in a batch"])
+@pytest.mark.parametrize("fault", ["", f"stop:{FaultPoint.AFTER_PLAN}"], ids=["idle", "in a batch"])
 def test_java_that_is_killed(pair: Site, spark: SparkSession, fault: str) -> None:
     """Half a hub is none: it exits and reports what is missing, and the next one continues."""
     collide(pair, "first")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from checkpoints.tables import TableName
 from connectors import wire
 from connectors.kafka.broker import Broker
@@ -154,9 +154,9 @@ def _kept_rows(at: Site) -> list[dict[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("point", [Point.AFTER_CHANGELOG, Point.AFTER_COMMIT])
+@pytest.mark.parametrize("point", [FaultPoint.AFTER_CHANGELOG, FaultPoint.AFTER_COMMIT])
 def test_a_plan_that_names_a_removed_replica_is_finished(
-    three: Site, spark: SparkSession, point: Point
+    three: Site, spark: SparkSession, point: FaultPoint
 ) -> None:
     """It is finished under its own configuration: what was read of the replica is judged once."""
     a, b, c = three.replicas.values()

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from checkpoints.reader import open_state
 from connectors.kafka.topics import ensure_topics
 from streaming.cli.main import main
@@ -145,10 +145,10 @@ class Site:
         """Let a hub in this process work off what is there; no process has to start for it."""
         Service(self.config(), spark).run(threading.Event(), available_now=True)
 
-    def dies(self, spark: SparkSession, fatal: Point) -> None:
+    def dies(self, spark: SparkSession, fatal: FaultPoint) -> None:
         """Let a hub in this process work off what is there until it comes to this point."""
 
-        def at(point: Point) -> None:
+        def at(point: FaultPoint) -> None:
             if point is fatal:
                 raise HubKilledError
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from streaming.core.model.change import RowKey
 from streaming.core.model.record import Record, Stopped, Update
 from streaming.core.model.ruv import Ruv
@@ -61,7 +61,7 @@ class Backend(Protocol):
     def updates(self, rid: int) -> Sequence[Update | Stopped]:
         """Every record of the updates topic of this consumer's agreement, from the first."""
 
-    def take(self, counts: Mapping[int, int] | None, now_ms: int, kill: Point | None) -> None:
+    def take(self, counts: Mapping[int, int] | None, now_ms: int, kill: FaultPoint | None) -> None:
         """Process one micro-batch of at most so many records per rid (None: all there are).
 
         kill: the hub dies when it reaches this point, and is down until `restart`.

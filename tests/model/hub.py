@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from connectors import wire
 from streaming.core.conflict.batch import BatchDecision, decide
 from streaming.core.conflict.judge import Judged
@@ -34,12 +34,12 @@ CHUNK_ITEMS = 2
 """Small, so that batches of several chunks are the rule."""
 
 BEFORE_THE_COMMIT = (
-    Point.AFTER_CHANGELOG,
-    Point.AFTER_CONFLICTS,
-    Point.AFTER_QUARANTINE,
-    Point.AFTER_PENDING,
-    Point.AFTER_EVENTS,
-    Point.BEFORE_COMMIT,
+    FaultPoint.AFTER_CHANGELOG,
+    FaultPoint.AFTER_CONFLICTS,
+    FaultPoint.AFTER_QUARANTINE,
+    FaultPoint.AFTER_PENDING,
+    FaultPoint.AFTER_EVENTS,
+    FaultPoint.BEFORE_COMMIT,
 )
 """The step that writes the tables, uncommitted; only the changelog is modelled."""
 
@@ -92,7 +92,7 @@ class PureHub:
     requested_retries: list[str] = field(default_factory=list)
     requested_recovers: list[int] = field(default_factory=list)
     firsts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    kill: Point | None = None
+    kill: FaultPoint | None = None
     up: bool = True
 
     def __post_init__(self) -> None:
@@ -125,7 +125,7 @@ class PureHub:
 
     # -- batches ----------------------------------------------------------------------------
 
-    def take(self, counts: Mapping[int, int] | None, now_ms: int, kill: Point | None) -> None:
+    def take(self, counts: Mapping[int, int] | None, now_ms: int, kill: FaultPoint | None) -> None:
         """Process one micro-batch; without input and without anything to send it is none."""
         self.kill = kill
         ends = {rid: len(topic) for rid, topic in self.topics.items()}
@@ -189,14 +189,14 @@ class PureHub:
         except HubKilledError:
             self.up = False
 
-    def _at(self, point: Point) -> None:
+    def _at(self, point: FaultPoint) -> None:
         if point is self.kill:
             raise HubKilledError
 
     def _batch(self, plan: Plan) -> None:
         """One batch: 0 plan · 1 read and decide · 2 tables · 3 commit · 4 publish."""
         self.plan = plan
-        self._at(Point.AFTER_PLAN)
+        self._at(FaultPoint.AFTER_PLAN)
         plan = self._without_lost(plan)
         lost = {loss.rid for loss in plan.losses}
         received = [
@@ -206,7 +206,7 @@ class PureHub:
             for record in self.topics[rid][self.taken[rid] : end]
         ]
         decision = self._decide(received, plan)
-        self._at(Point.AFTER_READ)
+        self._at(FaultPoint.AFTER_READ)
         number = decision.state.batch
         if self.log.setdefault(number, decision.entries) != decision.entries:
             raise AssertionError(f"batch {number} was decided in two ways from one plan")
@@ -214,9 +214,9 @@ class PureHub:
             self._at(point)
         before = self.state
         self._commit(decision, plan)
-        self._at(Point.AFTER_COMMIT)
+        self._at(FaultPoint.AFTER_COMMIT)
         self._publish(before)
-        self._at(Point.AFTER_PUBLISH)
+        self._at(FaultPoint.AFTER_PUBLISH)
 
     def _without_lost(self, plan: Plan) -> Plan:
         """The plan without what is gone; what a dead hub wrote with it is dropped."""
@@ -293,8 +293,8 @@ class PureHub:
             agreement = self.state.agreements[name]
             for update in self.batch_of(agreement, to_send):
                 self.sent[agreement.consumer].append(update)
-                self._at(Point.BETWEEN_CHUNKS)
-            self._at(Point.BETWEEN_AGREEMENTS)
+                self._at(FaultPoint.BETWEEN_CHUNKS)
+            self._at(FaultPoint.BETWEEN_AGREEMENTS)
 
     def batch_of(self, agreement: AgreementState, to_send: SendRange) -> list[Update]:
         """The chunks of what this agreement is sent by the last committed batch."""

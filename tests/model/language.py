@@ -7,7 +7,7 @@ Every replica sends a hello before the first sentence after `given`, and all are
 import json
 import re
 
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from streaming.core.model.record import Update
 from tests.model.replica import Replica, row_of
 from tests.model.sentences import STEPS, Make, Story, StoryError, claim, sentence
@@ -290,7 +290,7 @@ def takes(story: Story, what: str) -> None:
 @sentence("the hub takes {what*} and is killed {point*}")
 def takes_and_dies(story: Story, what: str, point: str) -> None:
     """It dies at a point of `checkpoints/faults.py`: `after the plan` is AFTER_PLAN."""
-    _take(story, what, Point(point.replace(" the ", "_").replace(" ", "_")))
+    _take(story, what, FaultPoint(point.replace(" the ", "_").replace(" ", "_")))
 
 
 @sentence("the hub restarts")
@@ -299,7 +299,7 @@ def restarts(story: Story) -> None:
     story.world.hub.restart(story.world.now_s * 1000)
 
 
-def _take(story: Story, what: str, point: Point | None) -> None:
+def _take(story: Story, what: str, point: FaultPoint | None) -> None:
     counts = None
     if what != "all":
         parts = [] if what == "nothing" else [part.split(" of ") for part in what.split(", ")]

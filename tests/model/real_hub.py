@@ -11,7 +11,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from pyspark.sql import SparkSession
 
 from checkpoints.config import commands
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from checkpoints.reader import open_state
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
@@ -46,7 +46,7 @@ class RealHub:
     config: Config = field(init=False)
     tables: StateStore = field(init=False)
     service: Service | None = None
-    kill: Point | None = None
+    kill: FaultPoint | None = None
     seen: dict[int, list[Update | Stopped]] = field(default_factory=dict)
     unread: set[int] = field(default_factory=set)
     ended_at: dict[str, int] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class RealHub:
 
     # -- batches ----------------------------------------------------------------------------
 
-    def take(self, counts: Mapping[int, int] | None, now_ms: int, kill: Point | None) -> None:
+    def take(self, counts: Mapping[int, int] | None, now_ms: int, kill: FaultPoint | None) -> None:
         """One batch as a micro-batch of the query would make it, planned up to these offsets."""
         del now_ms
         hub, self.kill = self._service().hub, kill
@@ -122,7 +122,7 @@ class RealHub:
             try:
                 process(hub, plan, self._service().planned)
             except HubKilledError:
-                self._service().sink.close()
+                self._service().updates.close()
                 self._service().topics.close()
                 self.service = None
 
@@ -164,7 +164,7 @@ class RealHub:
         """Return whether it was not killed since it started."""
         return self.service is not None
 
-    def _at(self, point: Point) -> None:
+    def _at(self, point: FaultPoint) -> None:
         if point is self.kill:
             raise HubKilledError
 

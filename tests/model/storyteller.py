@@ -10,7 +10,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Abort, Applied, Commit, Hello, Record, Update
@@ -21,7 +21,7 @@ from tests.model.sentences import Story
 from tests.model.world import MERGE, World
 
 REPLICAS = ("r1", "r2", "r3")
-POINTS = tuple(Point)
+POINTS = tuple(FaultPoint)
 OPEN_TRANSACTIONS = 3
 
 GOOD = {

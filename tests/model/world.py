@@ -7,7 +7,7 @@ pure hub is the specification in code, and another backend must come to the same
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from checkpoints.faults import Point
+from checkpoints.faults import FaultPoint
 from streaming.core.conflict.function import ConflictFunction, parse_function
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
 from streaming.core.model.change import Change
@@ -167,7 +167,7 @@ class World:
             one.missing.add(one.inbox)
         return is_under_way
 
-    def take(self, counts: Mapping[str, int] | None = None, kill: Point | None = None) -> None:
+    def take(self, counts: Mapping[str, int] | None = None, kill: FaultPoint | None = None) -> None:
         """The hub processes a micro-batch of so many records per replica (None: all)."""
         by_rid = None
         if counts is not None:

@@ -110,7 +110,7 @@ def _image(fields: Fields, name: str, table: Table) -> _Members | RecordFault | 
             return _misfit(Reason.TABLE, table, column, value)
         found[column] = text
     if isinstance(image, DuplicateMembers):
-        return RecordFault(Reason.TABLE, f"a column stands twice in {name} of table {table.name}")
+        return RecordFault(Reason.TABLE, f"a column appears twice in {name} of table {table.name}")
     unknown = [column for column in image if column not in table.columns]
     if unknown:
         names = shown(", ".join(map(json.dumps, unknown)))

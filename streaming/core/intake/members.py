@@ -28,7 +28,7 @@ Fields = Mapping[str, Any]
 
 
 class DuplicateMembers(dict[str, Any]):
-    """An object in which a member stands twice; the last counts."""
+    """An object in which a member appears twice; the last counts."""
 
 
 def parse(value: bytes) -> Fields | RecordFault:

@@ -1,4 +1,4 @@
-"""What stands in a stopped replica's topic: it is left unread until the replica starts anew."""
+"""The records of a stopped replica's topic: they are left unread until the replica starts anew."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -296,7 +296,7 @@ class Intake:
         return True
 
     def leave_unread(self, limit: int) -> None:
-        """End a batch whose records were all taken: what stands behind a stop stays unread.
+        """End a batch whose records were all taken: what follows a stop stays unread.
 
         From `limit` records on it goes to quarantine, so that a later hello is found at all.
         """

@@ -188,7 +188,7 @@ def _is_time(value: str) -> bool:
 
 
 def is_utf8(value: str) -> bool:
-    """Return whether the text can be encoded: no half of a surrogate pair stands alone."""
+    """Return whether the text can be encoded: no half of a surrogate pair is on its own."""
     if value.isascii():
         return True
     try:
@@ -235,7 +235,7 @@ def _utf8(value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise WireError(f"{value!r} is not text: half of a surrogate pair stands alone") from error
+        raise WireError(f"{value!r} is not text: half of a surrogate pair is on its own") from error
     return value
 
 

@@ -230,7 +230,7 @@ REPLICA_A, TABLE_T = '[[replicas]]\nname = "a"', '[[tables]]\nname = "t"'
         ("rid = 2", "rid = 2\nrdi = 3", "replicas[1].rdi is not a field: did you mean rid"),
         ('name = "u"', 'name = "t"', "tables[1].name = 't': tables[0] has it too"),
         ('key = ["id"]', 'key = ["no"]', "tables[0]: key column 'no' of table 't' is not"),
-        ('key = ["id"]', 'key = ["id", "id"]', "tables[0]: a key column stands twice"),
+        ('key = ["id"]', 'key = ["id", "id"]', "tables[0]: a key column appears twice"),
         ('key = ["id"]', "key = []", "tables[0].key"),
         ('z = "text"', 'z = "varchar"', "tables[0].columns.z = 'varchar': should be 'bool'"),
         ('consumer = "b"', 'consumer = "c"', "agreements[1].consumer = 'c': there is no such"),

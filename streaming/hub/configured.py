@@ -1,0 +1,53 @@
+"""What a batch needs of the configuration file, in the words of the core and of the hub."""
+
+from dataclasses import replace
+
+from streaming.config.config import Config
+from streaming.config.functions import loaded
+from streaming.config.history import ConfigHistory
+from streaming.core.model.topology import Subscription, Topology
+from streaming.hub.settings import BatchSettings
+from streaming.hub.upkeep import MaterializeEvery
+from streaming.stages.publish import ChunkLimits
+
+
+def topology_of(config: Config, *, judges: bool = True) -> Topology:
+    """What the pure core needs of the configuration; users' functions only where it judges."""
+    rids = {replica.name: replica.rid for replica in config.replicas}
+    tables = config.table_map()
+    return Topology(
+        tables,
+        {
+            a.name: Subscription(a.name, rids[a.consumer], config.tables_of(a))
+            for a in config.agreements
+        },
+        loaded(tables.values()) if judges else {},
+        config.limits.reflections,
+        config.limits.page_items,
+        config.hub.covers_interval_ms,
+        record_bytes=config.limits.record_bytes,
+    )
+
+
+def settings_of(config: Config, *, judges: bool = True) -> BatchSettings:
+    """What a batch needs of the configuration; what only publishes a batch does not judge."""
+    return BatchSettings(
+        topology_of(config, judges=judges),
+        {config.changes_topic(replica.name): replica.rid for replica in config.replicas},
+        {config.hub.rid: "hub", **{replica.rid: replica.name for replica in config.replicas}},
+        config.hub.rid,
+        ChunkLimits(config.limits.chunk_items, config.limits.chunk_bytes),
+        config.limits.offsets_per_batch,
+        config.limits.pending_changes,
+        config.limits.open_transactions,
+        config.limits.window_rows,
+        config.limits.kept_image_bytes,
+        MaterializeEvery(config.limits.materialize_every_epochs, config.limits.materialize_every_s),
+        updates_topics={config.updates_topic(a.name): a.name for a in config.agreements},
+    )
+
+
+def with_retired(config: Config, settings: BatchSettings, history: ConfigHistory) -> BatchSettings:
+    """Add the names and topics of replicas that are not configured any more."""
+    names = {**history.names, **settings.names}
+    return replace(settings, names=names, retired_topics=history.retired_topics(config))

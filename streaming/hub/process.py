@@ -1,0 +1,49 @@
+"""The hub as a process: what is checked before Spark starts, and what it runs."""
+
+import logging
+import os
+
+from checkpoints import faults
+from checkpoints.config import documents
+from checkpoints.lock import only_hub
+from checkpoints.store import storage_errors
+from streaming.config.config import Config
+from streaming.config.history import check_history, config_history
+from streaming.hub.service import SCRATCH, Service
+from streaming.hub.stopping import StopSignals
+from streaming.jvm.java import check_java
+
+FAULT_VARIABLE = "SLACKWATER_FAULT"
+
+
+def run(config: Config, stop: StopSignals, *, available_now: bool = False) -> None:
+    """Run the hub until a signal stops it.
+
+    HubError: it could not start or go on, with the reason. StopRequested: it was stopped while it
+    started. `available_now`: process what is there, publish all of it, then end.
+    """
+    logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.getLogger("slackwater").setLevel(logging.INFO)
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters comes as an error of ours
+    with storage_errors(config.hub.state), only_hub(config.hub.state):
+        check_history(config, config_history(documents(config.hub.state)))
+        _run_on_spark(config, stop, available_now=available_now)
+
+
+def _run_on_spark(config: Config, stop: StopSignals, *, available_now: bool) -> None:
+    """Start Spark, which takes seconds: what can be refused without it has been refused."""
+    check_java()
+    from streaming.jvm.session import started  # noqa: PLC0415 - only now is Java known to be there
+
+    reach = faults.parse_fault(os.environ.get(FAULT_VARIABLE))
+    settings = {**_scratch(config), **config.spark}
+    with started(f"slackwater {config.hub.name}", settings) as spark:
+        service = Service(config, spark, reach)
+        stop.started()
+        service.run(stop.end, available_now=available_now)
+
+
+def _scratch(config: Config) -> dict[str, str]:
+    """Where Spark creates the folder that a MERGE needs; by default the current folder."""
+    warehouse = config.hub.state / SCRATCH / "warehouse"
+    return {"spark.sql.warehouse.dir": warehouse.absolute().as_uri()}
