@@ -4,15 +4,17 @@ Each function does what pyspark's public one does inside, without a part that wo
 or that pyspark does not offer. No other module uses a name of pyspark that begins with `_`.
 """
 
+import os
 import signal
+import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors.exceptions.captured import unwrap_spark_exception
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.serializers import ArrowCollectSerializer
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -30,13 +32,39 @@ def start_context(conf: SparkConf) -> None:
     handler = signal.getsignal(signal.SIGINT)
     try:
         if SparkContext._gateway is None:  # noqa: SLF001
-            gateway = launch_gateway(conf, {"start_new_session": True})  # type: ignore[no-untyped-call]
-            SparkContext(conf=conf, gateway=gateway)
+            SparkContext(conf=conf, gateway=_launched_gateway(conf))
         else:
             SparkContext.getOrCreate(conf)
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, handler)
+
+
+def _launched_gateway(conf: SparkConf) -> Any:  # noqa: ANN401 - py4j has no types
+    """A gateway to a new JVM, which is killed if its launch does not come to an end.
+
+    pyspark then removes the folder in which the JVM is about to announce itself: the JVM's main
+    thread would die of that before it listens for the end of its standard input, and the others
+    would stay for ever.
+    """
+    launched = list[subprocess.Popen[bytes]]()
+
+    def popen(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+        launched.append(subprocess.Popen(*arguments, **options))
+        return launched[-1]
+
+    launcher: Any = java_gateway
+    launcher.Popen = popen
+    try:
+        return launcher.launch_gateway(conf, {"start_new_session": True})
+    except BaseException:
+        for process in launched:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        raise
+    finally:
+        launcher.Popen = subprocess.Popen
 
 
 def collect_batches(frame: DataFrame) -> Iterator[pa.RecordBatch]:
