@@ -20,6 +20,10 @@ from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Reason
 from streaming.core.model.row import Realign, RowState, readable, realigned
 
+KEYS_OF_A_QUERY = 5_000
+"""The query engine goes down into a list of values: of 30,000 it overflows a stack of 8 MiB, which
+ends the process."""
+
 
 def contents(
     store: StateStore,
@@ -78,25 +82,29 @@ def earlier_resolutions(
 
 def rows(store: StateStore, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
     """The materialized state of these rows, images included; unknown rows are left out."""
-    if not keys:
-        return {}
-    wanted = set(keys)
-    where = [
-        query.among("key", sorted({key for _, key in keys})),
-        query.among("table", sorted({table for table, _ in keys})),
-    ]
+    wanted, tables = set(keys), query.among("table", sorted({table for table, _ in keys}))
+    ordered = sorted({key for _, key in keys})
     found = {}
-    for row in query.select(store.table(TableName.ROWS), TableName.ROWS, where=where).to_pylist():
-        if (row["table"], row["key"]) in wanted:
-            found[row["table"], row["key"]] = RowState(
-                row["author"],
-                row["epoch"],
-                row["csn"],
-                row["image"] is not None,
-                readable(row["image"]),
-                _realigns(row),
-            )
+    for first in range(0, len(ordered), KEYS_OF_A_QUERY):
+        where = [query.among("key", ordered[first : first + KEYS_OF_A_QUERY]), tables]
+        for row in query.select(
+            store.table(TableName.ROWS), TableName.ROWS, where=where
+        ).to_pylist():
+            if (row["table"], row["key"]) in wanted:
+                found[row["table"], row["key"]] = _materialized(row)
     return found
+
+
+def _materialized(row: Mapping[str, Any]) -> RowState:
+    image = row["image"]
+    return RowState(
+        row["author"],
+        row["epoch"],
+        row["csn"],
+        image is not None,
+        readable(image),
+        _realigns(row),
+    )
 
 
 def blocked_rows(store: StateStore) -> dict[RowKey, tuple[Realign, ...]]:

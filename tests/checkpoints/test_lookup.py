@@ -1,11 +1,15 @@
-"""Images that are kept in memory: the newest of them, and no more than allowed."""
+"""Rows that are looked up, and images that are kept in memory: no more than allowed."""
 
+from pathlib import Path
 from sys import getsizeof
 
 import pytest
 
-from checkpoints.lookup import Images
+from checkpoints.lookup import Images, rows
+from checkpoints.store import StateStore
+from checkpoints.tables import TableName
 from streaming.core.model.row import RowState
+from tests.checkpoints.written_state import WrittenState
 
 SIZE = getsizeof("image 0")
 
@@ -53,3 +57,19 @@ def test_a_row_without_a_version_or_an_image_has_none() -> None:
     kept.keep([RowState(0, 0, None, exists=False, image=None)])
 
     assert kept.of(RowState(0, 0, None, exists=False, image=None)) is None
+
+
+def test_as_many_rows_are_found_as_are_asked_for(tmp_path: Path) -> None:
+    """A flood of bad changes repairs 100,000 rows in one batch; it must not end the process."""
+    state = WrittenState(tmp_path).create()
+    keys = [("t", f'{{"k":"{number}"}}') for number in range(40_000)]
+    unknown = [("u", key) for _, key in keys[:10]]
+    state.append(
+        TableName.ROWS,
+        *({"table": table, "key": key, "author": 1, "epoch": 7, "csn": "c"} for table, key in keys),
+    )
+
+    found = rows(StateStore(tmp_path), [*keys, *unknown])
+
+    assert found.keys() == set(keys)
+    assert {row.epoch for row in found.values()} == {7}
