@@ -16,9 +16,9 @@ class Sizes:
     naive_events: int = 1_000_000
     """how much of it the naive peer processes"""
     naive_rounds: int = 3
-    """in which the naive peer also works in an empty table"""
+    """in which the naive peer works, once in an empty table and once in one with a past"""
     naive_rows: int = 10_000_000
-    """in the naive peer's other table; 0: only the empty one"""
+    """in the table with a past; 0: only the empty one"""
     batches: int = 100
     """of 1,000 events in each round of batch_1000"""
     rates: tuple[int, ...] = (2_000, 5_000)
@@ -62,6 +62,7 @@ class Sizes:
 
 
 QUICK = Sizes(
+    rounds=2,
     events=400_000,
     naive_events=200_000,
     naive_rounds=1,
@@ -72,7 +73,7 @@ QUICK = Sizes(
     contended_events=60_000,
     percents=(0, 10),
     foreign_events=60_000,
-    bad_events=60_000,
+    bad_events=30_000,
     bad_good_s=5,
 )
 """The sizes of `make bench-quick`."""

@@ -35,11 +35,10 @@ def throughput(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     rounds, hubs = list[Round](), list[HubRun]()
     for turn in range(sizes.rounds + 1):
         run, found = _hub_and_bound(environment, HubKind(f"throughput{turn}"), sizes.events)
-        for side in sides:
-            if side == NAIVE_10M or turn <= sizes.naive_rounds:
-                rows = past if side == NAIVE_10M else None
-                peer = naive.run(environment, run.config, f"{side}{turn}", sizes.naive_events, rows)
-                found[side] = peer.events_per_s
+        for side in sides if turn <= sizes.naive_rounds else ():
+            rows = past if side == NAIVE_10M else None
+            peer = naive.run(environment, run.config, f"{side}{turn}", sizes.naive_events, rows)
+            found[side] = peer.events_per_s
         if turn:
             rounds.append(found)
         hubs.append(run)
