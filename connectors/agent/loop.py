@@ -24,7 +24,7 @@ from connectors.agent.contract import (
     StoreBusyError,
 )
 from connectors.agent.own_topic import FindEntry, OwnTopic
-from connectors.agent.set_back import quarantined_text, refused_texts
+from connectors.agent.set_back import lost_text, quarantined_text, refused_texts
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, Outage, StopRequested, UpdatesTopic
 from connectors.agent.uncarried import UncarriedRows
@@ -42,7 +42,6 @@ from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
 from streaming.core.model.errors import StateError, WireError
 from streaming.core.model.record import Commit, Heartbeat, Record
-from streaming.core.model.wording import as_count
 
 PUBLISH_ROWS = 2_000
 PUBLISH_BYTES = 8_000_000
@@ -116,12 +115,8 @@ class Agent:
         own = self.store.reconcile(past)
         self._finish_interrupted(past)
         if past.missing:
-            log.warning(
-                "the topic holds %s that the database lost, from %s on: the hello reports the loss",
-                as_count(len(past.missing), "change"),
-                min(past.missing),
-            )
-        self._start_session(own, lost=bool(past.missing))
+            log.warning("%s", lost_text(past))
+        self._start_session(own, lost=past.missing > 0)
         self.store.mark_compared(end, past)
 
     def _finish_interrupted(self, past: OwnTopic) -> None:

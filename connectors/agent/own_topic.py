@@ -37,7 +37,8 @@ class OwnTopic:
     epoch: int = 0  # the largest that was ever reached
     opno: int = 0
     found: int = 0  # the largest journal id that the topic holds
-    missing: list[str] = field(default_factory=list)  # committed, but the database lacks them
+    missing: int = 0  # how many are committed, but the database lacks them
+    first_missing: str = ""  # the smallest CSN of those
     open: dict[str, list[tuple[str, bool]]] = field(
         default_factory=dict
     )  # prim -> (csn, in_database)
@@ -80,7 +81,7 @@ class OwnTopic:
         self.epoch = max(self.epoch, hello.epoch + 1)
         self.open.clear()
         if hello.lost:
-            self.missing.clear()
+            self.missing, self.first_missing = 0, ""
 
     def _change(self, change: Change, found: int | None) -> None:
         self.found = max(self.found, found or 0)
@@ -92,4 +93,5 @@ class OwnTopic:
     def _add_committed(self, csn: str, *, in_database: bool) -> None:
         self.own = max(self.own or "", csn)
         if not in_database:
-            self.missing.append(csn)
+            self.missing += 1
+            self.first_missing = min(self.first_missing or csn, csn)

@@ -1,17 +1,31 @@
-"""What the replica's user would not notice: own changes that the hub did not accept, refused items.
+"""What the replica's user would not notice: changes lost, quarantined or refused.
 
 The hub's batch says so without a record of its own: a refresh carries its cause.
 """
 
 from collections import Counter
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
+from connectors.agent.own_topic import OwnTopic
+from streaming.core.model.csn import parse
 from streaming.core.model.record import Item, ItemType, Reason, Refused
+from streaming.core.model.wording import as_count
 
 NAMED = 5
 """How many refused items of one batch are named, at most."""
 
 _QUARANTINED = {reason.value for reason in Reason}
+
+
+def lost_text(past: OwnTopic) -> str:
+    """Say that the database lacks changes that its own topic holds, and what follows."""
+    since = datetime.fromtimestamp(parse(past.first_missing).time_s, UTC)
+    return (
+        f"the database lacks {as_count(past.missing, 'change')} that it published, the first of"
+        f" {since:%Y-%m-%d %H:%M:%S} UTC: it was put back from an older copy, or made anew; the hub"
+        " sends them back; what is written here before it has caught up is in conflict (`floor`)"
+    )
 
 
 def quarantined_text(items: Iterable[Item]) -> str | None:

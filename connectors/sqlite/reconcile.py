@@ -102,11 +102,10 @@ def _own(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
     """The largest own CSN up to which the database has everything that the topic holds."""
     if not past.missing:
         return past.own
-    first = min(past.missing)
     known = connection.execute(
         "SELECT (SELECT max(csn) FROM _slackwater_journal WHERE kind = 'change' AND csn < ?1"
         "  AND id <= published), CASE WHEN own < ?1 THEN own END,"
         " CASE WHEN trimmed_csn < ?1 THEN trimmed_csn END FROM _slackwater_position",
-        (first,),
+        (past.first_missing,),
     ).fetchone()
     return max((csn for csn in known if csn is not None), default=None)

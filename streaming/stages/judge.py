@@ -173,7 +173,7 @@ def _contended(grouped: _Grouped, eligible: pa.Table, intake: Intake, window: Wi
     epoch, edge = _compared(grouped, intake.topology.tables, window.edge)
     foreign = (grouped.author[code] != rid) & (epoch[code] > mre)
     below = grouped.unknown[code] & (mre < edge[code])
-    floored = np.isin(rid, [r.rid for r in intake.replicas.values() if r.floors])
+    floored = _floored(eligible, rid, mre, intake)
     odd = _lacks_columns(eligible) | _not_configured(eligible, intake.topology.tables)
     marked[code[shared | foreign | below | floored | odd]] = True
     by_core = {text_of(repair.row) for repair in intake.repairs}
@@ -185,6 +185,15 @@ def _contended(grouped: _Grouped, eligible: pa.Table, intake: Intake, window: Wi
         t.function.rule is ConflictRule.EPOCH_TRANS for t in intake.topology.tables.values()
     )
     return _whole_transactions(grouped, eligible, marked) if whole else marked
+
+
+def _floored(eligible: pa.Table, rid: Ints, mre: Ints, intake: Intake) -> Bools:
+    """Mark the changes that a floor of their replica may block, or that its hello overtook."""
+    offset, marked = ints(eligible["offset"]), np.zeros(len(rid), dtype=np.bool_)
+    for replica in intake.replicas.values():
+        for floor in replica.floors:
+            marked |= (rid == replica.rid) & ((mre < floor.epoch) | (offset < floor.offset))
+    return marked
 
 
 def _compared(grouped: _Grouped, tables: Mapping[str, Table], edge: int) -> tuple[Ints, Ints]:

@@ -1,8 +1,10 @@
-"""A replica whose file or topic was deleted or put back: stopped, told so, and made anew."""
+"""A replica whose file or topic was deleted or put back: it goes on, or is told what to do."""
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -32,10 +34,10 @@ def write(at: Site, name: str, key: str, value: str) -> None:
 
 
 def hold(at: Site, expected: dict[str, str]) -> None:
-    """Wait until both files have these rows."""
+    """Wait until all files have these rows."""
     wait_until(
-        lambda: all(rows(at, name) == expected for name in "ab"),
-        lambda: f"{[rows(at, name) for name in 'ab']} is not {expected}",
+        lambda: all(rows(at, name) == expected for name in at.replicas),
+        lambda: f"{[rows(at, name) for name in at.replicas]} is not {expected}",
     )
 
 
@@ -77,50 +79,97 @@ def test_a_deleted_file_comes_back_whole(at: Site, spark: SparkSession) -> None:
         for file in at.folder.glob("a.db*"):
             file.unlink()
         create(at, "a")
-        assert "unsupported: hello with lost" in is_told(at, "a")
-        assert "slackwater reinit" in is_told(at, "a")  # also the next one, which reports no loss
-
-        assert reinit(at, "a") == 0
 
         with agents(at, "ab"):
             hold(at, {"k1": "of a", "k2": "of b"})
             write(at, "a", "k1", "again")
             hold(at, {"k1": "again", "k2": "of b"})
-    assert saved(at) == []
     assert len(judged(at)) == len(set(judged(at))) == 3
     assert at.replica_states() == {"a": "live", "b": "live"}
 
 
-def test_an_old_copy_of_a_file_is_made_anew(
-    at: Site, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+LOST = {f"lost{n}": f"of a {n}" for n in range(20)}
+"""What a writes and publishes behind its backup, each row by itself."""
+
+
+@pytest.mark.parametrize("is_live", [True, False])
+def test_a_file_that_is_put_back_gets_what_it_lost(
+    tmp_path: Path, broker: Broker, topic_prefix: str, spark: SparkSession, *, is_live: bool
 ) -> None:
-    """What only the copy has is in a file; what it lost comes back; nothing else is touched."""
-    with at.running(spark):
-        with agents(at, "ab"):
-            write(at, "a", "k1", "old")
-            hold(at, {"k1": "old"})
-        shutil.copy(database(at, "a"), at.folder / "copy")
-        with agents(at, "ab"):
-            write(at, "a", "k1", "new")
-            write(at, "a", "k2", "lost")
-            hold(at, {"k1": "new", "k2": "lost"})
-        for file in at.folder.glob("a.db-*"):
-            file.unlink()
-        shutil.copy(at.folder / "copy", database(at, "a"))
-        write(at, "a", "k3", "only here")
-        assert "unsupported: hello with lost" in is_told(at, "a")
-        capsys.readouterr()
-        assert main(["status", "--config", str(at.file)]) == 1
-        assert "slackwater reinit" in capsys.readouterr().out
+    """By itself, through a kill, while others write; what it wrote without it is recorded.
 
-        assert reinit(at, "a") == 0
+    `is_live`: the backup is made by SQLite while the agent works; otherwise by a copy of the file.
+    """
+    limits = {"page_items": 3}
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", limits) as at:
+        for name in "abc":
+            create(at, name)
+        with at.running(spark) as hub, agents(at, "bc"):
+            with agents(at, "a"):
+                write(at, "a", "k1", "old")
+                hold(at, {"k1": "old"})
+                if is_live:
+                    with closing(sqlite3.connect(database(at, "a"))) as source:
+                        source.execute("VACUUM INTO ?", (str(at.folder / "copy"),))
+            if not is_live:
+                shutil.copy(database(at, "a"), at.folder / "copy")
+            with agents(at, "a"):
+                for key, value in LOST.items():
+                    write(at, "a", key, value)
+                write(at, "a", "k1", "new")
+                hold(at, {"k1": "new", **LOST})
+            write(at, "b", "lost1", "of b, who knew it")
+            write(at, "c", "k3", "of c")
+            put_back(at)
+            write(at, "a", "k1", "without the new one")
+            write(at, "a", "k4", "before its agent")
+            said = is_killed_in_catch_up(at)
+            write(at, "b", "k5", "of b")
 
-        with agents(at, "ab"):
-            hold(at, {"k1": "new", "k2": "lost"})
-            write(at, "b", "k3", "later")
-            hold(at, {"k1": "new", "k2": "lost", "k3": "later"})
-    assert saved(at) == [{"k": "k1", "v": "old"}, {"k": "k3", "v": "only here"}]
-    assert len(judged(at)) == len(set(judged(at))) == 4
+            with agents(at, "a"):
+                expected = {"k1": "new", **LOST, "lost1": "of b, who knew it"}
+                expected |= {"k3": "of c", "k5": "of b"}
+                hold(at, expected)
+                wait_until(lambda: at.slackwater("level")["level"], lambda: "level")
+                write(at, "a", "k4", "after all")
+                hold(at, {**expected, "k4": "after all"})
+            assert not hub.work.done()
+        lost = {row["key"]: row for row in open_state(at.state).conflicts({}).to_pylist()}
+        states = at.replica_states()
+    assert said.count("the database lacks 21 changes that it published") == 1
+    assert len(judged(at)) == len(set(judged(at)))
+    assert {key: (row["cause"], row["lost"]) for key, row in lost.items()} == {
+        '{"k":"k1"}': ("floor", "change"),
+        '{"k":"k4"}': ("floor", "change"),
+    }
+    assert json.loads(lost['{"k":"k1"}']["after"])["v"] == "without the new one"
+    assert set(states.values()) == {"live"}
+
+
+def put_back(at: Site) -> None:
+    """Put the copy in the place of a's file."""
+    for file in at.folder.glob("a.db-*"):
+        file.unlink()
+    shutil.copy(at.folder / "copy", database(at, "a"))
+
+
+def is_killed_in_catch_up(at: Site) -> str:
+    """Start a's agent and kill it when it has applied a part; what it said."""
+    before, one = covers(at), agent(at, "a")
+    try:
+        wait_until(lambda: covers(at) > before or one.poll() is not None, lambda: "it catches up")
+    finally:
+        one.kill()
+        _, said = one.communicate(timeout=TIMEOUT_S)
+    assert one.returncode == -9, said
+    return said
+
+
+def covers(at: Site) -> int:
+    """The hub epoch up to which a is complete."""
+    with closing(sqlite3.connect(database(at, "a"), timeout=60)) as client:
+        (found,) = client.execute("SELECT covers FROM _slackwater_position").fetchone()
+    return int(found)
 
 
 def test_a_deleted_topic_brings_its_agent_to_an_end(at: Site, spark: SparkSession) -> None:

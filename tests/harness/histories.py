@@ -46,10 +46,11 @@ class Author:
         self.received.append(ReceivedRecord(self.rid, self.offset, time_ms, self.session, record))
         self.offset += 1
 
-    def hello(self, covers: int) -> None:
-        """Start a session."""
+    def hello(self, covers: int, *, lost: int | None = None) -> None:
+        """Start a session; `lost`: how far back the changes begin that its database lacks."""
         self.session = f"{self.rid}-{self.offset}"
-        self.send(Hello(self.epoch, covers, 1, Ruv(), None, lost=False))
+        own = None if lost is None else self.csn(lost)
+        self.send(Hello(self.epoch, covers, 1, Ruv(), own, lost=lost is not None))
 
     def change(self, key: int, op: Op, *, back: int, prim: str | None, part: bool) -> str:
         """Write a row; `back` makes the CSN an older one, the key determines the table.
@@ -180,7 +181,18 @@ def _steps(kinds: list[str], least: int, most: int) -> st.SearchStrategy["Steps"
 STEPS = _steps(
     ["change"] * 8
     + ["whole"] * 8
-    + [*ODD, "cut", "stale", "misnamed", "transaction", "commit", "abort", "applied", "hello"]
+    + [
+        *ODD,
+        "cut",
+        "stale",
+        "misnamed",
+        "transaction",
+        "commit",
+        "abort",
+        "applied",
+        "hello",
+        "restored",
+    ]
     + ["hole", "fill", "late", "again", "batch", "batch"],
     30,
     60,
@@ -201,7 +213,7 @@ OPEN_STEPS = _steps(
         "misnamed",
         "greeted",
     ]
-    + ["commit", "commit", "abort", "applied", "hello", "hole", "fill", "old"],
+    + ["commit", "commit", "abort", "applied", "hello", "restored", "hole", "fill", "old"],
     50,
     100,
 )
@@ -254,6 +266,9 @@ def batches(steps: Steps) -> Iterator[list[ReceivedRecord]]:
                 author.epoch += 1
             case "hello":
                 author.hello(key)
+                author.open.clear()
+            case "restored":
+                author.hello(0, lost=4 * key)
                 author.open.clear()
             case "hole":
                 prim = numbered.members(0, op, one_table=part)

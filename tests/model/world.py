@@ -12,6 +12,7 @@ from streaming.core.conflict.function import ConflictFunction, parse_function
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
 from streaming.core.model.change import Change
 from streaming.core.model.record import Record, Update
+from streaming.core.model.ruv import Ruv
 from streaming.core.model.topology import Subscription, Topology
 from tests.model.backend import Backend, Judgement
 from tests.model.replica import TABLE, Line, Replica, Write, name_of, row_of
@@ -45,7 +46,6 @@ def topology(
     *,
     covers_interval_ms: int = 0,
     page_items: int = 3,
-    losses: bool = True,
 ) -> Topology:
     """One agreement per replica, named after it; pages small enough to need several.
 
@@ -68,7 +68,6 @@ def topology(
         {MERGE: merge},
         covers_interval_ms=covers_interval_ms,
         page_items=page_items,
-        losses=losses,
     )
 
 
@@ -142,11 +141,11 @@ class World:
 
     # -- agents and the hub -----------------------------------------------------------------
 
-    def hello(self, replica: str) -> None:
-        """Start a session of this replica's agent."""
+    def hello(self, replica: str, *, ruv: Ruv | None = None) -> None:
+        """Start a session of this replica's agent; `ruv`: another one than its database has."""
         topic = [record for _, record in self.received.get(replica, [])]
         session, hello = self.replicas[replica].hello(topic, self.now_s)
-        self.send(replica, session, hello)
+        self.send(replica, session, hello if ruv is None else replace(hello, ruv=ruv))
 
     def apply(self, replica: str, at_most: int | None = None) -> bool:
         """Let a replica read records of its updates topic; return whether it read one."""

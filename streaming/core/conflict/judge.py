@@ -231,8 +231,12 @@ def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:
 
 
 def _blocked(arrived: Arrived, row: RowState, floors: Sequence[Floor]) -> int:
-    """The hub epoch of the largest realign or floor that stands before the change; else 0."""
-    return max(blocking_epoch(arrived, row), floor_epoch(arrived, floors))
+    """The hub epoch of the largest realign that stands before the change, or floor; else 0.
+
+    A floor that its replica has reflected is no fact of the change: it stays for ever.
+    """
+    floor = floor_epoch(arrived, floors)
+    return max(blocking_epoch(arrived, row), floor if floor > arrived.mre else 0)
 
 
 def _loses(

@@ -61,7 +61,7 @@ def applied_in(
     for speaker, record in received:
         match record:
             case Hello(covers=covers) if speaker not in known:
-                if reason_to_stop(hub, largest, rid, record, losses=False) is not None:
+                if reason_to_stop(hub, largest, rid, record) is not None:
                     break
                 session, sent, applied = speaker, covers, covers
                 known.add(speaker)

@@ -9,7 +9,6 @@ from streaming.core.model.row import Floor
 from streaming.core.model.state import AgreementState, HubState, ReplicaState
 from streaming.core.model.statuses import (
     WIRE_VERSION,
-    WITH_LOST,
     AgreementStatus,
     ReplicaStatus,
     Stop,
@@ -22,12 +21,11 @@ KEPT_FLOORS = 8
 
 
 def reason_to_stop(
-    state: HubState, maxima: Mapping[int, str], rid: int, hello: Hello, *, losses: bool
+    state: HubState, maxima: Mapping[int, str], rid: int, hello: Hello
 ) -> Stop | None:
     """Return why this hello must stop its replica; None: it is accepted.
 
-    `maxima`: rid -> the hub's largest eligible CSN when it read the hello. `losses`: a replica
-    that lost state is accepted.
+    `maxima`: rid -> the hub's largest eligible CSN when it read the hello.
     """
     if hello.ruv.generation and hello.ruv.generation != state.replicageneration:
         return Stop(StopReason.OTHER_REPLICAGENERATION)
@@ -38,8 +36,6 @@ def reason_to_stop(
     )
     if ahead or hello.covers > state.hub_epoch or hello.generation > state.generation:
         return Stop(StopReason.HUB_BEHIND)
-    if hello.lost and not losses:
-        return Stop(StopReason.UNSUPPORTED, WITH_LOST)
     return _no_common_version(hello)
 
 

@@ -11,17 +11,23 @@ KEPT_BEHIND_STOP = 10_000
 """How many records may stand behind a stop before they go to quarantine, unread."""
 
 
-def starts_anew(received: ReceivedRecord, replica: ReplicaState) -> Hello | None:
-    """Return the record if it is a hello with `reinit` of a session that is not known yet.
+STOPPED_BY_LOSS = (ReplicaStatus.UNSUPPORTED, "hello with lost")
+"""How earlier versions stopped a replica before a hello with `lost`."""
 
-    A replica whose input was lost starts anew only when an operator has given up what was lost.
+
+def starts_again(received: ReceivedRecord, replica: ReplicaState) -> Hello | None:
+    """Return the record if it is a hello that starts a stopped replica; its session is not known.
+
+    That is one with `reinit`, or the hello with `lost` at which an earlier version stopped. A
+    replica whose input was lost starts only when an operator has given up what was lost.
     """
     hello = received.record
     if replica.status is ReplicaStatus.INPUT_LOST:
         return None
-    if received.reason is not None or not isinstance(hello, Hello) or not hello.reinit:
+    if received.reason is not None or not isinstance(hello, Hello):
         return None
-    return None if received.session in replica.known_sessions else hello
+    is_due = hello.reinit or (hello.lost and (replica.status, replica.detail) == STOPPED_BY_LOSS)
+    return hello if is_due and received.session not in replica.known_sessions else None
 
 
 def says_nothing_of_rows(received: ReceivedRecord) -> bool:

@@ -39,7 +39,7 @@ from streaming.core.intake.sessions import (
     with_session,
     without_past,
 )
-from streaming.core.intake.stopped import says_nothing_of_rows, starts_anew, with_last_session
+from streaming.core.intake.stopped import says_nothing_of_rows, starts_again, with_last_session
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.csn import is_csn_of, rid_of
 from streaming.core.model.record import (
@@ -134,7 +134,7 @@ class Intake:
     def take(self, received: ReceivedRecord) -> None:
         """Take one record; it must stand behind all that were taken from its topic."""
         replica = self.replicas[received.rid]
-        if replica.is_stopped and not self._starts_anew(received, replica):
+        if replica.is_stopped and not self._starts_again(received, replica):
             self.unread.setdefault(received.rid, []).append(received)
             return
         if received.time_ms > replica.seen_ms:
@@ -194,8 +194,7 @@ class Intake:
 
     def _reason_to_stop(self, received: ReceivedRecord, hello: Hello) -> Stop | None:
         known = self.spans.largest_in(self.topology.dataset_at(received.rid))
-        losses = self.topology.losses or bool(hello.reinit)
-        return reason_to_stop(self.state, known, received.rid, hello, losses=losses)
+        return reason_to_stop(self.state, known, received.rid, hello)
 
     def _floor(self, received: ReceivedRecord, hello: Hello) -> None:
         """What the replica writes from here on, it writes without what it lost."""
@@ -287,9 +286,9 @@ class Intake:
         self.agreements[agreement] = sent_again(self.agreements[agreement])
         self.counts["sent_again"] += 1
 
-    def _starts_anew(self, received: ReceivedRecord, replica: ReplicaState) -> bool:
-        """Go on with a stopped replica whose hello says that its database was emptied."""
-        hello = starts_anew(received, replica)
+    def _starts_again(self, received: ReceivedRecord, replica: ReplicaState) -> bool:
+        """Go on with a stopped replica whose hello starts it again."""
+        hello = starts_again(received, replica)
         if hello is None or self._reason_to_stop(received, hello) is not None:
             return False
         self._give_up_unread(received.rid)

@@ -25,9 +25,6 @@ class StopReason(StrEnum):
     """an operator gave up its lost input; it has to start anew"""
 
 
-WITH_LOST = "hello with lost"
-"""The detail of a stop by a hello that reports a loss."""
-
 WIRE_VERSION = "wire version"
 """How the detail of a stop begins if hub and agent understand no common version of the wire."""
 
@@ -57,12 +54,6 @@ class Stop:
                 return (
                     "its database belongs to another hub: correct the database's path, or stop the"
                     " agent and run `slackwater reinit`, which fills the database from this hub"
-                )
-            case StopReason.UNSUPPORTED if self.detail == WITH_LOST:
-                return (
-                    "its database lacks changes that it published, as after a restore or a deleted"
-                    " file: stop the agent and run `slackwater reinit`, which fills the database"
-                    " from the hub"
                 )
             case StopReason.UNSUPPORTED if self.detail.startswith(WIRE_VERSION):
                 return "hub and agent understand no common version of the wire: upgrade the older"

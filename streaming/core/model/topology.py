@@ -21,8 +21,7 @@ class Subscription:
 class Topology:
     """Tables and agreements by name, and the limits that decisions depend on.
 
-    `users`: import path -> the user's conflict function. `losses`: a replica that lost state is
-    accepted; otherwise it is stopped.
+    `users`: import path -> the user's conflict function.
     """
 
     tables: Mapping[str, Table]
@@ -31,7 +30,6 @@ class Topology:
     reflections: int = 64
     page_items: int = 50_000
     covers_interval_ms: int = 1_000
-    losses: bool = False
     record_bytes: int = RECORD_BYTES
     visible: Mapping[int, frozenset[str]] = field(init=False)
     served: Mapping[int, str] = field(init=False)

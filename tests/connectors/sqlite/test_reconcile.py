@@ -181,7 +181,9 @@ def test_a_transaction_that_was_cut_off_is_finished_before_the_hello(life: Life,
     assert all(i < last_hello and session == records[0][0] for i, session in grouped)
 
 
-def test_a_restored_database_reports_what_it_lost(life: Life, tmp_path: Path) -> None:
+def test_a_restored_database_reports_what_it_lost(
+    life: Life, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """`own`: up to there it has everything; generator, epoch and opno move past the topic."""
     life.write(3)
     life.run()
@@ -197,7 +199,10 @@ def test_a_restored_database_reports_what_it_lost(life: Life, tmp_path: Path) ->
     life.run()
 
     hello = life.topic.hellos()[2]
+    (line,) = [one for one in caplog.messages if "older copy" in one]
     assert (hello.own, hello.lost) == (life.csns()[2], True)
+    assert line.startswith("the database lacks 2 changes that it published, the first of 20")
+    assert "\n" not in line
     assert life.csns() == sorted(life.csns())
     assert life.opnos() == [1, 2, 3, 4, 5, 6]
     assert life.replica.changes()[-1].epoch == 9

@@ -11,6 +11,7 @@ from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.record import ReceivedRecord, Record
 from streaming.core.model.row import RowState
+from streaming.core.model.state import HubState
 from streaming.core.model.topology import Topology
 from streaming.stages.checked import CheckedRecords, checked_records
 from streaming.stages.intake import TakenRecords, take
@@ -37,9 +38,11 @@ def nothing_evicted(_: Collection[Context]) -> pa.Table:
     return PENDING.empty_table()
 
 
-def taken(*received: ReceivedRecord, topology: Topology = RULES) -> tuple[TakenRecords, Intake]:
-    """What intake makes of a batch of a hub that has had none before."""
-    intake = Intake(fresh_state(), topology)
+def taken(
+    *received: ReceivedRecord, topology: Topology = RULES, state: HubState | None = None
+) -> tuple[TakenRecords, Intake]:
+    """What intake makes of a batch of a hub in this state; None: it has had none before."""
+    intake = Intake(state or fresh_state(), topology)
     facts = checked_records(facts_from(received, topology.tables), topology.tables)
     return take(intake, facts, nothing_evicted), intake
 
@@ -48,9 +51,10 @@ def judged(
     received: list[ReceivedRecord],
     rows: Mapping[RowKey, RowState],
     taken_under: Topology = RULES,
+    state: HubState | None = None,
 ) -> Verdicts:
     """The verdicts of a batch at HUB_EPOCH over these rows, all of which the window holds."""
-    found, intake = taken(*received, topology=taken_under)
+    found, intake = taken(*received, topology=taken_under, state=state)
     intake.topology = RULES
     window = Window(rows={text_of(key): _without_image(row) for key, row in rows.items()})
 

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
-from streaming.core.conflict.judge import Verdict
+from streaming.core.conflict.judge import Cause, Verdict
 from streaming.core.conflict.window import text_of
-from streaming.core.model.row import RowState
-from streaming.stages.judge import LAST
+from streaming.core.model.row import Floor, RowState
+from streaming.core.model.state import ReplicaState
+from streaming.stages.judge import LAST, Verdicts
 from tests.harness.builders import change, csn
-from tests.streaming.core.intake.speaker import RULES, T
+from tests.streaming.core.intake.speaker import RULES, Speaker, T, fresh_state
 from tests.streaming.stages.batches import HUB_EPOCH, judged, records_of
 
 K, L = ("t", '{"k":"k"}'), ("t", '{"k":"l"}')
@@ -43,6 +44,22 @@ def test_a_row_that_another_wrote_unseen_goes_to_core() -> None:
     author, epoch, written, exists, realign = verdicts.rows[text_of(K)]
     assert (author, epoch, written, exists) == (2, 3, csn(1, 2), True)
     assert [(r.rid, r.epoch) for r in realign] == [(1, HUB_EPOCH)]
+
+
+def test_what_a_restored_replica_writes_goes_to_core_until_it_has_caught_up() -> None:
+    """The floor stays in the state; it must not make every later change of the replica slow."""
+    lost = replace(ReplicaState(1), floors=(Floor(2, 0, "", csn(9)),))
+    state = fresh_state(hub_epoch=4)
+    state = replace(state, replicas={**state.replicas, 1: lost})
+
+    def judged_at(covers: int) -> Verdicts:
+        speaker = Speaker()
+        received = [*speaker.hello(covers=covers), *speaker.send(change(10))]
+        return judged(received, {K: MINE}, state=state)
+
+    (one,) = judged_at(1).judged.values()
+    assert (one.verdict, one.cause, one.realign_epoch) == (Verdict.REJECTED, Cause.FLOOR, 2)
+    assert judged_at(2).judged == {}
 
 
 def test_a_row_that_two_replicas_write_in_one_batch_goes_to_core() -> None:

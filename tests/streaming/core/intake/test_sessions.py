@@ -128,7 +128,6 @@ def test_what_this_version_cannot_do_stops_the_replica(case: tuple[Record, str])
 
 
 STOPPING: dict[str, tuple[Callable[[Speaker], list[ReceivedRecord]], StopReason]] = {
-    "it lost what it said": (lambda s: s.hello(lost=True), StopReason.UNSUPPORTED),
     "it covers what was never committed": (lambda s: s.hello(covers=1), StopReason.HUB_BEHIND),
     "it is of a later generation": (lambda s: s.hello(generation=2), StopReason.HUB_BEHIND),
     "it knows a change that is not here": (

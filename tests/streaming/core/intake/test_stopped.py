@@ -8,11 +8,12 @@ from streaming.core.model.record import Heartbeat, Hello, Reason, ReceivedRecord
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Element, Ruv
 from streaming.core.model.state import HubState
-from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import Speaker, fresh_state, intake_of, numbers, reasons
 
 MANY = 100
+ANOTHER = Ruv("another")
 
 
 def state_of(intake: Intake) -> HubState:
@@ -30,15 +31,15 @@ def anew(speaker: Speaker, epoch: int = 9) -> list[ReceivedRecord]:
 
 
 def stopped(speaker: Speaker) -> Intake:
-    """A replica that wrote changes 8 and 9, and was stopped by a hello that lost some."""
+    """A replica that wrote changes 8 and 9, and was stopped by a hello of another data set."""
     behind = [*speaker.hello(), *speaker.send(change(8, opno=1), change(9, opno=2))]
-    intake = intake_of([*behind, *speaker.hello(lost=True)])
+    intake = intake_of([*behind, *speaker.hello(ruv=ANOTHER)])
     intake.leave_unread(MANY)
     return intake
 
 
 def test_an_ordinary_hello_does_not_free_a_stopped_replica() -> None:
-    """A loss is reported once: the next hello of the same file looks as if nothing was lost."""
+    """Its file may be another one by now, or the same one again."""
     speaker = Speaker()
     before = stopped(speaker)
 
@@ -46,7 +47,7 @@ def test_an_ordinary_hello_does_not_free_a_stopped_replica() -> None:
     intake.leave_unread(MANY)
 
     replica = intake.replicas[1]
-    assert (replica.status, replica.stop_offset) == (ReplicaStatus.UNSUPPORTED, 3)
+    assert (replica.status, replica.stop_offset) == (ReplicaStatus.OTHER_REPLICAGENERATION, 3)
     assert (numbers(intake), intake.quarantined) == ([], [])
 
 
@@ -66,7 +67,7 @@ def test_every_session_of_a_stopped_replica_is_told_once() -> None:
     assert [one.session for one in stop_answers(first, second)] == ["1-3"]
     assert stop_answers(second, state_of(more)) == []
     (answer,) = stop_answers(None, second)
-    assert answer.state == "unsupported: hello with lost"
+    assert answer.state == "other_replicageneration"
     assert "slackwater reinit" in answer.remedy
 
 
@@ -86,9 +87,47 @@ def test_a_hello_of_an_emptied_database_frees_its_replica() -> None:
     assert replica.floors == (Floor(6, 6, "", csn(9, 1)),)
     assert (agreement.status, agreement.sent_covers) == (AgreementStatus.CATCHING_UP, 0)
     assert [(kept.offset, kept.reason) for kept in intake.quarantined] == [(4, Reason.SESSION)]
-    assert "unsupported: hello with lost" in intake.quarantined[0].detail
+    assert "other_replicageneration" in intake.quarantined[0].detail
     assert numbers(intake) == [20]
     assert replica.opno == 4
+
+
+def stopped_earlier(speaker: Speaker) -> tuple[HubState, list[ReceivedRecord]]:
+    """The state of a version that stopped at a hello with `lost`, and what it left unread."""
+    state = state_of(intake_of([*speaker.hello(), *speaker.send(change(8), change(9))]))
+    at = len(speaker.received)
+    unread = [*speaker.hello(lost=True, own=csn(8, 1)), *speaker.send(change(10))]
+    unread += [*speaker.hello(own=csn(10, 1)), *speaker.send(change(11))]
+    stop = Stop(StopReason.UNSUPPORTED, "hello with lost")
+    replicas = {**state.replicas, 1: state.replicas[1].stopped(stop, at)}
+    agreements = {**state.agreements, "a1": state.agreements["a1"].stopped(stop, "1-3")}
+    known = Ruv("g", {1: Element(csn(8, 1), csn(9, 1))})
+    return replace(
+        state, ruvs={"default": known}, replicas=replicas, agreements=agreements, hub_epoch=5
+    ), unread
+
+
+def test_a_replica_that_an_earlier_version_stopped_for_a_loss_goes_on() -> None:
+    """All that stands behind its hello is there still, and is judged behind the floor."""
+    state, unread = stopped_earlier(Speaker())
+
+    intake = intake_of(unread, state)
+
+    replica, agreement = intake.replicas[1], intake.agreements["a1"]
+    assert (replica.status, replica.detail, replica.stop_offset) == (ReplicaStatus.LIVE, "", None)
+    assert replica.floors == (Floor(6, 3, csn(8, 1), csn(9, 1)),)
+    assert (agreement.status, agreement.session) == (AgreementStatus.CATCHING_UP, "1-3")
+    assert (numbers(intake), intake.quarantined) == ([10, 11], [])
+
+
+def test_a_hello_without_the_loss_does_not_free_a_replica_that_was_stopped_for_it() -> None:
+    """Where the hello with the loss is unread no more, nobody knows what the replica lacks."""
+    state, unread = stopped_earlier(Speaker())
+
+    intake = intake_of(unread[2:], state)
+
+    assert intake.replicas[1].is_stopped
+    assert numbers(intake) == []
 
 
 def test_no_opno_of_a_database_that_is_gone_is_waited_for() -> None:
@@ -115,11 +154,11 @@ def test_a_repeated_hello_of_an_emptied_database_frees_nobody() -> None:
     """The broker delivers a record twice; meanwhile the replica was stopped."""
     speaker = Speaker()
     first = anew(speaker)
-    intake = intake_of([*first, *speaker.hello(lost=True)])
+    intake = intake_of([*first, *speaker.hello(ruv=ANOTHER)])
 
     intake.take(replace(first[0], offset=2))
 
-    assert intake.replicas[1].status is ReplicaStatus.UNSUPPORTED
+    assert intake.replicas[1].status is ReplicaStatus.OTHER_REPLICAGENERATION
 
 
 def test_more_than_fits_behind_a_stop_goes_to_quarantine() -> None:

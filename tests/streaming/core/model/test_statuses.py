@@ -70,7 +70,7 @@ def test_a_stop_stops_the_replica_and_its_agreement(reason: StopReason) -> None:
 
 
 @pytest.mark.parametrize("reason", StopReason)
-@pytest.mark.parametrize("detail", ["", "hello with lost", "wire version 2; this hub speaks 1"])
+@pytest.mark.parametrize("detail", ["", "snapshot", "wire version 2; this hub speaks 1"])
 def test_every_stop_says_what_to_do(reason: StopReason, detail: str) -> None:
     """A state without a way out is a riddle; a status that is no stop needs none."""
     remedy = remedy_of(ReplicaStatus(reason.value), detail)
