@@ -8,6 +8,7 @@ import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.config.config import load
+from streaming.demo.scenario import DemoScenario
 from streaming.hub.stopping import stop_signals
 
 AvailableNow = Annotated[
@@ -16,6 +17,13 @@ AvailableNow = Annotated[
 Keep = Annotated[
     Path | None,
     typer.Option("--keep", metavar="DIR", help="Keep configuration, state and logs there."),
+]
+Scenario = Annotated[
+    DemoScenario,
+    typer.Option(
+        "--scenario",
+        help="collisions: all write the same rows; restore: one is put back to a backup.",
+    ),
 ]
 Seconds = Annotated[
     float, typer.Option("--seconds", min=1, help="How long the replicas write, at least.")
@@ -35,8 +43,16 @@ def run(*, config: ConfigPath = DEFAULT_CONFIG, available_now: AvailableNow = Fa
 
 
 def demo(
-    *, keep: Keep = None, seconds: Seconds = 10, check: Check = None, as_json: AsJson = False
+    *,
+    scenario: Scenario = DemoScenario.COLLISIONS,
+    keep: Keep = None,
+    seconds: Seconds = 10,
+    check: Check = None,
+    as_json: AsJson = False,
 ) -> None:
     """Run three replicas that conflict and one hub: exit 0 if all checks of the result pass."""
     demonstration = import_module("streaming.demo.run")
-    raise typer.Exit(demonstration.main(keep=keep, seconds=seconds, check=check, as_json=as_json))
+    code = demonstration.main(
+        keep=keep, seconds=seconds, scenario=scenario, check=check, as_json=as_json
+    )
+    raise typer.Exit(code)

@@ -3,10 +3,11 @@
 No count is taken from the hub; every row of the changelog is checked against the journals.
 """
 
+import json
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,10 @@ class JournaledBatch:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaEvidence:
-    """One SQLite file: its rows, its writes in commit order, and what it applied."""
+    """One SQLite file: its rows, its writes in commit order, and what it applied.
+
+    `past`: the file that the replica had before it was put back to a backup.
+    """
 
     name: str
     rid: int
@@ -66,11 +70,41 @@ class ReplicaEvidence:
     writes: tuple[JournaledWrite, ...]
     applied: tuple[JournaledBatch, ...]
     refused: int
+    past: "ReplicaEvidence | None" = None
+
+    @property
+    def new_writes(self) -> tuple[JournaledWrite, ...]:
+        """Its writes since it was put back; all of them if it was not."""
+        known = {write.change.csn for write in self.past.writes} if self.past else set()
+        return tuple(write for write in self.writes if write.change.csn not in known)
+
+    @property
+    def all_writes(self) -> tuple[JournaledWrite, ...]:
+        """The writes of both files, each once."""
+        return (*(self.past.writes if self.past else ()), *self.new_writes)
+
+    @property
+    def lost_writes(self) -> tuple[JournaledWrite, ...]:
+        """The writes that its journal lacks since it was put back."""
+        known = {write.change.csn for write in self.writes}
+        past = self.past.writes if self.past else ()
+        return tuple(write for write in past if write.change.csn not in known)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedLoss:
+    """A hello that reported a loss: the hub epoch that took it, and when it was published."""
+
+    hub_epoch: int
+    at_ms: int
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All files of a demonstration; the changelog is in hub order, quarantine: the kept records."""
+    """All files of a demonstration; the changelog is in hub order, quarantine: the kept records.
+
+    `losses`: rid -> the first hello that reported one.
+    """
 
     tables: Mapping[str, Table]
     replicas: tuple[ReplicaEvidence, ...]
@@ -78,6 +112,12 @@ class Evidence:
     conflicts: list[Row]
     quarantine: list[Row]
     timing: DemoTiming
+    losses: Mapping[int, ReportedLoss] = field(default_factory=dict)
+
+    @cached_property
+    def restored(self) -> tuple[ReplicaEvidence, ...]:
+        """The replicas that were put back to a backup."""
+        return tuple(replica for replica in self.replicas if replica.past is not None)
 
     @cached_property
     def judged(self) -> list[Row]:
@@ -122,12 +162,29 @@ def gather(folder: DemoFolder) -> Evidence:
     reader = open_state(config.hub.state)
     return Evidence(
         tables,
-        tuple(_replica(folder.database(r.name), r.name, r.rid, tables) for r in config.replicas),
+        tuple(_with_past(folder, r.name, r.rid, tables) for r in config.replicas),
         records(reader.changelog()),
         records(reader.conflicts()),
         records(reader.read(TableName.QUARANTINE, where=["action = 'kept'"])),
         stored_timing(folder.timing),
+        _losses(records(reader.read(TableName.EVENTS, where=["kind = 'hello'"]))),
     )
+
+
+def _with_past(
+    folder: DemoFolder, name: str, rid: int, tables: Mapping[str, Table]
+) -> ReplicaEvidence:
+    found, lost = _replica(folder.database(name), name, rid, tables), folder.lost(name)
+    return replace(found, past=_replica(lost, name, rid, tables)) if lost.exists() else found
+
+
+def _losses(hellos: list[Row]) -> dict[int, ReportedLoss]:
+    found = dict[int, ReportedLoss]()
+    for row in sorted(hellos, key=lambda one: int(one["offset"])):
+        if json.loads(row["value"])["lost"]:
+            loss = ReportedLoss(row["hub_epoch"], round(row["time"].timestamp() * 1000))
+            found.setdefault(row["rid"], loss)
+    return found
 
 
 def _replica(database: Path, name: str, rid: int, tables: Mapping[str, Table]) -> ReplicaEvidence:

@@ -1,5 +1,6 @@
 """The folder of a demonstration: configuration, state, databases and logs."""
 
+import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
@@ -110,6 +111,28 @@ class DemoFolder:
     def database(self, replica: str) -> Path:
         """A replica's SQLite file."""
         return self.root / "replicas" / f"{replica}.db"
+
+    def backup(self, replica: str) -> Path:
+        """A backup of a replica's file."""
+        return self.root / "replicas" / f"{replica}.backup.db"
+
+    def lost(self, replica: str) -> Path:
+        """The file that a replica had before it was put back to its backup."""
+        return self.root / "replicas" / f"{replica}.lost.db"
+
+    def back_up(self, replica: str) -> None:
+        """Make a backup of a database that is in use."""
+        files = self.database(replica), self.backup(replica)
+        with closing(sqlite3.connect(files[0])) as source, closing(sqlite3.connect(files[1])) as to:
+            source.backup(to)
+
+    def put_back(self, replica: str) -> None:
+        """Put the backup in the place of a database that nobody has open."""
+        for end in ("", "-wal", "-shm"):
+            file = Path(f"{self.database(replica)}{end}")
+            if file.exists():
+                file.rename(f"{self.lost(replica)}{end}")
+        shutil.copy(self.backup(replica), self.database(replica))
 
     def log(self, part: str) -> Path:
         """A part's log."""

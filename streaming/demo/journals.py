@@ -22,6 +22,12 @@ def last_write(database: Path) -> str | None:
     return None if csn is None else str(csn)
 
 
+def session_of(database: Path) -> str | None:
+    """The session that the replica's agent started last."""
+    (session,) = _query_row(database, "SELECT session FROM _slackwater_position")
+    return None if session is None else str(session)
+
+
 def _query_row(database: Path, query: str) -> tuple[Any, ...]:
     with closing(sqlite3.connect(database, timeout=10)) as connection:
         row: tuple[Any, ...] = connection.execute(query).fetchone()

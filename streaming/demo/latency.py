@@ -34,12 +34,15 @@ class ChangeLatency:
 
 
 def latencies(evidence: Evidence) -> list[ChangeLatency]:
-    """Every accepted change that was written since the clock ran, at each other replica."""
+    """Every accepted change that was written since the clock ran, at each other replica.
+
+    One that was put back to a backup is left out: it was away.
+    """
     return [
         latency
         for origin in evidence.replicas
         for other in evidence.replicas
-        if origin is not other
+        if origin is not other and other.past is None
         for latency in _latencies(evidence, origin, other)
     ]
 

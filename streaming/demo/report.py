@@ -56,7 +56,8 @@ def _replica(evidence: Evidence, replica: ReplicaEvidence) -> dict[str, Any]:
     return {
         "replica": replica.name,
         "rid": replica.rid,
-        "written": len(replica.writes),
+        "written": len(replica.all_writes),
+        "lost": len(replica.lost_writes),
         "accepted": verdicts[Verdict.ACCEPTED],
         "rejected": verdicts[Verdict.REJECTED],
         "quarantined": sum(row["rid"] == replica.rid for row in evidence.quarantine),
@@ -96,7 +97,7 @@ def _conflict(evidence: Evidence, row: Row) -> dict[str, Any]:
 
 def _warm_up_writes(evidence: Evidence) -> int:
     since_ms = evidence.timing.measured_since_ms
-    return sum(write.at_ms < since_ms for one in evidence.replicas for write in one.writes)
+    return sum(write.at_ms < since_ms for one in evidence.replicas for write in one.all_writes)
 
 
 def _latency(evidence: Evidence) -> dict[str, Any]:
@@ -183,11 +184,13 @@ def _show_verdict(claims: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _of_replica(replica: Mapping[str, Any]) -> str:
-    quarantined = replica["quarantined"]
+    """What it wrote, and what came to it; one that was put back received most of it twice."""
+    quarantined, lost = replica["quarantined"], replica["lost"]
+    received = f"received {as_count(replica['received'], 'change')}"
     return (
         f"wrote {replica['written']}: {replica['accepted']} accepted, {replica['rejected']} lost"
         f"{f', {quarantined} quarantined' if quarantined else ''};"
-        f" received {as_count(replica['received'], 'change')}"
+        f" {f'{lost} came back to its backup' if lost else received}"
     )
 
 

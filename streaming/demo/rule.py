@@ -15,6 +15,7 @@ def rejected_by_journals(evidence: Evidence) -> set[str]:
     seen = {
         csn: covers for replica in evidence.replicas for csn, covers in _seen_by(replica).items()
     }
+    floors = _floors(evidence)
     rows = dict[tuple[str, str], tuple[int, int]]()  # row -> its author and its hub epoch
     refreshed = dict[tuple[str, str, int], int]()  # row and replica -> hub epoch of the refresh
     rejected = set[str]()
@@ -25,7 +26,8 @@ def rejected_by_journals(evidence: Evidence) -> set[str]:
             continue
         author, epoch = rows.get(key, (rid, 0))
         mre = seen.get(row["csn"], 0)
-        if (author != rid and epoch > mre) or refreshed.get((*key, rid), 0) > mre:
+        blocked = max(refreshed.get((*key, rid), 0), floors.get(row["csn"], 0))
+        if (author != rid and epoch > mre) or blocked > mre:
             rejected.add(row["csn"])
             refreshed[*key, rid] = row["hub_epoch"]
         else:
@@ -33,8 +35,19 @@ def rejected_by_journals(evidence: Evidence) -> set[str]:
     return rejected
 
 
+def _floors(evidence: Evidence) -> dict[str, int]:
+    """CSN -> the hub epoch that its replica had to apply first, because its file was put back."""
+    return {
+        write.change.csn: evidence.losses[replica.rid].hub_epoch
+        for replica in evidence.restored
+        if replica.rid in evidence.losses
+        for write in replica.new_writes
+    }
+
+
 def _seen_by(replica: ReplicaEvidence) -> dict[str, int]:
     """CSN -> the hub epoch up to which the replica had applied everything when it wrote."""
+    past = _seen_by(replica.past) if replica.past else {}
     places = [applied.place for applied in replica.applied]
     covers = [0, *accumulate((applied.covers for applied in replica.applied), max)]
-    return {w.change.csn: covers[bisect_left(places, w.place)] for w in replica.writes}
+    return past | {w.change.csn: covers[bisect_left(places, w.place)] for w in replica.new_writes}

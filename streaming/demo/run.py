@@ -9,12 +9,14 @@ from pathlib import Path
 
 from streaming.core.model.errors import HubError
 from streaming.demo.monitor import Interrupted, PartMonitor
+from streaming.demo.scenario import DemoScenario
 
 
 def main(
     *,
     keep: Path | None = None,
     seconds: float = 10,
+    scenario: DemoScenario = DemoScenario.COLLISIONS,
     check: Path | None = None,
     as_json: bool = False,
 ) -> int:
@@ -26,7 +28,7 @@ def main(
             monitor.check()
             if check is not None:
                 return verify_kept(check, as_json=as_json)
-            return perform(monitor, keep, seconds, as_json=as_json)
+            return perform(monitor, keep, seconds, scenario, as_json=as_json)
         except (Interrupted, HubError):
             if monitor.signal is None:
                 raise

@@ -26,7 +26,7 @@ class OrdinaryTraffic:
         self.db = db
         self.connection: sqlite3.Connection = db.connection
         self.random = random.Random(rid)  # noqa: S311 no secret
-        self.own = 10_000 * rid
+        self.rid = rid
         self.count = 0
         self.actions = (
             (4, self._open_own),
@@ -46,8 +46,14 @@ class OrdinaryTraffic:
             self.count += 1
 
     def _open_own(self) -> None:
-        self.own += 1
-        self._open(self.own)
+        """The next account of this replica; one that is put back counts on from its backup."""
+        first = 10_000 * self.rid
+        with self.db.one_commit():
+            (last,) = self.connection.execute(
+                "SELECT coalesce(max(id), ?1) FROM account WHERE id BETWEEN ?1 AND ?1 + 9999",
+                (first,),
+            ).fetchone()
+            self._open(last + 1)
 
     def _open_or_close_shared(self) -> None:
         account = self.random.choice(SHARED)

@@ -37,7 +37,8 @@ Check = Callable[[Evidence], Iterator[str]]
 
 def check_evidence(evidence: Evidence) -> tuple[Finding, ...]:
     """All findings, in the order in which they are shown."""
-    return tuple(Finding(claim, tuple(check(evidence))) for claim, check in CHECKS.items())
+    checks = ALWAYS | (RESTORED if evidence.restored else COLLIDED)
+    return tuple(Finding(claim, tuple(check(evidence))) for claim, check in checks.items())
 
 
 def same_files(evidence: Evidence) -> Iterator[str]:
@@ -61,7 +62,7 @@ def each_write_once(evidence: Evidence) -> Iterator[str]:
     """Journals against changelog and quarantine, in both directions."""
     judged = Counter(row["csn"] for row in evidence.judged)
     kept = Counter(row["csn"] for row in evidence.quarantine if row["csn"])
-    written = {w.change.csn: w for replica in evidence.replicas for w in replica.writes}
+    written = {w.change.csn: w for replica in evidence.replicas for w in replica.all_writes}
     for csn, write in written.items():
         places = judged[csn] + kept[csn]
         if places != 1:
@@ -77,7 +78,7 @@ def as_written(evidence: Evidence) -> Iterator[str]:
     """What was judged equals what was written."""
     fields = ("epoch", "table", "key", "op", "before", "after", "prim_csn", "opno")
     for replica in evidence.replicas:
-        for write in replica.writes:
+        for write in replica.all_writes:
             row = evidence.verdicts.get(write.change.csn)
             for field in fields if row else ():
                 written, found = getattr(write.change, field), (row or {})[field]
@@ -136,7 +137,36 @@ def retried(evidence: Evidence) -> Iterator[str]:
         yield "no change that lost was written again and accepted after its refresh"
 
 
-CHECKS: dict[str, Check] = {
+def loss_found(evidence: Evidence) -> Iterator[str]:
+    """Enough was lost, its agent reported it, and the file was written before that."""
+    for replica in evidence.restored:
+        lost, loss = len(replica.lost_writes), evidence.losses.get(replica.rid)
+        if lost < QUOTA:
+            yield f"{replica.name} lost {lost} writes, at least {QUOTA} are required"
+        if loss is None:
+            yield f"no hello of {replica.name} reported a loss"
+        elif all(write.at_ms >= loss.at_ms for write in replica.new_writes):
+            yield f"nothing was written to the file of {replica.name} before its agent started"
+
+
+def loss_given_back(evidence: Evidence) -> Iterator[str]:
+    """The row of each lost write that stands, in the file that was put back."""
+    last = dict[Key, Row]()
+    for row in evidence.judged:
+        if row["verdict"] == Verdict.ACCEPTED:
+            last[evidence.key(row["table"], row["key"])] = row
+    for replica in evidence.restored:
+        lost = {write.change.csn for write in replica.lost_writes}
+        for key, row in last.items():
+            image = None if row["image"] is None else evidence.image(row["table"], row["image"])
+            if row["csn"] in lost and replica.rows.get(key) != image:
+                yield (
+                    f"{_row(key)}: {replica.name} has {_shown(replica.rows.get(key))}, its own"
+                    f" lost change {row['csn']} made it {_shown(image)}"
+                )
+
+
+ALWAYS: dict[str, Check] = {
     "the files hold the same rows": same_files,
     "no database refused anything": nothing_refused,
     "every write is once in changelog or quarantine, and nothing else": each_write_once,
@@ -144,10 +174,20 @@ CHECKS: dict[str, Check] = {
     "every loser is once in conflicts, and nothing else": losers_recorded,
     "the losers are those that had not applied the row, by their own journals": losers_by_rule,
     "the last accepted image of every row is the row in the files": last_images,
+}
+"""Claim -> its check, of every demonstration."""
+
+COLLIDED: dict[str, Check] = {
     f"at least {QUOTA} conflicts of each kind": collided,
     "a change that lost won when it was written again after its refresh": retried,
 }
-"""Claim -> its check."""
+"""The same, where replicas wrote the same rows at once."""
+
+RESTORED: dict[str, Check] = {
+    f"a file was put back to a backup, and its agent found {QUOTA} lost writes": loss_found,
+    "each lost write that stands is in the file again": loss_given_back,
+}
+"""The same, where a replica was put back to a backup."""
 
 
 def conflict_counts(evidence: Evidence) -> dict[str, int]:

@@ -66,8 +66,12 @@ class Workload:
 
     def described(self) -> str:
         """The progress as text."""
-        actions = sum(traffic.count for traffic in self.traffic)
-        return f"round {self.collisions.rounds + 1}, {actions} other transactions"
+        return f"round {self.collisions.rounds + 1}, {self.actions} other transactions"
+
+    @property
+    def actions(self) -> int:
+        """How many transactions the ordinary traffic has committed."""
+        return sum(traffic.count for traffic in self.traffic)
 
     def end(self) -> None:
         """Stop writing; DemoError if a client does not."""

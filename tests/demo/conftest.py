@@ -29,7 +29,17 @@ def demonstrate(tmp_path: Path) -> Iterator[Callable[[], Demonstration]]:
 @pytest.fixture(scope="session")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[DemoFolder, dict[str, Any]]:
     """The folder of a demonstration that ended with 0, and the facts that it printed."""
-    demonstration = Demonstration(tmp_path_factory.mktemp("kept") / "demo")
+    return performed(Demonstration(tmp_path_factory.mktemp("kept") / "demo"))
+
+
+@pytest.fixture(scope="session")
+def restored(tmp_path_factory: pytest.TempPathFactory) -> tuple[DemoFolder, dict[str, Any]]:
+    """The same of one in which a replica was put back to a backup."""
+    return performed(Demonstration(tmp_path_factory.mktemp("restored") / "demo", "restore"))
+
+
+def performed(demonstration: Demonstration) -> tuple[DemoFolder, dict[str, Any]]:
+    """Wait for its good end; what it left."""
     try:
         code, out, error = demonstration.ended()
         assert code == 0, out + error

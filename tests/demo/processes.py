@@ -20,6 +20,7 @@ class Demonstration:
     """A `slackwater demo` in a session of its own, as a terminal would start it."""
 
     folder: Path
+    scenario: str = "collisions"
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     process: "subprocess.Popen[str]" = field(init=False)
 
@@ -28,6 +29,7 @@ class Demonstration:
             [
                 *(sys.executable, "-m", "streaming.cli.main", "demo"),
                 *("--seconds", "3", "--keep", str(self.folder), "--json"),
+                *("--scenario", self.scenario),
             ],
             env=os.environ | {MARK: self.mark, "SLACKWATER_KAFKA__BOOTSTRAP_SERVERS": "nobody:1"},
             stdout=subprocess.PIPE,

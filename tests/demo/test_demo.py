@@ -15,10 +15,10 @@ from deltalake import DeltaTable
 from checkpoints.tables import TableName
 from streaming.cli.main import main
 from streaming.config.config import load
+from streaming.demo.acts import WARM_UP_EPOCHS
 from streaming.demo.evidence import gather
 from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.latency import latencies
-from streaming.demo.stage import WARM_UP_EPOCHS
 from streaming.demo.verdict import check_evidence
 from tests.demo.processes import Demonstration
 

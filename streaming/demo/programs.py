@@ -1,0 +1,25 @@
+"""The programs of a demonstration, started as a user would start them."""
+
+import sys
+
+from streaming.demo.folder import DemoFolder
+from streaming.demo.monitor import PartMonitor
+from streaming.demo.parts import ProcessPart
+
+
+def start_hub(folder: DemoFolder, monitor: PartMonitor) -> ProcessPart:
+    """Start the hub."""
+    return ProcessPart.start("the hub", _slackwater("run", folder), folder.log("hub"), monitor)
+
+
+def start_agent(folder: DemoFolder, replica: str, monitor: PartMonitor) -> ProcessPart:
+    """Start a replica's agent."""
+    command = _slackwater("agent", folder, "--replica", replica)
+    command += ["--database", str(folder.database(replica))]
+    log = folder.log(f"agent-{replica}")
+    return ProcessPart.start(f"the agent of {replica}", command, log, monitor)
+
+
+def _slackwater(command: str, folder: DemoFolder, *arguments: str) -> list[str]:
+    program = [sys.executable, "-m", "streaming.cli.main"]
+    return [*program, command, "--config", str(folder.config), *arguments]

@@ -1,0 +1,12 @@
+"""What a demonstration shows."""
+
+from enum import StrEnum
+
+
+class DemoScenario(StrEnum):
+    """The stories that `slackwater demo` can perform."""
+
+    COLLISIONS = "collisions"
+    """three replicas write the same rows at the same moment"""
+    RESTORE = "restore"
+    """a replica's file is put back to a backup, and comes back under traffic"""

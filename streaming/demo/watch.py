@@ -1,0 +1,71 @@
+"""What the hub's state says while a demonstration runs."""
+
+from checkpoints.reader import Reader, open_state
+from streaming.cli.output import as_count, as_counts
+from streaming.config.config import Config
+from streaming.core.model.errors import StateError
+from streaming.core.model.table import DEFAULT_DATASET
+from streaming.demo.folder import REPLICAS, DemoFolder
+from streaming.demo.journals import last_write, published_all
+from streaming.facts.lag import Lag, lags
+
+STATE_POLL_S = 0.3
+"""The interval at which the hub's state is read."""
+
+
+def _reader(config: Config) -> Reader | None:
+    """The hub's state as of its last commit; None before there is one."""
+    try:
+        reader = open_state(config.hub.state)
+    except StateError:
+        return None
+    return reader if reader.commit is not None else None
+
+
+def hub_epoch(config: Config) -> int:
+    """The last committed hub epoch."""
+    reader = _reader(config)
+    return 0 if reader is None or reader.commit is None else reader.commit.state.hub_epoch
+
+
+def is_attached(config: Config) -> bool:
+    """Return whether the hub has received every replica's hello."""
+    reader = _reader(config)
+    return reader is not None and all(lag.has_hello for lag in lags(config, reader))
+
+
+def is_level(config: Config, folder: DemoFolder) -> bool:
+    """Return whether every journal is in its topic, judged, and applied by all replicas."""
+    databases = [folder.database(name) for name in REPLICAS]
+    if not all(map(published_all, databases)):
+        return False
+    reader = _reader(config)
+    if reader is None or reader.commit is None:
+        return False
+    ruv = reader.commit.state.ruv_of(DEFAULT_DATASET)
+    is_known = all(ruv.covers(csn) for csn in map(last_write, databases) if csn)
+    return is_known and all(lag.is_level for lag in lags(config, reader))
+
+
+def not_level(config: Config) -> str:
+    """What is not level, as text."""
+    reader = _reader(config)
+    if reader is None or reader.commit is None:
+        return "the hub has not committed a batch: see its log"
+    lines = [_lagging(lag) for lag in lags(config, reader) if not lag.is_level]
+    kept = reader.quarantine_counts()
+    quarantine = [f"in quarantine: {as_counts(kept)}"] if kept else []
+    known = [f"the hub knows: {', '.join(reader.commit.state.ruv_of(DEFAULT_DATASET).text())}"]
+    head = f"not all are level with hub epoch {reader.commit.state.hub_epoch}"
+    return "\n".join([head, *lines, *quarantine, *known])
+
+
+def _lagging(lag: Lag) -> str:
+    if not lag.has_hello:
+        return f"{lag.consumer} has not sent a hello: see its agent's log"
+    stopped = ", stopped" if lag.is_stopped else ""
+    lacking = ", ".join(map(str, lag.lacking)) or "none"
+    return (
+        f"{lag.consumer}: {lag.state}{stopped}, acknowledged {lag.acked_covers},"
+        f" {as_count(lag.epochs, 'hub epoch')} behind, lacks changes of rid {lacking}"
+    )
