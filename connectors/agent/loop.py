@@ -114,7 +114,7 @@ class Agent:
             end = place + 1
         own = self.store.reconcile(past)
         self._finish_interrupted(past)
-        if past.missing:
+        if past.missing or past.reported:
             log.warning("%s", lost_text(past))
         self._start_session(own, lost=past.missing > 0)
         self.store.mark_compared(end, past)

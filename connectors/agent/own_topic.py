@@ -39,6 +39,8 @@ class OwnTopic:
     found: int = 0  # the largest journal id that the topic holds
     missing: int = 0  # how many are committed, but the database lacks them
     first_missing: str = ""  # the smallest CSN of those
+    reported: int = 0  # how many it lacks that an earlier hello reported
+    first_reported: str = ""
     open: dict[str, list[tuple[str, bool]]] = field(
         default_factory=dict
     )  # prim -> (csn, in_database)
@@ -80,7 +82,9 @@ class OwnTopic:
         self.session = session
         self.epoch = max(self.epoch, hello.epoch + 1)
         self.open.clear()
-        if hello.lost:
+        if hello.lost and self.missing:
+            self.reported += self.missing
+            self.first_reported = self.first_reported or self.first_missing
             self.missing, self.first_missing = 0, ""
 
     def _change(self, change: Change, found: int | None) -> None:

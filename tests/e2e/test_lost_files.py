@@ -146,6 +146,26 @@ def test_a_file_that_is_put_back_gets_what_it_lost(
     assert set(states.values()) == {"live"}
 
 
+def test_a_backup_that_is_put_back_twice_is_filled_twice(at: Site, spark: SparkSession) -> None:
+    """The second hello reports no loss; the hub still knows what the first one lacked."""
+    with at.running(spark), agents(at, "b"):
+        with agents(at, "a"):
+            write(at, "a", "k1", "old")
+            hold(at, {"k1": "old"})
+        shutil.copy(database(at, "a"), at.folder / "copy")
+        with agents(at, "a"):
+            write(at, "a", "k1", "new")
+            write(at, "a", "k2", "lost")
+            hold(at, {"k1": "new", "k2": "lost"})
+        for _ in range(2):
+            put_back(at)
+            assert rows(at, "a") == {"k1": "old"}
+            with agents(at, "a"):
+                hold(at, {"k1": "new", "k2": "lost"})
+    assert len(judged(at)) == len(set(judged(at))) == 3
+    assert at.slackwater("conflicts", "list") == []
+
+
 def put_back(at: Site) -> None:
     """Put the copy in the place of a's file."""
     for file in at.folder.glob("a.db-*"):

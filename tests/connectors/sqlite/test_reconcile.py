@@ -223,6 +223,26 @@ def test_a_loss_is_reported_once(life: Life, tmp_path: Path) -> None:
     assert [hello.own for hello in life.topic.hellos()] == [None, None, None, life.csns()[1]]
 
 
+def test_a_backup_that_is_put_back_again_is_noticed_again(
+    life: Life, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The hub keeps what was reported; the operator wants to know all the same."""
+    life.run()
+    life.backup(tmp_path / "backup.db")
+    life.write(2)
+    life.run()
+    life.restore(tmp_path / "backup.db")
+    life.run()
+    life.restore(tmp_path / "backup.db")
+    life.run()
+    life.run()
+
+    assert [hello.lost for hello in life.topic.hellos()] == [False, False, True, False, False]
+    lines = [one for one in caplog.messages if "older copy" in one]
+    assert len(lines) == 2
+    assert lines[0] == lines[1]
+
+
 def test_a_loss_that_was_reported_just_before_a_crash_is_not_reported_again(
     life: Life, tmp_path: Path
 ) -> None:
