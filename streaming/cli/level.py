@@ -79,7 +79,7 @@ def level(
 
 
 @dataclass(slots=True)
-class _TopicEnds:
+class TopicEnds:
     """Where the hub's topics ended when Kafka first answered."""
 
     known: dict[str, int] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class _TopicEnds:
 
 def _awaited(path: Path, wait_s: float, max_age_s: float) -> HubLevel:
     """The answer as soon as it is yes, or when the time is over."""
-    started_s, ends, is_requested = time.monotonic(), _TopicEnds(), False
+    started_s, ends, is_requested = time.monotonic(), TopicEnds(), False
     while True:
         configured, reader = opened(path)
         ask = partial(ends.ask, configured)

@@ -13,6 +13,7 @@ from streaming.cli.level import level
 from streaming.cli.output import write_error
 from streaming.cli.recover import recover
 from streaming.cli.reinit import reinit
+from streaming.cli.retire import retire
 from streaming.cli.status import status
 from streaming.core.model.errors import ConfigError, HubError
 
@@ -49,6 +50,7 @@ app.command()(run.demo)
 app.command()(run.run)
 app.command()(reinit)
 app.command()(recover)
+app.command()(retire)
 app.command()(status)
 app.command()(level)
 app.command()(abort)

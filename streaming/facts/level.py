@@ -10,6 +10,7 @@ from streaming.facts.divergent import DivergentRow, divergent_rows
 from streaming.facts.freshness import freshness, stale_text
 from streaming.facts.lag import Lag, lags
 from streaming.facts.names import names_of
+from streaming.facts.serving import serving
 from streaming.facts.unreplicated import unreplicated_columns
 
 Ends = Mapping[str, int] | str
@@ -70,8 +71,10 @@ def hub_level(
 ) -> HubLevel:
     """Compare what the hub has with its topics, its consumers, and what it could not process.
 
-    `ask`: asks Kafka; not called if the facts are too old anyway.
+    A replica that is retired for good need not be level, nor be read. `ask`: asks Kafka; not called
+    if the facts are too old anyway.
     """
+    config = serving(config, reader)
     age = freshness(reader, now_s)
     is_stale = age.is_stale(max_age_s)
     ends = {} if is_stale else ask()

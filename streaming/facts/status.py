@@ -21,6 +21,7 @@ from streaming.facts.lag import lags
 from streaming.facts.level import unread_records
 from streaming.facts.names import names_of
 from streaming.facts.ruvs import ruv_document, state_of
+from streaming.facts.serving import serving
 from streaming.facts.unreplicated import unreplicated_columns
 
 
@@ -147,6 +148,7 @@ def hub_status(config: Config, reader: Reader, now_s: float) -> HubStatus:
     quarantine, conflicts = reader.quarantine_counts(), reader.conflict_counts()
     replicas = _replicas(config, reader, now_s)
     counts, totals = (commit.counts, commit.totals) if commit else ({}, {})
+    served = serving(config, reader)
     age, poll = freshness(reader, now_s), read_poll(reader.root)
     return HubStatus(
         hub=config.hub.name,
@@ -165,9 +167,9 @@ def hub_status(config: Config, reader: Reader, now_s: float) -> HubStatus:
         replicas=replicas,
         pending=_pending(replicas),
         agreements=_agreements(config, reader),
-        unread=unread_records(config, reader, poll.ends) if poll else {},
+        unread=unread_records(served, reader, poll.ends) if poll else {},
         quarantine=QuarantineSummary(sum(quarantine.values()), quarantine),
-        differing=divergent_rows(config, reader),
+        differing=divergent_rows(served, reader),
         unreplicated=unreplicated_columns(config, reader),
         conflicts=ConflictSummary(sum(conflicts.values()), conflicts),
         counters=conflict_counters(totals, names_of(config)),
@@ -186,10 +188,12 @@ def _replicas(config: Config, reader: Reader, now_s: float) -> tuple[ReplicaSumm
     several = reader.open_transactions({rid: one.opno for rid, one in known.items()})
     full = {rid for rid, count in several.items() if count >= most}
     paused = {rid for rid in full if rid not in known or not known[rid].is_stopped}
-    return tuple(
+    configured = {replica.rid for replica in config.replicas}
+    found = (
         _replica(known.get(rid, ReplicaState(rid)), names, largest, opened, paused, now_s)
         for rid in rids
     )
+    return tuple(one if one.rid in configured else replace(one, remedy=None) for one in found)
 
 
 def _replica(

@@ -45,7 +45,7 @@ def carry_out(
     1. `abort` ends open transactions, `retry` sends refused rows again.
     2. `release` and `drop` act on the quarantine.
     3. `accept` and `override` act on conflicts.
-    4. `recover` gives up the lost input of a replica.
+    4. `recover` gives up the lost input of a replica, `retire` takes one out for good.
 
     `hub_rid`: the author of the changes that are made. `topics`: topic -> rid of its replica.
     """
@@ -63,6 +63,9 @@ def carry_out(
                 conflicts.append(command)
             case CommandName.RECOVER:
                 intake.recover(int(command.argument or 0))
+            case CommandName.RETIRE:
+                rid = int(command.argument or 0)
+                intake.retire(rid, behind.get(rid, -1) + 1)
             case CommandName.LEVEL:
                 nudged = True
     writer = HubChangeWriter(intake, hub_rid, plan.at_ms)

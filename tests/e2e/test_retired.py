@@ -14,6 +14,7 @@ from connectors import wire
 from connectors.kafka.broker import Broker
 from streaming.core.model.change import Change
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.record import Stopped
 from tests.harness import verdict
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site
@@ -99,6 +100,51 @@ def test_a_removed_replica_is_retired_until_it_is_back(three: Site, spark: Spark
     for replica in (a, b, c):
         replica.catch_up()
     verdict.check(three)
+
+
+@pytest.mark.parametrize("point", [FaultPoint.AFTER_PLAN, FaultPoint.AFTER_COMMIT])
+def test_a_dead_origin_is_retired_for_good(
+    three: Site, spark: SparkSession, point: FaultPoint
+) -> None:
+    """Who lacked its changes gets them; what is unread or open is gone; the others are level.
+
+    The hub dies over it. The origin is told when it comes back after all, and takes no part.
+    """
+    a, b, c = three.replicas.values()
+    has = write(a, "t", "has")
+    open_ = write(a, "t", "open", label="open")
+    waits = write(a, "t", "waits")
+    three.run_available(spark)
+    b.catch_up()
+    three.run_available(spark)
+    unread = write(a, "t", "unread")
+
+    said = three.slackwater("retire", "a")
+    assert (said["unread"], said["open_changes"], said["number"]) == (1, 1, None)
+    assert said["lacking"].keys() == {"c"}
+    three.slackwater("retire", "a", "--yes")
+    three.dies(spark, point)
+    a.commit("open")
+    a.hello()
+    for _ in range(2):
+        three.run_available(spark)
+        for replica in (b, c):
+            replica.catch_up()
+    three.run_available(spark)
+
+    assert states(three, "replicas")["a"] == "retired: for good"
+    assert {has.csn, waits.csn} <= judged(three)
+    assert not {open_.csn, unread.csn} & judged(three)
+    told = wire.decode_answer(three.updates("a")[-1][1])
+    assert isinstance(told, Stopped)
+    assert (told.session, told.state) == (a.session, "retired: for good")
+    assert b.rows == c.rows == verdict.rows_of_changelog(three)
+
+    without(three, "a")
+    three.run_available(spark)
+    assert states(three, "replicas")["a"] == "retired: for good"
+    problems = three.slackwater("status")["problems"]
+    assert not [one for one in problems if "retired" in one["what"]]
 
 
 def test_a_removed_tables_changes_are_quarantined(three: Site, spark: SparkSession) -> None:

@@ -79,6 +79,9 @@ class Backend(Protocol):
     def recover(self, rid: int) -> None:
         """Append an operator's command to give up the lost input of this replica."""
 
+    def retire(self, rid: int) -> None:
+        """Append an operator's command to take this replica out for good."""
+
     def restart(self, now_ms: int) -> None:
         """Start it again on the same state, without the engine's own checkpoint."""
 

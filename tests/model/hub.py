@@ -54,8 +54,8 @@ class Plan:
 
     `aborts`: the CSNs by which an operator names the transactions that it ends. `retries`: the
     refused rows that it sends again.
-    `recovers`: the rids of the replicas whose lost input he gives up. `losses`: those of which
-    input is lost.
+    `recovers`: the rids of the replicas whose lost input he gives up. `retires`: of those that he
+    takes out for good. `losses`: those of which input is lost.
     """
 
     ends: Mapping[int, int]
@@ -63,6 +63,7 @@ class Plan:
     aborts: tuple[str, ...] = ()
     retries: tuple[str, ...] = ()
     recovers: tuple[int, ...] = ()
+    retires: tuple[int, ...] = ()
     losses: tuple[InputLoss, ...] = ()
 
 
@@ -71,8 +72,9 @@ class PureHub:
     """The order of a batch (docs/protocol.md) around the pure core; every attribute is durable.
 
     `log`: per batch its entries, which count once the batch is committed. `repeats`: duplicates.
-    `requested_aborts`, `requested_retries`, `requested_recovers`: the arguments of commands that no
-    batch has processed. `firsts`: rid -> the offset of the first record that its topic still has.
+    `requested_aborts`, `requested_retries`, `requested_recovers`, `requested_retires`: the
+    arguments of commands that no batch has processed. `firsts`: rid -> the offset of the first
+    record that its topic still has.
     """
 
     topology: Topology
@@ -91,6 +93,7 @@ class PureHub:
     requested_aborts: list[str] = field(default_factory=list)
     requested_retries: list[str] = field(default_factory=list)
     requested_recovers: list[int] = field(default_factory=list)
+    requested_retires: list[int] = field(default_factory=list)
     firsts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     kill: FaultPoint | None = None
     up: bool = True
@@ -132,13 +135,19 @@ class PureHub:
         if counts is not None:
             ends = {r: min(end, self.taken[r] + counts.get(r, 0)) for r, end in ends.items()}
         has_input = any(end > self.taken[rid] for rid, end in ends.items())
-        has_command = self.requested_aborts or self.requested_retries or self.requested_recovers
+        has_command = (
+            self.requested_aborts
+            or self.requested_retries
+            or self.requested_recovers
+            or self.requested_retires
+        )
         losses = self.losses(ends)
         if has_input or has_command or losses or self.wants_batch(now_ms):
             aborts, self.requested_aborts = tuple(self.requested_aborts), []
             retries, self.requested_retries = tuple(self.requested_retries), []
             recovers, self.requested_recovers = tuple(self.requested_recovers), []
-            self.run(Plan(ends, now_ms, aborts, retries, recovers, losses))
+            retires, self.requested_retires = tuple(self.requested_retires), []
+            self.run(Plan(ends, now_ms, aborts, retries, recovers, retires, losses))
 
     def losses(self, rids: Iterable[int]) -> tuple[InputLoss, ...]:
         """Of these replicas, those whose topics begin above what was taken."""
@@ -152,6 +161,10 @@ class PureHub:
     def recover(self, rid: int) -> None:
         """Append an operator's command to give up the lost input of this replica."""
         self.requested_recovers.append(rid)
+
+    def retire(self, rid: int) -> None:
+        """Append an operator's command to take this replica out for good."""
+        self.requested_retires.append(rid)
 
     def abort(self, csn: str) -> None:
         """Append an operator's command to abort a transaction."""
@@ -250,6 +263,7 @@ class PureHub:
             retries,
             plan.losses,
             plan.recovers,
+            {rid: self.taken[rid] for rid in plan.retires},
         )
 
     def history(self, received: Sequence[ReceivedRecord]) -> dict[str, frozenset[str]]:

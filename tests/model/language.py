@@ -286,6 +286,12 @@ def operator_recovers(story: Story, replica: str) -> None:
     story.world.hub.recover(story.replica(replica).rid)
 
 
+@sentence("the operator retires {replica}")
+def operator_retires(story: Story, replica: str) -> None:
+    """`slackwater retire`; the hub reads the command with its next batch."""
+    story.world.hub.retire(story.replica(replica).rid)
+
+
 @sentence("the hub takes {what*}")
 def takes(story: Story, what: str) -> None:
     """`all`, `nothing`, or so many records of each topic: `1 of r1, 2 of r2`."""

@@ -148,6 +148,11 @@ class RealHub:
         reader, at = open_state(self.config.hub.state), datetime.now(UTC)
         append_command(reader, CommandName.RECOVER, str(rid), at)
 
+    def retire(self, rid: int) -> None:
+        """Append an operator's command to take a replica out, as `slackwater retire` does."""
+        reader, at = open_state(self.config.hub.state), datetime.now(UTC)
+        append_command(reader, CommandName.RETIRE, str(rid), at)
+
     def restart(self, now_ms: int) -> None:
         """Open the state anew: an unfinished plan is finished, the last batch published again."""
         del now_ms

@@ -77,6 +77,7 @@ def decide(
     retries: Sequence[SendAgain] = (),
     losses: Sequence[InputLoss] = (),
     recovers: Sequence[int] = (),
+    retires: Mapping[int, int] = MappingProxyType({}),
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
@@ -85,13 +86,15 @@ def decide(
     epochs; its other fields are set here. `aborts`: the transactions that an operator aborts
     before any record of the batch is processed; `retries`: the refused rows that he sends again.
     `losses`: the replicas of which input is lost; `recovers`: the rids of those whose lost input he
-    gives up.
+    gives up; `retires`: rid -> the offset before which he takes that replica out for good.
     """
     intake = Intake(state, topology, history or {})
     for loss in losses:
         intake.lose_input(loss)
     for rid in recovers:
         intake.recover(rid)
+    for rid, offset in retires.items():
+        intake.retire(rid, offset)
     for abort in aborts:
         intake.end_by_hand(abort)
     for retry in retries:

@@ -19,10 +19,11 @@ def starts_again(received: ReceivedRecord, replica: ReplicaState) -> Hello | Non
     """Return the record if it is a hello that starts a stopped replica; its session is not known.
 
     That is one with `reinit`, or the hello with `lost` at which an earlier version stopped. A
-    replica whose input was lost starts only when an operator has given up what was lost.
+    replica whose input was lost starts only when an operator has given up what was lost; one that
+    is retired never does.
     """
     hello = received.record
-    if replica.status is ReplicaStatus.INPUT_LOST:
+    if replica.status in (ReplicaStatus.INPUT_LOST, ReplicaStatus.RETIRED):
         return None
     if received.reason is not None or not isinstance(hello, Hello):
         return None

@@ -281,6 +281,25 @@ class Intake:
         self._move(rid, lambda one: one.stopped(stop))
         self.counts["recovered"] += 1
 
+    def retire(self, rid: int, offset: int) -> None:
+        """Take a replica out for good, before the record at this offset of its topic.
+
+        What is open of it ends, and what is committed waits for no opno of it. Everybody else is
+        sent what it wrote up to here, as before. Its rid and its element of the RUV stay known.
+        """
+        replica = self.replicas.get(rid)
+        if replica is None or replica.is_retired_for_good:
+            self.counts["unknown_retires"] += 1
+            return
+        for context in self.open.lists.open_of(rid):
+            self._end(context, OPERATOR)
+        self.opnos[rid].fill_holes()
+        self._roll_up(self._lists_behind(rid))
+        self.replicas[rid] = replica.retired_for_good(offset)
+        for name in self._to(rid):
+            self.agreements[name] = self.agreements[name].retired_for_good()
+        self.counts["retired"] += 1
+
     def publish_again(self, agreement: str) -> None:
         """Send what the consumer did not acknowledge again: its updates topic was made anew."""
         self.agreements[agreement] = sent_again(self.agreements[agreement])

@@ -23,6 +23,8 @@ class CommandName(StrEnum):
     """end an open transaction; its primary CSN or that of a member"""
     RECOVER = "recover"
     """give up the lost input of a replica; its rid"""
+    RETIRE = "retire"
+    """take a replica out for good; its rid"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from streaming.core.model.refusal import Refusals
 from streaming.core.model.row import Arrived, Floor
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv, largest_of
 from streaming.core.model.statuses import (
+    FOR_GOOD,
     AgreementStatus,
     ReplicaStatus,
     Stop,
@@ -63,6 +64,17 @@ class ReplicaState:
         status = ReplicaStatus(stop.reason.value)
         return replace(self, status=status, detail=stop.detail, stop_offset=offset)
 
+    @property
+    def is_retired_for_good(self) -> bool:
+        """Return whether an operator has retired it."""
+        return self.is_retired and self.detail == FOR_GOOD
+
+    def retired_for_good(self, offset: int) -> "ReplicaState":
+        """The replica when an operator retires it, before the record at this offset."""
+        offset = offset if self.stop_offset is None else self.stop_offset
+        status = ReplicaStatus.RETIRED
+        return replace(self, status=status, detail=FOR_GOOD, stop_offset=offset, floors=())
+
     def retired(self) -> "ReplicaState":
         """The replica when it is not configured any more; the detail keeps why it was stopped."""
         if self.is_retired:
@@ -71,8 +83,8 @@ class ReplicaState:
         return replace(self, status=ReplicaStatus.RETIRED, detail=detail)
 
     def revived(self) -> "ReplicaState":
-        """The replica when it is configured: one that was retired goes on as it was."""
-        if not self.is_retired:
+        """The replica when it is configured: one that was not goes on as it was."""
+        if not self.is_retired or self.is_retired_for_good:
             return self
         if self.detail:
             status, detail = parse_status(ReplicaStatus, self.detail)
@@ -153,6 +165,10 @@ class AgreementState:
         told = session or self.session
         return replace(self, status=status, detail=stop.detail, session=told)
 
+    def retired_for_good(self) -> "AgreementState":
+        """The agreement when an operator retires its consumer."""
+        return replace(self, status=AgreementStatus.RETIRED, detail=FOR_GOOD)
+
     def retired(self) -> "AgreementState":
         """The agreement when it is not configured any more; the detail keeps why it was stopped."""
         if self.is_retired:
@@ -161,8 +177,8 @@ class AgreementState:
         return replace(self, status=AgreementStatus.RETIRED, detail=detail)
 
     def revived(self) -> "AgreementState":
-        """The agreement when it is configured: one that was retired goes on where it was."""
-        if not self.is_retired:
+        """The agreement when it is configured: one that was not goes on where it was."""
+        if not self.is_retired or self.detail == FOR_GOOD:
             return self
         if self.detail:
             status, detail = parse_status(AgreementStatus, self.detail)

@@ -29,6 +29,9 @@ WIRE_VERSION = "wire version"
 """How the detail of a stop begins if hub and agent understand no common version of the wire."""
 
 
+FOR_GOOD = "for good"
+"""The detail of a replica or agreement that an operator has retired: it never comes back."""
+
 REPLICA = "REPLICA"
 """In a remedy, the name of the replica."""
 
@@ -93,7 +96,7 @@ class ReplicaStatus(StrEnum):
     RECOVERED = StopReason.RECOVERED.value
     """stopped until it starts anew: an operator gave up its lost input"""
     RETIRED = "retired"
-    """not configured any more: its topic is not read, its state is kept"""
+    """not configured any more, or retired for good: its topic is not read, its state is kept"""
 
     @property
     def is_stopped(self) -> bool:
@@ -112,15 +115,21 @@ class ReplicaStatus(StrEnum):
                 return True
 
 
+_RETIRED_FOR_GOOD = (
+    "an operator has retired it, and its rid is not used again: remove it from the configuration;"
+    " to take part again its database starts empty, under another name and rid"
+)
+
+
 def remedy_of(
     status: "ReplicaStatus | AgreementStatus", detail: str, replica: str | None = None
 ) -> str | None:
-    """What to do about a status, in one sentence; None: it is not stopped, or it is retired.
+    """What to do about a status, in one sentence; None: it is not stopped, or not configured.
 
     `replica`: the name of the replica, where it is known.
     """
     if status in (ReplicaStatus.RETIRED, AgreementStatus.RETIRED):
-        return None
+        return _RETIRED_FOR_GOOD if detail == FOR_GOOD else None
     if not status.is_stopped:
         return None
     return Stop(StopReason(status.value), detail).remedy.replace(REPLICA, replica or REPLICA)
@@ -146,7 +155,7 @@ class AgreementStatus(StrEnum):
     RECOVERED = StopReason.RECOVERED.value
     """nothing until its consumer starts anew: its lost input was given up"""
     RETIRED = "retired"
-    """nothing: it is not configured any more; its positions are kept"""
+    """nothing: it is not configured any more, or retired for good; its positions are kept"""
 
     @property
     def is_stopped(self) -> bool:
