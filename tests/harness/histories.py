@@ -213,7 +213,7 @@ OPEN_STEPS = _steps(
         "misnamed",
         "greeted",
     ]
-    + ["commit", "commit", "abort", "applied", "hello", "restored", "hole", "fill", "old"],
+    + ["commit", "commit", "abort", "applied", "hello", "hole", "fill", "old"],
     50,
     100,
 )
