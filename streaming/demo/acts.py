@@ -11,7 +11,7 @@ from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.journals import published_all, session_of
 from streaming.demo.monitor import PartMonitor
 from streaming.demo.parts import ProcessPart
-from streaming.demo.programs import start_agent
+from streaming.demo.programs import retire, start_agent
 from streaming.demo.progress import ProgressSteps
 from streaming.demo.watch import STATE_POLL_S, hub_epoch, not_level
 from streaming.demo.workload import Workload
@@ -22,6 +22,10 @@ WARM_UP_EPOCHS = 20
 """The hub epochs before the clock runs; by then the hub has used all of its code several times."""
 RESTORED = "oslo"
 """The replica whose file is put back to a backup."""
+DEAD = "lisbon"
+"""The replica that dies for ever."""
+AWAY = "berlin"
+"""The replica that is away when it does."""
 EARLY_WRITES = 5
 """How many transactions the file that was put back takes before its agent starts."""
 
@@ -109,6 +113,45 @@ def restore(act: Act, agents: list[ProcessPart]) -> int:
     return measured_since_ms
 
 
+def lose_origin(act: Act, agents: list[ProcessPart]) -> int:
+    """One replica is away while another one writes and dies for ever; since when writes are timed.
+
+    `agents`: those at work, in the order of the replicas; those that end are replaced or removed.
+    """
+    away, dead = (agents[list(REPLICAS).index(name)] for name in (AWAY, DEAD))
+    others = act.workload([name for name in REPLICAS if name != DEAD])
+    own = act.workload([DEAD])
+    act.warm_up([others, own])
+    measured_since_ms = time.time_ns() // 1_000_000
+    act.write_on("three replicas write", [others, own])
+    with act.steps.step(f"{AWAY} goes away"):
+        away.end()
+        agents.remove(away)
+    act.write_on(f"{DEAD} writes what {AWAY} does not get", [others, own])
+    with act.steps.step(f"{DEAD} dies"):
+        dead.kill()
+        agents.remove(dead)
+        _write_more(act, own)
+        own.end()
+    with act.steps.step(f"slackwater retire {DEAD}, and {AWAY} comes back"):
+        retire(act.folder, DEAD)
+        agents.append(start_agent(act.folder, AWAY, act.monitor))
+    act.write_on("two replicas write", [others])
+    others.end()
+    return measured_since_ms
+
+
+def _write_more(act: Act, workload: Workload) -> None:
+    """Wait until there is a little that no agent publishes."""
+    before = workload.actions
+
+    def is_written() -> bool:
+        workload.check()
+        return workload.actions >= before + EARLY_WRITES
+
+    act.monitor.wait(is_written, WAIT_S, lambda: "nobody writes")
+
+
 def _put_back(act: Act, own: Workload, agents: Sequence[ProcessPart]) -> None:
     """End the replica's clients and its agent, once the hub can know all that it wrote."""
     database = act.folder.database(RESTORED)
@@ -122,12 +165,7 @@ def _start_again(act: Act, own: Workload) -> ProcessPart:
     """Start the agent when the file was written already; wait until its session starts."""
     database = act.folder.database(RESTORED)
     before = session_of(database)
-
-    def is_written() -> bool:
-        own.check()
-        return own.actions >= EARLY_WRITES
-
-    act.monitor.wait(is_written, WAIT_S, lambda: f"nobody writes to {database}")
+    _write_more(act, own)
     agent = start_agent(act.folder, RESTORED, act.monitor)
     act.monitor.wait(
         lambda: session_of(database) != before, WAIT_S, lambda: f"no session: {agent.log}"

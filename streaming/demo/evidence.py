@@ -5,6 +5,7 @@ No count is taken from the hub; every row of the changelog is checked against th
 
 import json
 import sqlite3
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -92,18 +93,33 @@ class ReplicaEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportedLoss:
-    """A hello that reported a loss: the hub epoch that took it, and when it was published."""
+class ReportedHello:
+    """A replica's hello that the hub took: in which hub epoch, and when it was published.
+
+    `covers`: up to which hub epoch the replica had applied everything when its own epoch ended with
+    `epoch`. `is_loss`: it reported that changes are missing.
+    """
 
     hub_epoch: int
     at_ms: int
+    epoch: int
+    covers: int
+    is_loss: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Retirement:
+    """What `slackwater retire` said: of which rid, and replica -> how many changes it lacked."""
+
+    rid: int
+    lacking: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Evidence:
     """All files of a demonstration; the changelog is in hub order, quarantine: the kept records.
 
-    `losses`: rid -> the first hello that reported one.
+    `hellos`: by rid, in the order of the topic. `retirement`: of the replica that died.
     """
 
     tables: Mapping[str, Table]
@@ -112,12 +128,47 @@ class Evidence:
     conflicts: list[Row]
     quarantine: list[Row]
     timing: DemoTiming
-    losses: Mapping[int, ReportedLoss] = field(default_factory=dict)
+    hellos: Mapping[int, tuple[ReportedHello, ...]] = field(default_factory=dict)
+    retirement: Retirement | None = None
+
+    @cached_property
+    def losses(self) -> dict[int, ReportedHello]:
+        """Rid -> the first hello that reported a loss."""
+        lost = {rid: [one for one in of if one.is_loss] for rid, of in self.hellos.items()}
+        return {rid: of[0] for rid, of in lost.items() if of}
 
     @cached_property
     def restored(self) -> tuple[ReplicaEvidence, ...]:
         """The replicas that were put back to a backup."""
         return tuple(replica for replica in self.replicas if replica.past is not None)
+
+    @cached_property
+    def dead(self) -> ReplicaEvidence | None:
+        """The replica that died for ever, by the file on its disk."""
+        named = (r for r in self.replicas if self.retirement and r.rid == self.retirement.rid)
+        return next(named, None)
+
+    @cached_property
+    def survivors(self) -> tuple[ReplicaEvidence, ...]:
+        """The replicas that have to be level: all but one that died."""
+        return tuple(replica for replica in self.replicas if replica is not self.dead)
+
+    @cached_property
+    def known_csns(self) -> "Counter[str]":
+        """CSN -> how often it is in changelog and quarantine."""
+        kept = (row["csn"] for row in self.quarantine if row["csn"])
+        return Counter([*(row["csn"] for row in self.judged), *kept])
+
+    def arrived(self, replica: ReplicaEvidence) -> tuple[JournaledWrite, ...]:
+        """The writes that the hub must know: of one that died, those up to the last that it knows.
+
+        Those behind it were never read.
+        """
+        writes = replica.all_writes
+        if replica is not self.dead:
+            return writes
+        known = [n for n, write in enumerate(writes, 1) if self.known_csns[write.change.csn]]
+        return writes[: max(known, default=0)]
 
     @cached_property
     def judged(self) -> list[Row]:
@@ -167,8 +218,16 @@ def gather(folder: DemoFolder) -> Evidence:
         records(reader.conflicts()),
         records(reader.read(TableName.QUARANTINE, where=["action = 'kept'"])),
         stored_timing(folder.timing),
-        _losses(records(reader.read(TableName.EVENTS, where=["kind = 'hello'"]))),
+        _hellos(records(reader.read(TableName.EVENTS, where=["kind = 'hello'"]))),
+        _retirement(folder),
     )
+
+
+def _retirement(folder: DemoFolder) -> Retirement | None:
+    if not folder.retirement.exists():
+        return None
+    found = json.loads(folder.retirement.read_text())
+    return Retirement(found["rid"], found["lacking"])
 
 
 def _with_past(
@@ -178,13 +237,13 @@ def _with_past(
     return replace(found, past=_replica(lost, name, rid, tables)) if lost.exists() else found
 
 
-def _losses(hellos: list[Row]) -> dict[int, ReportedLoss]:
-    found = dict[int, ReportedLoss]()
-    for row in sorted(hellos, key=lambda one: int(one["offset"])):
-        if json.loads(row["value"])["lost"]:
-            loss = ReportedLoss(row["hub_epoch"], round(row["time"].timestamp() * 1000))
-            found.setdefault(row["rid"], loss)
-    return found
+def _hellos(taken: list[Row]) -> dict[int, tuple[ReportedHello, ...]]:
+    found = defaultdict[int, list[ReportedHello]](list)
+    for row in sorted(taken, key=lambda one: int(one["offset"])):
+        hello, at_ms = json.loads(row["value"]), round(row["time"].timestamp() * 1000)
+        epoch, covers, is_loss = hello["epoch"], hello["covers"], hello["lost"]
+        found[row["rid"]].append(ReportedHello(row["hub_epoch"], at_ms, epoch, covers, is_loss))
+    return {rid: tuple(of) for rid, of in found.items()}
 
 
 def _replica(database: Path, name: str, rid: int, tables: Mapping[str, Table]) -> ReplicaEvidence:

@@ -108,6 +108,11 @@ class DemoFolder:
         """The times that the latencies need besides the journals'."""
         return self.root / "timing.json"
 
+    @property
+    def retirement(self) -> Path:
+        """What `slackwater retire` said of the replica that died, if one did."""
+        return self.root / "retirement.json"
+
     def database(self, replica: str) -> Path:
         """A replica's SQLite file."""
         return self.root / "replicas" / f"{replica}.db"

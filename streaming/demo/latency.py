@@ -36,13 +36,14 @@ class ChangeLatency:
 def latencies(evidence: Evidence) -> list[ChangeLatency]:
     """Every accepted change that was written since the clock ran, at each other replica.
 
-    One that was put back to a backup is left out: it was away.
+    One that was away is left out: put back to a backup, or lacking changes when another one died.
     """
+    away = set(evidence.retirement.lacking) if evidence.retirement else set[str]()
     return [
         latency
         for origin in evidence.replicas
         for other in evidence.replicas
-        if origin is not other and other.past is None
+        if origin is not other and other.past is None and not away & {origin.name, other.name}
         for latency in _latencies(evidence, origin, other)
     ]
 

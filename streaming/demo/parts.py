@@ -77,6 +77,13 @@ class ProcessPart:
         self.process.wait()
         self.has_ended = True
 
+    def kill(self) -> None:
+        """Kill its session at once, as a machine that is lost does."""
+        self.monitor.parts.remove(self)
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.has_ended = True
+
     def _is_overdue(self, waited_s: float) -> bool:
         interrupted = self.monitor.signal is not None
         limit_s = END_INTERRUPTED_S if interrupted else END_S

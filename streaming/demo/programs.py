@@ -1,9 +1,10 @@
 """The programs of a demonstration, started as a user would start them."""
 
+import subprocess
 import sys
 
 from streaming.demo.folder import DemoFolder
-from streaming.demo.monitor import PartMonitor
+from streaming.demo.monitor import DemoError, PartMonitor
 from streaming.demo.parts import ProcessPart
 
 
@@ -18,6 +19,15 @@ def start_agent(folder: DemoFolder, replica: str, monitor: PartMonitor) -> Proce
     command += ["--database", str(folder.database(replica))]
     log = folder.log(f"agent-{replica}")
     return ProcessPart.start(f"the agent of {replica}", command, log, monitor)
+
+
+def retire(folder: DemoFolder, replica: str) -> None:
+    """Take a replica out for good, and keep what the command says; DemoError if it fails."""
+    command = _slackwater("retire", folder, replica, "--yes", "--json")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise DemoError(f"slackwater retire {replica} failed: {done.stderr}")
+    folder.retirement.write_text(done.stdout)
 
 
 def _slackwater(command: str, folder: DemoFolder, *arguments: str) -> list[str]:

@@ -58,6 +58,7 @@ def _replica(evidence: Evidence, replica: ReplicaEvidence) -> dict[str, Any]:
         "rid": replica.rid,
         "written": len(replica.all_writes),
         "lost": len(replica.lost_writes),
+        "never_arrived": len(replica.all_writes) - len(evidence.arrived(replica)),
         "accepted": verdicts[Verdict.ACCEPTED],
         "rejected": verdicts[Verdict.REJECTED],
         "quarantined": sum(row["rid"] == replica.rid for row in evidence.quarantine),
@@ -185,13 +186,20 @@ def _show_verdict(claims: Sequence[Mapping[str, Any]]) -> None:
 
 def _of_replica(replica: Mapping[str, Any]) -> str:
     """What it wrote, and what came to it; one that was put back received most of it twice."""
-    quarantined, lost = replica["quarantined"], replica["lost"]
+    quarantined, lost, gone = replica["quarantined"], replica["lost"], replica["never_arrived"]
     received = f"received {as_count(replica['received'], 'change')}"
     return (
         f"wrote {replica['written']}: {replica['accepted']} accepted, {replica['rejected']} lost"
         f"{f', {quarantined} quarantined' if quarantined else ''};"
-        f" {f'{lost} came back to its backup' if lost else received}"
+        f" {_fate(lost, gone) or received}"
     )
+
+
+def _fate(lost: int, never_arrived: int) -> str:
+    """What became of the writes of a replica that was put back or died."""
+    if never_arrived:
+        return f"it died, and {never_arrived} never arrived"
+    return f"{lost} came back to its backup" if lost else ""
 
 
 def _of_conflicts(conflicts: Mapping[str, Any]) -> str:

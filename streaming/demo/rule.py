@@ -5,15 +5,18 @@ it wrote, so the losers can be computed without trusting the hub.
 """
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from itertools import accumulate
 
-from streaming.demo.evidence import Evidence, ReplicaEvidence
+from streaming.demo.evidence import Evidence, JournaledWrite, ReplicaEvidence, ReportedHello
 
 
 def rejected_by_journals(evidence: Evidence) -> set[str]:
     """The CSNs of all changes made without knowledge of the row that they were judged against."""
     seen = {
-        csn: covers for replica in evidence.replicas for csn, covers in _seen_by(replica).items()
+        csn: covers
+        for replica in evidence.replicas
+        for csn, covers in _seen_by(replica, evidence.hellos.get(replica.rid, ())).items()
     }
     floors = _floors(evidence)
     rows = dict[tuple[str, str], tuple[int, int]]()  # row -> its author and its hub epoch
@@ -45,9 +48,17 @@ def _floors(evidence: Evidence) -> dict[str, int]:
     }
 
 
-def _seen_by(replica: ReplicaEvidence) -> dict[str, int]:
-    """CSN -> the hub epoch up to which the replica had applied everything when it wrote."""
-    past = _seen_by(replica.past) if replica.past else {}
+def _seen_by(replica: ReplicaEvidence, hellos: Sequence[ReportedHello]) -> dict[str, int]:
+    """CSN -> the hub epoch up to which the replica had applied everything when it wrote.
+
+    What it applied last before its agent ended is in the next hello, and not in its journal.
+    """
+    past = _seen_by(replica.past, hellos) if replica.past else {}
     places = [applied.place for applied in replica.applied]
     covers = [0, *accumulate((applied.covers for applied in replica.applied), max)]
-    return past | {w.change.csn: covers[bisect_left(places, w.place)] for w in replica.new_writes}
+
+    def seen_by(write: JournaledWrite) -> int:
+        told = (hello.covers for hello in hellos if hello.epoch < write.change.epoch)
+        return max([covers[bisect_left(places, write.place)], *told])
+
+    return past | {write.change.csn: seen_by(write) for write in replica.new_writes}

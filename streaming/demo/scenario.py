@@ -10,3 +10,5 @@ class DemoScenario(StrEnum):
     """three replicas write the same rows at the same moment"""
     RESTORE = "restore"
     """a replica's file is put back to a backup, and comes back under traffic"""
+    LOST_ORIGIN = "lost-origin"
+    """a replica dies for ever while another one is away, and is retired"""

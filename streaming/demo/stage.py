@@ -12,7 +12,7 @@ from connectors.kafka.topics import Topics
 from streaming.cli.output import write_json
 from streaming.config.config import ENV_PREFIX, Config
 from streaming.core.model.errors import HubError
-from streaming.demo.acts import Act, collide, restore
+from streaming.demo.acts import Act, collide, lose_origin, restore
 from streaming.demo.evidence import gather
 from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.monitor import DemoError, Interrupted, PartMonitor, tail
@@ -145,6 +145,8 @@ def _perform(scenario: DemoScenario, act: Act, agents: list[ProcessPart]) -> int
             return collide(act)
         case DemoScenario.RESTORE:
             return restore(act, agents)
+        case DemoScenario.LOST_ORIGIN:
+            return lose_origin(act, agents)
 
 
 def _check_ends(parts: Sequence[ProcessPart]) -> None:

@@ -37,13 +37,19 @@ Check = Callable[[Evidence], Iterator[str]]
 
 def check_evidence(evidence: Evidence) -> tuple[Finding, ...]:
     """All findings, in the order in which they are shown."""
-    checks = ALWAYS | (RESTORED if evidence.restored else COLLIDED)
+    checks = ALWAYS | _of_scenario(evidence)
     return tuple(Finding(claim, tuple(check(evidence))) for claim, check in checks.items())
 
 
+def _of_scenario(evidence: Evidence) -> "dict[str, Check]":
+    if evidence.dead:
+        return LOST_ORIGIN
+    return RESTORED if evidence.restored else COLLIDED
+
+
 def same_files(evidence: Evidence) -> Iterator[str]:
-    """Every row of every replica against the first one's, with types."""
-    first, *others = evidence.replicas
+    """Every row of every replica that lives against the first one's, with types."""
+    first, *others = evidence.survivors
     for other in others:
         for key in sorted(first.rows.keys() | other.rows.keys(), key=repr):
             one, two = first.rows.get(key), other.rows.get(key)
@@ -53,7 +59,7 @@ def same_files(evidence: Evidence) -> Iterator[str]:
 
 def nothing_refused(evidence: Evidence) -> Iterator[str]:
     """A database that refused an item differs from the others."""
-    for replica in evidence.replicas:
+    for replica in evidence.survivors:
         if replica.refused:
             yield f"{replica.name} refused {replica.refused} items, see its log"
 
@@ -61,8 +67,8 @@ def nothing_refused(evidence: Evidence) -> Iterator[str]:
 def each_write_once(evidence: Evidence) -> Iterator[str]:
     """Journals against changelog and quarantine, in both directions."""
     judged = Counter(row["csn"] for row in evidence.judged)
-    kept = Counter(row["csn"] for row in evidence.quarantine if row["csn"])
-    written = {w.change.csn: w for replica in evidence.replicas for w in replica.all_writes}
+    kept = evidence.known_csns - judged
+    written = {w.change.csn: w for replica in evidence.replicas for w in evidence.arrived(replica)}
     for csn, write in written.items():
         places = judged[csn] + kept[csn]
         if places != 1:
@@ -112,7 +118,7 @@ def last_images(evidence: Evidence) -> Iterator[str]:
     for row in evidence.judged:
         if row["verdict"] == Verdict.ACCEPTED:
             last[evidence.key(row["table"], row["key"])] = row
-    for replica in evidence.replicas:
+    for replica in evidence.survivors:
         for key in replica.rows.keys() - last.keys():
             yield f"{_row(key)} is at {replica.name}, but no change of it was ever accepted"
         for key, row in last.items():
@@ -166,6 +172,30 @@ def loss_given_back(evidence: Evidence) -> Iterator[str]:
                 )
 
 
+def died(evidence: Evidence) -> Iterator[str]:
+    """The dead one's journal goes on beyond what arrived, and a survivor lacked enough of that."""
+    if evidence.dead is None or evidence.retirement is None:
+        return
+    arrived, lacking = evidence.arrived(evidence.dead), evidence.retirement.lacking
+    if len(arrived) == len(evidence.dead.all_writes):
+        yield f"every write of {evidence.dead.name} arrived"
+    if max(lacking.values(), default=0) < QUOTA:
+        yield f"nobody lacked {QUOTA} of {len(arrived)} changes of {evidence.dead.name}"
+
+
+def levelled(evidence: Evidence) -> Iterator[str]:
+    """The RUV that each survivor applied last against the dead one's changes that were judged."""
+    if evidence.dead is None:
+        return
+    rid = evidence.dead.rid
+    largest = max((row["csn"] for row in evidence.judged if row["rid"] == rid), default=None)
+    for replica in evidence.survivors:
+        has = replica.applied[-1].ruv.max_of(rid) if replica.applied else None
+        if has != largest:
+            name = evidence.dead.name
+            yield f"{replica.name} has the changes of {name} up to {has}, not {largest}"
+
+
 ALWAYS: dict[str, Check] = {
     "the files hold the same rows": same_files,
     "no database refused anything": nothing_refused,
@@ -188,6 +218,13 @@ RESTORED: dict[str, Check] = {
     "each lost write that stands is in the file again": loss_given_back,
 }
 """The same, where a replica was put back to a backup."""
+
+
+LOST_ORIGIN: dict[str, Check] = {
+    f"a replica died, some writes never arrived, one lacked {QUOTA} that did": died,
+    "each survivor has every change of it that the hub has": levelled,
+}
+"""The same, where a replica died for ever."""
 
 
 def conflict_counts(evidence: Evidence) -> dict[str, int]:

@@ -5,9 +5,10 @@ from streaming.cli.output import as_count, as_counts
 from streaming.config.config import Config
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import DEFAULT_DATASET
-from streaming.demo.folder import REPLICAS, DemoFolder
+from streaming.demo.folder import DemoFolder
 from streaming.demo.journals import last_write, published_all
 from streaming.facts.lag import Lag, lags
+from streaming.facts.serving import serving
 
 STATE_POLL_S = 0.3
 """The interval at which the hub's state is read."""
@@ -35,16 +36,20 @@ def is_attached(config: Config) -> bool:
 
 
 def is_level(config: Config, folder: DemoFolder) -> bool:
-    """Return whether every journal is in its topic, judged, and applied by all replicas."""
-    databases = [folder.database(name) for name in REPLICAS]
-    if not all(map(published_all, databases)):
-        return False
+    """Return whether every journal is in its topic, judged, and applied by all replicas.
+
+    A replica that is retired for good is left out.
+    """
     reader = _reader(config)
     if reader is None or reader.commit is None:
         return False
+    served = serving(config, reader)
+    databases = [folder.database(replica.name) for replica in served.replicas]
+    if not all(map(published_all, databases)):
+        return False
     ruv = reader.commit.state.ruv_of(DEFAULT_DATASET)
     is_known = all(ruv.covers(csn) for csn in map(last_write, databases) if csn)
-    return is_known and all(lag.is_level for lag in lags(config, reader))
+    return is_known and all(lag.is_level for lag in lags(served, reader))
 
 
 def not_level(config: Config) -> str:
@@ -52,7 +57,7 @@ def not_level(config: Config) -> str:
     reader = _reader(config)
     if reader is None or reader.commit is None:
         return "the hub has not committed a batch: see its log"
-    lines = [_lagging(lag) for lag in lags(config, reader) if not lag.is_level]
+    lines = [_lagging(lag) for lag in lags(serving(config, reader), reader) if not lag.is_level]
     kept = reader.quarantine_counts()
     quarantine = [f"in quarantine: {as_counts(kept)}"] if kept else []
     known = [f"the hub knows: {', '.join(reader.commit.state.ruv_of(DEFAULT_DATASET).text())}"]

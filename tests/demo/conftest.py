@@ -38,6 +38,12 @@ def restored(tmp_path_factory: pytest.TempPathFactory) -> tuple[DemoFolder, dict
     return performed(Demonstration(tmp_path_factory.mktemp("restored") / "demo", "restore"))
 
 
+@pytest.fixture(scope="session")
+def lost_origin(tmp_path_factory: pytest.TempPathFactory) -> tuple[DemoFolder, dict[str, Any]]:
+    """The same of one in which a replica died for ever."""
+    return performed(Demonstration(tmp_path_factory.mktemp("lost_origin") / "demo", "lost-origin"))
+
+
 def performed(demonstration: Demonstration) -> tuple[DemoFolder, dict[str, Any]]:
     """Wait for its good end; what it left."""
     try:
