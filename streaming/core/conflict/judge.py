@@ -214,15 +214,22 @@ def rejects_transaction(
     """Return whether this change makes its whole transaction be rejected.
 
     It does if it is concurrent under EPOCH_TRANS and not a delete of a deleted row, or if it
-    builds on a row that was rejected with its transaction, whatever the row's function.
+    builds on a row that was rejected with its transaction, whatever the row's function; so does
+    one whose replica refused the refresh of that row.
     """
-    if row.realign and any(
-        r.rejects_transaction and r.epoch > arrived.mre for r in blocking(arrived, row)
-    ):
+    if row.realign and _lacks_rejection(arrived, row, refusal):
         return True
     if function.rule is not ConflictRule.EPOCH_TRANS or deletes_twice(arrived.change, row):
         return False
     return cause_of(arrived, row, function, floors, refusal) is not None
+
+
+def _lacks_rejection(arrived: Arrived, row: RowState, refusal: Refusal | None) -> bool:
+    """Return whether a version that was rejected with its transaction may still be there."""
+    ahead = [r.epoch for r in blocking(arrived, row) if r.rejects_transaction]
+    if any(epoch > arrived.mre for epoch in ahead):
+        return True
+    return bool(ahead) and refusal is not None and refusal.hides(row, arrived)
 
 
 def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:

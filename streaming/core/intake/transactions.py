@@ -328,14 +328,24 @@ class Intake:
                 self.replicas[rid] = replace(self.replicas[rid], stop_offset=behind)
 
     def _give_up_unread(self, rid: int) -> None:
-        """Quarantine what was left unread behind a stop; no opno waits for it."""
+        """Quarantine what was left unread behind a stop; no opno waits for it.
+
+        Transactions that began there are ended: the rest of them may stand behind the hello.
+        """
         detail = f"its replica was stopped before it was read: {self.replicas[rid].status_text}"
         for received in self.unread.pop(rid, ()):
-            if isinstance(received.record, Change):
-                self._fill_opno(rid, received.record.opno)
+            if isinstance(change := received.record, Change):
+                self._fill_opno(rid, change.opno)
+                if change.prim_csn is not None:
+                    self._give_up_transaction((change.prim_csn, rid))
             if not says_nothing_of_rows(received):
                 reason = received.reason or Reason.SESSION
                 self._quarantine(received, reason, received.detail or detail)
+
+    def _give_up_transaction(self, context: Context) -> None:
+        if context in self.open.ended or context in self.open.lists.committed:
+            return
+        self._end(context, HELLO)
 
     def _sent_to(self, rid: int) -> int:
         """The covers that this replica was sent in the session in force."""

@@ -30,11 +30,15 @@ class Refusal:
     sent_epoch: int = 0
 
     def hides(self, row: RowState, arrived: Arrived) -> bool:
-        """Return whether the replica lacks this row state, and did when it made the change.
+        """Return whether the replica lacked this row state when it made the change.
 
-        What it reflects says nothing of a row that it refused, until it is sent a later version.
+        What it reflects says nothing of a row that it refused, until it reflects a refresh of it
+        that was sent later.
         """
-        return self.offset < arrived.offset and sent_last(row, self.rid) <= self.hub_epoch
+        if self.offset >= arrived.offset or row.epoch > self.hub_epoch:
+            return False
+        refreshes = (realign.epoch for realign in row.realign if realign.rid == self.rid)
+        return not any(self.hub_epoch < epoch <= arrived.mre for epoch in refreshes)
 
 
 def sent_last(row: RowState, rid: int, *, is_seen: bool = True) -> int:
