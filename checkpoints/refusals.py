@@ -80,4 +80,5 @@ def _refusal(row: Mapping[str, Any]) -> Refusal:
         ms_of(row["time"]),
         row["attempts"],
         row["sent_epoch"],
+        ms_of(row["at"]),
     )

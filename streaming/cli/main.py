@@ -13,6 +13,7 @@ from streaming.cli.level import level
 from streaming.cli.output import write_error
 from streaming.cli.recover import recover
 from streaming.cli.reinit import reinit
+from streaming.cli.resume import resume
 from streaming.cli.retire import retire
 from streaming.cli.status import status
 from streaming.core.model.errors import ConfigError, HubError
@@ -50,6 +51,7 @@ app.command()(run.demo)
 app.command()(run.run)
 app.command()(reinit)
 app.command()(recover)
+app.command()(resume)
 app.command()(retire)
 app.command()(status)
 app.command()(level)

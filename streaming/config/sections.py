@@ -22,7 +22,7 @@ from streaming.config.options import Options, masked
 from streaming.core.conflict.function import ConflictRule, parse_function
 from streaming.core.model.change import HUB_RID
 from streaming.core.model.errors import FunctionError
-from streaming.core.model.table import DEFAULT_DATASET, ColumnType, Table
+from streaming.core.model.table import DEFAULT_DATASET, ColumnType, OnRefused, Table
 
 _BROKER = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]]+):[0-9]{1,5}$")
 Name = Annotated[str, Field(pattern="^[a-z0-9_-]+$", max_length=100)]
@@ -122,7 +122,7 @@ class ReplicaConfig(_Section):
 class TableConfig(_Section):
     """A replicated table: the types of its values on the wire, and who wins a conflict."""
 
-    later: ClassVar[tuple[str, ...]] = ("filters", "on_refused", "on_hidden", "always_scan")
+    later: ClassVar[tuple[str, ...]] = ("filters", "on_hidden", "always_scan")
 
     name: Identifier
     """Its name."""
@@ -134,6 +134,10 @@ class TableConfig(_Section):
     """Who wins when a change is concurrent with the row: EPOCH, MAX(column), module:function ..."""
     dataset: Name = DEFAULT_DATASET
     """Its data set; each has a RUV and pending lists of its own, and an agreement serves one."""
+    on_refused: OnRefused = OnRefused.SKIP
+    """When a replica's database refuses a row of it: "skip" lists the row as differing; "stop"
+    sends that replica nothing more until `slackwater resume`; "refresh" sends the row again by
+    itself."""
 
     @field_validator("function")
     @classmethod
@@ -172,7 +176,9 @@ class TableConfig(_Section):
         function = parse_function(self.function)
         if function.rule is ConflictRule.PRIMARY:
             function = replace(function, replica=rids[function.argument or ""])
-        return Table(self.name, self.key, dict(self.columns), function, self.dataset)
+        return Table(
+            self.name, self.key, dict(self.columns), function, self.dataset, self.on_refused
+        )
 
 
 class AgreementConfig(_Section):
@@ -231,6 +237,9 @@ class LimitsConfig(_Section):
     That takes tens of seconds on a small machine; the batches continue, at half the speed."""
     materialize_every_s: Positive = 300
     """After how many seconds `rows` is brought up to date at the latest, if it lags at all."""
+    refused_again_ms: Positive = 10_000
+    """After how many milliseconds a refused row of a table with `on_refused = "refresh"` is sent
+    again; each further attempt waits twice as long, 360 times that at most."""
     journal_rows: Positive = 1_000
     """How many published rows the journal in a replica's database keeps; up to 1,000 more are there
     until they are trimmed."""

@@ -27,6 +27,7 @@ def problems(found: HubStatus) -> tuple[Problem, ...]:
     return (
         *_stale(found),
         *_stopped(configured),
+        *_stopped_alone(found),
         *_paused(configured),
         *([] if found.stale else _unheard(configured)),
         *_refused(found),
@@ -71,6 +72,14 @@ def _stopped(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
     for one in replicas:
         if one.remedy is not None:
             yield Problem(f"{one.name} is stopped: {one.state}", one.remedy)
+
+
+def _stopped_alone(found: HubStatus) -> Iterator[Problem]:
+    for one in found.agreements:
+        if one.remedy is not None:
+            yield Problem(
+                f"{one.consumer} is sent nothing: agreement {one.name} is {one.state}", one.remedy
+            )
 
 
 def _paused(replicas: list[ReplicaSummary]) -> Iterator[Problem]:

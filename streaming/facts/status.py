@@ -13,11 +13,11 @@ from streaming.config.config import Config
 from streaming.config.history import ConfigHistory, config_history
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import ReplicaState
-from streaming.core.model.statuses import remedy_of
+from streaming.core.model.statuses import AGREEMENT, AgreementStatus, remedy_of
 from streaming.facts.conflict_counters import ConflictCounters, conflict_counters, without_counters
 from streaming.facts.divergent import DivergentRow, divergent_rows
 from streaming.facts.freshness import doubt_of, freshness
-from streaming.facts.lag import lags
+from streaming.facts.lag import Lag, lags
 from streaming.facts.level import unread_records
 from streaming.facts.names import names_of
 from streaming.facts.ruvs import ruv_document, state_of
@@ -69,11 +69,15 @@ class PendingSummary:
 
 @dataclass(frozen=True, slots=True)
 class AgreementSummary:
-    """The two positions of an agreement, and how many hub epochs its consumer is behind."""
+    """The two positions of an agreement, and how many hub epochs its consumer is behind.
+
+    `remedy`: what to do if it alone is stopped, and not its replica.
+    """
 
     name: str
     consumer: str
     state: str
+    remedy: str | None
     sent_covers: int
     acked_covers: int
     lag_epochs: int
@@ -251,6 +255,7 @@ def _agreements(config: Config, reader: Reader) -> tuple[AgreementSummary, ...]:
             name=lag.agreement,
             consumer=lag.consumer,
             state=lag.state,
+            remedy=_remedy(lag),
             sent_covers=state_of(hub, lag.agreement).sent_covers if hub else 0,
             acked_covers=lag.acked_covers,
             lag_epochs=lag.epochs,
@@ -258,6 +263,12 @@ def _agreements(config: Config, reader: Reader) -> tuple[AgreementSummary, ...]:
         )
         for lag in lags(config, reader)
     ) + _retired(config, reader)
+
+
+def _remedy(lag: Lag) -> str | None:
+    if not lag.state.startswith(AgreementStatus.REFUSED.value):
+        return None
+    return (remedy_of(AgreementStatus.REFUSED, "") or "").replace(AGREEMENT, lag.agreement)
 
 
 def _retired(config: Config, reader: Reader) -> tuple[AgreementSummary, ...]:
@@ -271,6 +282,7 @@ def _retired(config: Config, reader: Reader) -> tuple[AgreementSummary, ...]:
             name=one.name,
             consumer=names.get(one.consumer, str(one.consumer)),
             state=one.status_text,
+            remedy=None,
             sent_covers=one.sent_covers,
             acked_covers=one.acked_covers,
             lag_epochs=hub.hub_epoch - one.acked_covers if hub else 0,

@@ -26,6 +26,7 @@ def topology_of(config: Config, *, judges: bool = True) -> Topology:
         config.limits.page_items,
         config.hub.covers_interval_ms,
         record_bytes=config.limits.record_bytes,
+        refused_again_ms=config.limits.refused_again_ms,
     )
 
 

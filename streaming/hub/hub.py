@@ -9,6 +9,7 @@ from checkpoints.epochs import Plan
 from streaming.core.conflict.window import Window, rebuilt
 from streaming.core.delivery.sending import wants_batch
 from streaming.core.intake.input_lost import TopicFacts, TopicLoss, losses
+from streaming.core.intake.refused_rows import due
 from streaming.core.model.command import Command
 from streaming.core.model.state import HubState
 from streaming.hub.settings import BatchSettings, Effects
@@ -70,6 +71,8 @@ class Hub:
     def is_due(self, plan: Plan) -> bool:
         """Return whether the batch has something to read, do, send or record; if not, skip it."""
         if plan.named or plan.commands or plan.lost or self.reconfigured:
+            return True
+        if due(self.state.refusals, self.settings.topology, plan.at_ms):
             return True
         interval_ms = self.settings.topology.covers_interval_ms
         return any(

@@ -62,7 +62,7 @@ def _take(hub: Hub, state: HubState, plan: Plan, facts: CheckedRecords) -> tuple
     known = {rid: max(state.largest.get(rid, ""), on_disk.get(rid, "")) for rid in state.replicas}
     old = intake_stage.repeated_or_old(facts, known)
     history = lookup.contents(store, old, plan.batch, on_disk)
-    intake = Intake(state, settings.topology, history)
+    intake = Intake(state, settings.topology, history, at_ms=plan.at_ms)
     _apply_losses(plan, intake, settings)
     commands = carry_out(
         plan,

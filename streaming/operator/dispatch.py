@@ -40,9 +40,9 @@ def carry_out(
     hub_rid: int,
     topics: Mapping[str, int],
 ) -> CommandEffects:
-    """Carry out the commands of a plan, before any record of its batch is taken in.
+    """Carry out the commands of a plan, and what is due, before any record of its batch.
 
-    1. `abort` ends open transactions, `retry` sends refused rows again.
+    1. `abort` ends open transactions, `retry` and `resume` send refused rows again.
     2. `release` and `drop` act on the quarantine.
     3. `accept` and `override` act on conflicts.
     4. `recover` gives up the lost input of a replica, `retire` takes one out for good.
@@ -63,11 +63,14 @@ def carry_out(
                 conflicts.append(command)
             case CommandName.RECOVER:
                 intake.recover(int(command.argument or 0))
+            case CommandName.RESUME:
+                intake.resume(command.argument or "", behind)
             case CommandName.RETIRE:
                 rid = int(command.argument or 0)
                 intake.retire(rid, behind.get(rid, -1) + 1)
             case CommandName.LEVEL:
                 nudged = True
+    intake.send_due(behind)
     writer = HubChangeWriter(intake, hub_rid, plan.at_ms)
     released = release.act(store, quarantined, writer, revalidate, plan.batch)
     resolved = resolve.act(store, conflicts, writer, plan.batch)

@@ -219,7 +219,13 @@ def test_a_plan_with_a_command_of_another_version_is_not_finished(store: StateSt
 def test_a_command_of_another_version_is_left_out(store: StateStore) -> None:
     """An operator's newer client does not stop a hub that works."""
     rows = [
-        {"number": 1, "kind": "command", "command": "from_a_newer_client", "argument": "9", "seen": 0},
+        {
+            "number": 1,
+            "kind": "command",
+            "command": "from_a_newer_client",
+            "argument": "9",
+            "seen": 0,
+        },
         {"number": 2, "kind": "command", "command": "drop", "argument": "1-5", "seen": 4},
     ]
     store.append_once(TableName.CONFIG, rows_of(TableName.CONFIG, rows), KEY, 2)

@@ -82,6 +82,9 @@ class Backend(Protocol):
     def retire(self, rid: int) -> None:
         """Append an operator's command to take this replica out for good."""
 
+    def resume(self, rid: int) -> None:
+        """Append an operator's command to resume the agreement of this consumer."""
+
     def restart(self, now_ms: int) -> None:
         """Start it again on the same state, without the engine's own checkpoint."""
 

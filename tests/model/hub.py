@@ -20,6 +20,7 @@ from streaming.core.delivery.sending import (
 from streaming.core.intake.arrival import AbortTransaction, Quarantined, SendAgain
 from streaming.core.intake.check import check
 from streaming.core.intake.input_lost import InputLoss
+from streaming.core.intake.refused_rows import due
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Item, Reason, ReceivedRecord, Record, Stopped, Update
@@ -55,7 +56,8 @@ class Plan:
     `aborts`: the CSNs by which an operator names the transactions that it ends. `retries`: the
     refused rows that it sends again.
     `recovers`: the rids of the replicas whose lost input he gives up. `retires`: of those that he
-    takes out for good. `losses`: those of which input is lost.
+    takes out for good. `resumes`: the agreements that he resumes. `losses`: those of which input
+    is lost.
     """
 
     ends: Mapping[int, int]
@@ -64,6 +66,7 @@ class Plan:
     retries: tuple[str, ...] = ()
     recovers: tuple[int, ...] = ()
     retires: tuple[int, ...] = ()
+    resumes: tuple[str, ...] = ()
     losses: tuple[InputLoss, ...] = ()
 
 
@@ -72,9 +75,9 @@ class PureHub:
     """The order of a batch (docs/protocol.md) around the pure core; every attribute is durable.
 
     `log`: per batch its entries, which count once the batch is committed. `repeats`: duplicates.
-    `requested_aborts`, `requested_retries`, `requested_recovers`, `requested_retires`: the
-    arguments of commands that no batch has processed. `firsts`: rid -> the offset of the first
-    record that its topic still has.
+    `requested_aborts`, `requested_retries`, `requested_recovers`, `requested_retires`,
+    `requested_resumes`: the arguments of commands that no batch has processed. `firsts`: rid -> the
+    offset of the first record that its topic still has.
     """
 
     topology: Topology
@@ -94,6 +97,7 @@ class PureHub:
     requested_retries: list[str] = field(default_factory=list)
     requested_recovers: list[int] = field(default_factory=list)
     requested_retires: list[int] = field(default_factory=list)
+    requested_resumes: list[str] = field(default_factory=list)
     firsts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     kill: FaultPoint | None = None
     up: bool = True
@@ -140,6 +144,7 @@ class PureHub:
             or self.requested_retries
             or self.requested_recovers
             or self.requested_retires
+            or self.requested_resumes
         )
         losses = self.losses(ends)
         if has_input or has_command or losses or self.wants_batch(now_ms):
@@ -147,7 +152,8 @@ class PureHub:
             retries, self.requested_retries = tuple(self.requested_retries), []
             recovers, self.requested_recovers = tuple(self.requested_recovers), []
             retires, self.requested_retires = tuple(self.requested_retires), []
-            self.run(Plan(ends, now_ms, aborts, retries, recovers, retires, losses))
+            resumes, self.requested_resumes = tuple(self.requested_resumes), []
+            self.run(Plan(ends, now_ms, aborts, retries, recovers, retires, resumes, losses))
 
     def losses(self, rids: Iterable[int]) -> tuple[InputLoss, ...]:
         """Of these replicas, those whose topics begin above what was taken."""
@@ -166,6 +172,10 @@ class PureHub:
         """Append an operator's command to take this replica out for good."""
         self.requested_retires.append(rid)
 
+    def resume(self, rid: int) -> None:
+        """Append an operator's command to resume the agreement of this consumer."""
+        self.requested_resumes.append(self.topology.agreement_of(rid) or "")
+
     def abort(self, csn: str) -> None:
         """Append an operator's command to abort a transaction."""
         self.requested_aborts.append(csn)
@@ -176,6 +186,8 @@ class PureHub:
 
     def wants_batch(self, now_ms: int) -> bool:
         """Return whether there is something to send without input."""
+        if due(self.state.refusals, self.topology, now_ms):
+            return True
         interval_ms, hub_epoch = self.topology.covers_interval_ms, self.state.hub_epoch
         return any(
             wants_batch(agreement, hub_epoch, now_ms, interval_ms, nudged=False)
@@ -264,6 +276,8 @@ class PureHub:
             plan.losses,
             plan.recovers,
             {rid: self.taken[rid] for rid in plan.retires},
+            plan.resumes,
+            {rid: self.taken[rid] - 1 for rid in plan.ends},
         )
 
     def history(self, received: Sequence[ReceivedRecord]) -> dict[str, frozenset[str]]:

@@ -10,6 +10,7 @@ import re
 from checkpoints.faults import FaultPoint
 from streaming.core.model.record import Update
 from streaming.core.model.ruv import Ruv
+from streaming.core.model.table import OnRefused
 from tests.model.replica import Replica, row_of
 from tests.model.sentences import STEPS, Make, Story, StoryError, claim, sentence
 from tests.model.world import World, topology
@@ -49,7 +50,7 @@ def given(story: Story, names: str) -> None:
     The database of `r1(unique)` lets one row stand in each table: all have the same email.
 
     Behind them may stand the tables: `; t is EPOCH_TRANS; u is MAX(v), hidden from r3`. A row `k`
-    is of table t, a row `u.k` of table u.
+    is of table t, a row `u.k` of table u. `t is EPOCH, on_refused stop`: what follows a refusal.
     """
     who, *tables = names.split("; ")
     words = [re.fullmatch(r"(\w+)((?:\(\w+\))*)", word) for word in who.split()]
@@ -62,11 +63,16 @@ def given(story: Story, names: str) -> None:
     }
     functions: dict[str, str] = {}
     hidden: list[tuple[str, str]] = []
+    on_refused: dict[str, OnRefused] = {}
     for table in tables:
         name, _, rest = table.partition(" is ")
-        functions[name], *others = rest.split(", hidden from ")
-        hidden += ((name, replica) for replica in others)
-    made = topology(list(replicas.values()), functions or None, hidden)
+        functions[name], *others = rest.split(", ")
+        for word, _, what in (other.rpartition(" ") for other in others):
+            if word == "on_refused":
+                on_refused[name] = OnRefused(what)
+            else:
+                hidden.append((name, what))
+    made = topology(list(replicas.values()), functions or None, hidden, on_refused=on_refused)
     story.world = World(replicas, story.make(made))
     story.world.run_until_quiet()
 
@@ -278,6 +284,12 @@ def operator_retries(story: Story, replica: str) -> None:
 def loses_unread(story: Story, replica: str) -> None:
     """Its records that no committed batch has taken are deleted."""
     story.world.lose_unread(replica)
+
+
+@sentence("the operator resumes {replica}")
+def operator_resumes(story: Story, replica: str) -> None:
+    """`slackwater resume`; the hub reads the command with its next batch."""
+    story.world.hub.resume(story.replica(replica).rid)
 
 
 @sentence("the operator recovers {replica}")

@@ -73,6 +73,7 @@ class RealHub:
                 f'[kafka]\nbootstrap_servers = "{self.ends.bootstrap}"',
                 f"[limits]\nrecord_bytes = {RECORD_BYTES}\nmin_partitions = 1",
                 f"chunk_items = {CHUNK_ITEMS}\npage_items = {self.topology.page_items}",
+                f"refused_again_ms = {self.topology.refused_again_ms}",
                 *map(_table_text, self.topology.tables.values()),
                 *(f'[[replicas]]\nname = "{s.name}"\nrid = {s.consumer}' for s in subscriptions),
                 *(
@@ -152,6 +153,11 @@ class RealHub:
         """Append an operator's command to take a replica out, as `slackwater retire` does."""
         reader, at = open_state(self.config.hub.state), datetime.now(UTC)
         append_command(reader, CommandName.RETIRE, str(rid), at)
+
+    def resume(self, rid: int) -> None:
+        """Append an operator's command to resume an agreement, as `slackwater resume` does."""
+        reader, at = open_state(self.config.hub.state), datetime.now(UTC)
+        append_command(reader, CommandName.RESUME, self._name(rid), at)
 
     def restart(self, now_ms: int) -> None:
         """Open the state anew: an unfinished plan is finished, the last batch published again."""
@@ -269,4 +275,5 @@ class RealHub:
 def _table_text(table: Table) -> str:
     columns = ", ".join(f'{name} = "{kind}"' for name, kind in table.columns.items())
     named = f'[[tables]]\nname = "{table.name}"\nfunction = "{table.function}"'
+    named += f'\non_refused = "{table.on_refused}"'
     return f'{named}\nkey = ["k"]\ncolumns = {{ {columns} }}'

@@ -14,6 +14,7 @@ from checkpoints.faults import FaultPoint
 from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Abort, Applied, Commit, Hello, Record, Update
+from streaming.core.model.table import OnRefused
 from tests.model.hub import PureHub
 from tests.model.language import run
 from tests.model.replica import Replica
@@ -58,6 +59,7 @@ BY_HAND = {**GOOD, "end_by_hand": 3, "end_anything_by_hand": 1}
 """The same with an operator who ends transactions, of which the agent may publish more."""
 
 REFUSES = {**BY_HAND, "refuse": 3, "retry": 2}
+RESUMES = {**REFUSES, "resume": 2}
 """The same with databases that do not take what is sent to them."""
 
 EMPTIES = {**BY_HAND, "reinit": 3}
@@ -122,22 +124,34 @@ KEYS_OF_TWO = (["k1", "u.k1"], ["k1", "k1", "u.k1"], ["k1", "k2", "u.k1", "u.k2"
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> str:
-    """Two tables, any function for each, and perhaps a replica that does not see one."""
+def tables(draw: st.DrawFn, *, acts: bool = False) -> str:
+    """Two tables, any function for each, and perhaps a replica that does not see one.
+
+    `acts`: a refused row stops its agreement, or is sent again by itself.
+    """
     first, second = draw(st.tuples(st.sampled_from(FUNCTIONS), st.sampled_from(FUNCTIONS)))
     hidden = draw(st.sampled_from(["", "", ", hidden from r3"]))
-    return f"; t is {first}; u is {second}{hidden}"
+    on_t = on_u = ""
+    if acts:
+        ways = st.sampled_from([f", on_refused {way}" for way in OnRefused])
+        on_t, on_u = draw(st.tuples(ways, ways))
+    return f"; t is {first}{on_t}; u is {second}{on_u}{hidden}"
 
 
 @st.composite
 def plots(
-    draw: st.DrawFn, weights: Mapping[str, int], *, several: bool = False, unique: bool = False
+    draw: st.DrawFn,
+    weights: Mapping[str, int],
+    *,
+    several: bool = False,
+    unique: bool = False,
+    acts: bool = False,
 ) -> Plot:
     """Random stories that shrink: a seed makes the steps, Hypothesis chooses which are used.
 
     Steps that it draws one by one resemble each other: a hub without realignment survives hundreds
     of such stories, and a few dozen of these. `several`: two tables with functions of their own.
-    `unique`: some databases have a unique constraint.
+    `unique`: some databases have a unique constraint. `acts`: see `tables`.
     """
     seed = draw(st.integers(0, 2**32 - 1))
     kept = draw(st.lists(st.booleans(), min_size=LENGTH, max_size=LENGTH))
@@ -147,7 +161,7 @@ def plots(
         [step for step, is_told in steps if is_told],
         draw(st.permutations([0, 5, -5])),
         draw(st.booleans()),
-        draw(tables()) if several else "",
+        draw(tables(acts=acts)) if several else "",
         draw(st.frozensets(st.sampled_from(REPLICAS))) if unique else frozenset(),
     )
 
@@ -317,10 +331,15 @@ class Storyteller:
         """An operator sends refused rows again."""
         self.add_sentence(f"the operator retries {replica}")
 
+    def resume(self, replica: str, _: str, __: int) -> None:
+        """An operator resumes an agreement, whether it stopped or not."""
+        self.add_sentence(f"the operator resumes {replica}")
+
     def end_refusing(self) -> None:
         """Every database takes what it is sent, and is sent again what it refused."""
         for name in REPLICAS:
             self.add_sentence(f"{name} takes everything")
+            self.add_sentence(f"the operator resumes {name}")
             self.add_sentence(f"the operator retries {name}")
         self.add_sentence("everything settles")
 

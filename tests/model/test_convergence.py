@@ -20,6 +20,7 @@ from tests.model.storyteller import (
     LOSES_INPUT,
     REFUSES,
     REORDERS,
+    RESUMES,
     REUSES,
     Plot,
     Storyteller,
@@ -108,16 +109,28 @@ def test_replicas_converge_whatever_happens(plot: Plot) -> None:
     hold(plot, AT_REST)
 
 
-def hold(plot: Plot, at_rest: Sequence[Callable[[World], None]]) -> None:
+@FIXED
+@given(plots(RESUMES, several=True, acts=True))
+def test_replicas_converge_though_refused_rows_stop_agreements(plot: Plot) -> None:
+    """Or are sent again by themselves; in the end every database takes them."""
+    hold(plot, (*AT_REST, check_nothing_is_refused), takes_all=True)
+
+
+def hold(
+    plot: Plot, at_rest: Sequence[Callable[[World], None]], *, takes_all: bool = False
+) -> None:
     """Run a story; what always holds must hold after every step, the rest at its end.
 
     The story is noted in the language of the scenarios: when a law breaks, it is one more.
+    `takes_all`: nothing is refused and no agreement is stopped by that when it comes to rest.
     """
     teller = Storyteller()
     try:
         for world in teller.run(plot):
             for always in ALWAYS:
                 always(world)
+        if takes_all:
+            teller.end_refusing()
         for law in at_rest:
             law(teller.world)
         if teller.world.hub.refused():

@@ -6,6 +6,7 @@ pure hub is the specification in code, and another backend must come to the same
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from checkpoints.faults import FaultPoint
 from streaming.core.conflict.function import ConflictFunction, parse_function
@@ -13,6 +14,7 @@ from streaming.core.conflict.winner import ConflictFacts, Image, Winner
 from streaming.core.model.change import Change
 from streaming.core.model.record import Record, Update
 from streaming.core.model.ruv import Ruv
+from streaming.core.model.table import OnRefused
 from streaming.core.model.topology import Subscription, Topology
 from tests.model.backend import Backend, Judgement
 from tests.model.replica import TABLE, Line, Replica, Write, name_of, row_of
@@ -46,14 +48,21 @@ def topology(
     *,
     covers_interval_ms: int = 0,
     page_items: int = 3,
+    on_refused: Mapping[str, OnRefused] = MappingProxyType({}),
 ) -> Topology:
     """One agreement per replica, named after it; pages small enough to need several.
 
     `functions`: table -> its conflict function. `hidden`: (table, replica) that do not meet.
+    `on_refused`: table -> what follows a refused row of it; `skip` where none is named.
     """
     rids = {r.name: r.rid for r in replicas}
     tables = {
-        name: replace(TABLE, name=name, function=_function(text, rids))
+        name: replace(
+            TABLE,
+            name=name,
+            function=_function(text, rids),
+            on_refused=on_refused.get(name, OnRefused.SKIP),
+        )
         for name, text in (functions or {TABLE.name: "EPOCH"}).items()
     }
     subscriptions = {
@@ -68,6 +77,7 @@ def topology(
         {MERGE: merge},
         covers_interval_ms=covers_interval_ms,
         page_items=page_items,
+        refused_again_ms=1,
     )
 
 

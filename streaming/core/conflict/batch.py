@@ -78,6 +78,8 @@ def decide(
     losses: Sequence[InputLoss] = (),
     recovers: Sequence[int] = (),
     retires: Mapping[int, int] = MappingProxyType({}),
+    resumes: Sequence[str] = (),
+    behind: Mapping[int, int] = MappingProxyType({}),
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
@@ -86,9 +88,11 @@ def decide(
     epochs; its other fields are set here. `aborts`: the transactions that an operator aborts
     before any record of the batch is processed; `retries`: the refused rows that he sends again.
     `losses`: the replicas of which input is lost; `recovers`: the rids of those whose lost input he
-    gives up; `retires`: rid -> the offset before which he takes that replica out for good.
+    gives up; `retires`: rid -> the offset before which he takes that replica out for good;
+    `resumes`: the agreements that he resumes. `behind`: rid -> the last offset of its topic that
+    was read before.
     """
-    intake = Intake(state, topology, history or {})
+    intake = Intake(state, topology, history or {}, at_ms=view.clock_ms)
     for loss in losses:
         intake.lose_input(loss)
     for rid in recovers:
@@ -99,6 +103,9 @@ def decide(
         intake.end_by_hand(abort)
     for retry in retries:
         intake.send_again(retry)
+    for name in resumes:
+        intake.resume(name, behind)
+    intake.send_due(behind)
     for record in received:
         intake.take(record)
     intake.leave_unread(KEPT_BEHIND_STOP)

@@ -150,6 +150,7 @@ def stop_answers(before: HubState | None, after: HubState) -> list[Stopped]:
         Stopped(name, after.generation, agreement.session, agreement.status_text, remedy)
         for name, agreement in after.agreements.items()
         if agreement.session is not None
+        and agreement.status.ends_agent
         and (remedy := remedy_of(agreement.status, agreement.detail)) is not None
         and not (name in known and _same_stop(known[name], agreement))
     ]

@@ -10,9 +10,14 @@ from streaming.core.model.change import RowKey
 from streaming.core.model.record import Reason, ReceivedRecord, Refused
 from streaming.core.model.refusal import Refusal, Refusals, sent_last
 from streaming.core.model.row import RowState
-from streaming.core.model.table import Table
+from streaming.core.model.table import OnRefused, Table
+from streaming.core.model.topology import Topology
 
 NONE_REFUSED: Mapping[RowKey, Refusal] = {}
+
+
+SENT_AGAIN_AT_ONCE = 1_000
+"""How many refused rows one batch sends again by itself at most."""
 
 
 class Ending(StrEnum):
@@ -37,14 +42,32 @@ def refused_row(refused: Refused, sent: int, tables: Mapping[str, Table]) -> Row
     return RecordFault(reason, detail)
 
 
+def due(refusals: Refusals, topology: Topology, at_ms: int) -> list[Refusal]:
+    """The rows that are sent again now by themselves, those first that wait longest."""
+    again = {t.name for t in topology.tables.values() if t.on_refused is OnRefused.REFRESH}
+    if not (again and refusals):
+        return []
+    found = [
+        one
+        for rid, mine in refusals.items()
+        for one in mine.values()
+        if one.row[0] in again
+        and topology.sees(rid, one.row[0])
+        and one.is_due(at_ms, topology.refused_again_ms)
+    ]
+    found.sort(key=lambda one: (one.at_ms, one.rid, one.row))
+    return found[:SENT_AGAIN_AT_ONCE]
+
+
 @dataclass(slots=True)
 class RefusedRows:
     """One batch's working copy of the refused rows; what does not change is not copied.
 
-    `fresh`: refused in this batch. `ended`: refused no more.
+    `at_ms`: the clock of the batch. `fresh`: refused in this batch. `ended`: refused no more.
     """
 
     before: Refusals
+    at_ms: int = 0
     fresh: dict[tuple[int, RowKey], None] = field(default_factory=dict)
     ended: list[tuple[Refusal, Ending]] = field(default_factory=list)
     after: dict[int, Mapping[RowKey, Refusal]] = field(init=False)
@@ -83,6 +106,7 @@ class RefusedRows:
             received.time_ms,
             known.attempts + 1 if known else 1,
             known.sent_epoch if known and known.sent_epoch > refused.hub_epoch else 0,
+            self.at_ms,
         )
         self._put(found)
         self.fresh[received.rid, row] = None
@@ -126,7 +150,7 @@ class RefusedRows:
             state = rows.get(one.row, RowState())
             last = sent_last(state, one.rid, is_seen=sees(one.rid, one.row[0]))
             if last > max(one.hub_epoch, one.sent_epoch):
-                self._put(replace(one, sent_epoch=last))
+                self._put(replace(one, sent_epoch=last, at_ms=self.at_ms))
                 if last <= acked.get(one.rid, 0):
                     self._close(self.after[one.rid][one.row], Ending.APPLIED)
 

@@ -5,7 +5,7 @@ Decided record by record, so nothing depends on how the input is cut into batche
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
@@ -27,7 +27,7 @@ from streaming.core.intake.members import RecordFault
 from streaming.core.intake.opnos import SeenOpnos, seen_opnos
 from streaming.core.intake.pending import Context, ListKey
 from streaming.core.intake.reflection import mre, mre_same, reflect
-from streaming.core.intake.refused_rows import RefusedRows, refused_row
+from streaming.core.intake.refused_rows import RefusedRows, due, refused_row
 from streaming.core.intake.ruv_builder import RuvBuilder
 from streaming.core.intake.sessions import (
     after_applied,
@@ -53,6 +53,7 @@ from streaming.core.model.record import (
     Refused,
     Snapshot,
 )
+from streaming.core.model.refusal import Refusal
 from streaming.core.model.row import ALL_OFFSETS, Arrived, Floor
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import (
@@ -62,7 +63,8 @@ from streaming.core.model.state import (
     OpenTransactions,
     ReplicaState,
 )
-from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
+from streaming.core.model.table import OnRefused
 from streaming.core.model.topology import Topology
 
 Transaction = tuple[Arrived, ...]
@@ -85,8 +87,9 @@ class Intake:
     """One batch's working copy of the state; `take` every record of a topic in its order.
 
     `history`: see KnownCsns. A CSN is known, and an opno is taken, whatever the data set; it is
-    late within its own. `wanted`: the transactions of which evicted facts are needed after all: if
-    there are some, nothing of this holds, and with them restored the batch must be taken anew.
+    late within its own. `at_ms`: the hub's clock. `wanted`: the transactions of which evicted
+    facts are needed after all: if there are some, nothing of this holds, and with them restored
+    the batch must be taken anew.
     """
 
     state: HubState
@@ -102,6 +105,7 @@ class Intake:
     unread: dict[int, list[ReceivedRecord]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     hellos: int = 0
+    at_ms: int = 0
 
     def __post_init__(self) -> None:
         """Copy what this batch changes."""
@@ -111,7 +115,7 @@ class Intake:
         self.open = self.state.open.copy()
         self.spans = RuvBuilder(self.state)
         self.known = KnownCsns(self.open, self.history, self.state.largest)
-        self.refused = RefusedRows(self.state.refusals)
+        self.refused = RefusedRows(self.state.refusals, self.at_ms)
 
     replicas: dict[int, ReplicaState] = field(init=False)
     """The ordinals apart, which are in `opnos` until `replica_states`."""
@@ -231,6 +235,8 @@ class Intake:
             self._quarantine(received, row.reason, row.detail)
         elif self.refused.refuse(received, refused, row):
             self.counts["refused"] += 1
+            if tables[row[0]].on_refused is OnRefused.STOP:
+                self._move(received.rid, lambda one: one if one.is_stopped else one.refused(row[0]))
             self.events.append((received, ControlOutcome.TAKEN))
         else:
             self.counts["duplicates"] += 1
@@ -239,11 +245,33 @@ class Intake:
     def send_again(self, retry: SendAgain) -> None:
         """Send refused rows again that an operator names; before any record of the batch."""
         found = self.refused.named(retry.name)
-        for one in found:
-            if self.topology.agreement_of(one.rid) is not None:
-                behind = retry.behind.get(one.rid, ALL_OFFSETS)
-                self._repair_behind(one.rid, one.row, behind, RETRY)
+        self._send_refused(found, retry.behind)
         self.counts["sent_again" if found else "unknown_retries"] += max(1, len(found))
+
+    def send_due(self, behind: Mapping[int, int]) -> None:
+        """Send refused rows again whose time has come; before any record of the batch.
+
+        `behind`: rid -> the offset of its topic up to which records were read before.
+        """
+        found = due(self.state.refusals, self.topology, self.at_ms)
+        self._send_refused(found, behind)
+        if found:
+            self.counts["sent_again"] += len(found)
+
+    def resume(self, name: str, behind: Mapping[int, int]) -> None:
+        """Send to an agreement again that stopped at a refused row: first what it refused."""
+        agreement = self.agreements.get(name)
+        if agreement is None or agreement.status is not AgreementStatus.REFUSED:
+            self.counts["unknown_resumes"] += 1
+            return
+        self.agreements[name] = agreement.resumed()
+        self._send_refused(self.refused.of(agreement.consumer).values(), behind)
+        self.counts["resumed"] += 1
+
+    def _send_refused(self, refusals: Iterable[Refusal], behind: Mapping[int, int]) -> None:
+        for one in refusals:
+            if self.topology.agreement_of(one.rid) is not None:
+                self._repair_behind(one.rid, one.row, behind.get(one.rid, ALL_OFFSETS), RETRY)
 
     def _stop(self, received: ReceivedRecord, stop: Stop) -> None:
         """Stop reading this replica before this record, and sending to it."""
@@ -359,11 +387,18 @@ class Intake:
         return [n for n, one in self.agreements.items() if one.consumer == rid and one.is_retired]
 
     def _move(self, rid: int, step: Callable[[AgreementState], AgreementState]) -> None:
-        """Take a step with the agreement of this consumer; one that is retired stays so."""
+        """Take a step with the agreement of this consumer.
+
+        One that is retired stays so; one that stopped at a refused row, unless it stops otherwise.
+        """
         for name in self._to(rid):
             before = self.agreements[name]
             after = step(before)
-            self.agreements[name] = after.retired() if before.is_retired else after
+            if before.is_retired:
+                after = after.retired()
+            elif before.status is AgreementStatus.REFUSED and not after.is_stopped:
+                after = after.refused(before.detail)
+            self.agreements[name] = after
 
     # -- changes ----------------------------------------------------------------------------
 

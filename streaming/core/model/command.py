@@ -23,6 +23,8 @@ class CommandName(StrEnum):
     """end an open transaction; its primary CSN or that of a member"""
     RECOVER = "recover"
     """give up the lost input of a replica; its rid"""
+    RESUME = "resume"
+    """send to an agreement again that stopped at a refused row; its name"""
     RETIRE = "retire"
     """take a replica out for good; its rid"""
 

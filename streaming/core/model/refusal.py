@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import Arrived, RowState
 
+LONGEST_WAIT = 360
+"""How many times the first wait the longest wait before the next attempt is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -14,7 +17,7 @@ class Refusal:
     `id`: of its conflict. `hub_epoch`: of the update that held the item; of the row the replica has
     nothing that it was sent up to there. `csn`: the item's. `offset`: of the record in the
     replica's topic. `sent_epoch`: the hub epoch at which the row was sent again since; 0: it was
-    not.
+    not. `at_ms`: the hub's clock at the batch that changed this last.
     """
 
     id: str
@@ -28,6 +31,16 @@ class Refusal:
     time_ms: int
     attempts: int = 1
     sent_epoch: int = 0
+    at_ms: int = 0
+
+    def is_due(self, at_ms: int, first_ms: int) -> bool:
+        """Return whether it is time to send the row again by itself.
+
+        `first_ms`: how long after the first attempt; each attempt waits twice as long as the one
+        before, LONGEST_WAIT times that at most.
+        """
+        wait_ms = first_ms * min(2 ** min(self.attempts - 1, 30), LONGEST_WAIT)
+        return not self.sent_epoch and at_ms >= self.at_ms + wait_ms
 
     def hides(self, row: RowState, arrived: Arrived) -> bool:
         """Return whether the replica lacked this row state when it made the change.

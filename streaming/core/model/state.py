@@ -165,6 +165,16 @@ class AgreementState:
         told = session or self.session
         return replace(self, status=status, detail=stop.detail, session=told)
 
+    def refused(self, table: str) -> "AgreementState":
+        """The agreement when its consumer refused a row of a table at which that stops it."""
+        return replace(self, status=AgreementStatus.REFUSED, detail=table)
+
+    def resumed(self) -> "AgreementState":
+        """The agreement when it is sent to again, from where it was."""
+        has_hello = self.session is not None
+        to_send = AgreementStatus.CATCHING_UP if has_hello else AgreementStatus.WAITING_FOR_HELLO
+        return replace(self, status=to_send, detail="")
+
     def retired_for_good(self) -> "AgreementState":
         """The agreement when an operator retires its consumer."""
         return replace(self, status=AgreementStatus.RETIRED, detail=FOR_GOOD)
@@ -183,9 +193,7 @@ class AgreementState:
         if self.detail:
             status, detail = parse_status(AgreementStatus, self.detail)
             return replace(self, status=status, detail=detail)
-        has_hello = self.session is not None
-        to_send = AgreementStatus.CATCHING_UP if has_hello else AgreementStatus.WAITING_FOR_HELLO
-        return replace(self, status=to_send)
+        return self.resumed()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ FOR_GOOD = "for good"
 
 REPLICA = "REPLICA"
 """In a remedy, the name of the replica."""
+AGREEMENT = "AGREEMENT"
+"""In a remedy, the name of the agreement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,12 @@ _RETIRED_FOR_GOOD = (
 )
 
 
+_REFUSED = (
+    'its table says on_refused = "stop": `slackwater conflicts list --kind refused --open` says'
+    f" why; remove the cause, then run `slackwater resume {AGREEMENT}`"
+)
+
+
 def remedy_of(
     status: "ReplicaStatus | AgreementStatus", detail: str, replica: str | None = None
 ) -> str | None:
@@ -130,6 +138,8 @@ def remedy_of(
     """
     if status in (ReplicaStatus.RETIRED, AgreementStatus.RETIRED):
         return _RETIRED_FOR_GOOD if detail == FOR_GOOD else None
+    if status is AgreementStatus.REFUSED:
+        return _REFUSED
     if not status.is_stopped:
         return None
     return Stop(StopReason(status.value), detail).remedy.replace(REPLICA, replica or REPLICA)
@@ -154,6 +164,9 @@ class AgreementStatus(StrEnum):
     """nothing: of what its consumer wrote, something was lost unread"""
     RECOVERED = StopReason.RECOVERED.value
     """nothing until its consumer starts anew: its lost input was given up"""
+    REFUSED = "refused"
+    """nothing until an operator resumes it: its consumer's database refused a row; the detail names
+    the table, whose `on_refused` is `stop`; what the consumer writes is read on"""
     RETIRED = "retired"
     """nothing: it is not configured any more, or retired for good; its positions are kept"""
 
@@ -173,9 +186,15 @@ class AgreementStatus(StrEnum):
                 | AgreementStatus.UNSUPPORTED
                 | AgreementStatus.INPUT_LOST
                 | AgreementStatus.RECOVERED
+                | AgreementStatus.REFUSED
                 | AgreementStatus.RETIRED
             ):
                 return True
+
+    @property
+    def ends_agent(self) -> bool:
+        """Return whether its consumer's agent is told, and ends."""
+        return self.is_stopped and self is not AgreementStatus.REFUSED
 
 
 StatusT = TypeVar("StatusT", bound=ReplicaStatus | AgreementStatus)

@@ -31,11 +31,23 @@ class ColumnType(StrEnum):
     """a string, RFC 3339 with microseconds in UTC: 2024-02-29T23:59:59.000001Z"""
 
 
+class OnRefused(StrEnum):
+    """What the hub does when a replica's database refuses a row of the table."""
+
+    SKIP = "skip"
+    """the row is listed as differing, and sent again with its next version or by an operator"""
+    STOP = "stop"
+    """the replica is sent nothing more until an operator resumes its agreement"""
+    REFRESH = "refresh"
+    """the row is sent again by itself, at growing intervals"""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """name, key columns in key order, all columns in schema order (key columns included).
 
     `dataset`: the data set that it belongs to; each has a RUV and pending lists of its own.
+    `on_refused`: what follows when a replica refuses a row of it.
     """
 
     name: str
@@ -43,6 +55,7 @@ class Table:
     columns: Mapping[str, ColumnType]
     function: ConflictFunction = EPOCH
     dataset: str = DEFAULT_DATASET
+    on_refused: OnRefused = OnRefused.SKIP
 
 
 def not_configured(name: str) -> str:

@@ -31,6 +31,7 @@ class Topology:
     page_items: int = 50_000
     covers_interval_ms: int = 1_000
     record_bytes: int = RECORD_BYTES
+    refused_again_ms: int = 10_000
     visible: Mapping[int, frozenset[str]] = field(init=False)
     served: Mapping[int, str] = field(init=False)
     datasets: tuple[str, ...] = field(init=False)

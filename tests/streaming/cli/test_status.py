@@ -149,6 +149,7 @@ def test_status_shows_what_is_retired(
         "name": "to-gone",
         "consumer": "gone",
         "state": "retired",
+        "remedy": None,
         "sent_covers": 2,
         "acked_covers": 2,
         "lag_epochs": 3,

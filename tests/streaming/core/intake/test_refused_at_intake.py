@@ -6,13 +6,15 @@ from dataclasses import replace
 import pytest
 
 from streaming.core.intake.arrival import RETRY, Repair, SendAgain
-from streaming.core.intake.refused_rows import Ending
+from streaming.core.intake.refused_rows import SENT_AGAIN_AT_ONCE, Ending, due
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.record import Reason, Refused
 from streaming.core.model.refusal import Refusal
 from streaming.core.model.row import RowState
 from streaming.core.model.state import HubState
+from streaming.core.model.statuses import AgreementStatus
+from streaming.core.model.table import OnRefused
 from streaming.core.model.topology import Topology
 from tests.harness.builders import csn
 from tests.streaming.core.intake.speaker import RULES, Speaker, fresh_state
@@ -159,3 +161,91 @@ def test_what_is_not_configured_is_not_sent_again(without: Topology) -> None:
     intake.send_again(SendAgain("r1", {}))
 
     assert intake.repairs == []
+
+
+FIRST_MS = 10_000
+
+
+def refreshing(on_refused: OnRefused = OnRefused.REFRESH) -> Topology:
+    """The rules, with what follows a refusal."""
+    tables = {n: replace(table, on_refused=on_refused) for n, table in RULES.tables.items()}
+    return replace(RULES, tables=tables, refused_again_ms=FIRST_MS)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "wait_ms"),
+    [
+        (1, FIRST_MS),
+        (2, 2 * FIRST_MS),
+        (9, 256 * FIRST_MS),
+        (10, 360 * FIRST_MS),
+        (9_999, 360 * FIRST_MS),
+    ],
+)
+def test_a_refused_row_is_sent_again_at_growing_intervals(attempts: int, wait_ms: int) -> None:
+    """A database that never takes it costs a message an hour, not a busy loop."""
+    one = replace(open_at(5), attempts=attempts, at_ms=1_000)
+
+    assert due({1: {K: one}}, refreshing(), 1_000 + wait_ms) == [one]
+    assert not due({1: {K: one}}, refreshing(), 1_000 + wait_ms - 1)
+    assert not due({1: {K: replace(one, sent_epoch=6)}}, refreshing(), 1_000 + wait_ms)
+    assert not due({1: {K: one}}, refreshing(OnRefused.SKIP), 1_000 + wait_ms)
+    assert not due({1: {K: one}}, refreshing(OnRefused.STOP), 1_000 + wait_ms)
+    assert not due({9: {K: replace(one, rid=9)}}, refreshing(), 1_000 + wait_ms)
+
+
+def test_one_batch_sends_a_bounded_number_again() -> None:
+    """Those first that wait longest; the rest follow with the next batches."""
+    rows = [("t", f'{{"k":"{n}"}}') for n in range(SENT_AGAIN_AT_ONCE + 2)]
+    refusals = {row: replace(open_at(5), row=row, at_ms=-n) for n, row in enumerate(rows)}
+    intake = Intake(serving(refusals), refreshing(), at_ms=FIRST_MS)
+
+    intake.send_due({1: 7})
+
+    assert intake.repairs[0] == Repair(1, rows[-1], 7, RETRY)
+    assert {one.row for one in intake.repairs} == set(rows[2:])
+
+
+def test_the_clock_of_an_attempt_is_the_hubs() -> None:
+    """A replica whose clock is wrong is not sent to without end, nor never."""
+    speaker = in_session()
+    speaker.send(refused(5))
+    intake = Intake(serving(), refreshing(), at_ms=77_000)
+    for record in speaker.received:
+        intake.take(record)
+
+    (one,) = intake.refused.of(1).values()
+
+    assert one.at_ms == 77_000
+    assert one.is_due(87_000, FIRST_MS)
+    assert not one.is_due(86_999, FIRST_MS)
+
+
+def test_a_table_that_stops_stops_its_agreement_alone() -> None:
+    """What the consumer writes is read on; a new session does not resume it, an operator does."""
+    speaker = in_session()
+    speaker.send(refused(5))
+    speaker.hello(covers=SENT)
+    intake = taken(serving(), speaker, refreshing(OnRefused.STOP))
+    name = RULES.agreement_of(1) or ""
+
+    stopped = intake.agreements[name]
+    intake.resume(name, {1: 3})
+
+    assert stopped.status_text == "refused: t"
+    assert not stopped.status.ends_agent
+    assert not intake.replicas[1].is_stopped
+    assert intake.agreements[name].status is AgreementStatus.CATCHING_UP
+    assert intake.repairs == [Repair(1, K, 3, RETRY)]
+    assert (intake.counts["resumed"], intake.counts["unknown_resumes"]) == (1, 0)
+
+
+def test_what_has_not_stopped_is_not_resumed() -> None:
+    """A command may come twice, or name an agreement that was removed."""
+    intake = taken(serving({K: open_at(5)}), in_session(), refreshing(OnRefused.STOP))
+
+    intake.resume(RULES.agreement_of(1) or "", {})
+    intake.resume("nobody", {})
+
+    assert not intake.repairs
+    assert intake.counts["unknown_resumes"] == 2
