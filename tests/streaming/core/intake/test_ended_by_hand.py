@@ -76,3 +76,15 @@ def test_an_opno_of_what_an_operator_ended_counts_as_filled() -> None:
     pending = (change(10, tx=10, opno=1), change(11, opno=2))
 
     assert numbers(by_hand(intake_of_session(*pending), 10)) == [11]
+
+
+def test_what_an_operator_did_is_counted() -> None:
+    """`status` shows the counts of a batch."""
+    intake = by_hand(intake_of_session(change(9, tx=9), change(10, tx=10)), 9)
+
+    by_hand(by_hand(by_hand(intake, 10), 77), 78)
+
+    assert {name: intake.counts[name] for name in ("ended_by_hand", "unknown_aborts")} == {
+        "ended_by_hand": 2,
+        "unknown_aborts": 2,
+    }

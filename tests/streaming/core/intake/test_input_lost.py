@@ -131,6 +131,7 @@ def test_recover_ends_what_is_open_and_waits_for_no_opno() -> None:
     assert numbers(intake) == [9]
     assert [context for context, _, _ in intake.ended] == [(csn(8, 1), 1)]
     assert intake.replicas[1].status_text == "recovered"
+    assert (intake.counts["input_lost"], intake.counts["recovered"]) == (1, 1)
     assert intake.replicas[1].floors == ()
     assert intake.agreements["a1"].status is AgreementStatus.RECOVERED
 

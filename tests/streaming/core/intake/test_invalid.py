@@ -117,3 +117,36 @@ def test_the_repeat_of_an_invalid_change_is_a_duplicate() -> None:
 
     assert (len(intake.quarantined), len(intake.repairs)) == (1, 1)
     assert intake.counts["duplicates"] == 1
+
+
+def test_an_invalid_change_of_a_transaction_that_a_hello_ended_takes_the_rest_back() -> None:
+    """Its database holds all of it: the rows that were announced before are repaired too, once."""
+    speaker = Speaker()
+    begun = [*speaker.hello(), *speaker.send(change(8, "first", tx=8)), *speaker.hello()]
+    late = [invalid(speaker, Reason.TABLE, change(n, tx=8)) for n in (9, 10)]
+
+    intake = intake_of([*begun, *late])
+
+    assert reasons(intake) == [Reason.TABLE, Reason.TABLE]
+    first = ("t", '{"k":"first"}')
+    assert repaired(intake) == [(ROW, Reason.TABLE), (first, Reason.ENDED), (ROW, Reason.TABLE)]
+    assert intake.open.ended[csn(8, 1), 1].reason == Reason.ENDED
+    assert [(one, reason) for one, reason, _ in intake.ended] == [
+        ((csn(8, 1), 1), "hello"),
+        ((csn(8, 1), 1), "ended"),
+    ]
+
+
+def test_a_quarantined_record_says_what_is_wrong_and_what_it_was() -> None:
+    """The content finds a repeat; the detail is for people."""
+    speaker = Speaker()
+    bad = replace(invalid(speaker, Reason.SIZE, change(9)), detail="too large")
+
+    intake = intake_of([*speaker.hello(), bad])
+
+    (kept,) = intake.quarantined
+    assert (kept.reason, kept.detail, kept.content) == (
+        Reason.SIZE,
+        "too large",
+        change(9).content,
+    )

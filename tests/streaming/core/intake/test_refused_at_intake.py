@@ -11,12 +11,12 @@ from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.record import Reason, Refused
 from streaming.core.model.refusal import Refusal
-from streaming.core.model.row import RowState
+from streaming.core.model.row import Arrived, Realign, RowState
 from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import OnRefused
 from streaming.core.model.topology import Topology
-from tests.harness.builders import csn
+from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import RULES, Speaker, fresh_state
 
 K: RowKey = ("t", '{"k":"x"}')
@@ -249,3 +249,86 @@ def test_what_has_not_stopped_is_not_resumed() -> None:
 
     assert not intake.repairs
     assert intake.counts["unknown_resumes"] == 2
+
+
+def written(mre: int, offset: int = 4) -> Arrived:
+    """A change of K by replica 1, which had reflected this hub epoch."""
+    return Arrived(change(9, "x"), "", "1-1", offset, 0, mre, mre)
+
+
+@pytest.mark.parametrize(
+    ("row", "arrived", "is_hidden"),
+    [
+        (RowState(2, 5), written(5), True),
+        (RowState(2, 5), written(5, offset=3), False),
+        (RowState(2, 5), written(5, offset=2), False),
+        (RowState(2, 6), written(5), False),
+        (RowState(2, 5, realign=(Realign(1, 5),)), written(9), True),
+        (RowState(2, 5, realign=(Realign(1, 6),)), written(6), False),
+        (RowState(2, 5, realign=(Realign(1, 7),)), written(6), True),
+        (RowState(2, 5, realign=(Realign(2, 6),)), written(6), True),
+    ],
+)
+def test_a_refused_row_is_hidden_until_a_later_refresh_is_reflected(
+    row: RowState, arrived: Arrived, *, is_hidden: bool
+) -> None:
+    """Of what stands behind the refusal, in hub epochs and in offsets."""
+    assert open_at(5).hides(row, arrived) is is_hidden
+
+
+def test_a_refusal_that_ends_in_a_batch_still_hides_its_row_there() -> None:
+    """A change may stand between the refusal and the record that ended it."""
+    speaker = in_session(covers=6)
+    intake = taken(serving({K: open_at(5, sent_epoch=7), OTHER: open_at(4, row=OTHER)}), speaker)
+    intake.agreements["a1"] = replace(intake.agreements["a1"], sent_covers=SENT)
+    assert intake.refused.for_judging() is intake.refused.after
+
+    for record in speaker.applied(1, 7):
+        intake.take(record)
+
+    assert {row: one.hub_epoch for row, one in intake.refused.for_judging()[1].items()} == {
+        K: 5,
+        OTHER: 4,
+    }
+
+
+@pytest.mark.parametrize(("acked", "is_open"), [(8, True), (9, False), (10, False)])
+def test_what_was_sent_again_and_acknowledged_before_is_closed(
+    acked: int, *, is_open: bool
+) -> None:
+    """Its own write may have become the row, of which there is no update to be refused."""
+    rows = taken(serving({K: open_at(5)}), in_session()).refused
+    newer = {K: RowState(author=1, epoch=9, csn=csn(9, 1))}
+
+    rows.settle(rows.to_settle([K]), newer, lambda *_: True, {1: acked})
+
+    assert (K in rows.of(1)) is is_open
+    assert [(one.row, how) for one, how in rows.ended] == ([] if is_open else [(K, Ending.APPLIED)])
+
+
+def test_a_fresh_refusal_is_settled_though_its_row_did_not_change() -> None:
+    """The row may have been sent again by the batch before."""
+    speaker = in_session()
+    speaker.send(refused(5))
+    rows = taken(serving({OTHER: open_at(4, row=OTHER)}), speaker).refused
+
+    assert [one.row for one in rows.to_settle([])] == [K]
+    assert {one.row for one in rows.to_settle([OTHER])} == {K, OTHER}
+    assert {one.row for one in rows.to_settle([OTHER, ("t", "1"), ("t", "2")])} == {K, OTHER}
+
+
+@pytest.mark.parametrize(("sent_epoch", "kept"), [(8, 8), (7, 0), (6, 0)])
+def test_an_attempt_more_keeps_what_is_on_its_way(sent_epoch: int, kept: int) -> None:
+    """A row that was sent after the version that is refused now may be taken still."""
+    speaker = in_session(covers=5)
+    speaker.send(refused(7))
+    state = serving({K: open_at(5, sent_epoch=sent_epoch)})
+    intake = Intake(state, RULES)
+    intake.take(speaker.received[0])
+    intake.agreements["a1"] = replace(intake.agreements["a1"], sent_covers=SENT)
+    intake.take(speaker.received[1])
+
+    (one,) = intake.refused.of(1).values()
+
+    assert (one.attempts, one.hub_epoch, one.sent_epoch) == (2, 7, kept)
+    assert one.time_ms == speaker.received[1].time_ms

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from streaming.core.intake.arrival import ControlOutcome
 from streaming.core.intake.sessions import KEPT_FLOORS, KEPT_SESSION_IDS, KEPT_SESSIONS, with_floor
 from streaming.core.model.change import Op
 from streaming.core.model.record import Heartbeat, Hello, ReceivedRecord, Record, Snapshot
@@ -185,3 +186,31 @@ def test_a_hello_that_shares_a_wire_version_is_answered(versions: tuple[int, ...
     intake = intake_of(speaker.send(hello))
 
     assert intake.replicas[1].status is ReplicaStatus.LIVE
+
+
+def test_older_sessions_stay_known_when_one_reflects() -> None:
+    """A change of an older session that waited is judged by what that one had reflected."""
+    speaker = Speaker()
+    records = [*speaker.hello(), *speaker.hello(epoch=4), *speaker.hello(epoch=6)]
+    intake = intake_of(records, fresh_state(hub_epoch=9))
+    intake.agreements["a1"] = replace(intake.agreements["a1"], sent_covers=9)
+
+    for record in speaker.applied(7, 8):
+        intake.take(record)
+
+    sessions = intake.replicas[1].sessions
+    assert [one.id for one in sessions] == ["1-1", "1-2", "1-3"]
+    assert [one.mre for one in sessions] == [0, 0, 8]
+    assert intake.events[-1][1] is ControlOutcome.TAKEN
+
+
+def test_an_applied_of_what_was_not_sent_says_so() -> None:
+    """An operator reads it in quarantine."""
+    speaker = Speaker()
+
+    intake = intake_of([*speaker.hello(), *speaker.applied(1, 3)], fresh_state(hub_epoch=9))
+
+    (kept,) = intake.quarantined
+    assert kept.detail == (
+        "applied covers 3 of generation 1; this session was sent 0 of generation 1"
+    )

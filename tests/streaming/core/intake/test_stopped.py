@@ -2,9 +2,18 @@
 
 from dataclasses import replace
 
+import pytest
+
 from streaming.core.delivery.sending import stop_answers
 from streaming.core.intake.transactions import Intake
-from streaming.core.model.record import Heartbeat, Hello, Reason, ReceivedRecord
+from streaming.core.model.record import (
+    Commit,
+    Heartbeat,
+    Hello,
+    Reason,
+    ReceivedRecord,
+    Record,
+)
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Element, Ruv
 from streaming.core.model.state import HubState
@@ -173,3 +182,50 @@ def test_more_than_fits_behind_a_stop_goes_to_quarantine() -> None:
     assert reasons(intake) == [Reason.SESSION] * 2
     assert intake.replicas[1].is_stopped
     assert intake.replicas[1].stop_offset == 6
+
+
+REST: dict[str, tuple[list[Record], str]] = {
+    "change": ([change(10, tx=8), Commit(csn(8, 1))], "was ended: hello"),
+    "commit": ([Commit(csn(8, 1))], "was ended by the hello before its commit came"),
+}
+
+
+@pytest.mark.parametrize(("rest", "detail"), REST.values(), ids=REST.keys())
+def test_a_transaction_that_is_given_up_in_part_is_ended(rest: list[Record], detail: str) -> None:
+    """Its rest may stand behind the hello: it is no transaction of its own, and is kept once."""
+    speaker = Speaker()
+    start = speaker.hello()
+    begun = [*speaker.hello(ruv=ANOTHER), *speaker.send(change(8, tx=8), change(9))]
+
+    intake = intake_of([*start, *begun, *anew(speaker), *speaker.send(*rest)])
+
+    assert numbers(intake) == []
+    assert reasons(intake) == [Reason.SESSION, Reason.SESSION, Reason.ENDED]
+    assert intake.quarantined[-1].detail == f"transaction {csn(8, 1)} {detail}"
+    assert intake.open.ended[csn(8, 1), 1].reason == Reason.ENDED
+
+
+def test_what_is_committed_and_waits_is_not_given_up() -> None:
+    """A change of it that comes too late is, and an opno of that is not waited for."""
+    speaker = Speaker()
+    waits = [*speaker.hello(), *speaker.send(change(8, tx=8, opno=2), Commit(csn(8, 1)))]
+    late = [*speaker.hello(ruv=ANOTHER), *speaker.send(change(9, tx=8, opno=1))]
+
+    intake = intake_of([*waits, *late, *anew(speaker)])
+
+    assert numbers(intake) == [8]
+    assert reasons(intake) == [Reason.SESSION]
+    assert not intake.open.ended
+
+
+def test_a_floor_gives_back_what_is_open_too() -> None:
+    """A database that was put back may lack what the hub only has announced."""
+    speaker, other = Speaker(), Speaker(rid=2)
+    others = [*other.hello(), *other.send(change(90, rid=2, tx=90))]
+    own = [*speaker.hello(), *speaker.send(change(8), change(9, tx=9), Commit(csn(9, 1)))]
+    opened = speaker.send(change(12, opno=9, tx=12), Commit(csn(12, 1)))
+
+    intake = intake_of([*others, *own, *opened, *speaker.hello(own=csn(7, 1), lost=True)])
+
+    (floor,) = intake.replicas[1].floors
+    assert (floor.after, floor.upto) == (csn(7, 1), csn(12, 1))
