@@ -24,7 +24,7 @@ from connectors.agent.contract import (
     StoreBusyError,
 )
 from connectors.agent.own_topic import FindEntry, OwnTopic
-from connectors.agent.set_back import lost_text, quarantined_text, refused_texts
+from connectors.agent.set_back import lost_text, quarantined_text, refused_texts, stranded_text
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, Outage, StopRequested, UpdatesTopic
 from connectors.agent.uncarried import UncarriedRows
@@ -116,7 +116,10 @@ class Agent:
         self._finish_interrupted(past)
         if past.missing or past.reported:
             log.warning("%s", lost_text(past))
+        if past.stranded:
+            log.warning("%s", stranded_text(past))
         self._start_session(own, lost=past.missing > 0)
+        self.changes.publish([wire.encode(self.session, one) for one in past.stranded])
         self.store.mark_compared(end, past)
 
     def _finish_interrupted(self, past: OwnTopic) -> None:

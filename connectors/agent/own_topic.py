@@ -28,7 +28,8 @@ class OwnTopic:
     """The records from the offset on up to which the topic was compared before.
 
     `session` and `own` start with what was stored for that offset. Only records of the session in
-    force count for `found`, `own` and `missing`: the hub has put others into quarantine.
+    force count for `own` and `missing`: the hub has put others into quarantine. Those of them that
+    the database has are `stranded` until they come again in a session in force.
     """
 
     session: str | None = None
@@ -36,7 +37,7 @@ class OwnTopic:
     csn: str = ""  # the largest CSN of all
     epoch: int = 0  # the largest that was ever reached
     opno: int = 0
-    found: int = 0  # the largest journal id that the topic holds
+    found: int = 0  # the largest journal id that the topic holds, or that is stranded in it
     missing: int = 0  # how many are committed, but the database lacks them
     first_missing: str = ""  # the smallest CSN of those
     reported: int = 0  # how many it lacks that an earlier hello reported
@@ -44,6 +45,7 @@ class OwnTopic:
     open: dict[str, list[tuple[str, bool]]] = field(
         default_factory=dict
     )  # prim -> (csn, in_database)
+    stranded: dict[Change | Commit, None] = field(default_factory=dict)  # in the topic's order
 
     def add(self, session: str, record: Record, find: FindEntry) -> None:
         """Add the next record of the topic."""
@@ -55,9 +57,15 @@ class OwnTopic:
                 self.epoch = max(self.epoch, record.epoch)
                 self.opno = max(self.opno, record.opno or 0)
                 if session == self.session:
+                    self.stranded.pop(record, None)
                     self._change(record, find(record))
+                else:
+                    self._strand(record, find(record))
             case Commit():
-                if session == self.session:
+                if session != self.session:
+                    self._strand(record, find(record))
+                else:
+                    self.stranded.pop(record, None)
                     self.found = max(self.found, find(record) or 0)
                     for csn, in_database in self.open.pop(record.prim_csn, ()):
                         self._add_committed(csn, in_database=in_database)
@@ -86,6 +94,15 @@ class OwnTopic:
             self.reported += self.missing
             self.first_reported = self.first_reported or self.first_missing
             self.missing, self.first_missing = 0, ""
+
+    def _strand(self, record: Change | Commit, found: int | None) -> None:
+        """Note a record outside the session in force: the hub takes it when it comes again.
+
+        One that was trimmed from the journal may be another database's, so it stays where it is.
+        """
+        if found:
+            self.found = max(self.found, found)
+            self.stranded[record] = None
 
     def _change(self, change: Change, found: int | None) -> None:
         self.found = max(self.found, found or 0)

@@ -32,6 +32,15 @@ def lost_text(past: OwnTopic) -> str:
     )
 
 
+def stranded_text(past: OwnTopic) -> str:
+    """Say that the hub did not take records of this database, and what follows."""
+    return (
+        f"{as_count(len(past.stranded), 'record')} of this database came after the hello of another"
+        " agent of this replica, so the hub did not take them: they are published again; if another"
+        " agent runs under this name (on a copy of the database file?), stop it"
+    )
+
+
 def quarantined_text(items: Iterable[Item]) -> str | None:
     """Say which own changes the hub quarantined, by the refreshes of a batch; None: none."""
     back = [i for i in items if i.type is ItemType.REFRESH and i.cause in _QUARANTINED]

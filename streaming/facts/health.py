@@ -29,6 +29,7 @@ def problems(found: HubStatus) -> tuple[Problem, ...]:
         *_stopped(configured),
         *_stopped_alone(found),
         *_paused(configured),
+        *_waiting(configured),
         *([] if found.stale else _unheard(configured)),
         *_refused(found),
         *_kept(found),
@@ -88,6 +89,17 @@ def _paused(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
             yield Problem(
                 f"{one.name} is paused: it has limits.open_transactions open transactions",
                 f"`slackwater abort {one.oldest_pending or 'CSN'}` ends the oldest one",
+            )
+
+
+def _waiting(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
+    for one in replicas:
+        if one.waiting and one.missing_opno is not None:
+            yield Problem(
+                f"{as_count(one.waiting, 'change')} of {one.name} waiting for the one with opno"
+                f" {one.missing_opno}, which the hub has not got",
+                "restart its agent, which publishes again what the hub did not take; if that does"
+                f" not help, `slackwater reinit {one.name}`",
             )
 
 

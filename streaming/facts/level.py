@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from checkpoints.reader import Reader
+from checkpoints.reader import NONE_OPEN, Reader
 from streaming.config.config import Config
 from streaming.facts.divergent import DivergentRow, divergent_rows
 from streaming.facts.freshness import freshness, stale_text
@@ -35,8 +35,9 @@ class HubLevel:
     """Whether all consumers are level; ages in seconds, None before the first commit or poll.
 
     `cannot_say`: why the facts prove nothing: they are too old, or Kafka does not answer. `unread`:
-    replica -> the records in its topic that the hub has not read. `stopped`: replica -> its state.
-    `unreplicated`: replica -> columns that stay in its database, which is no lack.
+    replica -> the records in its topic that the hub has not read. `waiting`: replica -> its
+    committed changes that the hub holds back. `stopped`: replica -> its state. `unreplicated`:
+    replica -> columns that stay in its database, which is no lack.
     """
 
     level: bool
@@ -46,6 +47,7 @@ class HubLevel:
     cannot_say: tuple[str, ...]
     agreements: tuple[AgreementLevel, ...]
     unread: dict[str, int]
+    waiting: dict[str, int]
     stopped: dict[str, str]
     differing: tuple[DivergentRow, ...]
     unreplicated: dict[str, tuple[str, ...]]
@@ -87,16 +89,18 @@ def hub_level(
     )
     agreements = tuple(_agreement(lag, names_of(config)) for lag in lags(config, reader))
     unread = {} if isinstance(ends, str) else unread_records(config, reader, ends)
+    waiting = _waiting(config, reader)
     stopped, differing = _stopped(config, reader), divergent_rows(config, reader)
     is_level = all(one.level for one in agreements)
     return HubLevel(
-        level=is_level and not (doubts or unread or stopped or differing),
+        level=is_level and not (doubts or unread or waiting or stopped or differing),
         hub_epoch=reader.commit.state.hub_epoch if reader.commit else 0,
         age_s=age.committed_age_s,
         polled_age_s=age.polled_age_s,
         cannot_say=doubts,
         agreements=agreements,
         unread=unread,
+        waiting=waiting,
         stopped=stopped,
         differing=differing,
         unreplicated=unreplicated_columns(config, reader),
@@ -109,6 +113,16 @@ def unread_records(config: Config, reader: Reader, ends: Mapping[str, int]) -> d
     topics = {replica.name: config.changes_topic(replica.name) for replica in config.replicas}
     found = {n: ends.get(topic, 0) - offsets.get(topic, 0) for n, topic in topics.items()}
     return {name: count for name, count in found.items() if count > 0}
+
+
+def _waiting(config: Config, reader: Reader) -> dict[str, int]:
+    """Replica -> how many of its changes are committed and not eligible; only those with some."""
+    found = reader.open_changes()
+    counts = {
+        replica.name: found.get((replica.rid, "waiting"), NONE_OPEN).count
+        for replica in config.replicas
+    }
+    return {name: count for name, count in counts.items() if count}
 
 
 def _stopped(config: Config, reader: Reader) -> dict[str, str]:

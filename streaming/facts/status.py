@@ -31,7 +31,8 @@ class ReplicaSummary:
 
     `last_conflict_epoch`, `last_stable_epoch`, `conflict_handling`: how far it has applied the
     refreshes of its last conflict. `seen_age_s`: since its last record. `pending`, `waiting`:
-    changes that are uncommitted, and that are committed and not eligible. `remedy`: what to do
+    changes that are uncommitted, and that are committed and not eligible. `missing_opno`: the first
+    ordinal that it has passed and the hub has not got. `remedy`: what to do
     about a replica that is stopped. `paused`: as many
     transactions as limits.open_transactions are uncommitted, so reading its topic is paused.
     `oldest_pending`: the transaction of its oldest uncommitted change.
@@ -52,6 +53,7 @@ class ReplicaSummary:
     max_csn: str | None
     pending: int
     waiting: int
+    missing_opno: int | None
     paused: bool
     oldest_pending_age_s: float | None
     oldest_pending: str | None
@@ -228,6 +230,7 @@ def _replica(
         max_csn=largest.get(replica.rid),
         pending=pending.count,
         waiting=waiting.count,
+        missing_opno=replica.missing_opno,
         paused=replica.rid in paused,
         oldest_pending_age_s=None if oldest is None else round(now_s - oldest.timestamp(), 3),
         oldest_pending=pending.transaction,

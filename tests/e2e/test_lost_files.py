@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -223,6 +224,44 @@ def test_a_deleted_topic_brings_its_agent_to_an_end(at: Site, spark: SparkSessio
             hold(at, {"k1": "of a", "k2": "again", "k3": "of b"})
     assert saved(at) == [{"k": "k2", "v": "only here"}]
     assert at.replica_states() == {"a": "live", "b": "live"}
+
+
+def test_the_agent_of_a_copy_ends_the_first_one_and_nothing_is_lost(
+    at: Site, spark: SparkSession
+) -> None:
+    """What the first one published behind the other's hello is published again at its start."""
+    written = {f"k{n}": f"of a {n}" for n in range(60)}
+    with at.running(spark), agents(at, "b"):
+        first = agent(at, "a")
+        write_once_captured(at, "a", "k", "of a")
+        hold(at, {"k": "of a"})
+        copy = at.folder / "copy.db"
+        with closing(sqlite3.connect(database(at, "a"))) as source:
+            source.execute("VACUUM INTO ?", (str(copy),))
+        second = agent(at, "a", copy)
+        try:
+            assert second.stderr is not None
+            assert " starts: covers " in second.stderr.readline()
+            for key, value in written.items():
+                write(at, "a", key, value)
+                time.sleep(0.05)
+            _, said = first.communicate(timeout=TIMEOUT_S)
+        finally:
+            first.kill()
+            second.terminate()
+            second.communicate(timeout=TIMEOUT_S)
+        kept = at.slackwater("quarantine", "list")
+        between = at.slackwater("level", "--max-age", "60")
+
+        with agents(at, "a"):
+            hold(at, {"k": "of a", **written})
+            wait_until(lambda: at.slackwater("level")["level"], lambda: at.slackwater("level"))
+    assert first.returncode == 1
+    assert "another agent runs under the name of this replica" in said
+    assert {one["reason"] for one in kept} == {"session"}
+    assert any(one["csn"] for one in kept)
+    assert not between["level"]
+    assert len(judged(at)) == len(set(judged(at))) == len(written) + 1
 
 
 def write_once_captured(at: Site, name: str, key: str, value: str) -> None:

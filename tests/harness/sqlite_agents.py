@@ -36,12 +36,12 @@ def rows(at: Site, name: str) -> dict[str, str]:
         return dict(client.execute("SELECT k, v FROM t"))
 
 
-def agent(at: Site, name: str) -> "subprocess.Popen[str]":
-    """Start a replica's agent."""
+def agent(at: Site, name: str, file: Path | None = None) -> "subprocess.Popen[str]":
+    """Start a replica's agent; `file`: on another one than its own."""
     return subprocess.Popen(
         [
             *(sys.executable, "-m", "streaming.cli.main", "agent", "--config", str(at.file)),
-            *("--replica", name, "--database", str(database(at, name))),
+            *("--replica", name, "--database", str(file or database(at, name))),
         ],
         stderr=subprocess.PIPE,
         text=True,

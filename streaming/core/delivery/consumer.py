@@ -102,9 +102,24 @@ def receive(position: Position, update: Update | Stopped) -> ReceiveOutcome:
         return SendHello(
             replace(position, seen_generation=max(seen_generation, update.generation)), why
         )
+    if not ours and _is_overtaken(position, update):
+        return EndAgent(
+            f"the hub answers session {update.session} now, not {position.session}: another agent"
+            " runs under the name of this replica, perhaps on a copy of its database; stop the"
+            " wrong one, then start this one again: it publishes again what the hub did not take"
+        )
     if not ours:
         return DropRecord(f"it answers session {update.session}, this is {position.session}")
     return _in_session(replace(position, generation=update.generation, answered=True), update)
+
+
+def _is_overtaken(position: Position, update: Update) -> bool:
+    """Return whether a session that started later was answered, by a batch that never came here.
+
+    A batch of an earlier session may stand in the topic again; its hub epoch came before.
+    """
+    newest = position.chunks[0].hub_epoch if position.chunks else position.last
+    return position.answered and update.hub_epoch > newest
 
 
 def _stopped(position: Position, stopped: Stopped) -> ReceiveOutcome:

@@ -142,4 +142,7 @@ def not_in_force(received: ReceivedRecord, session: Session | None) -> str:
     """Describe what is wrong with a record that is not of the current session."""
     if session is None:
         return f"session {received.session}: no hello precedes this record"
-    return f"session {received.session} is not the one of the last hello, {session.id}"
+    return (
+        f"session {received.session} is not the one of the last hello, {session.id}: another agent"
+        " runs under the name of this replica, or did"
+    )

@@ -55,6 +55,12 @@ class ReplicaState:
         return self.status.is_stopped
 
     @property
+    def missing_opno(self) -> int | None:
+        """The first hole in its ordinals; None: there is none."""
+        has_hole = any(opno > self.opno for opno in self.opno_above)
+        return self.opno + 1 if has_hole else None
+
+    @property
     def is_retired(self) -> bool:
         """Return whether it is not configured any more."""
         return self.status is ReplicaStatus.RETIRED

@@ -340,6 +340,56 @@ def test_what_another_session_said_is_not_lost(life: Life) -> None:
     assert life.replica.changes()[-1].csn > stray.csn
 
 
+def after_another_hello(life: Life) -> str:
+    """Let another agent of this replica start, on a copy of the database; returns its session."""
+    life.topic.values.append(wire.encode("another", replace(life.topic.hellos()[0])))
+    return "another"
+
+
+@pytest.mark.parametrize("room", range(1, 9))
+def test_what_came_behind_the_hello_of_another_agent_is_published_again(
+    life: Life, caplog: pytest.LogCaptureFixture, room: int
+) -> None:
+    """The hub took none of it, and what is written later waits for it; a crash changes nothing."""
+    life.write()
+    life.run()
+    session = life.topic.records()[0][0]
+    after_another_hello(life)
+    life.write()
+    life.write_group(2)
+    late = life.replica.changes()[1:]
+    stranded: list[Change | Commit] = [*late, Commit(late[-1].prim_csn or "")]
+    life.topic.values += [wire.encode(session, record) for record in stranded]
+
+    life.run(room)
+    life.write()
+    life.run()
+
+    records = life.topic.records()
+    last_hello = max(i for i, (_, r) in enumerate(records) if isinstance(r, Hello))
+    taken = [r for s, r in records if s not in (session, "another") and not isinstance(r, Hello)]
+    assert [*dict.fromkeys(taken)] == [*stranded, life.replica.changes()[-1]]
+    assert all(session == records[last_hello][0] for session, _ in records[last_hello:])
+    assert caplog.text.count("4 records of this database came after the hello of another") in (1, 2)
+    assert not any(hello.lost for hello in life.topic.hellos())
+
+
+def test_what_another_database_published_is_not_published_again(life: Life) -> None:
+    """Only what this one has is its own; the hub has put the rest into quarantine."""
+    life.write()
+    life.run()
+    session = life.topic.records()[0][0]
+    after_another_hello(life)
+    csn = format_csn(CsnParts(2**31, 5, RID, 0))
+    stray = Change(csn, RID, 3, "items", '{"id":"9"}', Op.INSERT, '{"id":"9"}')
+    life.topic.values += [wire.encode(session, stray), wire.encode(session, Commit(csn))]
+
+    life.run()
+
+    assert [r for _, r in life.topic.records()].count(stray) == 1
+    assert isinstance(life.topic.records()[-1][1], Hello)
+
+
 def test_a_new_database_under_an_old_name_lost_everything(life: Life, tmp_path: Path) -> None:
     """It starts at covers 0 and is given back what its forerunner wrote."""
     life.write(3)

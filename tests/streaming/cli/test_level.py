@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -300,6 +301,24 @@ def test_a_stopped_replica_without_an_agreement_is_not_level(
 
     assert answer.code == 1
     assert "stopped: b, unsupported: snapshot\n" in answer.out
+
+
+def test_a_change_that_waits_for_another_is_not_level(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Nobody is sent it, so no consumer lacks it; `status` names what it waits for."""
+    agreements = [agreement("to-a", 1, 3, KNOWN), agreement("to-b", 2, 3, KNOWN)]
+    behind = replace(replica(1, covers=3), opno=4, opno_above=frozenset({6}))
+    state.commit(1, 3, KNOWN, [behind, replica(2, covers=3)], agreements, at_ms=now_ms())
+    row = {"batch": 1, "place": 0, "action": "waiting", "rid": 1, "csn": csn(6, 1), "opno": 6}
+    state.append(TableName.PENDING, row)
+
+    answer, status = slackwater("level"), slackwater("status")
+
+    assert (answer.code, status.code) == (1, 1)
+    assert "waiting: 1 committed change of a, see `status`\n" in answer.out
+    said = " ".join(status.out.split())
+    assert "1 change of a waiting for the one with opno 5, which the hub has not got" in said
 
 
 @pytest.mark.parametrize("reason", ["skew", "session", "table"])

@@ -98,6 +98,29 @@ def test_a_hello_puts_last_back_to_covers() -> None:
     assert position.greeting("s2").last == 4
 
 
+def test_an_agent_ends_when_a_session_that_started_later_is_answered() -> None:
+    """Nothing that it published since would ever be taken, and nothing would be sent to it."""
+    answered = receive(START, chunk(4, prev=3))
+    assert isinstance(answered, ApplyBatch)
+
+    outcome = receive(answered.position, replace(chunk(5, prev=4), session="later"))
+
+    assert isinstance(outcome, EndAgent)
+    assert "another agent runs under the name of this replica" in outcome.why
+
+
+def test_an_earlier_session_is_not_taken_for_a_later_one() -> None:
+    """A hub that died publishes its last batch again, of whatever session."""
+    answered = receive(START, chunk(4, prev=3))
+    assert isinstance(answered, ApplyBatch)
+    buffered = receive(START, replace(chunk(4, prev=3), chunks=2))
+    assert isinstance(buffered, BufferChunk)
+
+    for position in (answered.position, buffered.position):
+        outcome = receive(position, replace(chunk(4, prev=3), session="earlier"))
+        assert isinstance(outcome, DropRecord)
+
+
 def test_a_lower_generation_is_dropped() -> None:
     """A hub that was overtaken may still be sending."""
     assert isinstance(receive(START, replace(chunk(4, prev=3), generation=0)), DropRecord)
