@@ -10,6 +10,8 @@ from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from streaming.core.model.command import Command, CommandName
 
+COMMANDS_MAX = 10_000
+"""How many commands a batch carries out at most."""
 KEY = "config"
 """The application transaction under which a number of this table is taken."""
 
@@ -54,7 +56,7 @@ def documents(root: Path) -> list[str]:
 
 
 def commands(store: StateStore, after: int) -> tuple[Command, ...]:
-    """The operator's commands with a number above `after`, in order.
+    """The operator's first commands with a number above `after`, in order, COMMANDS_MAX at most.
 
     Those that only a later version knows are left out.
     """
@@ -66,7 +68,7 @@ def commands(store: StateStore, after: int) -> tuple[Command, ...]:
         for row in rows.to_pylist()
         if row["command"] in _KNOWN
     ]
-    return tuple(sorted(found, key=lambda c: c.number))
+    return tuple(sorted(found, key=lambda c: c.number)[:COMMANDS_MAX])
 
 
 _KNOWN = {name.value for name in CommandName}

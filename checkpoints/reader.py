@@ -27,7 +27,7 @@ from streaming.core.model.errors import StateError
 _LATEST_ACTION = """
     SELECT * FROM (
         SELECT *, row_number() OVER (PARTITION BY id ORDER BY batch DESC, rank DESC) AS n FROM (
-            SELECT id, batch, action, reason, CASE action
+            SELECT id, rid, "offset", batch, action, reason, CASE action
                 WHEN 'kept' THEN 0 WHEN 'released' THEN 1 ELSE 2 END AS rank
             FROM t WHERE batch <= {batch}
         )
@@ -205,6 +205,14 @@ class Reader:
             row | {"action": latest[id_]["action"], "action_batch": latest[id_]["batch"]}
             for id_, row in by_id.items()
         ]
+
+    def quarantine_actions(self) -> list[dict[str, Any]]:
+        """The latest action of each record, as id, rid, offset, reason, action and its batch.
+
+        They come in the order of their topics.
+        """
+        sql = f'SELECT * FROM ({self._latest_action}) ORDER BY rid, "offset", id'  # noqa: S608
+        return self._query(TableName.QUARANTINE, sql)
 
     def quarantine_counts(self) -> dict[str, int]:
         """Reason -> how many records are kept, neither released nor dropped."""

@@ -174,14 +174,17 @@ class StateStore:
             else:
                 yield True
 
-    def append_once(self, name: TableName, rows: Rows, key: str, number: int) -> bool:
+    def append_once(
+        self, name: TableName, rows: Rows, key: str, number: int, *, first: int | None = None
+    ) -> bool:
         """Append unless (key, number) was appended before; False when it was.
 
+        `first`: the rows take all numbers from this one on, and none of them may have been taken.
         The key is an application transaction; Delta refuses a concurrent one, and we look at it
         before appending, because deltalake alone does not.
         """
         table = self.refreshed(name)
-        while self._last_number(name, table, key) < number:
+        while self._last_number(name, table, key) < (first or number):
             try:
                 append(table, rows, key, number)
             except CommitFailedError:

@@ -1,6 +1,6 @@
 """An operator's command: a row in `config` that a running hub executes with its next batch."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from checkpoints.config import KEY, last_number
@@ -8,8 +8,11 @@ from checkpoints.reader import Reader
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from streaming.cli.inputs import now
-from streaming.cli.output import write_json, write_line
+from streaming.cli.output import as_count, write_json, write_line
 from streaming.core.model.command import CommandName
+
+NAMED = 20
+"""How many commands are listed one by one."""
 
 
 def append_command(
@@ -23,23 +26,22 @@ def append_command(
 
     `seen`: the hub epoch that the operator based it on; None: the last committed one.
     """
-    committed = reader.commit.state.hub_epoch if reader.commit else 0
-    taken = reader.commit.command_number if reader.commit else 0
-    for row in reader.commands():
-        same = (row["command"], row["argument"]) == (command, argument)
-        if same and row["number"] > taken:
-            return int(row["number"])
-    fields = {"command": command.value, "argument": argument, "at": at}
-    return _append(StateStore(reader.root), fields | {"seen": committed if seen is None else seen})
+    return _numbers(reader, command, [argument], at, seen)[argument]
 
 
 def append_commands(
     reader: Reader, command: CommandName, ids: Iterable[str], seen: int | None, *, as_json: bool
 ) -> None:
     """Append one command for each id, and print the numbers."""
-    numbers = {id_: append_command(reader, command, id_, now(), seen) for id_ in dict.fromkeys(ids)}
+    numbers = _numbers(reader, command, dict.fromkeys(ids), now(), seen)
     if as_json:
         write_json({"command": command, "numbers": numbers})
+        return
+    if len(numbers) > NAMED:
+        write_line(
+            f"{command} {as_count(len(numbers), 'record')}: commands {min(numbers.values())} to"
+            f" {max(numbers.values())}; a running hub executes them with its next batches"
+        )
         return
     for id_, number in numbers.items():
         write_line(
@@ -47,10 +49,35 @@ def append_commands(
         )
 
 
-def _append(store: StateStore, fields: Mapping[str, object]) -> int:
-    """Append under the next free number; retry if another writer takes it first."""
-    while True:
-        number = last_number(store) + 1
-        row = {"number": number, "kind": "command", **fields}
-        if store.append_once(TableName.CONFIG, rows_of(TableName.CONFIG, [row]), KEY, number):
-            return number
+def _numbers(
+    reader: Reader,
+    command: CommandName,
+    arguments: Collection[str | None],
+    at: datetime,
+    seen: int | None,
+) -> dict[str | None, int]:
+    """Argument -> the number of its command; those that are not queued yet are appended."""
+    committed = reader.commit.state.hub_epoch if reader.commit else 0
+    taken = reader.commit.command_number if reader.commit else 0
+    queued = {
+        row["argument"]: int(row["number"])
+        for row in reader.commands()
+        if row["command"] == command and row["number"] > taken
+    }
+    fields = {"command": command.value, "at": at, "seen": committed if seen is None else seen}
+    new = [one for one in arguments if one not in queued]
+    first = _append(StateStore(reader.root), [fields | {"argument": one} for one in new])
+    given = queued | {one: number for number, one in enumerate(new, first)}
+    return {one: given[one] for one in arguments}
+
+
+def _append(store: StateStore, commands: Sequence[Mapping[str, object]]) -> int:
+    """Append under the next free numbers, and return the first; retry if one is taken first."""
+    while commands:
+        first = last_number(store) + 1
+        rows = [{"number": n, "kind": "command", **one} for n, one in enumerate(commands, first)]
+        last = first + len(rows) - 1
+        appended = rows_of(TableName.CONFIG, rows)
+        if store.append_once(TableName.CONFIG, appended, KEY, last, first=first):
+            return first
+    return 0

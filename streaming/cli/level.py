@@ -21,7 +21,7 @@ from streaming.cli.output import (
 from streaming.config.config import Config
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import SourceError
-from streaming.facts.divergent import DivergenceKind
+from streaming.facts.divergent import DivergenceKind, differing_text
 from streaming.facts.freshness import MAX_AGE_S
 from streaming.facts.level import Ends, HubLevel, hub_level
 from streaming.facts.unreplicated import unreplicated_warnings
@@ -163,7 +163,7 @@ def _show_lagging(found: HubLevel) -> None:
 
 
 def _show_differing(found: HubLevel) -> None:
-    rows = as_count(len(found.differing), "row")
+    rows = differing_text(len(found.differing), found.differing)
     kinds = {one.kind for one in found.differing}
     commands = (
         f"`slackwater {SHOWN_BY[kind]} show ID`" for kind in DivergenceKind if kind in kinds

@@ -6,22 +6,39 @@ import typer
 
 from checkpoints.reader import Reader
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
-from streaming.cli.output import as_count, write_json, write_line, write_pairs, write_table
+from streaming.cli.output import (
+    as_count,
+    write_json,
+    write_line,
+    write_pairs,
+    write_sentence,
+    write_table,
+)
 from streaming.config.config import Config
 from streaming.core.model.command import CommandName
-from streaming.core.model.errors import HubError
 from streaming.core.model.record import Reason
+from streaming.facts.divergent import divergent_rows
 from streaming.facts.names import names_of, rid_of_any
-from streaming.facts.quarantine import quarantine_document, quarantined, quarantined_record, utf8
+from streaming.facts.quarantine import (
+    kept_ids,
+    quarantine_document,
+    quarantined,
+    quarantined_record,
+    utf8,
+)
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Records the hub could not process."
 )
 
-Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="<rid>-<offset>, as listed.")]
+Ids = Annotated[
+    list[str] | None, typer.Argument(metavar="[ID...]", help="<rid>-<offset>, as listed.")
+]
 OneId = Annotated[str, typer.Argument(metavar="ID", help="<rid>-<offset>, as listed.")]
 OfReason = Annotated[Reason | None, typer.Option("--reason", help="Of this reason.")]
 OfReplica = Annotated[str | None, typer.Option("--replica", help="Of this replica.")]
+All = Annotated[bool, typer.Option("--all", help="All that are kept.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do it, for records that are not named by ID.")]
 Everything = Annotated[bool, typer.Option("--all", help="Released and dropped ones too.")]
 
 
@@ -75,43 +92,94 @@ def show(id_: OneId, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = F
 
 @app.command()
 def release(
-    ids: Ids,
     *,
+    ids: Ids = None,
+    reason: OfReason = None,
+    replica: OfReplica = None,
+    everything: All = False,
+    yes: Yes = False,
     config: ConfigPath = DEFAULT_CONFIG,
     as_json: AsJson = False,
     seen: Seen = None,
 ) -> None:
     """Release records: the hub makes them changes of its own, with new CSNs.
 
+    Choose them by ID, or with --reason and --replica, or take --all; without ID only with --yes.
     Late, reused, purged and ended ones too: their replica's rows were refreshed meanwhile, and a
     released change goes to every replica like any other.
     """
-    _, reader = opened(config)
-    for id_ in ids:
-        _refuse_unless_kept(quarantined_record(reader, id_))
-    _append_commands(reader, CommandName.RELEASE, ids, seen, as_json=as_json)
+    configured, reader = opened(config)
+    chosen = _chosen(configured, reader, ids, reason, replica, everything=everything)
+    _append_commands(reader, CommandName.RELEASE, chosen, seen, yes=yes or bool(ids), json=as_json)
 
 
 @app.command()
-def drop(ids: Ids, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
-    """Drop records from quarantine; their bytes stay in the table."""
-    _, reader = opened(config)
-    for id_ in ids:
-        _refuse_unless_kept(quarantined_record(reader, id_))
-    _append_commands(reader, CommandName.DROP, ids, None, as_json=as_json)
+def drop(
+    *,
+    ids: Ids = None,
+    reason: OfReason = None,
+    replica: OfReplica = None,
+    everything: All = False,
+    yes: Yes = False,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+) -> None:
+    """Drop records from quarantine; their bytes stay in the table.
+
+    Choose them by ID, or with --reason and --replica, or take --all; without ID only with --yes.
+    A row that still differs at its origin is refreshed there.
+    """
+    configured, reader = opened(config)
+    chosen = _chosen(configured, reader, ids, reason, replica, everything=everything)
+    _append_commands(reader, CommandName.DROP, chosen, None, yes=yes or bool(ids), json=as_json)
+    if not as_json:
+        _warn_of_unknown_rows(configured, reader, set(chosen))
+
+
+def _chosen(
+    config: Config,
+    reader: Reader,
+    ids: list[str] | None,
+    reason: Reason | None,
+    replica: str | None,
+    *,
+    everything: bool,
+) -> list[str]:
+    if not (ids or reason or replica or everything):
+        raise typer.BadParameter("name records by ID, --reason and --replica, or --all")
+    rid = None if replica is None else rid_of_any(config, replica)
+    return kept_ids(reader, ids=ids or (), reason=reason, rid=rid)
 
 
 def _append_commands(
-    reader: Reader, command: CommandName, ids: list[str], seen: int | None, *, as_json: bool
+    reader: Reader,
+    command: CommandName,
+    ids: list[str],
+    seen: int | None,
+    *,
+    yes: bool,
+    json: bool,
 ) -> None:
     from streaming.cli.command import append_commands  # noqa: PLC0415  # reading does without
 
-    append_commands(reader, command, ids, seen, as_json=as_json)
+    if yes:
+        append_commands(reader, command, ids, seen, as_json=json)
+    elif json:
+        write_json({"command": command, "ids": ids, "numbers": {}})
+    else:
+        records = as_count(len(ids), "record")
+        write_sentence(f"{records} chosen. Nothing is done yet: with --yes it is, {command} each.")
 
 
-def _refuse_unless_kept(row: dict[str, Any]) -> None:
-    if row["action"] != "kept":
-        raise HubError(f"{row['id']} was already {row['action']} in batch {row['action_batch']}")
+def _warn_of_unknown_rows(config: Config, reader: Reader, ids: set[str]) -> None:
+    """Say which replicas may keep rows that nobody can set right."""
+    unknown = [one for one in divergent_rows(config, reader) if one.id in ids and one.key is None]
+    for name in sorted({one.replica for one in unknown}):
+        count = sum(one.replica == name for one in unknown)
+        write_sentence(
+            f"{as_count(count, 'record')} of {name} cannot be read so far that a row is known: what"
+            f" they wrote stays in its database as it is; `slackwater reinit {name}` fills it anew"
+        )
 
 
 def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:

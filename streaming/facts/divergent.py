@@ -1,7 +1,7 @@
 """Rows that a replica may hold otherwise than the hub, although nothing is on its way to it."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, islice
@@ -10,6 +10,7 @@ from typing import Any
 from checkpoints.reader import Reader
 from streaming.config.config import Config
 from streaming.core.model.record import RecordKind
+from streaming.core.model.wording import as_count
 from streaming.facts.names import names_of
 
 MOST = 1_000
@@ -46,6 +47,11 @@ class DivergentRow:
 def divergent_rows(config: Config, reader: Reader) -> tuple[DivergentRow, ...]:
     """The rows that differ, at most `MOST`."""
     return tuple(islice(chain(_refused(config, reader), _quarantined(config, reader)), MOST))
+
+
+def differing_text(rows: int, listed: Sequence[DivergentRow]) -> str:
+    """How many rows differ, as far as `listed` tells: 1 row, at least 1000 rows."""
+    return f"{'at least ' if len(listed) >= MOST else ''}{as_count(rows, 'row')}"
 
 
 def _refused(config: Config, reader: Reader) -> Iterable[DivergentRow]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.model.wording import as_age, as_count
-from streaming.facts.divergent import DivergenceKind
+from streaming.facts.divergent import DivergenceKind, differing_text
 from streaming.facts.status import AgreementSummary, HubStatus, ReplicaSummary
 
 UNHEARD_AFTER_S = 60.0
@@ -119,7 +119,7 @@ def _refused(found: HubStatus) -> Iterator[Problem]:
     counts = Counter(one.replica for one in refused)
     for name, count in sorted(counts.items()):
         yield Problem(
-            f"the database of {name} refuses {as_count(count, 'row')}",
+            f"the database of {name} refuses {differing_text(count, found.differing)}",
             f"`slackwater conflicts list --kind refused --open --loser {name}` says why;"
             f" remove the cause, then `slackwater conflicts retry --replica {name}`",
         )
@@ -135,6 +135,6 @@ def _kept(found: HubStatus) -> Iterator[Problem]:
         )
     if differing:
         yield Problem(
-            f"{as_count(differing, 'row')} may differ from the hub's",
+            f"{differing_text(differing, found.differing)} may differ from the hub's",
             "`slackwater level` lists them",
         )

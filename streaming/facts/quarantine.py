@@ -1,6 +1,7 @@
 """Records in quarantine: a dictionary each, with the columns of the table and `action_batch`."""
 
 import base64
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from checkpoints.reader import Reader
@@ -28,6 +29,36 @@ def quarantined_record(reader: Reader, id_: str) -> dict[str, Any]:
     if not found:
         raise HubError(f"{id_} is not in quarantine: see `slackwater quarantine list --all`")
     return found[0]
+
+
+def kept_ids(
+    reader: Reader,
+    *,
+    ids: Collection[str] = (),
+    reason: Reason | None = None,
+    rid: int | None = None,
+) -> list[str]:
+    """Ids of the records that are kept, in the order of their topics; of these `ids`, or of all.
+
+    HubError if one of `ids` is not in quarantine, or not any more.
+    """
+    found = {row["id"]: row for row in reader.quarantine_actions()}
+    for id_ in ids:
+        _check_kept(id_, found.get(id_))
+    chosen = (found[id_] for id_ in ids) if ids else found.values()
+    kept = [
+        row["id"]
+        for row in chosen
+        if row["action"] == "kept" and reason in (None, row["reason"]) and rid in (None, row["rid"])
+    ]
+    return list(dict.fromkeys(kept))
+
+
+def _check_kept(id_: str, row: Mapping[str, Any] | None) -> None:
+    if row is None:
+        raise HubError(f"{id_} is not in quarantine: see `slackwater quarantine list --all`")
+    if row["action"] != "kept":
+        raise HubError(f"{id_} was already {row['action']} in batch {row['batch']}")
 
 
 def quarantine_document(row: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from checkpoints import faults
-from checkpoints.config import commands, documents
+from checkpoints.config import COMMANDS_MAX, commands, documents
 from checkpoints.epochs import Plan
 from checkpoints.maintenance import Maintenance
 from checkpoints.store import StateStore, storage_errors
@@ -311,8 +311,9 @@ class Service:
         version = self.store.refreshed(TableName.CONFIG).version()
         if version == self.looked_at_version:
             return ()
-        self.looked_at_version = version
-        return commands(self.store, self.hub.ledger.last.command_number)
+        found = commands(self.store, self.hub.ledger.last.command_number)
+        self.looked_at_version = version if len(found) < COMMANDS_MAX else None
+        return found
 
     def _checkpoint(self) -> Path:
         return self.config.hub.state / SCRATCH / f"{self.name}-{self.query_number}"

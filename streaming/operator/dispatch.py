@@ -14,7 +14,7 @@ from streaming.core.model.command import Command, CommandName
 from streaming.core.model.csn import rid_of
 from streaming.operator import release, resolve
 from streaming.operator.hub_changes import HubChangeWriter
-from streaming.operator.release import Revalidate
+from streaming.operator.release import Revalidate, left_different
 from streaming.operator.resolve import Resolved
 
 
@@ -43,7 +43,7 @@ def carry_out(
     """Carry out the commands of a plan, and what is due, before any record of its batch.
 
     1. `abort` ends open transactions, `retry` and `resume` send refused rows again.
-    2. `release` and `drop` act on the quarantine.
+    2. `release` and `drop` act on the quarantine; a dropped change's row is refreshed.
     3. `accept` and `override` act on conflicts.
     4. `recover` gives up the lost input of a replica, `retire` takes one out for good.
 
@@ -71,6 +71,8 @@ def carry_out(
             case CommandName.LEVEL:
                 nudged = True
     intake.send_due(behind)
+    for (rid, row), reason in left_different(store, quarantined, intake.topology).items():
+        intake.refresh_dropped(rid, row, reason, behind)
     writer = HubChangeWriter(intake, hub_rid, plan.at_ms)
     released = release.act(store, quarantined, writer, revalidate, plan.batch)
     resolved = resolve.act(store, conflicts, writer, plan.batch)

@@ -6,15 +6,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from checkpoints.reader import open_state
 from checkpoints.store import StateStore, among, rows_of
 from checkpoints.tables import TableName
-from streaming.core.model.change import Op
+from streaming.core.intake.images import row_named
+from streaming.core.model.change import Op, RowKey
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.record import RecordKind
+from streaming.core.model.topology import Topology
 from streaming.operator.hub_changes import HubChangeWriter
 
 Revalidate = Callable[[pa.Table], pa.Table]
 """Records as topic, offset, timestamp, value -> their facts under the present configuration."""
+
+ALL = 2**31 - 1
 
 RECORDS = pa.schema(
     [
@@ -51,6 +56,25 @@ def act(
         for i in sorted(facts)
     ]
     return rows_of(TableName.QUARANTINE, [*dropped, *revalidated])
+
+
+def left_different(
+    store: StateStore, commands: Sequence[Command], topology: Topology
+) -> dict[tuple[int, RowKey], str]:
+    """(rid, row) -> the reason, of dropped changes whose row nothing has set right since.
+
+    A row that cannot be named is left as it is.
+    """
+    ids = {command.argument for command in commands if _is_drop(command)}
+    if not ids:
+        return {}
+    found = dict[tuple[int, RowKey], str]()
+    for kept in open_state(store.root).quarantined_rows(topology.visible, ALL):
+        if kept["id"] in ids and kept["table"] is not None and kept["key"] is not None:
+            row = row_named(kept["table"], kept["key"], topology.tables)
+            if row is not None:
+                found[kept["rid"], row] = kept["reason"]
+    return found
 
 
 def _is_drop(command: Command) -> bool:

@@ -144,6 +144,38 @@ def test_release_and_drop(pair: Site, spark: SparkSession) -> None:
     assert change["rid"] == pair.config().hub.rid
 
 
+def test_what_is_dropped_is_taken_back_where_it_was_written(
+    pair: Site, spark: SparkSession
+) -> None:
+    """An operator who drops all changes of an old session has equal rows, not hidden ones."""
+    a, b = pair.replicas["a"], pair.replicas["b"]
+    a.hello()
+    b.hello()
+    first = a.write("k", "what the others have")
+    pair.run_available(spark)
+    late = a.change("k", "what nobody else has")
+    a.rows[late.row] = image("k", "what nobody else has")
+    new = a.change("new", "what nobody else has")
+    a.rows[new.row] = image("new", "what nobody else has")
+    for change in (late, new):
+        a.send_bytes(wire.encode("a-0", change))
+    pair.run_available(spark)
+    differing = pair.slackwater("level", "--max-age", "60")["differing"]
+
+    asked = pair.slackwater("quarantine", "drop", "--reason", "session")
+    still = pair.slackwater("quarantine", "list")
+    done = pair.slackwater("quarantine", "drop", "--reason", "session", "--yes")
+    pair.run_available(spark)
+
+    assert sorted(json.loads(row["key"])["k"] for row in differing) == ["k", "new"]
+    assert asked["ids"] == [row["id"] for row in still] == list(done["numbers"])
+    assert asked["numbers"] == {}
+    for replica in (a, b):
+        replica.catch_up()
+        assert replica.rows == {first.row: first.after}
+    assert pair.slackwater("level", "--max-age", "60")["differing"] == []
+
+
 def test_release_is_judged_once_though_the_hub_dies(pair: Site, spark: SparkSession) -> None:
     """A command is part of its batch's plan: the next hub carries out the same one, not another."""
     a, b = pair.replicas["a"], pair.replicas["b"]

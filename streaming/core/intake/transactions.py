@@ -258,6 +258,13 @@ class Intake:
         if found:
             self.counts["sent_again"] += len(found)
 
+    def refresh_dropped(
+        self, rid: int, row: RowKey, reason: str, behind: Mapping[int, int]
+    ) -> None:
+        """Take a change back at its origin that an operator dropped; before any record."""
+        if self.topology.agreement_of(rid) is not None:
+            self._repair_behind(rid, row, behind.get(rid, ALL_OFFSETS), reason)
+
     def resume(self, name: str, behind: Mapping[int, int]) -> None:
         """Send to an agreement again that stopped at a refused row: first what it refused."""
         agreement = self.agreements.get(name)

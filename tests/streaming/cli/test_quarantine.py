@@ -5,9 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from checkpoints.config import COMMANDS_MAX
+from checkpoints.config import commands as hub_commands
 from checkpoints.reader import open_state
+from checkpoints.store import StateStore
 from checkpoints.tables import TableName
-from streaming.cli.command import append_command
+from streaming.cli.command import append_command, append_commands
 from streaming.core.model.command import CommandName
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.streaming.cli.conftest import Slackwater
@@ -86,6 +89,72 @@ def test_a_command_waits_for_the_hub(
     assert "command 2" in answer.out
 
 
+@pytest.mark.parametrize("command", ["release", "drop"])
+@pytest.mark.parametrize(
+    ("options", "chosen"),
+    [
+        (["--all"], ["1-5", "1-6", "1-10", "1-11", "1-12", "1-13"]),
+        (["--reason", "late"], ["1-10"]),
+        (["--replica", "a", "--reason", "json"], ["1-5"]),
+        (["--replica", "b"], []),
+    ],
+)
+def test_many_are_chosen_at_once(
+    slackwater: Slackwater, state: WrittenState, command: str, options: list[str], chosen: list[str]
+) -> None:
+    """A producer gone wrong leaves thousands; nothing happens without --yes."""
+    asked = slackwater("quarantine", command, *options)
+    assert (asked.code, commands(state)) == (0, [])
+    assert f"{len(chosen)} record" in asked.out
+    assert "Nothing is done yet" in asked.out
+
+    assert slackwater("quarantine", command, *options, "--yes").code == 0
+
+    assert commands(state) == [(n, command, id_) for n, id_ in enumerate(chosen, 1)]
+
+
+def test_a_choice_must_be_made(slackwater: Slackwater, state: WrittenState) -> None:
+    """Not all of them by a slip."""
+    answer = slackwater("quarantine", "drop", "--yes")
+
+    assert (answer.code, commands(state)) == (2, [])
+
+
+def test_thousands_of_commands_are_one_commit(slackwater: Slackwater, state: WrittenState) -> None:
+    """One commit each took minutes; an operator's command in between keeps its own number."""
+    row = {"batch": 1, "action": "kept", "reason": "json", "rid": 1, "value": b"{"}
+    many = [{**row, "id": f"1-{n}", "offset": n} for n in range(100, 3100)]
+    state.append(TableName.QUARANTINE, *many)
+    before = StateStore(state.root).refreshed(TableName.CONFIG).version()
+
+    answer = slackwater("quarantine", "drop", "--reason", "json", "--yes")
+
+    assert "drop 3001 records: commands 1 to 3001;" in answer.out
+    assert StateStore(state.root).refreshed(TableName.CONFIG).version() == before + 1
+    assert [number for number, _, _ in commands(state)] == list(range(1, 3002))
+
+
+def test_a_batch_takes_so_many_commands_and_the_next_one_goes_on(state: WrittenState) -> None:
+    """A plan holds its commands."""
+    store, ids = StateStore(state.root), [f"1-{n}" for n in range(COMMANDS_MAX + 5)]
+    append_commands(open_state(state.root), CommandName.DROP, ids, None, as_json=True)
+
+    first = hub_commands(store, 0)
+    rest = hub_commands(store, first[-1].number)
+
+    assert [one.argument for one in (*first, *rest)] == ids
+    assert (len(first), len(rest)) == (COMMANDS_MAX, 5)
+
+
+def test_what_names_no_row_is_said_when_it_is_dropped(slackwater: Slackwater) -> None:
+    """Nobody can set it right but a person."""
+    answer = slackwater("quarantine", "drop", "1-5", "1-6")
+
+    assert "2 records of a cannot be read so far that a row is known" in " ".join(
+        answer.out.split()
+    )
+
+
 def test_the_same_command_is_not_given_twice(slackwater: Slackwater, state: WrittenState) -> None:
     """Impatience must not release a record twice."""
     first = slackwater("quarantine", "release", "1-5", "--json").facts
@@ -125,11 +194,15 @@ def test_two_operators_never_take_one_number(state: WrittenState) -> None:
     """The hub takes commands by number; a second 3 would be lost."""
     at = datetime(2024, 2, 29, tzinfo=UTC)
 
-    def ask(number: int) -> int:
-        return append_command(open_state(state.root), CommandName.DROP, f"1-{number}", at)
+    def ask(number: int) -> None:
+        reader = open_state(state.root)
+        if number % 3:
+            append_command(reader, CommandName.DROP, f"1-{number}", at)
+        else:
+            ids = [f"1-{number}.{n}" for n in range(3)]
+            append_commands(reader, CommandName.DROP, ids, None, as_json=False)
 
     with ThreadPoolExecutor(8) as operators:
-        given = list(operators.map(ask, range(24)))
+        list(operators.map(ask, range(24)))
 
-    assert sorted(given) == list(range(1, 25))
-    assert sorted(number for number, _, _ in commands(state)) == list(range(1, 25))
+    assert sorted(number for number, _, _ in commands(state)) == list(range(1, 41))

@@ -11,11 +11,11 @@ from checkpoints.epochs import Plan
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.intake.transactions import Intake
-from streaming.core.model.change import Change
+from streaming.core.model.change import Change, RowKey
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.row import ALL_OFFSETS
 from streaming.operator.dispatch import CommandEffects, carry_out
-from tests.checkpoints.written_state import WrittenState
+from tests.checkpoints.written_state import WrittenState, change_row, ruv
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import intake_of_session
 
@@ -33,11 +33,17 @@ CONFLICT = {
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> StateStore:
+def written(tmp_path: Path) -> WrittenState:
     """A state with one record in quarantine and one open conflict."""
-    written = WrittenState(tmp_path / "state").create()
-    written.append(TableName.QUARANTINE, QUARANTINED)
-    written.append(TableName.CONFLICTS, CONFLICT)
+    state = WrittenState(tmp_path / "state").create()
+    state.append(TableName.QUARANTINE, QUARANTINED)
+    state.append(TableName.CONFLICTS, CONFLICT)
+    return state
+
+
+@pytest.fixture
+def store(written: WrittenState) -> StateStore:
+    """The same, as a hub opens it."""
     return StateStore(written.root)
 
 
@@ -94,6 +100,54 @@ def test_drop_ends_what_is_kept(store: StateStore) -> None:
 
     rows = effects.released.select(["batch", "id", "action", "value"]).to_pylist()
     assert rows == [{"batch": 2, "id": "1-5", "action": "dropped", "value": None}]
+
+
+def quarantined_write(offset: int, **more: object) -> dict[str, object]:
+    """A row of table `quarantine`: a write of a's agent in a session that was over."""
+    row = {**QUARANTINED, "id": f"1-{offset}", "offset": offset, "reason": "session"}
+    return {**row, "csn": csn(offset, 1), "table": "t", "key": '{"k":"k"}', **more}
+
+
+def drops(store: StateStore, *ids: str) -> list[tuple[int, RowKey, int, str]]:
+    """What a batch that drops these records refreshes."""
+    commands = [Command(number, CommandName.DROP, id_) for number, id_ in enumerate(ids, 1)]
+    intake, _ = carried_out(store, *commands, offsets={"changes.a": 8})
+    return [(one.rid, one.row, one.offset, one.cause) for one in intake.repairs]
+
+
+def test_drop_takes_a_change_back_at_its_origin(written: WrittenState) -> None:
+    """Once per row, behind what was read; a record of no known row changes nothing."""
+    store = StateStore(written.root)
+    written.append(
+        TableName.QUARANTINE,
+        quarantined_write(6),
+        quarantined_write(7),
+        quarantined_write(8, key='{"k":"kept"}'),
+        quarantined_write(9, key='{"no":"key"}'),
+        quarantined_write(10, rid=HUB, id="99-10"),
+    )
+    written.commit(1, 1, ruv(r1=1))
+
+    found = drops(store, "1-5", "1-6", "1-7", "1-9", "99-10")
+
+    assert found == [(1, ("t", '{"k":"k"}'), 7, "session")]
+
+
+def test_drop_leaves_a_row_that_was_set_right(written: WrittenState) -> None:
+    """The change came again and was judged, or the row was refreshed since."""
+    store = StateStore(written.root)
+    written.append(
+        TableName.QUARANTINE,
+        quarantined_write(6),
+        quarantined_write(7, key='{"k":"other"}', reason="late"),
+    )
+    again = change_row(1, 1, 0, csn(6, 1)) | {"key": '{"k":"k"}', "verdict": "rejected"}
+    refresh = {"batch": 1, "hub_epoch": 1, "place": 9, "kind": "refresh", "to": 1}
+    row = {"table": "t", "key": '{"k":"other"}'}
+    written.append(TableName.CHANGELOG, again, refresh | row)
+    written.commit(1, 1, ruv(r1=1))
+
+    assert drops(store, "1-6", "1-7") == []
 
 
 def test_accept_closes_a_conflict_without_a_change(store: StateStore) -> None:
