@@ -154,7 +154,7 @@ class Topics:
         return topics
 
     def _offsets(self, names: Sequence[str], which: OffsetSpec) -> dict[str, int]:
-        there = [topic["name"] for topic in self._described(names)]
+        there = [topic["name"] for topic in self._described(names)] if names else []
         with self._client_errors():
             return self._offsets_of(there, which)
 

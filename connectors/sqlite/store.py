@@ -2,23 +2,26 @@
 
 import logging
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from connectors.agent.contract import AppliedBatch, JournalEntry, StoreBusyError, StoreError
+from connectors.agent.contract import AppliedBatch, JournalEntry
 from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite import journal
 from connectors.sqlite.apply import apply_batch
+from connectors.sqlite.errors import store_errors
 from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
+from connectors.sqlite.opened_file import OpenedFile, replaced_text
 from connectors.sqlite.reconcile import reconcile
 from connectors.sqlite.reinit import IsKnown, NewStart, reinit
 from connectors.sqlite.rows import RowWriter, writers
 from connectors.sqlite.schema import install
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
+from streaming.core.model.errors import StateError
 from streaming.core.model.record import RECORD_BYTES, Commit, Hello
 from streaming.core.model.table import Table
 
@@ -46,28 +49,19 @@ def _text(value: bytes) -> str:
         return text
 
 
-@contextmanager
-def store_errors() -> Iterator[None]:
-    """Raise SQLite's errors as the StoreError that the agent's loop handles."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        busy = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-        raise (StoreBusyError if busy else StoreError)(str(error)) from error
-
-
 @dataclass(slots=True)
 class SqliteStore:
     """The open database of one replica: a ReplicaStore, used by one agent at a time."""
 
     connection: sqlite3.Connection
+    file: OpenedFile
     rid: int
     tables: dict[str, Table]
     writers: dict[str, RowWriter]
     record_bytes: int = RECORD_BYTES
     journal_bound: JournalBound = JOURNAL_BOUND
     position: Position = field(default_factory=Position)
+    published: int = 0
     schema_version: int = -1
     warnings: set[str] = field(default_factory=set)
     unreplicated: tuple[str, ...] = ()
@@ -87,10 +81,12 @@ class SqliteStore:
         """Open the database and make it a replica; ConfigError or StateError if it cannot be."""
         connection = connect(database)
         known = {table.name: table for table in tables}
-        store = cls(connection, rid, known, {}, record_bytes, journal_bound)
         try:
+            file = OpenedFile.at(database)
+            store = cls(connection, file, rid, known, {}, record_bytes, journal_bound)
             store._install(rows_are_shared=rows_are_shared)
             store.position = store._stored_position()
+            store.published = store._stored_published()
         except BaseException:
             connection.close()
             raise
@@ -98,10 +94,24 @@ class SqliteStore:
 
     @store_errors()
     def check_schema(self) -> None:
-        """Adapt to a changed schema, warn of what is new in it; ConfigError if it does not fit."""
+        """Adapt to a changed schema, warn of what is new in it; ConfigError if it does not fit.
+
+        StateError if the file is not the one that was opened.
+        """
+        self._check_file()
         (version,) = self._row("PRAGMA schema_version")
         if version != self.schema_version:
             self._install(rows_are_shared=False)
+
+    def _check_file(self) -> None:
+        """Raise StateError if the file was deleted, replaced, or overwritten with an older one."""
+        self.file.check()
+        query = "SELECT 1 FROM sqlite_schema WHERE name = '_slackwater_position'"
+        if not self.connection.execute(query).fetchone() or (
+            self._row("SELECT session FROM _slackwater_position")[0] != self.position.session
+            or self._stored_published() < self.published
+        ):
+            raise StateError(replaced_text(self.file.path))
 
     def _install(self, *, rows_are_shared: bool) -> None:
         found = install(
@@ -134,6 +144,7 @@ class SqliteStore:
     def mark_published(self, id_: int) -> None:
         """Store that the topic holds the journal up to this row."""
         journal.mark_published(self.connection, id_, self.journal_bound)
+        self.published = id_
 
     @store_errors()
     def close_abandoned_group(self) -> None:
@@ -199,7 +210,7 @@ class SqliteStore:
     def reinit(self, start: NewStart, is_known: IsKnown, path: Path) -> int:
         """Empty the database so that it starts anew; returns how many rows were saved."""
         saved = reinit(self.connection, self.tables.values(), start, is_known, path)
-        self.position = self._stored_position()
+        self.position, self.published = self._stored_position(), self._stored_published()
         return saved
 
     @store_errors()
@@ -239,6 +250,9 @@ class SqliteStore:
             "SELECT session, last, covers, epoch, ruv, generation FROM _slackwater_position"
         )
         return Position(session, last, covers, epoch, journal.ruv_of(ruv), generation)
+
+    def _stored_published(self) -> int:
+        return int(self._row("SELECT published FROM _slackwater_position")[0])
 
     def _row(self, query: str) -> tuple[Any, ...]:
         with closing(self.connection.execute(query)) as cursor:

@@ -13,8 +13,10 @@ from checkpoints.store import StateStore
 from streaming.config.config import Config
 from streaming.config.history import ConfigHistory
 from streaming.core.model.csn import CsnParts, format_csn
+from streaming.core.model.errors import SourceError
 from streaming.core.model.membership import adopted, retired_of, sending_only
 from streaming.core.model.state import HubState
+from streaming.core.model.wording import as_count
 from streaming.hub.configured import settings_of, with_retired
 from streaming.hub.hub import Hub, resume
 from streaming.hub.pipeline import process
@@ -28,11 +30,13 @@ LOG = logging.getLogger("slackwater")
 class FoundTopics(NamedTuple):
     """The configured topics at the start, created where they were missing.
 
-    ids: topic -> its id. first: changes topic -> the oldest offset that is retained.
+    ids: topic -> its id. first: changes topic -> the oldest offset that is retained. sent: updates
+    topic -> the offset that its next record will get.
     """
 
     ids: Mapping[str, str]
     first: Mapping[str, int]
+    sent: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +54,13 @@ class Opening:
     outlets: Callable[[BatchSettings], Effects]
 
     def open(self, store: StateStore, name: str, reach: FaultHook, at_ms: int) -> Hub:
-        """Found or open the state, finish what a dead hub left, take over the configuration."""
+        """Found or open the state, finish what a dead hub left, take over the configuration.
+
+        SourceError if an updates topic holds what this hub did not write.
+        """
         create_state(store, self._genesis(at_ms), name)
         hub = self._finished(open_ledger(store, name, reach))
+        self._check_own_updates(hub.ledger.last)
         version = store_configuration(store, self.config.document(), at_ms)
         self._adopt(hub, self.settings, self.topics.first, version)
         self._tell_retired(hub.state)
@@ -82,6 +90,20 @@ class Opening:
         LOG.info("finishing batch %d of a hub that died", plan.batch)
         process(hub, plan, lambda p: self.source.planned(p, settings, config.limits))
         return hub
+
+    def _check_own_updates(self, last: Checkpoint) -> None:
+        """Refuse updates topics that another hub wrote: its consumers cannot follow two."""
+        if last.state.batch and not last.topic_ids:  # an earlier version's state knows no topics
+            return
+        foreign = {t: end for t, end in self.topics.sent.items() if end and t not in last.topic_ids}
+        if foreign:
+            found = ", ".join(f"{t} ({as_count(end, 'record')})" for t, end in foreign.items())
+            raise SourceError(
+                f"updates that this hub did not write: {found}. Another hub sends there, or the"
+                f" state in {self.config.hub.state} is not the one that belongs to these topics:"
+                " name that state as hub.state, or give this hub topics of its own with"
+                " hub.topic_prefix"
+            )
 
     def _config_of(self, store: StateStore, version: int) -> Config:
         """The configuration that was stored as this version; before the first, the present one."""

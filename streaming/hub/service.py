@@ -2,7 +2,6 @@
 
 import logging
 import os
-import re
 import shutil
 import threading
 import time
@@ -40,6 +39,7 @@ from streaming.hub.opening import FoundTopics, Opening
 from streaming.hub.originals import originals
 from streaming.hub.pipeline import bring_rows_up, process
 from streaming.hub.poll import CONNECT_MS, TopicPoll
+from streaming.hub.query import failure, remove_stale, start
 from streaming.hub.report import HubReport
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.source import Source, ranges
@@ -50,7 +50,6 @@ LOG = logging.getLogger("slackwater")
 
 IDLE_S = 0.2
 SCRATCH = "spark"
-STALE_CHECKPOINT_S = 86_400
 
 
 class Service:
@@ -91,7 +90,8 @@ class Service:
         kafka, names = self.config.kafka, [*self.configured]
         with Topics(kafka.bootstrap_servers, kafka.options) as admin:
             admin.ensure(names, self.config.limits.record_bytes)
-            return FoundTopics(admin.ids(names), admin.first_offsets([*settings.topics]))
+            sent = admin.end_offsets([*settings.updates_topics])
+            return FoundTopics(admin.ids(names), admin.first_offsets([*settings.topics]), sent)
 
     def _topic_look(self) -> TopicLook:
         return TopicLook(self._connected, self.configured, self.config.limits.record_bytes)
@@ -153,7 +153,7 @@ class Service:
                     break
         except StreamingQueryException as error:
             if not (self.is_misplaced or self._find_losses()):
-                raise _reason(error) from error
+                raise failure(error, self.store.root) from error
         finally:
             with self.turn:
                 checkpoint, self.query_number = self._checkpoint(), self.query_number + 1
@@ -178,7 +178,7 @@ class Service:
 
         None: no topic is there.
         """
-        _remove_stale(self._checkpoint().parent)
+        remove_stale(self._checkpoint().parent)
         limits, last = self.config.limits, self.hub.ledger.last
         self.shown = dict(last.offsets)
         there = {t: rid for t, rid in self.settings.topics.items() if last.topic_ids[t]}
@@ -192,14 +192,14 @@ class Service:
             offsets_per_batch=limits.offsets_per_batch,
             min_partitions=limits.min_partitions,
         )
-        writer = (
-            records.writeStream.queryName("slackwater")
-            .option("checkpointLocation", self._checkpoint().absolute().as_uri())
-            .foreachBatch(partial(self._micro_batch, self.query_number))
+        writer = records.writeStream.queryName("slackwater").foreachBatch(
+            partial(self._micro_batch, self.query_number)
         )
         if available_now:
-            return writer.trigger(availableNow=True).start()
-        return writer.trigger(processingTime=f"{self.config.hub.trigger_ms} milliseconds").start()
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=f"{self.config.hub.trigger_ms} milliseconds")
+        return start(writer, self._checkpoint(), self.store.root)
 
     def _micro_batch(self, query_number: int, records: DataFrame, batch_id: int) -> None:
         with self.turn:
@@ -317,21 +317,6 @@ class Service:
 
     def _checkpoint(self) -> Path:
         return self.config.hub.state / SCRATCH / f"{self.name}-{self.query_number}"
-
-
-def _reason(error: StreamingQueryException) -> HubError:
-    """What ended the query, without the JVM's part of the story."""
-    message = re.split(r"JVM stacktrace|=== Streaming Query ===", str(error))[0]
-    return HubError(message.strip())
-
-
-def _remove_stale(folder: Path) -> None:
-    """Remove what hubs that were killed left of Spark's scratch."""
-    if not folder.exists():
-        return
-    for one in folder.iterdir():
-        if time.time() - one.stat().st_mtime > STALE_CHECKPOINT_S:
-            shutil.rmtree(one, ignore_errors=True)
 
 
 def _now_ms() -> int:

@@ -16,7 +16,7 @@ from checkpoints.faults import FaultPoint
 from checkpoints.tables import TableName
 from connectors import wire
 from connectors.kafka.broker import Broker
-from streaming.core.model.errors import OvertakenError, StateError
+from streaming.core.model.errors import OvertakenError, SourceError, StateError
 from streaming.core.model.record import Item
 from streaming.hub.service import Service
 from tests.harness import verdict
@@ -274,6 +274,28 @@ def test_java_that_is_killed(pair: Site, spark: SparkSession, fault: str) -> Non
     assert "disk" not in received
     collide(pair, "second")
     pair.run_available(spark)
+    finish(pair)
+
+
+def test_a_hub_refuses_topics_to_which_another_one_sends(
+    pair: Site, spark: SparkSession, tmp_path: Path
+) -> None:
+    """A copied hub.toml is enough for that; the consumers could not follow two hubs."""
+    collide(pair, "first")
+    pair.run_available(spark)
+    sent = {name: len(pair.updates(name)) for name in pair.replicas}
+    other = Site(tmp_path / "other", pair.prefix, pair.ends, pair.replicas)
+    other.folder.mkdir()
+    other.file.write_text(pair.file.read_text())
+
+    with pytest.raises(SourceError, match="updates that this hub did not write") as told:
+        other.run_available(spark)
+
+    assert all(
+        f"{pair.prefix}updates.{name} ({n} records)" in str(told.value) for name, n in sent.items()
+    )
+    assert "hub.topic_prefix" in str(told.value)
+    assert {name: len(pair.updates(name)) for name in pair.replicas} == sent
     finish(pair)
 
 

@@ -2,11 +2,12 @@
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -448,6 +449,63 @@ def test_a_wrong_path_is_said_and_leaves_no_file(tmp_path: Path) -> None:
         pass
 
     assert list(tmp_path.iterdir()) == []
+
+
+def delete(path: Path, _: Path) -> None:
+    """As somebody who cleans up would."""
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
+
+
+def put_in_its_place(path: Path, copy: Path) -> None:
+    """As a restore does that knows nothing of the agent."""
+    delete(path, copy)
+    copy.rename(path)
+
+
+def write_over(path: Path, copy: Path) -> None:
+    """As SQLite's own restore does, through any client."""
+    with (
+        closing(sqlite3.connect(copy)) as source,
+        closing(sqlite3.connect(path, timeout=TIMEOUT_S)) as target,
+    ):
+        source.backup(target)
+
+
+@pytest.mark.parametrize(
+    ("happens", "said"),
+    [
+        (delete, "replica.db was deleted or moved while its agent ran: stop the applications"),
+        (put_in_its_place, "replica.db was replaced while its agent ran, and nobody captures"),
+        (write_over, "replica.db was replaced while its agent ran, and nobody captures"),
+    ],
+)
+def test_a_file_that_is_replaced_while_its_agent_runs_ends_it(
+    replica: Replica,
+    hub: Hub,
+    agents: Agents,
+    tmp_path: Path,
+    happens: Callable[[Path, Path], None],
+    said: str,
+) -> None:
+    """What is written to the new file would be captured by nobody, and nobody would say so."""
+    agent = agents.start()
+    hub.session()
+    write(replica, 1, 1)
+    until(hub.changes)
+    copy = tmp_path / "copy"
+    with closing(sqlite3.connect(copy)) as target:
+        replica.client.backup(target)
+    write(replica, 2, 1)
+    until(lambda: len(hub.changes()) == 2)
+    replica.client.close()
+
+    happens(replica.path, copy)
+
+    assert agent.process.wait(TIMEOUT_S) == 1
+    (last,) = agent.log().splitlines()[-1:]
+    assert last.startswith("agent: ")
+    assert said in last
 
 
 def test_a_broker_that_goes_away_and_comes_back_costs_nothing(

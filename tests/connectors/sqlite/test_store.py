@@ -343,7 +343,24 @@ def test_a_file_that_is_no_database_is_an_error_of_the_store(tmp_path: Path) -> 
     path = tmp_path / "r.db"
     path.write_bytes(b"no database" * 100)
 
-    with pytest.raises(StoreError, match="not a database") as failed:
+    with pytest.raises(
+        StoreError, match=r"damaged \(file is not a database\): put a backup"
+    ) as failed:
         SqliteStore.open(path, RID, (ITEMS,))
 
     assert not isinstance(failed.value, StoreBusyError)
+
+
+def test_a_full_disk_is_an_error_that_says_what_to_do(replica: Replica, store: SqliteStore) -> None:
+    """The batch is rolled back, and a later agent applies it."""
+    (pages,) = store.connection.execute("PRAGMA page_count").fetchone()
+    store.connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    with pytest.raises(
+        StoreError, match=r"no space is left .*full\): free some, then start"
+    ) as full:
+        apply(store, item(1, image(1, "a" * 1_000_000)))
+
+    assert not isinstance(full.value, StoreBusyError)
+    assert replica.rows() == []
+    assert replica.store().position.covers == 0

@@ -1,0 +1,46 @@
+"""SQLite's errors as those of the agent's loop, with what to do."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from connectors.agent.contract import StoreBusyError, StoreError
+
+BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+DAMAGED = (
+    "the database file is damaged ({}): put a backup in its place, without -wal and -shm files,"
+    " then start the agent, which finds out what is missing"
+)
+REMEDIES = {
+    sqlite3.SQLITE_CORRUPT: DAMAGED,
+    sqlite3.SQLITE_NOTADB: DAMAGED,
+    sqlite3.SQLITE_FULL: (
+        "no space is left for the database ({}): free some, then start the agent; what it was"
+        " writing is rolled back, and it goes on where it was"
+    ),
+    sqlite3.SQLITE_IOERR: (
+        "the database file cannot be read or written ({}): look at its disk, and whether the file"
+        " or its -wal was replaced while it was open; then start the agent"
+    ),
+    sqlite3.SQLITE_READONLY: (
+        "the database cannot be written ({}): let the agent's user write the file and its folder,"
+        " then start the agent"
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        "the database cannot be opened ({}): let the agent's user write the file and its folder,"
+        " then start the agent"
+    ),
+}
+"""SQLite's primary error code -> what the agent says."""
+
+
+@contextmanager
+def store_errors() -> Iterator[None]:
+    """Raise SQLite's errors as the StoreError that the agent's loop handles."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in BUSY:
+            raise StoreBusyError(str(error)) from error
+        raise StoreError(REMEDIES.get(code, "{}").format(error)) from error

@@ -1,0 +1,43 @@
+"""Whether the file at a database's path is still the one that the agent opened."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from streaming.core.model.errors import StateError
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedFile:
+    """The file that stood at the path when it was opened."""
+
+    path: Path
+    device: int
+    inode: int
+
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        """The file that is there now; OSError if there is none."""
+        found = path.stat()
+        return cls(path, found.st_dev, found.st_ino)
+
+    def check(self) -> None:
+        """Raise StateError unless the same file is there: writes go to another one, uncaptured."""
+        try:
+            found = self.at(self.path)
+        except FileNotFoundError:
+            raise StateError(
+                f"{self.path} was deleted or moved while its agent ran: stop the applications that"
+                " write to it, put the file back or create it again with its tables, then start the"
+                " agent, which finds out what is missing"
+            ) from None
+        if found != self:
+            raise StateError(replaced_text(self.path))
+
+
+def replaced_text(path: Path) -> str:
+    """What an agent says whose database is not the one that it works on."""
+    return (
+        f"{path} was replaced while its agent ran, and nobody captures what is written to it: stop"
+        " the applications that write to it, then start the agent, which finds out what is missing"
+    )

@@ -1,0 +1,67 @@
+"""The hub's Spark query: how it starts, its scratch, and why it failed."""
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from streaming.core.model.errors import HubError
+
+STALE_CHECKPOINT_S = 86_400
+ROOM_BYTES = 1_000_000
+"""What must be free in the state root for a query to start."""
+
+
+def start(writer: DataStreamWriter, checkpoint: Path, root: Path) -> StreamingQuery:
+    """Start a query whose scratch is this folder of the state root.
+
+    HubError: Spark refuses, with its reason. OSError: the state root takes no file.
+    """
+    check_room(root)
+    writer = writer.option("checkpointLocation", checkpoint.absolute().as_uri())
+    try:
+        return writer.start()
+    except Py4JJavaError as error:
+        check_room(root)
+        cause = error.java_exception.toString()
+        raise HubError(f"Spark could not start to read: {_first_line(cause)}") from error
+    except PySparkException as error:
+        raise HubError(f"Spark could not start to read: {_first_line(str(error))}") from error
+
+
+def failure(error: StreamingQueryException, root: Path) -> HubError:
+    """What ended the query, without the JVM's part of it; OSError if the state root takes no file.
+
+    Spark's own error does not say that the disk is full.
+    """
+    check_room(root)
+    message = re.split(r"JVM stacktrace|=== Streaming Query ===", str(error))[0]
+    return HubError(message.strip())
+
+
+def check_room(root: Path) -> None:
+    """Raise OSError unless the state root takes a file of ROOM_BYTES."""
+    with tempfile.TemporaryFile(dir=root) as file:
+        file.write(bytes(ROOM_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove what hubs that were killed left of Spark's scratch."""
+    if not folder.exists():
+        return
+    for one in folder.iterdir():
+        if time.time() - one.stat().st_mtime > STALE_CHECKPOINT_S:
+            shutil.rmtree(one, ignore_errors=True)
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n")[0]
