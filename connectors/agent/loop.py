@@ -152,6 +152,8 @@ class Agent:
             self.receive(0 if published else POLL_MS)
             self.send_heartbeat()
             self.uncarried.remind()
+            if self.is_busy:
+                log.info("the database is free again, and the agent goes on")
             self.is_busy = False
         except StoreBusyError as error:
             if not self.is_busy:

@@ -62,8 +62,9 @@ def _check_origin(connection: sqlite3.Connection, rid: int) -> None:
         )
     if owner != rid:
         raise StateError(
-            f"the database is that of replica {owner}, not of {rid}: a copy of another replica's"
-            " file cannot become a new replica"
+            f"the database is that of the replica with rid {owner}, not {rid}: check the path and"
+            " the replica's name; a copy of another replica's file becomes an ordinary database"
+            " with `slackwater agent uninstall`"
         )
 
 

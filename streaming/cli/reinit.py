@@ -11,7 +11,7 @@ import typer
 from checkpoints.reader import Reader, open_state
 from streaming.cli.agent import Database
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now
-from streaming.cli.output import as_count, write_error, write_json, write_line
+from streaming.cli.output import as_count, write_error, write_json, write_line, write_sentence
 from streaming.config.config import Config, load
 from streaming.core.model.errors import StateError
 
@@ -57,7 +57,10 @@ def reinit(
         write_json({"replica": replica, "saved": saved, "file": str(path) if saved else None})
         return
     if saved:
-        write_line(f"{as_count(saved, 'row')} that the hub does not have so: {path}")
+        rows = as_count(saved, "row")
+        write_sentence(
+            f"{rows} that the hub does not have so: saved in {path}, and no longer in the database"
+        )
     else:
         write_line("the hub has every row of it, so none is saved")
     write_line(f"{replica} is emptied: start its agent, and it gets everything from the hub")

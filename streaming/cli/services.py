@@ -37,6 +37,7 @@ def up(*, folder: Folder = DEFAULT_FOLDER, port: Port = None, as_json: AsJson = 
         write_json(found)
     else:
         write_line(f"broker at {broker.bootstrap_servers} (process {broker.pid}, data in {folder})")
+        write_line(f'in hub.toml: bootstrap_servers = "{broker.bootstrap_servers}"')
 
 
 @app.command()

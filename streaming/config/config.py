@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -209,9 +210,19 @@ def _with_environment(data: dict[str, Any]) -> Config:
     return Config(**{name: getattr(merged, name) for name in Config.model_fields})
 
 
+def _hint(error: tomllib.TOMLDecodeError, text: str) -> str:
+    """What the line with the error lacks most often; without its value, which may be a secret."""
+    found = re.search(r"at line (\d+)", str(error))
+    line = text.splitlines()[int(found[1]) - 1] if found else ""
+    bare = re.match(r"""\s*([^=]+?)\s*=\s*(?!true\b|false\b)[^\s"'\[{]""", line)
+    return f': write text in quotes, as {bare[1]} = "..."' if bare else ""
+
+
 def _read(path: Path) -> dict[str, Any]:
+    text = ""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
     except FileNotFoundError:
         raise ConfigError(
             f"there is no configuration at {path}: name one with --config or"
@@ -220,7 +231,7 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from None
+        raise ConfigError(f"{path} is not TOML: {error}{_hint(error, text)}") from None
     if isinstance(kafka := data.get("kafka"), dict) and "options" in kafka:
         kafka["options"] = flat(kafka["options"])
     if "spark" in data:

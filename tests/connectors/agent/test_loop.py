@@ -178,6 +178,7 @@ def test_a_busy_store_is_tried_again_and_reported_once(
     agent: Agent, store: MemoryStore, topics: MemoryTopics, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A batch that a local transaction held up is neither lost nor applied twice."""
+    caplog.set_level("INFO")
     store.busy = 3
     topics.updates.append(batch(agent.session))
 
@@ -188,6 +189,7 @@ def test_a_busy_store_is_tried_again_and_reported_once(
         Applied(1, 1, 1, Ruv("5f00"))
     ]
     assert caplog.text.count("a long transaction blocks the agent") == 1
+    assert caplog.text.count("the database is free again") == 1
 
 
 def test_a_journal_without_news_closes_what_a_client_abandoned(

@@ -71,7 +71,9 @@ def test_a_table_that_is_not_configured_any_more_is_not_captured(replica: Replic
 
 def test_the_file_of_another_replica_is_refused(replica: Replica) -> None:
     """Two replicas of one rid would use the same CSNs."""
-    with pytest.raises(StateError, match="that of replica 7, not of 8"):
+    with pytest.raises(
+        StateError, match=r"replica with rid 7, not 8: check .* `slackwater agent uninstall`"
+    ):
         SqliteStore.open(replica.path, 8, replica.tables)
 
 

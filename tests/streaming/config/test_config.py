@@ -216,6 +216,8 @@ REPLICA_A, TABLE_T = '[[replicas]]\nname = "a"', '[[tables]]\nname = "t"'
     ("old", "new", "received"),
     [
         ("[kafka]", "[kafka", "is not TOML"),
+        ('name = "a"', "name = a", "is not TOML: Invalid value (at line"),
+        ('name = "a"', "name = a", ': write text in quotes, as name = "..."'),
         ("[kafka]", "[kafcka]", "kafcka is not a field: did you mean kafka?"),
         ('bootstrap_servers = "localhost:9092"', "", "kafka.bootstrap_servers is missing"),
         ("localhost:9092", "localhost", "kafka.bootstrap_servers = 'localhost': give host:port"),
