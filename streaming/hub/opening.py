@@ -10,10 +10,11 @@ from checkpoints.config import commands, settings_document, store_configuration
 from checkpoints.epochs import Checkpoint, plan_of
 from checkpoints.faults import FaultHook
 from checkpoints.store import StateStore
+from connectors.kafka.last_updates import last_updates
 from streaming.config.config import Config
 from streaming.config.history import ConfigHistory
 from streaming.core.model.csn import CsnParts, format_csn
-from streaming.core.model.errors import SourceError
+from streaming.core.model.errors import SourceError, StateError
 from streaming.core.model.membership import adopted, retired_of, sending_only
 from streaming.core.model.state import HubState
 from streaming.core.model.wording import as_count
@@ -56,11 +57,14 @@ class Opening:
     def open(self, store: StateStore, name: str, reach: FaultHook, at_ms: int) -> Hub:
         """Found or open the state, finish what a dead hub left, take over the configuration.
 
-        SourceError if an updates topic holds what this hub did not write.
+        SourceError if an updates topic holds what this hub did not write; StateError if the state
+        is older than what was sent from it.
         """
         create_state(store, self._genesis(at_ms), name)
-        hub = self._finished(open_ledger(store, name, reach))
-        self._check_own_updates(hub.ledger.last)
+        ledger = open_ledger(store, name, reach)
+        self._check_own_updates(ledger.last)
+        self._check_put_back(ledger.last.state)
+        hub = self._finished(ledger)
         version = store_configuration(store, self.config.document(), at_ms)
         self._adopt(hub, self.settings, self.topics.first, version)
         self._tell_retired(hub.state)
@@ -103,6 +107,23 @@ class Opening:
                 f" state in {self.config.hub.state} is not the one that belongs to these topics:"
                 " name that state as hub.state, or give this hub topics of its own with"
                 " hub.topic_prefix"
+            )
+
+    def _check_put_back(self, state: HubState) -> None:
+        """Refuse a state that is behind what was sent: it was put back from a backup.
+
+        What was sent is committed before. A hub that went on here would give hub epochs for the
+        second time, and consumers would skip what they take for batches that they have.
+        """
+        kafka, position = self.config.kafka, (state.generation, state.hub_epoch)
+        last = last_updates(kafka.bootstrap_servers, kafka.options, self.topics.sent)
+        ahead = [f"{t} holds hub epoch {p.hub_epoch}" for t, p in last.items() if p > position]
+        if ahead:
+            raise StateError(
+                f"the state in {self.config.hub.state} ends at hub epoch {state.hub_epoch}, but"
+                f" {', '.join(ahead)}: an older state was put back, and a hub that goes on from it"
+                " would send other batches under numbers that its consumers have; put the newest"
+                " state back"
             )
 
     def _config_of(self, store: StateStore, version: int) -> Config:

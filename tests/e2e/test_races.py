@@ -1,5 +1,6 @@
 """Two hubs on one state, input that comes twice, a broker that goes away: all end level."""
 
+import shutil
 import socket
 import threading
 import time
@@ -296,6 +297,31 @@ def test_a_hub_refuses_topics_to_which_another_one_sends(
     )
     assert "hub.topic_prefix" in str(told.value)
     assert {name: len(pair.updates(name)) for name in pair.replicas} == sent
+    finish(pair)
+
+
+def test_a_state_that_is_put_back_is_refused(pair: Site, spark: SparkSession) -> None:
+    """Going on from it would number other batches with hub epochs that consumers have."""
+    collide(pair, "first")
+    pair.run_available(spark)
+    backup = pair.folder / "backup"
+    shutil.copytree(pair.state, backup)
+    collide(pair, "second")
+    pair.run_available(spark)
+    sent = {name: pair.updates(name) for name in pair.replicas}
+    epochs = verdict.last_commit(pair)["hub_epoch"]
+    newest = pair.folder / "newest"
+    pair.state.rename(newest)
+    backup.rename(pair.state)
+
+    with pytest.raises(StateError, match="an older state was put back") as told:
+        pair.run_available(spark)
+
+    assert f"{pair.prefix}updates.a holds hub epoch {epochs}" in str(told.value)
+    assert {name: pair.updates(name) for name in pair.replicas} == sent
+    shutil.rmtree(pair.state)
+    newest.rename(pair.state)
+    pair.run_available(spark)
     finish(pair)
 
 

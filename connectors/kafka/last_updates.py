@@ -1,0 +1,76 @@
+"""How far a hub has sent: generation and hub epoch of the last update in an updates topic."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from typing import NamedTuple
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from connectors.kafka.options import client_options
+from connectors.wire import decode_answer
+from streaming.core.model.errors import SourceError, WireError
+from streaming.core.model.record import Update
+
+_LOOK_BACK = (1, 10, 100)
+"""How many records from the end are read until one is an update: a `stopped` may stand there."""
+_READ_S = 15
+_POLL_MS = 200
+
+
+class SentPosition(NamedTuple):
+    """What an update says of its hub; compared by generation first."""
+
+    generation: int
+    hub_epoch: int
+
+
+def last_updates(
+    bootstrap: str, options: Mapping[str, str], ends: Mapping[str, int]
+) -> dict[str, SentPosition]:
+    """Updates topic -> the position of its last update; absent where it holds none.
+
+    `ends`: topic -> the offset that its next record will get. SourceError if one cannot be read.
+    """
+    found = dict[str, SentPosition]()
+    if not any(ends.values()):
+        return found
+    try:
+        consumer = KafkaConsumer(
+            bootstrap_servers=bootstrap,
+            group_id=None,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            allow_auto_create_topics=False,
+            fetch_max_wait_ms=1,
+            **client_options(options),
+        )
+        with closing(consumer):
+            for topic, end in ends.items():
+                for back in _LOOK_BACK:
+                    sent = [*_positions(consumer, topic, max(0, end - back), end)]
+                    if sent:
+                        found[topic] = max(sent)
+                        break
+    except KafkaError as error:
+        raise SourceError(
+            f"the last updates cannot be read ({error}): is the broker up?"
+        ) from error
+    return found
+
+
+def _positions(consumer: KafkaConsumer, topic: str, first: int, end: int) -> Iterator[SentPosition]:
+    partition, deadline_s = TopicPartition(topic, 0), time.monotonic() + _READ_S
+    consumer.assign([partition])
+    consumer.seek(partition, first)
+    while consumer.position(partition) < end:
+        if time.monotonic() > deadline_s:
+            raise SourceError(f"topic {topic} cannot be read up to offset {end}: is its broker up?")
+        for record in consumer.poll(_POLL_MS).get(partition, ()):
+            try:
+                update = decode_answer(record.value or b"")
+            except WireError:
+                continue
+            if isinstance(update, Update):
+                yield SentPosition(update.generation, update.hub_epoch)
