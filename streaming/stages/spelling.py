@@ -7,6 +7,7 @@ same change. Records that the library would change otherwise are left to core
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -16,11 +17,12 @@ from streaming.core.model.kinds import KINDS, FieldPresence
 from streaming.core.model.record import RecordKind
 from streaming.core.model.table import ColumnType, Table
 
+_CHANGE, _TRUNCATE = RecordKind.CHANGE.value, Op.TRUNCATE.value
 _FIELDS = KINDS[RecordKind.CHANGE].fields
 _MEMBERS = ("v", "kind", "session", *(field.name for field in _FIELDS))
 _KNOWN = frozenset(_MEMBERS)
-_LEFT_OUT = frozenset(field.name for field in _FIELDS if field.need is FieldPresence.OPTIONAL)
-"""The members that are not written where they are null."""
+_REQUIRED = _KNOWN - {field.name for field in _FIELDS if field.need is FieldPresence.OPTIONAL}
+"""The members that are written; the others are not where they are null."""
 _NUMBERS = (ColumnType.INT32, ColumnType.FLOAT64)
 _NUMBER = re.compile(rb"(?<=[:,\[\s])-?[0-9][^,\]}\s]*")
 
@@ -42,30 +44,38 @@ def _canonicalized(value: bytes, tables: Mapping[str, Columns]) -> bytes | None:
         fields = orjson.loads(value)
     except orjson.JSONDecodeError:
         return None
-    if type(fields) is not dict or fields.get("kind") != RecordKind.CHANGE:
+    if type(fields) is not dict or fields.get("kind") != _CHANGE:
         return None
     name = fields.get("table")
     table = tables.get(name) if type(name) is str else None
-    if table is None or fields.get("op") == Op.TRUNCATE or not fields.keys() <= _KNOWN:
+    if table is None or fields.get("op") == _TRUNCATE or not fields.keys() <= _KNOWN:
+        return None
+    order = _order(tuple(fields))
+    if order is None:
         return None
     columns, has_numbers = table
     for image in ("before", "after"):
         members = fields.get(image)
-        if type(members) is dict:
+        if type(members) is dict and [*members] != columns:
             ordered = {column: members[column] for column in columns if column in members}
             if len(ordered) < len(members):
                 return None
             fields[image] = ordered
-    record = {
-        member: fields.get(member)
-        for member in _MEMBERS
-        if member not in _LEFT_OUT or fields.get(member) is not None
-    }
-    text = orjson.dumps(record)
-    whole = text if record.keys() == fields.keys() else orjson.dumps(fields)
+    record = {member: fields[member] for member in order}
+    text = whole = orjson.dumps(record)
+    if None in record.values():
+        text = orjson.dumps({m: v for m, v in record.items() if v is not None or m in _REQUIRED})
     if _quotes(value) != _quotes(whole):  # a duplicate member is lost with its quotes
         return None
     return text if not has_numbers or _same_numbers(value, whole, fields) else None
+
+
+@lru_cache(maxsize=1_000)
+def _order(members: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the canonical order of known members; None: a required one lacks."""
+    if not frozenset(members) >= _REQUIRED:
+        return None
+    return tuple(member for member in _MEMBERS if member in members)
 
 
 def _quotes(text: bytes) -> int:
