@@ -110,7 +110,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "at": "time of the batch that judged it, by the hub's clock",
         "loser": "name of the loser's replica",
         "winner": "name of the winner's replica; null: nobody wrote the row",
-        "offset": "of a refused row: offset of the last refusal in its replica's topic",
+        "offset": "of a refused row: offset of the first refusal in its replica's topic",
         "code": "of a refused row: unique, foreign_key, check, type, size or other",
         "text": "of a refused row: what its database said last",
         "attempts": "of a refused row: how often it was refused",

@@ -8,7 +8,7 @@ import pyarrow as pa
 from checkpoints import pending
 from checkpoints.epochs import Plan
 from checkpoints.store import StateStore
-from streaming.core.intake.arrival import AbortTransaction, SendAgain
+from streaming.core.intake.arrival import AbortTransaction
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.csn import rid_of
@@ -56,7 +56,7 @@ def carry_out(
             case CommandName.ABORT:
                 _abort(intake, command, behind, store)
             case CommandName.RETRY:
-                intake.send_again(SendAgain(command.argument or "", behind))
+                intake.send_again(command.argument or "")
             case CommandName.RELEASE | CommandName.DROP:
                 quarantined.append(command)
             case CommandName.ACCEPT | CommandName.OVERRIDE:
@@ -64,13 +64,13 @@ def carry_out(
             case CommandName.RECOVER:
                 intake.recover(int(command.argument or 0))
             case CommandName.RESUME:
-                intake.resume(command.argument or "", behind)
+                intake.resume(command.argument or "")
             case CommandName.RETIRE:
                 rid = int(command.argument or 0)
                 intake.retire(rid, behind.get(rid, -1) + 1)
             case CommandName.LEVEL:
                 nudged = True
-    intake.send_due(behind)
+    intake.send_due()
     for (rid, row), reason in left_different(store, quarantined, intake.topology).items():
         intake.refresh_dropped(rid, row, reason, behind)
     writer = HubChangeWriter(intake, hub_rid, plan.at_ms)

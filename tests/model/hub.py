@@ -1,6 +1,6 @@
 """The hub in memory: topics as lists, tables as dictionaries, `decide` over micro-batches."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,10 +14,12 @@ from streaming.core.delivery.sending import (
     SendingView,
     is_for,
     item,
+    last_of_rows,
+    row_of,
     stop_answers,
     wants_batch,
 )
-from streaming.core.intake.arrival import AbortTransaction, Quarantined, SendAgain
+from streaming.core.intake.arrival import AbortTransaction, Quarantined
 from streaming.core.intake.check import check
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.refused_rows import due
@@ -260,10 +262,9 @@ class PureHub:
             {},
             plan.clock_ms,
             nudged=False,
-            marks=lambda h: [m for m in self.marks if m.hub_epoch > h],
+            marks=self._marks,
         )
         aborts = [AbortTransaction(csn, behind) for csn in plan.aborts]
-        retries = [SendAgain(name, behind) for name in plan.retries]
         return decide(
             self.state,
             received,
@@ -272,12 +273,11 @@ class PureHub:
             view,
             self.history(received),
             aborts,
-            retries,
+            plan.retries,
             plan.losses,
             plan.recovers,
             {rid: self.taken[rid] for rid in plan.retires},
             plan.resumes,
-            {rid: self.taken[rid] - 1 for rid in plan.ends},
         )
 
     def history(self, received: Sequence[ReceivedRecord]) -> dict[str, frozenset[str]]:
@@ -324,16 +324,27 @@ class PureHub:
                 self._at(FaultPoint.BETWEEN_CHUNKS)
             self._at(FaultPoint.BETWEEN_AGREEMENTS)
 
+    def _marks(self, after: int) -> list[EpochMark]:
+        """The hub epochs above this one, each with the rows that no earlier one of them has."""
+        first = dict[RowKey, int]()
+        for hub_epoch, entry in self.by_epoch():
+            if hub_epoch > after:
+                first.setdefault(row_of(entry), hub_epoch)
+        new = Counter(first.values())
+        later = (mark for mark in self.marks if mark.hub_epoch > after)
+        return [replace(mark, entries=new[mark.hub_epoch]) for mark in later]
+
     def batch_of(self, agreement: AgreementState, to_send: SendRange) -> list[Update]:
         """The chunks of what this agreement is sent by the last committed batch."""
         tables = self.topology.subscriptions[agreement.name].tables
         floors = self.state.replicas[agreement.consumer].floors
-        items = [
-            item(entry)
+        entries = [
+            entry
             for epoch, entry in self.by_epoch()
             if to_send.after < epoch <= to_send.to
             and is_for(entry, agreement.consumer, tables, to_send.known, floors)
         ]
+        items = [item(entry) for entry in (last_of_rows(entries) if to_send.is_page else entries)]
         parts = [items[n : n + CHUNK_ITEMS] for n in range(0, len(items), CHUNK_ITEMS)] or [[]]
         return [
             self._chunk(agreement, to_send, n, len(parts), tuple(p)) for n, p in enumerate(parts)

@@ -205,9 +205,9 @@ class World:
         for name in self.replicas:
             self.apply(name)
 
-    def _progress(self) -> list[tuple[int, int, int]]:
+    def _progress(self) -> list[tuple[int, int, int, bool]]:
         return [
-            (len(self.received.get(name, ())), len(self.hub.updates(one.rid)), one.inbox)
+            (len(self.received.get(name, ())), len(self.hub.updates(one.rid)), one.inbox, one.is_up)
             for name, one in self.replicas.items()
         ]
 

@@ -30,7 +30,6 @@ from streaming.core.intake.arrival import (
     AbortTransaction,
     Quarantined,
     Repair,
-    SendAgain,
     quarantined_change,
 )
 from streaming.core.intake.input_lost import InputLoss
@@ -74,12 +73,11 @@ def decide(
     view: SendingView,
     history: Mapping[str, frozenset[str]] | None = None,
     aborts: Sequence[AbortTransaction] = (),
-    retries: Sequence[SendAgain] = (),
+    retries: Sequence[str] = (),
     losses: Sequence[InputLoss] = (),
     recovers: Sequence[int] = (),
     retires: Mapping[int, int] = MappingProxyType({}),
     resumes: Sequence[str] = (),
-    behind: Mapping[int, int] = MappingProxyType({}),
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
@@ -89,8 +87,7 @@ def decide(
     before any record of the batch is processed; `retries`: the refused rows that he sends again.
     `losses`: the replicas of which input is lost; `recovers`: the rids of those whose lost input he
     gives up; `retires`: rid -> the offset before which he takes that replica out for good;
-    `resumes`: the agreements that he resumes. `behind`: rid -> the last offset of its topic that
-    was read before.
+    `resumes`: the agreements that he resumes.
     """
     intake = Intake(state, topology, history or {}, at_ms=view.clock_ms)
     for loss in losses:
@@ -104,8 +101,8 @@ def decide(
     for retry in retries:
         intake.send_again(retry)
     for name in resumes:
-        intake.resume(name, behind)
-    intake.send_due(behind)
+        intake.resume(name)
+    intake.send_due()
     for record in received:
         intake.take(record)
     intake.leave_unread(KEPT_BEHIND_STOP)

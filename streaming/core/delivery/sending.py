@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from streaming.core.conflict.judge import Judged, Verdict
-from streaming.core.model.change import Op
+from streaming.core.model.change import Op, RowKey
 from streaming.core.model.record import Item, ItemType, Stopped
 from streaming.core.model.row import ALL_OFFSETS, Floor, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
@@ -37,7 +37,11 @@ LogEntry = Judged | Refresh
 
 @dataclass(frozen=True, slots=True)
 class EpochMark:
-    """A committed hub epoch: how many changelog rows it has, and the RUVs after it, by data set."""
+    """A committed hub epoch, and the RUVs after it, by data set.
+
+    `entries`: how many rows it adds to a page that ends with it: those that no earlier hub epoch of
+    the page has, or all of its changelog rows, which may be more.
+    """
 
     hub_epoch: int
     entries: int
@@ -113,7 +117,10 @@ def wants_batch(
 
 
 def _page(agreement: AgreementState, view: SendingView, dataset: str, page_items: int) -> SendPlan:
-    """A page from the changelog: whole hub epochs, at least one, at most `page_items` rows."""
+    """A page from the changelog: whole hub epochs, at least one, at most `page_items` rows.
+
+    It is one batch, with the last item of each row (`last_of_rows`).
+    """
     end, entries = None, 0
     for mark in view.marks(agreement.scanned):
         entries += mark.entries
@@ -176,6 +183,20 @@ def is_for(
     if change.rid == consumer:
         return accepted and any(floor.gives_back(change.csn) for floor in floors)
     return accepted and not ruv.covers(change.csn)
+
+
+def row_of(entry: LogEntry) -> RowKey:
+    """Return the row that an entry is of."""
+    return (entry.table, entry.key) if isinstance(entry, Refresh) else entry.arrived.change.row
+
+
+def last_of_rows(entries: Sequence[LogEntry]) -> list[LogEntry]:
+    """Return the entries of a page that are sent: of each row the last one, in hub order.
+
+    A consumer applies a page as one local transaction and never shows what lay in between.
+    """
+    last = {row_of(entry): place for place, entry in enumerate(entries)}
+    return [entries[place] for place in sorted(last.values())]
 
 
 def item(entry: LogEntry) -> Item:

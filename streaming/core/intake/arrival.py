@@ -51,18 +51,6 @@ class AbortTransaction:
     behind: Mapping[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class SendAgain:
-    """An operator's order to send refused rows again.
-
-    `name`: `r<rid>-<offset>`, the id of one conflict, or `r<rid>`, all of a replica. `behind`: as
-    in AbortTransaction.
-    """
-
-    name: str
-    behind: Mapping[int, int]
-
-
 class ControlOutcome(StrEnum):
     """The outcome of a control record."""
 

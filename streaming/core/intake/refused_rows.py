@@ -102,7 +102,7 @@ class RefusedRows:
             refused.csn,
             refused.code,
             refused.text,
-            received.offset,
+            known.offset if known else received.offset,
             received.time_ms,
             known.attempts + 1 if known else 1,
             known.sent_epoch if known and known.sent_epoch > refused.hub_epoch else 0,

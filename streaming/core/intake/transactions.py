@@ -16,7 +16,6 @@ from streaming.core.intake.arrival import (
     ControlOutcome,
     Quarantined,
     Repair,
-    SendAgain,
     quarantined_change,
     quarantined_record,
 )
@@ -242,19 +241,19 @@ class Intake:
             self.counts["duplicates"] += 1
             self.events.append((received, ControlOutcome.DUPLICATE))
 
-    def send_again(self, retry: SendAgain) -> None:
-        """Send refused rows again that an operator names; before any record of the batch."""
-        found = self.refused.named(retry.name)
-        self._send_refused(found, retry.behind)
+    def send_again(self, name: str) -> None:
+        """Send refused rows again that an operator names; before any record of the batch.
+
+        `name`: `r<rid>-<offset>`, the id of one conflict, or `r<rid>`, all of a replica.
+        """
+        found = self.refused.named(name)
+        self._send_refused(found)
         self.counts["sent_again" if found else "unknown_retries"] += max(1, len(found))
 
-    def send_due(self, behind: Mapping[int, int]) -> None:
-        """Send refused rows again whose time has come; before any record of the batch.
-
-        `behind`: rid -> the offset of its topic up to which records were read before.
-        """
+    def send_due(self) -> None:
+        """Send refused rows again whose time has come; before any record of the batch."""
         found = due(self.state.refusals, self.topology, self.at_ms)
-        self._send_refused(found, behind)
+        self._send_refused(found)
         if found:
             self.counts["sent_again"] += len(found)
 
@@ -265,20 +264,21 @@ class Intake:
         if self.topology.agreement_of(rid) is not None:
             self._repair_behind(rid, row, behind.get(rid, ALL_OFFSETS), reason)
 
-    def resume(self, name: str, behind: Mapping[int, int]) -> None:
+    def resume(self, name: str) -> None:
         """Send to an agreement again that stopped at a refused row: first what it refused."""
         agreement = self.agreements.get(name)
         if agreement is None or agreement.status is not AgreementStatus.REFUSED:
             self.counts["unknown_resumes"] += 1
             return
         self.agreements[name] = agreement.resumed()
-        self._send_refused(self.refused.of(agreement.consumer).values(), behind)
+        self._send_refused(self.refused.of(agreement.consumer).values())
         self.counts["resumed"] += 1
 
-    def _send_refused(self, refusals: Iterable[Refusal], behind: Mapping[int, int]) -> None:
+    def _send_refused(self, refusals: Iterable[Refusal]) -> None:
+        """Refresh refused rows; what waits and was written behind the refusal has not seen them."""
         for one in refusals:
             if self.topology.agreement_of(one.rid) is not None:
-                self._repair_behind(one.rid, one.row, behind.get(one.rid, ALL_OFFSETS), RETRY)
+                self._repair_behind(one.rid, one.row, one.offset, RETRY)
 
     def _stop(self, received: ReceivedRecord, stop: Stop) -> None:
         """Stop reading this replica before this record, and sending to it."""

@@ -15,9 +15,10 @@ class Refusal:
     """A row that a replica refused, as of its last attempt.
 
     `id`: of its conflict. `hub_epoch`: of the update that held the item; of the row the replica has
-    nothing that it was sent up to there. `csn`: the item's. `offset`: of the record in the
-    replica's topic. `sent_epoch`: the hub epoch at which the row was sent again since; 0: it was
-    not. `at_ms`: the hub's clock at the batch that changed this last.
+    nothing that it was sent up to there. `csn`: the item's. `offset`: of the first attempt's record
+    in the replica's topic; what stands behind that was written without the row. `sent_epoch`: the
+    hub epoch at which the row was sent again since; 0: it was not. `at_ms`: the hub's clock at the
+    batch that changed this last.
     """
 
     id: str

@@ -126,6 +126,11 @@ class SendRange:
     prev: int
     known: Ruv
 
+    @property
+    def is_page(self) -> bool:
+        """Return whether it holds several hub epochs, of which the last of each row is sent."""
+        return self.to - self.after > 1
+
 
 @dataclass(frozen=True, slots=True)
 class AgreementState:
