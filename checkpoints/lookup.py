@@ -1,10 +1,13 @@
 """Reads of a batch that memory cannot answer: contents of old CSNs, rows, and images."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from sys import getsizeof
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
@@ -23,6 +26,8 @@ from streaming.core.model.row import Realign, RowState, readable, realigned
 KEYS_OF_A_QUERY = 5_000
 """The query engine goes down into a list of values: of 30,000 it overflows a stack of 8 MiB, which
 ends the process."""
+SCANNED_ROWS = 1_000_000
+"""How many changelog rows one page is made from, at most."""
 
 
 def contents(
@@ -191,6 +196,26 @@ def marks(store: StateStore, after: int, committed: int) -> list[EpochMark]:
         mark = EpochMark(row["hub_epoch"], entries, ruvs_of(row["ruv"]))
         first.setdefault(row["hub_epoch"], mark)
     return [first[hub_epoch] for hub_epoch in sorted(first)]
+
+
+def page_marks(
+    store: StateStore, after: int, *, committed: int, page_items: int
+) -> list[EpochMark]:
+    """The committed hub epochs above `after` that a page may hold, in order.
+
+    If they have more changelog rows than a page, each counts those only that none before it has:
+    a page holds the last of each row. SCANNED_ROWS are looked at.
+    """
+    found = marks(store, after, committed)
+    if sum(mark.entries for mark in found) <= page_items:
+        return found
+    total = np.cumsum([mark.entries for mark in found])
+    found = found[: max(1, int(np.searchsorted(total, SCANNED_ROWS, side="right")))]
+    where = _between(after, found[-1].hub_epoch)
+    rows = store.read(TableName.CHANGELOG, where, ["hub_epoch", "table", "key"])
+    first = rows.group_by(["table", "key"]).aggregate([("hub_epoch", "min")])
+    new = Counter(first["hub_epoch_min"].to_pylist())
+    return [replace(mark, entries=new[mark.hub_epoch]) for mark in found]
 
 
 def forgotten(

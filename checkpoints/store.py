@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -223,10 +224,19 @@ class StateStore:
         name: TableName,
         where: pc.Expression | None = None,
         columns: Sequence[str] | None = None,
+        keep: Callable[[pa.RecordBatch], np.ndarray] | None = None,
     ) -> pa.Table:
-        """Rows of the table as last seen, in the schema's types; for `rows` see lookup.py."""
+        """Rows of the table as last seen, in the schema's types; for `rows` see lookup.py.
+
+        `keep`: marks the rows of each part that are kept; the others are never in memory at once.
+        """
         dataset = self.table(name).to_pyarrow_dataset()
-        return dataset.to_table(filter=where, columns=list(columns) if columns else None)
+        names = list(columns) if columns else None
+        if keep is None:
+            return dataset.to_table(filter=where, columns=names)
+        parts = dataset.to_batches(filter=where, columns=names)
+        kept = [part.filter(pa.array(keep(part))) for part in parts]
+        return pa.Table.from_batches(kept, dataset.schema)
 
     def versions(self) -> dict[str, int]:
         """Table -> Delta version as last seen, `epochs` apart."""

@@ -7,7 +7,7 @@ The user's own triggers do fire (see user_triggers.py).
 
 import logging
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from connectors.agent.contract import AppliedBatch
@@ -111,31 +111,61 @@ def _write_each(
     batch: ApplyBatch,
     refused: dict[int, Refused],
 ) -> bool:
-    """Write each item by itself; False: a refusal ended the transaction, so start it again."""
-    for place, item in enumerate(batch.items):
-        if place in refused:
-            continue
-        connection.execute("SAVEPOINT item")
-        try:
-            _write_row(connection, writers, item)
-        except (sqlite3.Error, OverflowError, WireError) as error:
-            code = _code(error)
-            if code is None:
-                raise
-            refused[place] = Refused(
-                batch.hub_epoch, item.csn or NO_CSN, item.table, item.key, code, str(error)
-            )
-            if not connection.in_transaction:
+    """Write each item by itself; False: a refusal ended the transaction, so start it again.
+
+    What was refused is tried again behind the others, which may have removed its cause: of rows
+    that were written several times while the replica was away, only the last write is sent.
+    `refused`: place -> the refusal that ended a transaction; with True, of every refused item.
+    """
+    found = dict(refused)
+    places = [place for place in range(len(batch.items)) if place not in refused]
+    while places:
+        written = 0
+        for place in places:
+            refusal = _write_item(connection, writers, batch, place)
+            if refusal is None:
+                written += 1
+                found.pop(place, None)
+            elif connection.in_transaction:
+                found[place] = refusal
+            else:
+                refused[place] = refusal
                 return False
-            connection.execute("ROLLBACK TO item")
-        connection.execute("RELEASE item")
+        places = _last_of_rows(batch, found.keys() - refused.keys()) if written else []
+    refused |= found
     return True
+
+
+def _write_item(
+    connection: sqlite3.Connection, writers: Mapping[str, RowWriter], batch: ApplyBatch, place: int
+) -> Refused | None:
+    """Write one item; why the database refused it, if it did."""
+    item = batch.items[place]
+    connection.execute("SAVEPOINT item")
+    try:
+        _write_row(connection, writers, item)
+    except (sqlite3.Error, OverflowError, WireError) as error:
+        code = _code(error)
+        if code is None:
+            raise
+        if connection.in_transaction:
+            connection.execute("ROLLBACK TO item")
+            connection.execute("RELEASE item")
+        csn = item.csn or NO_CSN
+        return Refused(batch.hub_epoch, csn, item.table, item.key, code, str(error))
+    connection.execute("RELEASE item")
+    return None
+
+
+def _last_of_rows(batch: ApplyBatch, places: Iterable[int]) -> list[int]:
+    """Those of these places that are the last one of their row in the batch."""
+    last = {(item.table, item.key): place for place, item in enumerate(batch.items)}
+    return sorted(set(places) & set(last.values()))
 
 
 def _lacking(batch: ApplyBatch, refused: Mapping[int, Refused]) -> tuple[Refused, ...]:
     """The refusals to report: of rows whose last item in the batch was refused."""
-    last = {(item.table, item.key): place for place, item in enumerate(batch.items)}
-    return tuple(refused[place] for place in sorted(refused.keys() & last.values()))
+    return tuple(refused[place] for place in _last_of_rows(batch, refused))
 
 
 def _write_row(

@@ -213,7 +213,7 @@ class LimitsConfig(_Section):
     chunk_bytes: Positive = 900_000
     """From how many bytes on a record in an updates topic takes no further item."""
     page_items: Positive = 50_000
-    """The most items that one agreement is sent by one batch."""
+    """The most rows that an agreement which is behind is sent by one batch."""
     record_bytes: Positive = 1_000_000
     """A change of more bytes is quarantined as `size`; the topics take records that large."""
     skew_s: Positive = 86_400

@@ -38,7 +38,12 @@ def state_after(
 ) -> HubState:
     """The state after the batch, with what each agreement is sent."""
     state, intake, nudged = hub.state, taken.intake, taken.commands.nudged
-    marks = partial(lookup.marks, hub.ledger.store, committed=state.hub_epoch)
+    marks = partial(
+        lookup.page_marks,
+        hub.ledger.store,
+        committed=state.hub_epoch,
+        page_items=intake.topology.page_items,
+    )
     view = SendingView(state.hub_epoch, hub_epoch, state.ruvs, plan.at_ms, nudged, marks)
     has_items, entries = _has_items(outgoing, intake), outgoing.log.num_rows
     return core_batch.state_after(intake, hub_epoch, entries, has_items, view, in_conflict(judged))

@@ -1,11 +1,12 @@
 """Publishing: each agreement is sent the hub epochs that the committed state names."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
 import pyarrow.dataset as ds
+from numpy import isin
 
-from checkpoints import lookup
 from checkpoints.commit import BatchOutcome
 from checkpoints.epochs import Plan
 from checkpoints.faults import FaultPoint
@@ -15,12 +16,13 @@ from streaming.carriers.carrier import Carrier
 from streaming.core.conflict.window import WindowRow
 from streaming.core.delivery.sending import stop_answers
 from streaming.core.model.errors import PublishError
-from streaming.core.model.row import RowState
-from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
+from streaming.core.model.row import Floor, RowState
 from streaming.core.model.state import HubState, SendRange
 from streaming.hub.hub import Hub
 from streaming.stages import publish as publish_stage
+from streaming.stages.checked import Ints, ints
 from streaming.stages.publish import Chunk, Outgoing
+from streaming.stages.recipients import PAGE_COLUMNS, sent_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +64,14 @@ def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> None:
         hub.outlets.send(answer.agreement, answer.id, encode_stopped(answer))
     for name, to_send in state.to_send.items():
         agreement = state.agreements[name]
-        dataset = hub.settings.topology.dataset_at(agreement.consumer)
-        outgoing, ruvs = _range(hub, state, to_send, dataset, fresh)
         tables = hub.settings.topology.subscriptions[name].tables
+        floors = state.replicas[agreement.consumer].floors
+        if fresh is not None and to_send.after >= hub.state.hub_epoch:
+            outgoing = fresh.outgoing
+        else:
+            outgoing = _page(hub, to_send, agreement.consumer, tables, floors)
         chunks = publish_stage.chunks(
-            outgoing,
-            agreement,
-            to_send,
-            tables,
-            ruvs,
-            state.generation,
-            hub.settings.chunks,
-            state.replicas[agreement.consumer].floors,
+            outgoing, agreement, to_send, tables, state.generation, hub.settings.chunks, floors
         )
         if outgoing.away.any():
             carried += chunks
@@ -88,20 +86,28 @@ def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> None:
         fresh.carrier.send(fresh.outgoing, carried)
 
 
-def _range(
-    hub: Hub, state: HubState, to_send: SendRange, dataset: str, fresh: DecidedBatch | None
-) -> tuple[Outgoing, dict[int, Ruv]]:
-    """The changelog of these hub epochs, and the RUV of the data set after each of them."""
-    after, to = to_send.after, to_send.to
-    now = {state.hub_epoch: state.ruv_of(dataset)}
-    if fresh is not None and after >= hub.state.hub_epoch:
-        return fresh.outgoing, now
-    store = hub.ledger.store
-    where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= to)
-    rows = store.read(TableName.CHANGELOG, where & _is_configured(hub))
-    marks = lookup.marks(store, after, to)
-    ruvs = {mark.hub_epoch: mark.ruvs.get(dataset, NOTHING_KNOWN) for mark in marks}
-    return Outgoing(publish_stage.readable(rows)), {**ruvs, **now}
+def _page(
+    hub: Hub,
+    to_send: SendRange,
+    consumer: int,
+    tables: frozenset[str],
+    floors: Sequence[Floor],
+) -> Outgoing:
+    """The changelog rows that a range sends to a consumer.
+
+    First they are chosen without the images, for of a long absence most are not sent.
+    """
+    store, after, to = hub.ledger.store, to_send.after, to_send.to
+    where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= to) & _is_configured(hub)
+    log = store.read(TableName.CHANGELOG, where, PAGE_COLUMNS)
+    chosen = _positions(log)[sent_rows(log, consumer, tables, to_send, floors)]
+    rows = store.read(TableName.CHANGELOG, where, keep=lambda part: isin(_positions(part), chosen))
+    return Outgoing(publish_stage.readable(rows))
+
+
+def _positions(log: pa.Table | pa.RecordBatch) -> Ints:
+    """The position of each row in hub order, as one number."""
+    return ints(log["hub_epoch"]) << 32 | ints(log["place"])
 
 
 def _is_configured(hub: Hub) -> ds.Expression:

@@ -184,7 +184,7 @@ def with_images(rows: pa.Table, lacking: Bools, fetch: Fetch) -> pa.Table:
     return rows
 
 
-def ints(column: pa.ChunkedArray) -> Ints:
+def ints(column: pa.ChunkedArray | pa.Array) -> Ints:
     """A column as int64; null is 0."""
     return np.asarray(pc.fill_null(column, 0).to_numpy(), dtype=np.int64)
 

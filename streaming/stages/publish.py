@@ -1,6 +1,6 @@
 """Build the records of an agreement's updates topic from changelog rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import AgreementState, SendRange
 from streaming.stages.checked import Bools, Ints, bools, ints, is_away
 from streaming.stages.log import CHANGE
-from streaming.stages.recipients import Recipients
+from streaming.stages.recipients import Recipients, hub_order, sent_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,7 @@ class Outgoing:
 
     def __init__(self, log: pa.Table) -> None:
         self.log = log
-        self.hub_epoch = ints(log["hub_epoch"])
-        self.order: Ints = np.lexsort((ints(log["place"]), self.hub_epoch))
+        self.order: Ints = hub_order(log)
         has_away = "size" in log.column_names
         self.away = is_away(log) if has_away else np.zeros(log.num_rows, dtype=np.bool_)
         self._recipients = Recipients(log)
@@ -61,6 +60,12 @@ class Outgoing:
     ) -> Bools:
         """Mark the rows that are sent to this consumer; `floors`: its own."""
         return self._recipients.for_consumer(consumer, tables, ruv, floors)
+
+    def sent(
+        self, consumer: int, tables: frozenset[str], to_send: SendRange, floors: Sequence[Floor]
+    ) -> Ints:
+        """Return the numbers of the rows that a range sends to this consumer, in hub order."""
+        return sent_rows(self.log, consumer, tables, to_send, floors, self._recipients)
 
     @property
     def items(self) -> pa.Array:
@@ -86,40 +91,32 @@ def chunks(
     agreement: AgreementState,
     to_send: SendRange,
     tables: frozenset[str],
-    ruvs: Mapping[int, Ruv],
     generation: int,
     limits: ChunkLimits,
     floors: Sequence[Floor] = (),
 ) -> Iterator[Chunk]:
     """Yield the records that this batch sends to one agreement, in order.
 
-    `outgoing`: the changelog rows of the hub epochs in `to_send`. `ruvs`: hub epoch -> the RUV
-    after it. `floors`: those of the agreement's consumer.
-    Each hub epoch with an item for the consumer is one batch of chunks. The last hub epoch is sent
-    even without an item, for its covers.
+    `outgoing`: the changelog rows of the hub epochs in `to_send`, or those of them that are sent.
+    `floors`: those of the agreement's consumer.
+    They are one batch of chunks, which is sent even without an item, for its covers.
     """
-    is_own = outgoing.for_consumer(agreement.consumer, tables, to_send.known, floors)
-    own = outgoing.order[is_own[outgoing.order]]
-    epochs = outgoing.hub_epoch[own]
-    prev = to_send.prev
-    for hub_epoch in sorted({*np.unique(epochs).tolist(), to_send.to}):
-        rows = own[epochs == hub_epoch]
-        ends = list(pairwise(cuts(outgoing.sizes[rows], limits)))
-        for number, (start, end) in enumerate(ends):
-            header = Update(
-                agreement.name,
-                generation,
-                agreement.session or "",
-                hub_epoch,
-                prev,
-                hub_epoch,
-                ruvs[hub_epoch],
-                number,
-                len(ends),
-                (),
-            )
-            yield Chunk(header, rows[start:end])
-        prev = hub_epoch
+    rows = outgoing.sent(agreement.consumer, tables, to_send, floors)
+    ends = list(pairwise(cuts(outgoing.sizes[rows], limits)))
+    for number, (start, end) in enumerate(ends):
+        header = Update(
+            agreement.name,
+            generation,
+            agreement.session or "",
+            to_send.to,
+            to_send.prev,
+            to_send.to,
+            agreement.sent_ruv,
+            number,
+            len(ends),
+            (),
+        )
+        yield Chunk(header, rows[start:end])
 
 
 def readable(rows: pa.Table) -> pa.Table:

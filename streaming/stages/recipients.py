@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 from streaming.core.conflict.judge import Verdict
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
-from streaming.stages.checked import Bools, bools, ints, texts
+from streaming.core.model.state import SendRange
+from streaming.stages.checked import Bools, Ints, bools, ints, texts
 from streaming.stages.log import CHANGE
 
 COLUMNS = ("kind", "verdict", "rid", "to", "csn", "table")
@@ -46,3 +47,41 @@ class Recipients:
             fresh |= accepted & (self.rid == consumer) & lost
         refresh = ~self.is_change & (self._to == consumer)
         return np.asarray(fresh | refresh, dtype=np.bool_)
+
+
+PAGE_COLUMNS = (*COLUMNS, "key", "hub_epoch", "place")
+"""What `sent_rows` needs of the changelog."""
+
+
+def hub_order(log: pa.Table) -> Ints:
+    """Return the row numbers in hub order; `log`: hub_epoch, place, and possibly others."""
+    return np.lexsort((ints(log["place"]), ints(log["hub_epoch"])))
+
+
+def sent_rows(
+    log: pa.Table,
+    consumer: int,
+    tables: frozenset[str],
+    to_send: SendRange,
+    floors: Iterable[Floor],
+    recipients: Recipients | None = None,
+) -> Ints:
+    """Return the numbers of the rows that a range sends to this consumer, in hub order.
+
+    `log`: PAGE_COLUMNS of the range's hub epochs, and possibly others. `recipients`: of it.
+    """
+    order = hub_order(log)
+    found = (recipients or Recipients(log)).for_consumer(consumer, tables, to_send.known, floors)
+    rows = order[found[order]]
+    return _last_of_rows(log, rows) if to_send.is_page else rows
+
+
+def _last_of_rows(log: pa.Table, rows: Ints) -> Ints:
+    """Return, of these row numbers in hub order, the last one of each table and key.
+
+    This is the rule of core's `last_of_rows`.
+    """
+    keys = log.select(["table", "key"]).take(pa.array(rows))
+    keys = keys.append_column("number", pa.array(np.arange(len(rows))))
+    last = keys.group_by(["table", "key"]).aggregate([("number", "max")])["number_max"]
+    return rows[np.sort(ints(last))]

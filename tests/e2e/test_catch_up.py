@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from checkpoints.epochs import Plan
+from checkpoints.reader import open_state
 from connectors.wire import decode_update
 from streaming.carriers.driver import DriverCarrier
 from streaming.core.delivery.consumer import ApplyBatch, BufferChunk, Position, receive
@@ -12,6 +13,7 @@ from streaming.core.model.record import Applied, Hello, Item, ReceivedRecord
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
+from streaming.facts.images import hub_images
 from streaming.hub.hub import Hub
 from streaming.hub.pipeline import process
 from tests.e2e.test_bulk import real_hub, topology_of
@@ -107,6 +109,38 @@ def test_a_consumer_that_starts_again_gets_every_page_once(tmp_path: Path) -> No
     assert position.covers == site.hub.state.hub_epoch
     assert position.ruv.same_position(site.hub.state.ruv_of(DEFAULT_DATASET))
     assert site.hub.state.agreements["a3"].status is AgreementStatus.IN_SYNC
+
+
+def test_a_long_absence_costs_the_last_of_each_row(tmp_path: Path) -> None:
+    """Five rows that were written 200 times in 40 hub epochs are sent once or twice each.
+
+    Most writes name a part of the columns; what is sent is the whole row.
+    """
+    site = a_site(tmp_path)
+    for author in site.authors.values():
+        author.hello(0)
+    site.batch()
+    for number in range(40):
+        for key in range(5):
+            site.authors[1].change(key, Op.UPDATE, back=0, prim=None, part=number % 3 > 0)
+        if number == 30:
+            site.authors[2].change(4, Op.DELETE, back=0, prim=None, part=False)
+        site.batch()
+    site.sent.clear()
+
+    site.authors[3].hello(0)
+    site.batch()
+    pages = 1 + site.run_until_quiet()
+
+    start = Position().greeting(site.authors[3].session)
+    position, items, epochs = received(site, "a3", start)
+    rows = hub_images(open_state(tmp_path), site.hub.settings.topology.tables)
+    held = {(item.table, item.key): item.after for item in items}
+    assert position.covers == site.hub.state.hub_epoch
+    assert len(rows) == 5
+    assert {key: image for key, image in held.items() if image is not None} == rows
+    assert len(items) <= 2 * len(rows)
+    assert len(epochs) == pages
 
 
 def test_an_answer_makes_no_hub_epoch(tmp_path: Path) -> None:

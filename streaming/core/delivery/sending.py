@@ -124,7 +124,7 @@ def _page(agreement: AgreementState, view: SendingView, dataset: str, page_items
     end, entries = None, 0
     for mark in view.marks(agreement.scanned):
         entries += mark.entries
-        if end is not None and entries > page_items:
+        if end is not None and mark.entries and entries > page_items:
             break
         end = mark
     if end is None:

@@ -197,6 +197,29 @@ def test_a_refused_item_counts_only_if_it_is_the_rows_last(
     assert [row[0] for row in replica.rows()] == [1, 9]
 
 
+def test_what_a_later_item_makes_possible_is_not_refused(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """Of a page the last write of each row comes: 2 took the name when 1 had given it up."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'mine', NULL), (3, 'theirs', NULL)")
+
+    refused = apply(
+        store,
+        item(4, image(4, "theirs")),
+        item(2, image(2, "mine")),
+        item(3, image(3, "checked")),
+        item(1, image(1, "other")),
+    )
+
+    assert refused == ()
+    assert [row[:2] for row in replica.rows()] == [
+        (1, "other"),
+        (2, "mine"),
+        (3, "checked"),
+        (4, "theirs"),
+    ]
+
+
 def test_a_refusal_outlives_an_agent_that_was_killed(replica: Replica) -> None:
     """It is in the journal since the batch was applied, and stays there until it is published."""
     replica.client.execute("INSERT INTO items VALUES (9, 'mine', NULL)")
