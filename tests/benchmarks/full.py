@@ -3,6 +3,7 @@
 import sys
 
 from tests.benchmarks import program
+from tests.benchmarks.absence import absence
 from tests.benchmarks.agent import agent
 from tests.benchmarks.backlog import backlog
 from tests.benchmarks.bad import bad
@@ -30,6 +31,7 @@ MEASURES = {
     "fan_out": fan_out,
     "growth": growth,
     "backlog": backlog,
+    "absence": absence,
     "start": start,
     "agent": agent,
     "idle": idle,

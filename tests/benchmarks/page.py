@@ -48,6 +48,7 @@ HEADLINE: Mapping[str, str] = {
     "transaction_1m.seconds": "Seconds for one transaction of 1,000,000 rows",
     "growth.rows_ratio": "Batch time with 10 million rows, compared with 1 million",
     "backlog.ratio_to_throughput": "Throughput after a long outage, compared with the usual one",
+    "absence.items_ratio_to_rows": "Items that a consumer gets which was away, for each row",
     "start_after_kill.seconds": "Seconds from kill -9 until nothing is left to deliver",
     "memory.peak_mib": "MiB of driver and JVM together, the largest of all measures",
 }
@@ -88,6 +89,10 @@ MEASURES: Mapping[str, str] = {
         " disk at this rate of batches."
     ),
     "backlog": "A hub that was down catches up.",
+    "absence": (
+        "999 rows are written a million times while one consumer is away; then it says hello."
+        " `items_of_who_was_there`: what the others were sent meanwhile."
+    ),
     "start": "From `slackwater run` to the first delivered batch.",
     "start_after_kill": "From kill -9 until everything written meanwhile is delivered.",
     "agent": (

@@ -53,6 +53,8 @@ class Sizes:
     """in a row, with maintenance on"""
     backlog_events: int = 5_000_000
     """written while the hub is down"""
+    absence_events: int = 1_000_000
+    """written while one consumer is away"""
     start_runs: int = 3
     """of start: the median counts"""
     agent_rows: int = 100_000
