@@ -31,7 +31,8 @@ def last_updates(
 ) -> dict[str, SentPosition]:
     """Updates topic -> the position of its last update; absent where it holds none.
 
-    `ends`: topic -> the offset that its next record will get. SourceError if one cannot be read.
+    `ends`: topic -> an offset; what stands there or behind it does not count. SourceError if a
+    topic cannot be read.
     """
     found = dict[str, SentPosition]()
     if not any(ends.values()):
@@ -68,6 +69,8 @@ def _positions(consumer: KafkaConsumer, topic: str, first: int, end: int) -> Ite
         if time.monotonic() > deadline_s:
             raise SourceError(f"topic {topic} cannot be read up to offset {end}: is its broker up?")
         for record in consumer.poll(_POLL_MS).get(partition, ()):
+            if record.offset >= end:
+                break
             try:
                 update = decode_answer(record.value or b"")
             except WireError:
