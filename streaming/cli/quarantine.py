@@ -168,7 +168,9 @@ def _append_commands(
         write_json({"command": command, "ids": ids, "numbers": {}})
     else:
         records = as_count(len(ids), "record")
-        write_sentence(f"{records} chosen. Nothing is done yet: with --yes it is, {command} each.")
+        write_sentence(
+            f"{records} chosen. Nothing is done yet: add --yes to {command} what is chosen"
+        )
 
 
 def _warn_of_unknown_rows(config: Config, reader: Reader, ids: set[str]) -> None:

@@ -65,7 +65,8 @@ class Outgoing:
         self, consumer: int, tables: frozenset[str], to_send: SendRange, floors: Sequence[Floor]
     ) -> Ints:
         """Return the numbers of the rows that a range sends to this consumer, in hub order."""
-        return sent_rows(self.log, consumer, tables, to_send, floors, self._recipients)
+        prepared = self._recipients, self.order
+        return sent_rows(self.log, consumer, tables, to_send, floors, prepared)
 
     @property
     def items(self) -> pa.Array:

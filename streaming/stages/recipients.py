@@ -64,14 +64,15 @@ def sent_rows(
     tables: frozenset[str],
     to_send: SendRange,
     floors: Iterable[Floor],
-    recipients: Recipients | None = None,
+    prepared: tuple[Recipients, Ints] | None = None,
 ) -> Ints:
     """Return the numbers of the rows that a range sends to this consumer, in hub order.
 
-    `log`: PAGE_COLUMNS of the range's hub epochs, and possibly others. `recipients`: of it.
+    `log`: PAGE_COLUMNS of the range's hub epochs, and possibly others. `prepared`: its recipients
+    and its hub order, where they are known.
     """
-    order = hub_order(log)
-    found = (recipients or Recipients(log)).for_consumer(consumer, tables, to_send.known, floors)
+    recipients, order = prepared or (Recipients(log), hub_order(log))
+    found = recipients.for_consumer(consumer, tables, to_send.known, floors)
     rows = order[found[order]]
     return _last_of_rows(log, rows) if to_send.is_page else rows
 
