@@ -118,8 +118,8 @@ class PositionStore(Protocol):
 
         Unpublished `applied` entries are removed in the same transaction, because the hello
         contains what they do. `position`: where the session starts; None: the one in force. The
-        hello of a database that was emptied has `reinit` until the first batch is applied; every
-        hello names the columns that are not replicated.
+        hello of a database that was emptied has `reinit` until the first batch is applied or an
+        entry is published; every hello names the columns that are not replicated.
         """
 
 

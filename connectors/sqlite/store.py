@@ -191,7 +191,8 @@ class SqliteStore:
         """Store a session and return its hello, which replaces each unpublished `applied`.
 
         `position`: where the session starts; None: the one in force. The hello of a database that
-        was emptied says so until the first batch is applied.
+        was emptied says so until the first batch is applied or a change of its own is published:
+        the hub may not take a later session for a new start, if it has not read that change.
         """
         self.connection.execute("BEGIN IMMEDIATE")
         journal.remove_unpublished_applied(self.connection)
@@ -200,7 +201,7 @@ class SqliteStore:
         )
         self.connection.execute("COMMIT")
         self.position = (position or self.position).greeting(session)
-        if self._row("SELECT reinit FROM _slackwater_position")[0]:
+        if self._row("SELECT reinit AND published = 0 FROM _slackwater_position")[0]:
             hello = replace(self.position.hello(None, lost=False), reinit=True)
         else:
             hello = self.position.hello(own, lost=lost)

@@ -270,7 +270,7 @@ class Replica:
         self.position = self.position.greeting(session)
         changes = [record for record in topic if isinstance(record, Change)]
         self._move_past(changes, clock_s)
-        if self.is_emptied:
+        if self.is_emptied and not self._has_published(changes):
             self.forgiven |= {change.csn for change in changes}
             self.position = replace(self.position, epoch=self.epoch)
             self.epoch += 1
@@ -281,6 +281,11 @@ class Replica:
         known = (csn for csn in counted if not lost or csn < min(lost))
         self.forgiven |= lost
         return session, self.position.hello(max(known, default=None), lost=bool(lost))
+
+    def _has_published(self, topic: Sequence[Change]) -> bool:
+        """Return whether a record of its journal is in the topic, marked as published or not."""
+        is_marked = any(line.reached for line in self.journal)
+        return is_marked or any(change.csn in self._own_csns() for change in topic)
 
     def _own_csns(self) -> set[str]:
         """The CSNs of its own changes that the database has."""

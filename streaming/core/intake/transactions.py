@@ -345,7 +345,7 @@ class Intake:
         hello = starts_again(received, replica)
         if hello is None or self._reason_to_stop(received, hello) is not None:
             return False
-        self._give_up_unread(received.rid, fills_opnos=not hello.reinit)
+        self._give_up_unread(received.rid)
         return True
 
     def leave_unread(self, limit: int) -> None:
@@ -358,22 +358,19 @@ class Intake:
             if name is not None:
                 self.agreements[name] = with_last_session(self.agreements[name], unread)
             if len(unread) >= limit:
-                self._give_up_unread(rid, fills_opnos=True)
+                self._give_up_unread(rid)
                 behind = unread[-1].offset + 1
                 self.replicas[rid] = replace(self.replicas[rid], stop_offset=behind)
 
-    def _give_up_unread(self, rid: int, *, fills_opnos: bool) -> None:
+    def _give_up_unread(self, rid: int) -> None:
         """Quarantine what was left unread behind a stop; no opno waits for it.
 
-        Transactions that began there are ended: the rest of them may stand behind the hello. The
-        hello of an emptied database fills all holes (`_hello`), so its ordinals stay free: the
-        change may be published again behind it, for an earlier such hello was lost with the input.
+        Transactions that began there are ended: the rest of them may stand behind the hello.
         """
         detail = f"its replica was stopped before it was read: {self.replicas[rid].status_text}"
         for received in self.unread.pop(rid, ()):
             if isinstance(change := received.record, Change):
-                if fills_opnos:
-                    self._fill_opno(rid, change.opno)
+                self._fill_opno(rid, change.opno)
                 if change.prim_csn is not None:
                     self._give_up_transaction((change.prim_csn, rid))
             if not says_nothing_of_rows(received):

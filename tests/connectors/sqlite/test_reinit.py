@@ -96,6 +96,23 @@ def test_the_next_hello_says_so_until_a_batch_is_applied(replica: Replica, tmp_p
     assert store.compared_up_to()[0] == 9
 
 
+def test_the_next_hello_says_so_until_a_change_is_published(
+    replica: Replica, tmp_path: Path
+) -> None:
+    """A hub that has not read the change would start the replica and leave its row there."""
+    store = emptied(replica, tmp_path / "saved", start(epoch=30))
+    store.start_session("s1", None, lost=False)
+    replica.client.execute("INSERT INTO items VALUES (1, 'new', NULL)")
+    second = store.start_session("s2", None, lost=False)
+    (change,) = store.unpublished(10, 10_000)
+    store.mark_published(change.id)
+    third = store.start_session("s3", store.published_own(), lost=False)
+
+    assert second.reinit is True
+    assert isinstance(change.record, Change)
+    assert (third.reinit, third.own, third.covers) == (None, change.record.csn, 0)
+
+
 def test_no_csn_epoch_or_opno_is_given_twice(replica: Replica, tmp_path: Path) -> None:
     """The hub takes a CSN that it knows with other content for a mistake of the agent."""
     csn = format_csn(CsnParts(LATE_S, 7, RID, 0))
