@@ -46,6 +46,9 @@ class OwnTopic:
         default_factory=dict
     )  # prim -> (csn, in_database)
     stranded: dict[Change | Commit, None] = field(default_factory=dict)  # in the topic's order
+    other: set[str] = field(default_factory=set)
+    """The transactions of which the database lacks a change: what it has of that name is another
+    transaction (a restored database wrote in the second of a lost one), and so is its commit."""
 
     def add(self, session: str, record: Record, find: FindEntry) -> None:
         """Add the next record of the topic."""
@@ -56,17 +59,21 @@ class OwnTopic:
                 self.csn = max(self.csn, record.csn)
                 self.epoch = max(self.epoch, record.epoch)
                 self.opno = max(self.opno, record.opno or 0)
+                found = find(record)
+                if found is None and record.prim_csn:
+                    self.other.add(record.prim_csn)
                 if session == self.session:
                     self.stranded.pop(record, None)
-                    self._change(record, find(record))
+                    self._change(record, found)
                 else:
-                    self._strand(record, find(record))
+                    self._strand(record, found)
             case Commit():
+                found = None if record.prim_csn in self.other else find(record)
                 if session != self.session:
-                    self._strand(record, find(record))
+                    self._strand(record, found)
                 else:
                     self.stranded.pop(record, None)
-                    self.found = max(self.found, find(record) or 0)
+                    self.found = max(self.found, found or 0)
                     for csn, in_database in self.open.pop(record.prim_csn, ()):
                         self._add_committed(csn, in_database=in_database)
             case Abort():

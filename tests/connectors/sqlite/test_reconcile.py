@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import count, pairwise
+from itertools import count, groupby, pairwise
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -206,6 +206,29 @@ def test_a_restored_database_reports_what_it_lost(
     assert life.csns() == sorted(life.csns())
     assert life.opnos() == [1, 2, 3, 4, 5, 6]
     assert life.replica.changes()[-1].epoch == 9
+
+
+def test_a_transaction_that_was_named_like_a_lost_one_is_published_whole(
+    life: Life, tmp_path: Path
+) -> None:
+    """A restored database that writes in the second of what it lost names it alike."""
+    life.replica.client.execute("UPDATE _slackwater_origin SET time_s = time_s + 1000")
+    life.backup(tmp_path / "backup.db")
+    life.write_group(1)
+    life.run()
+
+    life.restore(tmp_path / "backup.db")
+    life.write_group(2)
+    life.run()
+
+    (lost, *kept), *other = (
+        [r for _, r in group if isinstance(r, Change)]
+        for is_hello, group in groupby(life.topic.records(), lambda r: isinstance(r[1], Hello))
+        if not is_hello
+    )
+    assert not kept
+    assert [[r.key for r in changes] for changes in other] == [['{"id":"2"}', '{"id":"3"}']]
+    assert {r.prim_csn for r in other[0]} == {other[0][0].csn} != {lost.prim_csn}
 
 
 def test_a_loss_is_reported_once(life: Life, tmp_path: Path) -> None:
