@@ -30,7 +30,8 @@ _SHARED = {
 _OWN: Mapping[TableName, Mapping[str, str]] = {
     TableName.CHANGELOG: {
         "place": "place within the hub epoch, from 0: the hub order",
-        "kind": "change or refresh",
+        "key": "key of the row, canonical JSON; of a range: its last key, null: to the end",
+        "kind": "change, refresh, or range: the rows of a range of keys, as they stood",
         "rid": "replica of the change; of a refresh: author of the row",
         "offset": "offset of the change in its topic; of a refresh: it realigns up to here",
         "csn": "CSN of the change; of a refresh: CSN of the row",
@@ -42,8 +43,9 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "row_csn": "CSN of that row; null: nobody wrote it",
         "realign_epoch": "largest realign or floor that blocked the change; 0: none",
         "image": "the row after an accepted change or in a refresh; null: deleted",
-        "to": "replica that receives the refresh",
-        "cause": "of a refresh: conflict, late ...; of a change: why it was in conflict",
+        "to": "replica that receives the refresh or range",
+        "cause": "of a refresh: conflict, late, page ...; of a change: why it was in conflict",
+        "key_after": "of a range: its keys are above this one; null: from the beginning",
     },
     TableName.EPOCHS: {
         "kind": "plan or commit",
@@ -71,6 +73,9 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "counts": "what this batch counted",
         "totals": "the same since the beginning",
         "versions": "Delta version of every other table",
+        "pages": "of a plan: the pages of resyncs that the batch sends",
+        "sending": "of every agreement: its resync, and what else is noted of sending to it",
+        "ranges": "ranges of keys that were sent as a whole: each realigns its keys",
     },
     TableName.ROWS: {
         "author": "replica that wrote the row; 0: nobody",

@@ -5,9 +5,9 @@ from pathlib import Path
 import pyarrow.dataset as ds
 
 from checkpoints import query
-from checkpoints.epochs import time_of
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
+from checkpoints.times import time_of
 from streaming.core.model.command import Command, CommandName
 
 COMMANDS_MAX = 10_000

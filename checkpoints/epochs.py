@@ -2,10 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any
 
+from checkpoints.resyncs import (
+    position_sent,
+    range_of,
+    range_row,
+    sending_row,
+    with_sending,
+)
 from checkpoints.tables import FORMAT
+from checkpoints.times import ms_of, time_of
 from streaming.core.intake.input_lost import TopicLoss
 from streaming.core.intake.reflection import Session
 from streaming.core.model.command import Command
@@ -14,11 +21,14 @@ from streaming.core.model.row import Floor
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv, parse_ruv
 from streaming.core.model.state import AgreementState, HubState, ReplicaState, SendRange
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, parse_status
+from streaming.core.tracking.held import CoveredPosition
+from streaming.core.tracking.ranges import RangeRealign
+from streaming.core.tracking.resync import PagePart, PlannedPage
 
 PLAN = "plan"
 COMMIT = "commit"
 
-_NOTHING = SendRange(0, 0, 0, NOTHING_KNOWN)
+_NOTHING = SendRange(0, 0, 0, NOTHING_KNOWN, CoveredPosition(0, NOTHING_KNOWN))
 """The send range of an agreement to which its batch publishes nothing."""
 
 
@@ -28,7 +38,7 @@ class Plan:
 
     Offsets: topic -> first offset, and topic -> next offset behind the batch. `topic_ids`: topic ->
     the id of the topic that they are of. `lost`: topic -> what happened to it; its offsets and id
-    are those of what there is now.
+    are those of what there is now. `pages`: those of resyncs that the batch sends.
     """
 
     batch: int
@@ -40,6 +50,7 @@ class Plan:
     versions: Mapping[str, int] = field(default_factory=dict)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     lost: Mapping[str, str] = field(default_factory=dict)
+    pages: tuple[PlannedPage, ...] = ()
 
     @property
     def named(self) -> dict[str, tuple[int, int]]:
@@ -99,6 +110,10 @@ def plan_row(plan: Plan, last: Checkpoint, hub: str) -> dict[str, object]:
         "input_lost": list(plan.lost.items()),
         "rows_epoch": last.rows_epoch,
         "versions": list(plan.versions.items()),
+        "pages": [
+            {"agreement": page.agreement, "parts": [part._asdict() for part in page.parts]}
+            for page in plan.pages
+        ],
     }
 
 
@@ -121,6 +136,10 @@ def plan_of(row: Mapping[str, Any], commands: Mapping[int, Command]) -> Plan:
         dict(row["versions"] or ()),
         dict(row["topic_ids"] or ()),
         dict(row.get("input_lost") or ()),
+        tuple(
+            PlannedPage(page["agreement"], tuple(PagePart(**part) for part in page["parts"]))
+            for page in row.get("pages") or ()
+        ),
     )
 
 
@@ -152,6 +171,11 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "counts": list(checkpoint.counts.items()),
         "totals": list(checkpoint.totals.items()),
         "versions": list(checkpoint.versions.items()),
+        "sending": [sending_row(a, state.to_send.get(n)) for n, a in state.agreements.items()],
+        "ranges": [
+            {"rid": one.rid, "epoch": one.epoch, "keys": range_row(one.range)}
+            for one in state.ranges
+        ],
     }
 
 
@@ -163,7 +187,11 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
             " run the newer version"
         )
     replicas = [_replica(r) for r in row["replicas"] or ()]
-    agreements = [_agreement(a) for a in row["agreements"] or ()]
+    sending = {one["agreement"]: one for one in row.get("sending") or ()}
+    agreements = [
+        with_sending(_agreement(a), sending.get(a["name"]), row["hub_epoch"])
+        for a in row["agreements"] or ()
+    ]
     state = HubState(
         row["generation"],
         row["replicageneration"],
@@ -174,7 +202,11 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         row["purge_epoch"],
         {r.rid: r for r in replicas},
         {a.name: a for a in agreements},
-        _to_send(row["agreements"] or ()),
+        _to_send(row["agreements"] or (), sending),
+        ranges=tuple(
+            RangeRealign(range_of(one["keys"]), one["rid"], one["epoch"])
+            for one in row.get("ranges") or ()
+        ),
     )
     return Checkpoint(
         state,
@@ -293,22 +325,18 @@ def _agreement(row: Mapping[str, Any]) -> AgreementState:
     )
 
 
-def _to_send(rows: Iterable[Mapping[str, Any]]) -> dict[str, SendRange]:
+def _to_send(
+    rows: Iterable[Mapping[str, Any]], sending: Mapping[str, Mapping[str, Any]]
+) -> dict[str, SendRange]:
     """Agreement -> what the batch publishes to it, of those to which it publishes something."""
     return {
         row["name"]: SendRange(
-            row["send_after"], row["send_to"], row["send_prev"], parse_ruv(row["send_ruv"])
+            row["send_after"],
+            row["send_to"],
+            row["send_prev"],
+            parse_ruv(row["send_ruv"]),
+            *position_sent(row, sending.get(row["name"])),
         )
         for row in rows
         if row["send_to"] != _NOTHING.to
     }
-
-
-def time_of(milliseconds: int) -> datetime:
-    """Milliseconds since 1970 as the tables hold them."""
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
-
-
-def ms_of(time: datetime) -> int:
-    """The tables' time as milliseconds since 1970."""
-    return round(time.timestamp() * 1000)

@@ -5,26 +5,21 @@ table objects stay at their version until it refreshes them.
 """
 
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from uuid import uuid4
 
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from checkpoints.dead_files import DEAD_KEPT_S, DeadFiles
 from checkpoints.rows import materialize
 from checkpoints.spark_errors import translated
-from checkpoints.store import FILES, KEPT_HOURS, StateStore, storage_errors
+from checkpoints.spark_threads import POOL, SparkThreads
+from checkpoints.store import FILES, KEPT_HOURS, StateStore
 from checkpoints.tables import TableName
-
-POOL = "maintenance"
-"""Spark's scheduler pool for maintenance: a batch gets a slot as soon as one is free."""
 
 SMALL_BYTES = 5_000_000
 ROWS_BYTES = 64_000_000
@@ -32,9 +27,6 @@ ROWS_BYTES = 64_000_000
 
 SMALL_FILES_MAX = 100
 """A reader opens each file of a table; a hundred small ones take as long as a large one."""
-
-_CANCEL_EVERY_S = 0.1
-"""One statement is several jobs, and only one that runs can be cancelled."""
 
 CHECKPOINT_EVERY_COMMITS = 20
 """A commit costs 0.15 ms for each one since the checkpoint that its table was opened at."""
@@ -48,40 +40,25 @@ class Maintenance:
     ) -> None:
         self._spark = spark
         self._store = store
-        self._thread = ThreadPoolExecutor(1, POOL, self._yield_to_batches)
-        self._tag = f"{POOL}-{uuid4().hex}"
-        self._works: list[Future[None]] = []
+        self._thread = SparkThreads(spark, store.root, POOL, 1)
         self._maintained_at = dict.fromkeys(TableName, 0)
         self._dead_files = DeadFiles(dead_kept_s)
 
     def materialize(self, after: int, to: int) -> "Future[None]":
         """Start to bring `rows` from one hub epoch up to another."""
-        return self._start(lambda: self._materialize(after, to))
+        return self._thread.start(lambda: self._materialize(after, to))
 
     def maintain(self) -> "Future[None]":
         """Start to compact files and logs."""
-        return self._start(self._maintain_all)
+        return self._thread.start(self._maintain_all)
 
     def vacuum(self) -> "Future[None]":
         """Start to remove the files that no log of the last week names: it takes long."""
-        return self._start(self._vacuum)
+        return self._thread.start(self._vacuum)
 
     def close(self) -> None:
         """Cancel Spark's running jobs and end; the next start runs them again."""
-        running = [work for work in self._works if not work.cancel()]
-        while wait(running, timeout=_CANCEL_EVERY_S).not_done:
-            with suppress(ConnectionError, Py4JError):  # its JVM may be gone
-                self._spark.sparkContext.cancelJobsWithTag(self._tag)
-        self._thread.shutdown()
-
-    def _start(self, work: Callable[[], None]) -> "Future[None]":
-        started = self._thread.submit(self._with_storage_errors, work)
-        self._works = [*(work for work in self._works if not work.done()), started]
-        return started
-
-    def _yield_to_batches(self) -> None:
-        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
-        self._spark.sparkContext.addJobTag(self._tag)
+        self._thread.close()
 
     def _materialize(self, after: int, to: int) -> None:
         """Merge, and retry if another hub merged meanwhile; merging again changes nothing."""
@@ -114,11 +91,6 @@ class Maintenance:
         with translated():
             rows = self._store.uri(TableName.ROWS)
             self._spark.sql(f"VACUUM delta.`{rows}`")
-
-    def _with_storage_errors(self, work: Callable[[], None]) -> None:
-        """Do the work; StateError if the storage fails."""
-        with storage_errors(self._store.root):
-            work()
 
 
 def compact(spark: SparkSession, table: DeltaTable, *, merged: bool) -> None:

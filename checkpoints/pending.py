@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from checkpoints.epochs import ms_of, time_of
 from checkpoints.store import StateStore, among, rows_of
 from checkpoints.tables import PENDING as PENDING_SCHEMA
 from checkpoints.tables import TableName
+from checkpoints.times import ms_of, time_of
 from streaming.core.intake.eviction import evict, restore, restore_ended
 from streaming.core.intake.pending import Context, ListKey
 from streaming.core.model.change import Change, Op, RowKey

@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from checkpoints.epochs import ms_of, time_of
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
+from checkpoints.times import ms_of, time_of
 from streaming.core.conflict.judge import ConflictKind
 from streaming.core.intake.refused_rows import RefusedRows
 from streaming.core.model.change import NOBODY, RowKey

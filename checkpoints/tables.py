@@ -81,6 +81,7 @@ CHANGELOG = pa.schema(
         ("to", pa.int32()),
         ("cause", pa.string()),
         ("app", pa.string()),
+        ("key_after", pa.string()),
     ]
 )
 
@@ -268,6 +269,55 @@ _AGREEMENT = pa.struct(
     ]
 )
 
+_RANGE = pa.struct(
+    [
+        ("table", pa.string()),
+        ("after", pa.string()),  # keys above this one; null: from the first
+        ("upto", pa.string()),  # and up to this one; null: to the last
+    ]
+)
+
+_PIECE = pa.struct(
+    [
+        ("table", pa.string()),
+        ("kind", pa.string()),  # WorkKind
+        ("after", pa.string()),  # the last key that was sent; null: none
+        ("total", pa.int64()),  # rows
+        ("sent", pa.int64()),
+        ("closed", pa.bool_()),
+    ]
+)
+
+_RESYNC = pa.struct(
+    [
+        ("end", pa.int64()),  # what is behind this hub epoch goes live
+        ("held_covers", pa.int64()),  # what the consumer is told until the last page
+        ("held_ruv", pa.list_(pa.string())),
+        ("started_at", _TIME),
+        ("mode", pa.string()),  # ResyncMode; null: the tables are not marked yet
+        ("pieces", pa.list_(_PIECE)),
+        (
+            "unacked",  # pages that the consumer has not reported, with their ranges before them
+            pa.list_(pa.struct([("hub_epoch", pa.int64()), ("before", pa.list_(_PIECE))])),
+        ),
+        ("last_page", pa.int64()),  # its hub epoch; 0: not sent
+    ]
+)
+
+_SENDING = pa.struct(
+    [
+        ("agreement", pa.string()),
+        ("published", pa.int64()),  # the largest covers that was ever sent
+        ("behind_at", _TIME),  # since when something is not acknowledged; null: nothing is
+        ("full", pa.bool_()),  # its next resync copies everything
+        ("scans", pa.list_(pa.string())),  # tables that its next resync scans
+        ("resync", _RESYNC),  # null: none
+        ("send_covers", pa.int64()),  # the position behind what the batch publishes
+        ("send_covers_ruv", pa.list_(pa.string())),
+        ("send_ranges", pa.list_(_RANGE)),  # ranges of keys that it publishes as a whole
+    ]
+)
+
 EPOCHS = pa.schema(
     [
         ("kind", pa.string()),
@@ -295,6 +345,15 @@ EPOCHS = pa.schema(
         ("counts", pa.map_(pa.string(), pa.int64())),
         ("totals", pa.map_(pa.string(), pa.int64())),
         ("versions", pa.map_(pa.string(), pa.int64())),
+        (
+            "pages",
+            pa.list_(pa.struct([("agreement", pa.string()), ("parts", pa.list_(_RANGE))])),
+        ),
+        ("sending", pa.list_(_SENDING)),
+        (
+            "ranges",
+            pa.list_(pa.struct([("rid", pa.int32()), ("epoch", pa.int64()), ("keys", _RANGE)])),
+        ),
     ]
 )
 

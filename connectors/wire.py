@@ -21,6 +21,7 @@ from streaming.core.model.kinds import KIND_OF, KINDS, Field, FieldPresence, Fie
 from streaming.core.model.record import (
     Item,
     ItemType,
+    RangeItem,
     Record,
     Snapshot,
     Stopped,
@@ -153,8 +154,10 @@ def update_ends(header: Update) -> tuple[str, str]:
     return head, "]}"
 
 
-def item_text(item: Item) -> str:
+def item_text(item: Item | RangeItem) -> str:
     """The JSON text of an item; members that are None are left out."""
+    if isinstance(item, RangeItem):
+        return _range_text(item)
     after = "" if item.after is None else f',"after":{item.after}'
     csn = "" if item.csn is None else f',"csn":{json_text(item.csn)}'
     prim = "" if item.prim_csn is None else f',"prim_csn":{json_text(item.prim_csn)}'
@@ -164,6 +167,13 @@ def item_text(item: Item) -> str:
         f'"op":{json_text(item.op)}'
         f'{after}{csn},"author":{item.author}{prim}{cause}}}'
     )
+
+
+def _range_text(item: RangeItem) -> str:
+    after = "" if item.after is None else f',"from":{item.after}'
+    to = "" if item.to is None else f',"to":{item.to}'
+    table = json_text(item.table)
+    return f'{{"type":"{ItemType.RANGE}","table":{table}{after}{to},"count":{item.count}}}'
 
 
 CHANGE_ITEM_SQL = """concat(
@@ -263,13 +273,20 @@ def decode_update(value: bytes) -> Update:
     )
 
 
-def _decode_item(item: object) -> Item:
+def _decode_item(item: object) -> Item | RangeItem:
     if not isinstance(item, dict):
         raise WireError("field items: each must be an object")
     fields = _Fields(item)
     kind = fields.text("type")
     if kind not in list(ItemType):
         raise WireError(f"field type of an item: {kind!r} is not known: upgrade this side")
+    if kind == ItemType.RANGE:
+        return RangeItem(
+            fields.text("table"),
+            fields.image_or_none("from"),
+            fields.image_or_none("to"),
+            fields.number("count"),
+        )
     return Item(
         ItemType(kind),
         fields.text("table"),

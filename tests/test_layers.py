@@ -11,7 +11,10 @@ CHECKOUT = Path(__file__).parent.parent
 OURS = ("streaming", "connectors", "checkpoints")
 LEAF = ("streaming.core", "streaming.jvm.java")  # who finds Java needs nothing but an error class
 
-FLOW = ("settings", "hub", "take_in", "outcome", "publishing", "lost", "pipeline")
+FLOW = (
+    *("resyncs", "settings", "hub", "take_in", "outcome", "page_ranges", "publishing", "lost"),
+    "pipeline",
+)
 """The modules of the flow of a batch; each may import those before it."""
 
 MAY_IMPORT = {

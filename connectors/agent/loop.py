@@ -204,7 +204,7 @@ class Agent:
         outcome = receive(self.store.position, update)
         match outcome:
             case ApplyBatch():
-                self._watch_clocks(item.csn for item in outcome.items)
+                self._watch_clocks(item.csn for item in outcome.rows)
                 applied = self.store.apply(outcome, offset + 1, self.clock_ms())
                 _log_set_back(outcome, applied)
             case BufferChunk(position):
@@ -255,7 +255,7 @@ def compare(past: OwnTopic, value: bytes, rid: int, find: FindEntry) -> None:
 
 def _log_set_back(batch: ApplyBatch, applied: AppliedBatch) -> None:
     """Name what the hub did not accept of this replica, and what its database refused."""
-    quarantined = quarantined_text(batch.items)
+    quarantined = quarantined_text(batch.rows)
     if quarantined is not None:
         log.warning(quarantined)
     for text in refused_texts(applied.refused):

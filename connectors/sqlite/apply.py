@@ -7,18 +7,19 @@ The user's own triggers do fire (see user_triggers.py).
 
 import logging
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from connectors.agent.contract import AppliedBatch
 from connectors.sqlite import journal, sql
 from connectors.sqlite.rows import RowWriter
+from connectors.sqlite.strangers import items_of
 from connectors.sqlite.system import PREFIX
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Op
 from streaming.core.model.csn import Generator
 from streaming.core.model.errors import CsnError, StateError, WireError
-from streaming.core.model.record import Item, ItemType, Refused
+from streaming.core.model.record import Item, Refused
 
 NO_CSN = "0" * 20
 """The CSN in a `refused` for a row that no replica wrote."""
@@ -55,24 +56,26 @@ def apply_batch(
     The connection is in autocommit mode. StateError for an item that this agent does not know.
     """
     for item in batch.items:
-        if item.type is ItemType.RANGE or item.op not in (Op.INSERT, Op.UPDATE, Op.DELETE):
+        if isinstance(item, Item) and item.op not in (Op.INSERT, Op.UPDATE, Op.DELETE):
             raise StateError(
                 f"batch {batch.hub_epoch} holds a {item.type} of op {item.op}, which this agent"
                 " does not know: upgrade it"
             )
+    sent = batch.items
     refused = dict[int, Refused]()
     is_careful = False
     while True:
         connection.execute("BEGIN IMMEDIATE")
         try:
             _begin(connection, writers)
+            items = items_of(connection, writers, sent)
             if is_careful:
-                is_done = _write_each(connection, writers, batch, refused)
+                is_done = _write_each(connection, writers, batch.hub_epoch, items, refused)
             else:
-                is_done = _write_all(connection, writers, batch)
+                is_done = _write_all(connection, writers, items)
             if is_done:
-                lacking = _lacking(batch, refused)
-                position = _end(connection, batch, lacking, next_offset, clock_ms)
+                lacking = _lacking(items, refused)
+                position = _end(connection, batch, items, lacking, next_offset, clock_ms)
                 connection.execute("COMMIT")
                 return AppliedBatch(position, lacking)
             is_careful = True
@@ -92,10 +95,10 @@ def _begin(connection: sqlite3.Connection, writers: Mapping[str, RowWriter]) -> 
 
 
 def _write_all(
-    connection: sqlite3.Connection, writers: Mapping[str, RowWriter], batch: ApplyBatch
+    connection: sqlite3.Connection, writers: Mapping[str, RowWriter], items: Sequence[Item]
 ) -> bool:
     """Write the items in order, as if none were refused; False: one is, so roll back."""
-    for item in batch.items:
+    for item in items:
         try:
             _write_row(connection, writers, item)
         except (sqlite3.Error, OverflowError, WireError) as error:
@@ -108,7 +111,8 @@ def _write_all(
 def _write_each(
     connection: sqlite3.Connection,
     writers: Mapping[str, RowWriter],
-    batch: ApplyBatch,
+    hub_epoch: int,
+    items: Sequence[Item],
     refused: dict[int, Refused],
 ) -> bool:
     """Write each item by itself; False: a refusal ended the transaction, so start it again.
@@ -118,11 +122,11 @@ def _write_each(
     `refused`: place -> the refusal that ended a transaction; with True, of every refused item.
     """
     found = dict(refused)
-    places = [place for place in range(len(batch.items)) if place not in refused]
+    places = [place for place in range(len(items)) if place not in refused]
     while places:
         written = 0
         for place in places:
-            refusal = _write_item(connection, writers, batch, place)
+            refusal = _write_item(connection, writers, hub_epoch, items[place])
             if refusal is None:
                 written += 1
                 found.pop(place, None)
@@ -131,16 +135,15 @@ def _write_each(
             else:
                 refused[place] = refusal
                 return False
-        places = _last_of_rows(batch, found.keys() - refused.keys()) if written else []
+        places = _last_of_rows(items, found.keys() - refused.keys()) if written else []
     refused |= found
     return True
 
 
 def _write_item(
-    connection: sqlite3.Connection, writers: Mapping[str, RowWriter], batch: ApplyBatch, place: int
+    connection: sqlite3.Connection, writers: Mapping[str, RowWriter], hub_epoch: int, item: Item
 ) -> Refused | None:
     """Write one item; why the database refused it, if it did."""
-    item = batch.items[place]
     connection.execute("SAVEPOINT item")
     try:
         _write_row(connection, writers, item)
@@ -152,20 +155,20 @@ def _write_item(
             connection.execute("ROLLBACK TO item")
             connection.execute("RELEASE item")
         csn = item.csn or NO_CSN
-        return Refused(batch.hub_epoch, csn, item.table, item.key, code, str(error))
+        return Refused(hub_epoch, csn, item.table, item.key, code, str(error))
     connection.execute("RELEASE item")
     return None
 
 
-def _last_of_rows(batch: ApplyBatch, places: Iterable[int]) -> list[int]:
+def _last_of_rows(items: Sequence[Item], places: Iterable[int]) -> list[int]:
     """Those of these places that are the last one of their row in the batch."""
-    last = {(item.table, item.key): place for place, item in enumerate(batch.items)}
+    last = {(item.table, item.key): place for place, item in enumerate(items)}
     return sorted(set(places) & set(last.values()))
 
 
-def _lacking(batch: ApplyBatch, refused: Mapping[int, Refused]) -> tuple[Refused, ...]:
+def _lacking(items: Sequence[Item], refused: Mapping[int, Refused]) -> tuple[Refused, ...]:
     """The refusals to report: of rows whose last item in the batch was refused."""
-    return tuple(refused[place] for place in _last_of_rows(batch, refused))
+    return tuple(refused[place] for place in _last_of_rows(items, refused))
 
 
 def _write_row(
@@ -191,6 +194,7 @@ def _code(error: Exception) -> str | None:
 def _end(
     connection: sqlite3.Connection,
     batch: ApplyBatch,
+    items: Iterable[Item],
     refused: tuple[Refused, ...],
     next_offset: int,
     clock_ms: int,
@@ -199,7 +203,7 @@ def _end(
     rid, time_s, sequence, offset_s, epoch = connection.execute(
         "SELECT rid, time_s, sequence, remote_offset_s, epoch FROM _slackwater_origin"
     ).fetchone()
-    generator = advanced(Generator(rid, time_s, sequence, offset_s), batch.items, clock_ms // 1000)
+    generator = advanced(Generator(rid, time_s, sequence, offset_s), items, clock_ms // 1000)
     position = replace(batch.position, epoch=epoch)
     session = position.session or ""
     for one in refused:
@@ -212,20 +216,21 @@ def _end(
     )
     connection.execute(
         "UPDATE _slackwater_position SET last = ?, covers = ?, epoch = ?, ruv = ?, generation = ?,"
-        " updates_offset = ?, reinit = 0",
+        " reached = ?, updates_offset = ?, reinit = 0",
         (
             position.last,
             position.covers,
             position.epoch,
             journal.ruv_text(position.ruv),
             position.generation,
+            position.reached,
             next_offset,
         ),
     )
     return position
 
 
-def advanced(generator: Generator, items: tuple[Item, ...], clock_s: int) -> Generator:
+def advanced(generator: Generator, items: Iterable[Item], clock_s: int) -> Generator:
     """The generator past the CSNs of these items.
 
     It ignores a CSN that is too far ahead, whose row is applied like any other: refusing the row

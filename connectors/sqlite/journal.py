@@ -210,7 +210,8 @@ def _entry(row: tuple[object, ...], rid: int) -> JournalEntry:
         case "commit":
             record = Commit(str(prim_csn))
         case "applied":
-            record = Applied(_int(epoch), _int(covers), _int(generation), ruv_of(str(ruv)))
+            known = ruv_of(str(ruv))
+            record = Applied(_int(epoch), _int(covers), _int(generation), known, _int(hub_epoch))
         case _:
             record = Refused(_int(hub_epoch), str(csn), str(table), str(key), str(code), str(text))
     return JournalEntry(_int(id_), record, str(session) if kind == "applied" else None, faults)

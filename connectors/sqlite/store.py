@@ -247,10 +247,11 @@ class SqliteStore:
         return done
 
     def _stored_position(self) -> Position:
-        session, last, covers, epoch, ruv, generation = self._row(
-            "SELECT session, last, covers, epoch, ruv, generation FROM _slackwater_position"
+        session, last, covers, epoch, ruv, generation, reached = self._row(
+            "SELECT session, last, covers, epoch, ruv, generation, reached"
+            " FROM _slackwater_position"
         )
-        return Position(session, last, covers, epoch, journal.ruv_of(ruv), generation)
+        return Position(session, last, covers, epoch, journal.ruv_of(ruv), generation, reached)
 
     def _stored_published(self) -> int:
         return int(self._row("SELECT published FROM _slackwater_position")[0])

@@ -43,6 +43,7 @@ TABLES = {
   epoch INTEGER NOT NULL DEFAULT 0,  -- the epoch in which covers was stored
   ruv TEXT NOT NULL DEFAULT '',  -- an element a line
   generation INTEGER NOT NULL DEFAULT 0,
+  reached INTEGER NOT NULL DEFAULT 0,  -- the hub epoch that was applied last
   updates_offset INTEGER NOT NULL DEFAULT 0,  -- of the next record of the updates topic
   published INTEGER NOT NULL DEFAULT 0,  -- the journal is in the topic up to this id
   own TEXT,  -- the largest own CSN in the topic below changes_offset
@@ -79,6 +80,7 @@ TABLES = {
 LATER_COLUMNS = {
     "_slackwater_origin": {"journal_mode": "TEXT"},
     "_slackwater_position": {
+        "reached": "INTEGER NOT NULL DEFAULT 0",
         "reinit": "INTEGER NOT NULL DEFAULT 0",
         "trimmed_csn": "TEXT",
         "trimmed_opno": "INTEGER NOT NULL DEFAULT 0",

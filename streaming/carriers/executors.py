@@ -164,6 +164,7 @@ def _logged() -> list[Column]:
         "realign_epoch": 0,
         "to": None,
         "cause": None,
+        "key_after": None,
     }
     columns = {name: F.lit(value) for name, value in literals.items()} | {"image": F.col("after")}
     types = from_arrow_schema(CHANGELOG)

@@ -76,6 +76,9 @@ class HubConfig(_Section):
     """Milliseconds from the start of one batch to the start of the next; 0: at once."""
     covers_interval_ms: Positive = 1_000
     """The shortest interval at which an empty batch reports to a consumer that it is complete."""
+    ack_timeout_s: Positive = 300
+    """A consumer that acknowledges nothing for so many seconds counts as away: it is sent nothing
+    more until it is heard again, and then the last version of each row that it lacks."""
 
 
 class KafkaConfig(_Section):
@@ -214,6 +217,12 @@ class LimitsConfig(_Section):
     """From how many bytes on a record in an updates topic takes no further item."""
     page_items: Positive = 50_000
     """The most rows that an agreement which is behind is sent by one batch."""
+    resync_page_rows: Positive = 10_000
+    """The most rows of one page of a resync; the batches of other consumers wait for it."""
+    resync_pages: Positive = 4
+    """How many pages of a resync a consumer is sent ahead of what it has applied."""
+    resync_workers: Positive = 4
+    """How many tables of resyncs are sorted at once, beside the batches."""
     record_bytes: Positive = 1_000_000
     """A change of more bytes is quarantined as `size`; the topics take records that large."""
     skew_s: Positive = 86_400

@@ -6,9 +6,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from checkpoints.epochs import time_of
 from checkpoints.last_poll import read_poll
 from checkpoints.reader import NONE_OPEN, OpenChanges, Reader
+from checkpoints.times import time_of
 from streaming.config.config import Config
 from streaming.config.history import ConfigHistory, config_history
 from streaming.core.model.ruv import Ruv

@@ -27,6 +27,9 @@ def topology_of(config: Config, *, judges: bool = True) -> Topology:
         config.hub.covers_interval_ms,
         record_bytes=config.limits.record_bytes,
         refused_again_ms=config.limits.refused_again_ms,
+        ack_timeout_ms=config.hub.ack_timeout_s * 1_000,
+        resync_page_rows=config.limits.resync_page_rows,
+        resync_pages=config.limits.resync_pages,
     )
 
 
@@ -44,6 +47,7 @@ def settings_of(config: Config, *, judges: bool = True) -> BatchSettings:
         config.limits.window_rows,
         config.limits.kept_image_bytes,
         MaterializeEvery(config.limits.materialize_every_epochs, config.limits.materialize_every_s),
+        resync_workers=config.limits.resync_workers,
         updates_topics={config.updates_topic(a.name): a.name for a in config.agreements},
     )
 

@@ -1,6 +1,6 @@
 """A hub at work: what it keeps in memory between two batches, and which batch comes next."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from checkpoints import lookup, pending, refusals
@@ -10,8 +10,11 @@ from streaming.core.conflict.window import Window, rebuilt
 from streaming.core.delivery.sending import wants_batch
 from streaming.core.intake.input_lost import TopicFacts, TopicLoss, losses
 from streaming.core.intake.refused_rows import due
+from streaming.core.model.change import RowKey
 from streaming.core.model.command import Command
+from streaming.core.model.row import RowState
 from streaming.core.model.state import HubState
+from streaming.hub.resyncs import Resyncs
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.upkeep import Upkeep
 
@@ -34,8 +37,18 @@ class Hub:
     window: Window
     images: lookup.Images
     upkeep: Upkeep
+    resyncs: Resyncs
     looked: dict[str, int] = field(default_factory=dict)
     reconfigured: bool = False
+
+    def look_up(self, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
+        """Look up rows that the window does not hold, with images."""
+        store, rows_epoch = self.ledger.store, self.upkeep.rows_epoch
+        return lookup.forgotten(store, keys, rows_epoch, self.window.edge, self.images)
+
+    def look_up_images(self, rows: Mapping[RowKey, RowState]) -> dict[RowKey, str | None]:
+        """Look up the images of row versions that the window knows."""
+        return lookup.images(self.ledger.store, rows, self.upkeep.rows_epoch, self.images)
 
     def next_plan(
         self,
@@ -46,7 +59,8 @@ class Hub:
     ) -> Plan:
         """The plan of the next batch, of topics that end here; absent ones stay where they are.
 
-        `topics`: the topics as they are now, if that was looked at.
+        `topics`: the topics as they are now, if that was looked at. A batch that the executors
+        carry sends no page.
         """
         last = self.ledger.last
         plan = Plan(
@@ -59,6 +73,9 @@ class Hub:
             self.ledger.store.versions(),
             last.topic_ids,
         )
+        count = sum(end - first for first, end in plan.named.values())
+        if not self.settings.is_carried_by_executors(count):
+            plan = replace(plan, pages=self.resyncs.due(self.state))
         return plan.without(self.losses(topics))
 
     def losses(self, topics: Mapping[str, TopicFacts]) -> dict[str, TopicLoss]:
@@ -70,7 +87,7 @@ class Hub:
 
     def is_due(self, plan: Plan) -> bool:
         """Return whether the batch has something to read, do, send or record; if not, skip it."""
-        if plan.named or plan.commands or plan.lost or self.reconfigured:
+        if plan.named or plan.commands or plan.lost or plan.pages or self.reconfigured:
             return True
         if due(self.state.refusals, self.settings.topology, plan.at_ms):
             return True
@@ -137,8 +154,10 @@ def resume(ledger: Ledger, settings: BatchSettings, outlets: Effects) -> Hub:
     replayed = lookup.replay_rows(store, last.rows_epoch, edge, last.state.hub_epoch)
     refused = refusals.load(store, last.state.batch)
     state = replace(last.state, open=opened, refusals=refused)
+    state = state.without_ranges()
     ledger.last = replace(last, state=state)
     window = rebuilt(edge, replayed.items())
     images = lookup.Images(settings.kept_image_bytes)
     upkeep = Upkeep(ledger, outlets.maintenance, last.rows_epoch)
-    return Hub(ledger, settings, outlets, state, window, images, upkeep)
+    resyncs = Resyncs(outlets.resyncs, settings.topology, settings.resync_workers)
+    return Hub(ledger, settings, outlets, state, window, images, upkeep, resyncs)

@@ -92,6 +92,9 @@ class Opening:
         hub = resume(ledger, settings, self.outlets(settings))
         self._adopt(hub, settings, plan.offsets_from, plan.config_version)
         LOG.info("finishing batch %d of a hub that died", plan.batch)
+        if plan.pages:  # what it had prepared is gone: they are read anew
+            ledger.drop_uncommitted(plan)
+            plan = replace(plan, pages=())
         process(hub, plan, lambda p: self.source.planned(p, settings, config.limits))
         return hub
 

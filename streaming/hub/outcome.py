@@ -1,7 +1,7 @@
 """What a batch leaves behind: the rows of each table, its counts, and the state after it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -21,6 +21,7 @@ from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
 from streaming.core.model.state import HubState
+from streaming.core.tracking.resync import ResyncPage
 from streaming.hub.hub import Hub
 from streaming.hub.take_in import TakenBatch
 from streaming.stages import log as log_stage
@@ -35,6 +36,7 @@ def state_after(
     outgoing: Outgoing,
     hub_epoch: int,
     judged: Sequence[Judged],
+    pages: Sequence[ResyncPage],
 ) -> HubState:
     """The state after the batch, with what each agreement is sent."""
     state, intake, nudged = hub.state, taken.intake, taken.commands.nudged
@@ -46,17 +48,22 @@ def state_after(
     )
     view = SendingView(state.hub_epoch, hub_epoch, state.ruvs, plan.at_ms, nudged, marks)
     has_items, entries = _has_items(outgoing, intake), outgoing.log.num_rows
-    return core_batch.state_after(intake, hub_epoch, entries, has_items, view, in_conflict(judged))
+    conflicted = in_conflict(judged)
+    return core_batch.state_after(intake, hub_epoch, entries, has_items, view, conflicted, pages)
 
 
-def settle_refusals(hub: Hub, intake: Intake, verdicts: Verdicts) -> None:
+def settle_refusals(
+    hub: Hub, intake: Intake, verdicts: Verdicts, pages: Sequence[ResyncPage], hub_epoch: int
+) -> None:
     """Note which refused rows this batch sends again, by the rows as they are after it."""
     if any(intake.refused.after.values()):
         changed = {key_of(text) for text in verdicts.rows}
-        core_batch.settle_refusals(intake, changed, partial(_rows_after, hub, verdicts))
+        rows = partial(rows_after, hub, verdicts)
+        core_batch.settle_refusals(intake, changed, rows, pages, hub_epoch)
 
 
-def _rows_after(hub: Hub, verdicts: Verdicts, keys: Sequence[RowKey]) -> Mapping[RowKey, RowState]:
+def rows_after(hub: Hub, verdicts: Verdicts, keys: Collection[RowKey]) -> Mapping[RowKey, RowState]:
+    """Rows as they stand after the batch; images only of those that it did not touch lately."""
     known = {
         key: verdicts.rows.get(text_of(key)) or hub.window.rows.get(text_of(key)) for key in keys
     }
@@ -76,7 +83,7 @@ def _has_items(outgoing: Outgoing, intake: Intake) -> dict[str, bool]:
             ).any()
         )
         for name, a in intake.agreements.items()
-        if not a.is_stopped
+        if a.is_sent_to
     }
 
 

@@ -1,15 +1,16 @@
 """The flow of a batch on one screen."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from checkpoints import commit, lookup
 from checkpoints.epochs import Plan
 from checkpoints.tables import TableName
 from streaming.carriers.carrier import Carrier
-from streaming.core.conflict.batch import failed, next_epoch
+from streaming.core.conflict.batch import failed, next_epoch, still_due
 from streaming.core.conflict.function import ConflictRule
 from streaming.core.conflict.winner import Resolution
 from streaming.core.intake.eviction import evict
+from streaming.core.tracking.resync import ResyncPage
 from streaming.hub.hub import Hub
 from streaming.hub.lost import Read, decide_what_is_there
 from streaming.hub.outcome import (
@@ -19,12 +20,13 @@ from streaming.hub.outcome import (
     state_after,
     table_rows,
 )
+from streaming.hub.page_ranges import read_ranges
 from streaming.hub.publishing import DecidedBatch, publish
 from streaming.hub.take_in import TakenBatch, take_in
 from streaming.stages import judge as judge_stage
 from streaming.stages import log as log_stage
 from streaming.stages.judge import Verdicts
-from streaming.stages.publish import Outgoing
+from streaming.stages.publish import Outgoing, page_items
 
 DAY_MS = 86_400_000
 
@@ -54,6 +56,7 @@ def process(hub: Hub, plan: Plan, read: Read) -> Plan:
     hub.reconfigured = False
     evict(hub.state.open, hub.state.replicas, hub.settings.pending_changes)
     hub.window.merge(hub.state.hub_epoch, decided.rows)
+    hub.resyncs.follow(hub.state, hub.upkeep.rows_epoch)
     bring_rows_up(hub, plan.at_ms)
     is_new_day = decided.checkpoint.at_ms // DAY_MS > before_ms // DAY_MS
     hub.upkeep.maintain(hub.state.batch, is_new_day=is_new_day)
@@ -71,43 +74,55 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
 
     1. Take in: sessions, duplicates, pending lists; which changes are eligible (`take_in`).
     2. Judge the eligible changes in order of their transactions' largest CSNs (`_judge`).
-    3. Log: every verdict and refresh as rows of the changelog (stages/log.py).
+    3. Log: every verdict and refresh as rows of the changelog (stages/log.py). Behind them stand
+       the pages of resyncs: tracked rows as refreshes, ranges with the rows in them.
     4. Plan sending: which hub epochs each agreement is sent (`state_after`), and which rows that
        a replica refused it is sent again (`settle_refusals`).
     5. Lay out the rows of the other tables and the commit row (`table_rows`, `checkpoint_of`).
     """
     taken = take_in(hub, plan, carrier)
     intake = taken.intake
-    hub_epoch = next_epoch(intake, judged=taken.eligible.num_rows > 0)
-    verdicts = _judge(hub, plan, taken, hub_epoch, carrier)
+    pages = still_due(intake, [hub.resyncs.resolved(page, hub.state) for page in plan.pages])
+    hub_epoch = next_epoch(intake, pages, judged=taken.eligible.num_rows > 0)
+    verdicts = _judge(hub, plan, taken, hub_epoch, carrier, pages)
     judged = list(verdicts.judged.values())
     intake.quarantined += failed(judged)
-    log = log_stage.changelog(verdicts, plan.batch, hub_epoch)
+    hub.resyncs.note(verdicts.rows)
+    ranges = read_ranges(hub, intake, verdicts, pages)
+    sent_whole = [(one.consumer, keys) for one in ranges for keys, _ in one.ranges]
+    log = log_stage.changelog(verdicts, plan.batch, hub_epoch, sent_whole)
     outgoing = Outgoing(log)
-    settle_refusals(hub, intake, verdicts)
-    after = state_after(hub, plan, taken, outgoing, hub_epoch, judged)
+    settle_refusals(hub, intake, verdicts, pages, hub_epoch)
+    after = state_after(hub, plan, taken, outgoing, hub_epoch, judged, pages)
     others = table_rows(hub, plan, taken, log, hub_epoch, judged)
     tables = {TableName.CHANGELOG: carrier.changelog(log), **others}
     intake.forget_ended()
     counts = batch_counts(taken, log, judged, [refresh for _, refresh in verdicts.refreshes])
     checkpoint = checkpoint_of(hub, plan, after, counts)
     rows, contended = verdicts.rows, verdicts.contended
-    return DecidedBatch(tables, checkpoint, carrier, outgoing, rows, contended, plan)
+    items = {one.agreement: page_items(one.ranges) for one in ranges}
+    return DecidedBatch(tables, checkpoint, carrier, outgoing, rows, contended, plan, items)
 
 
-def _judge(hub: Hub, plan: Plan, taken: TakenBatch, hub_epoch: int, carrier: Carrier) -> Verdicts:
-    store = hub.ledger.store
+def _judge(
+    hub: Hub,
+    plan: Plan,
+    taken: TakenBatch,
+    hub_epoch: int,
+    carrier: Carrier,
+    pages: Sequence[ResyncPage],
+) -> Verdicts:
     return judge_stage.judge(
         taken.eligible,
         taken.intake,
         hub_epoch,
         hub.window,
-        look_up=lambda keys: lookup.forgotten(
-            store, keys, hub.upkeep.rows_epoch, hub.window.edge, hub.images
-        ),
-        images=lambda rows: lookup.images(store, rows, hub.upkeep.rows_epoch, hub.images),
+        look_up=hub.look_up,
+        images=hub.look_up_images,
         earlier_resolutions=_earlier_resolutions(hub, plan),
         fetch=carrier.images,
+        pages=pages,
+        prepared=hub.resyncs.tracked_rows(pages, hub.window, hub.look_up, hub.look_up_images),
     )
 
 

@@ -21,7 +21,7 @@ from streaming.core.model.state import HubState, SendRange
 from streaming.hub.hub import Hub
 from streaming.stages import publish as publish_stage
 from streaming.stages.checked import Ints, ints
-from streaming.stages.publish import Chunk, Outgoing
+from streaming.stages.publish import Chunk, Outgoing, OutgoingWithRanges
 from streaming.stages.recipients import PAGE_COLUMNS, sent_rows
 
 
@@ -31,6 +31,7 @@ class DecidedBatch(BatchOutcome):
 
     `outgoing`: its changelog rows in hub order. `rows`: what the window takes over.
     `contended`: the rows that core judged, as it left them. `plan`: by which it was decided.
+    `page_items`: agreement -> the items of the ranges that it is sent.
     """
 
     carrier: Carrier
@@ -38,6 +39,7 @@ class DecidedBatch(BatchOutcome):
     rows: Mapping[str, WindowRow]
     contended: Collection[RowState]
     plan: Plan
+    page_items: Mapping[str, pa.Array]
 
 
 def publish(hub: Hub, state: HubState, fresh: DecidedBatch | None = None) -> None:
@@ -66,8 +68,11 @@ def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> None:
         agreement = state.agreements[name]
         tables = hub.settings.topology.subscriptions[name].tables
         floors = state.replicas[agreement.consumer].floors
+        outgoing: Outgoing | OutgoingWithRanges
         if fresh is not None and to_send.after >= hub.state.hub_epoch:
             outgoing = fresh.outgoing
+            if to_send.ranges:
+                outgoing = OutgoingWithRanges(outgoing, fresh.page_items[name])
         else:
             outgoing = _page(hub, to_send, agreement.consumer, tables, floors)
         chunks = publish_stage.chunks(

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from checkpoints.maintenance import Maintenance
 from checkpoints.store import StateStore, storage_errors
 from checkpoints.tables import TableName
 from connectors.kafka.topics import Topics
-from streaming.carriers.carrier import Carrier
+from streaming.carriers.carrier import Carrier, is_carried_by_executors
 from streaming.carriers.offsets import end_offsets
 from streaming.carriers.read import stream
 from streaming.config.config import Config
@@ -41,10 +42,12 @@ from streaming.hub.pipeline import bring_rows_up, process
 from streaming.hub.poll import CONNECT_MS, TopicPoll
 from streaming.hub.query import failure, remove_stale, start
 from streaming.hub.report import HubReport
+from streaming.hub.resync_source import StateSource
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.source import Source, ranges
 from streaming.hub.topic_look import TopicLook
 from streaming.hub.updates import UpdatesTopics
+from streaming.jvm.session import is_local_master
 
 LOG = logging.getLogger("slackwater")
 
@@ -64,6 +67,8 @@ class Service:
         self.store = StateStore(config.hub.state)
         self.maintenance = Maintenance(spark, self.store)
         self.name = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
+        root, workers = config.hub.state, config.limits.resync_workers
+        self.resyncs = StateSource(spark, root, self.name, workers)
         self.turn = threading.Lock()
         self.looked_at_s = 0.0
         self.looked_at_version: int | None = None
@@ -78,13 +83,20 @@ class Service:
         config = self.config
         history = config_history(documents(config.hub.state))
         check_history(config, history)
-        settings = with_retired(config, settings_of(config), history)
+        settings = self._at_work(with_retired(config, settings_of(config), history))
         self.configured = {*settings.topics, *settings.updates_topics}
         self.topics = self._topic_look()
         found = self._found_topics(settings)
         self.updates = UpdatesTopics(config, found.ids, self.topics.look)
         opening = Opening(config, settings, history, found, self.source, self._outlets)
         return settings, opening.open(self.store, self.name, reach, _now_ms())
+
+    def _at_work(self, settings: BatchSettings) -> BatchSettings:
+        """Settings that know which batches the executors carry."""
+        limit = self.config.limits.driver_batch_records
+        is_local = is_local_master(self.spark.sparkContext.master or "")
+        carried = partial(is_carried_by_executors, driver_batch_records=limit, is_local=is_local)
+        return replace(settings, is_carried_by_executors=carried)
 
     def _found_topics(self, settings: BatchSettings) -> FoundTopics:
         kafka, names = self.config.kafka, [*self.configured]
@@ -109,6 +121,7 @@ class Service:
             originals=lambda places: originals(config, settings, places, self.topics.look),
             revalidate=lambda records: self.source.revalidated(records, settings, limits),
             maintenance=self.maintenance,
+            resyncs=self.resyncs,
             look=self.topics.look,
             renew=self.updates.renew,
         )
@@ -133,6 +146,7 @@ class Service:
                 self.ended = True
             self.poll.stop()
             self.maintenance.close()
+            self.resyncs.close()
             self.updates.close()
             self.topics.close()
         LOG.info("stopped after batch %d", self.hub.state.batch)
@@ -220,6 +234,7 @@ class Service:
         """Do what is due although no input came: pages, a lagging covers, an operator's command."""
         with self.turn:
             if not self.ended:
+                self.hub.resyncs.follow(self.hub.state, self.hub.upkeep.rows_epoch)
                 if not self._process(self.planned):
                     bring_rows_up(self.hub, _now_ms())
                 self.report.tick(self.hub.state, self._unread())

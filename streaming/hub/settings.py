@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.model.topology import Topology
+from streaming.hub.resyncs import ResyncSource
 from streaming.hub.upkeep import MaintenanceTasks, MaterializeEvery
 from streaming.operator.release import Revalidate
 from streaming.stages.log import Originals
@@ -19,6 +20,7 @@ class BatchSettings:
     `topics`: changes topic -> rid. `names`: rid -> name, the hub's own included. `retired_topics`:
     topics of replicas that are not configured any more; they are not read on, but earlier records
     of theirs are looked up. `updates_topics`: updates topic -> agreement.
+    `is_carried_by_executors`: whether a batch of so many records is.
     """
 
     topology: Topology
@@ -32,6 +34,8 @@ class BatchSettings:
     window_rows: int
     kept_image_bytes: int
     materialize_every: MaterializeEvery
+    resync_workers: int = 4
+    is_carried_by_executors: Callable[[int], bool] = lambda _: False
     retired_topics: Mapping[str, int] = field(default_factory=dict)
     updates_topics: Mapping[str, str] = field(default_factory=dict)
 
@@ -57,7 +61,7 @@ class Effects:
 
     `send(agreement, id, bytes)` hands a record over, `flush()` returns when all are delivered.
     `look(topics)`: the topics as they are now. `renew()`: send by a new connection if an updates
-    topic was made anew; whether one was.
+    topic was made anew; whether one was. `resyncs`: reads what they send, beside the batches.
     """
 
     send: Callable[[str, str, bytes], None]
@@ -65,5 +69,6 @@ class Effects:
     originals: Originals
     revalidate: Revalidate
     maintenance: MaintenanceTasks
+    resyncs: ResyncSource
     look: Callable[[Collection[str]], Mapping[str, TopicFacts]] = lambda _: {}
     renew: Callable[[], bool] = lambda: False

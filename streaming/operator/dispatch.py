@@ -10,7 +10,7 @@ from checkpoints.epochs import Plan
 from checkpoints.store import StateStore
 from streaming.core.intake.arrival import AbortTransaction
 from streaming.core.intake.transactions import Intake
-from streaming.core.model.command import Command, CommandName
+from streaming.core.model.command import Command, CommandName, parse_resync_order
 from streaming.core.model.csn import rid_of
 from streaming.operator import release, resolve
 from streaming.operator.hub_changes import HubChangeWriter
@@ -45,7 +45,8 @@ def carry_out(
     1. `abort` ends open transactions, `retry` and `resume` send refused rows again.
     2. `release` and `drop` act on the quarantine; a dropped change's row is refreshed.
     3. `accept` and `override` act on conflicts.
-    4. `recover` gives up the lost input of a replica, `retire` takes one out for good.
+    4. `recover` gives up the lost input of a replica, `retire` takes one out for good; `resync`
+       brings a consumer what it lacks, `pause` sends it nothing more.
 
     `hub_rid`: the author of the changes that are made. `topics`: topic -> rid of its replica.
     """
@@ -68,6 +69,10 @@ def carry_out(
             case CommandName.RETIRE:
                 rid = int(command.argument or 0)
                 intake.retire(rid, behind.get(rid, -1) + 1)
+            case CommandName.RESYNC:
+                intake.resync(parse_resync_order(command.argument or ""))
+            case CommandName.PAUSE:
+                intake.pause(command.argument or "")
             case CommandName.LEVEL:
                 nudged = True
     intake.send_due()

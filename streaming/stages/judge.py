@@ -32,11 +32,14 @@ from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import NOBODY, Op, RowKey
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.table import Table
+from streaming.core.tracking.resync import ResyncPage
 from streaming.stages.checked import Bools, Fetch, Ints, bools, ints, is_away, with_images
 from streaming.stages.intake import arrived_of
 
 LAST = 1 << 62
 """A position after every change of the batch."""
+
+NO_ROWS: Mapping[RowKey, RowState] = {}
 
 Rows = Callable[[Collection[RowKey]], Mapping[RowKey, RowState]]
 """Looks up rows that the window does not hold, with images."""
@@ -77,21 +80,29 @@ def judge(
     images: Images,
     earlier_resolutions: Mapping[str, Resolution],
     fetch: Fetch,
+    pages: Sequence[ResyncPage] = (),
+    prepared: Mapping[RowKey, RowState] = NO_ROWS,
 ) -> Verdicts:
     """Judge the eligible changes of a batch, in their order, at this hub epoch.
 
     `eligible`: ELIGIBLE. `earlier_resolutions`: CSN -> what the user's function returned, if the
-    batch was judged before. `fetch`: fetches the images that are kept on the executors.
+    batch was judged before. `fetch`: fetches the images that are kept on the executors. `pages`:
+    those of resyncs that stand behind the changes; `prepared`: their tracked rows as they are
+    before the batch, where they were looked up for them.
     """
     grouped = _grouped(eligible, window)
-    contended = _contended(grouped, eligible, intake, window)[grouped.code]
+    parts = [one for page in pages for one in page.parts]
+    paged = {(one.part.table, key) for one in parts for key, _ in one.tracked}
+    by_core = _by_core(grouped, intake, paged)
+    contended = _contended(grouped, eligible, intake, window, by_core)[grouped.code]
     rows = _accept_in_bulk(grouped, ~contended, hub_epoch, eligible)
     places = np.flatnonzero(contended).tolist()
     changes = with_images(eligible, contended & is_away(eligible), fetch)
     few = changes.take(pa.array(places, pa.int64()))
     arrived = arrived_of(few)
-    keys = {one.change.row for one in arrived} | {repair.row for repair in intake.repairs}
-    before = _rows_with_images(keys, window, look_up, images)
+    keys = {one.change.row for one in arrived} | {repair.row for repair in intake.repairs} | paged
+    before = _rows_with_images(keys - prepared.keys(), window, look_up, images)
+    before = {**before, **prepared}
     batch_judge = BatchJudge(
         before,
         hub_epoch,
@@ -99,9 +110,13 @@ def judge(
         intake.replicas,
         earlier_resolutions,
         intake.refused.for_judging(),
+        intake.state.ranges,
     )
     names = few["tx"].to_pylist()
     judged, refreshes = _judge_contended(batch_judge, places, arrived, names, intake.repairs)
+    for page in pages:
+        batch_judge.send_tracked(page, intake.agreements[page.agreement].consumer)
+    refreshes += [(LAST, one) for one in batch_judge.take_entries() if isinstance(one, Refresh)]
     rows.update({text_of(key): packed(row) for key, row in batch_judge.changed.items()})
     after = {**before, **batch_judge.changed}.values()
     return Verdicts(
@@ -163,7 +178,18 @@ def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
     return encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
 
 
-def _contended(grouped: _Grouped, eligible: pa.Table, intake: Intake, window: Window) -> Bools:
+def _by_core(grouped: _Grouped, intake: Intake, paged: Collection[RowKey]) -> Bools | None:
+    """Mark the rows that core must judge whatever the changes are; None: no row."""
+    names = {text_of(repair.row) for repair in intake.repairs} | {text_of(row) for row in paged}
+    refused = intake.refused.for_judging()
+    for rid in {*grouped.rid.tolist()} & refused.keys():
+        names |= {text_of(row) for row in refused[rid]}
+    return np.array([n in names for n in grouped.names], dtype=np.bool_) if names else None
+
+
+def _contended(
+    grouped: _Grouped, eligible: pa.Table, intake: Intake, window: Window, by_core: Bools | None
+) -> Bools:
     """Mark the rows that core must judge. A needless mark costs time and changes no verdict."""
     code, rid, mre = grouped.code, grouped.rid, ints(eligible["mre"])
     marked = grouped.realigned.copy()
@@ -173,14 +199,11 @@ def _contended(grouped: _Grouped, eligible: pa.Table, intake: Intake, window: Wi
     epoch, edge = _compared(grouped, intake.topology.tables, window.edge)
     foreign = (grouped.author[code] != rid) & (epoch[code] > mre)
     below = grouped.unknown[code] & (mre < edge[code])
-    floored = _floored(eligible, rid, mre, intake)
+    floored = _floored(eligible, rid, mre, intake) | _in_ranges(eligible, rid, mre, intake)
     odd = _lacks_columns(eligible) | _not_configured(eligible, intake.topology.tables)
     marked[code[shared | foreign | below | floored | odd]] = True
-    by_core = {text_of(repair.row) for repair in intake.repairs}
-    refused = intake.refused.for_judging()
-    by_core |= {text_of(row) for rid in {*rid.tolist()} & refused.keys() for row in refused[rid]}
-    if by_core:
-        marked |= np.array([name in by_core for name in grouped.names], dtype=np.bool_)
+    if by_core is not None:
+        marked |= by_core
     whole = any(
         t.function.rule is ConflictRule.EPOCH_TRANS for t in intake.topology.tables.values()
     )
@@ -193,6 +216,16 @@ def _floored(eligible: pa.Table, rid: Ints, mre: Ints, intake: Intake) -> Bools:
     for replica in intake.replicas.values():
         for floor in replica.floors:
             marked |= (rid == replica.rid) & ((mre < floor.epoch) | (offset < floor.offset))
+    return marked
+
+
+def _in_ranges(eligible: pa.Table, rid: Ints, mre: Ints, intake: Intake) -> Bools:
+    """Mark the changes that a range which was sent to their replica may block."""
+    marked = np.zeros(len(rid), dtype=np.bool_)
+    for one in intake.state.ranges:
+        older = (rid == one.rid) & (mre < one.epoch)
+        if older.any():
+            marked |= older & bools(pc.equal(eligible["table"], one.range.table))
     return marked
 
 
@@ -306,7 +339,7 @@ def _judge_contended(
             if isinstance(entry, Judged):
                 place = next(ahead)
                 judged[place] = entry
-            else:
+            elif isinstance(entry, Refresh):
                 refreshes.append((place, entry))
     batch_judge.refresh(repairs)
     refreshes += (

@@ -6,22 +6,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkpoints.epochs import time_of
 from checkpoints.store import rows_of
 from checkpoints.tables import CHANGELOG, CONFLICTS, EVENTS, TableName
+from checkpoints.times import time_of
 from streaming.core.conflict.judge import Judged, Verdict
-from streaming.core.delivery.sending import Refresh
+from streaming.core.delivery.sending import PAGE, Refresh
 from streaming.core.intake.arrival import ControlOutcome, Quarantined
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import Op
 from streaming.core.model.kinds import KIND_OF
 from streaming.core.model.topology import Topology
+from streaming.core.tracking.ranges import KeyRange
 from streaming.stages.checked import CHECKED, Ints
 from streaming.stages.intake import ELIGIBLE
 from streaming.stages.judge import Verdicts
 
 CHANGE = "change"
 REFRESH = "refresh"
+RANGE = "range"
 
 Originals = Callable[[Sequence[tuple[int, int]]], Mapping[tuple[int, int], bytes]]
 """Reads the bytes of records from Kafka, by (rid, offset)."""
@@ -41,10 +43,16 @@ Where `size` is set, before, after and image are null until the executors write 
 """
 
 
-def changelog(verdicts: Verdicts, batch: int, hub_epoch: int) -> pa.Table:
-    """Return LOG: every judged change in hub order with its verdict, then every refresh.
+def changelog(
+    verdicts: Verdicts,
+    batch: int,
+    hub_epoch: int,
+    ranges: Sequence[tuple[int, KeyRange]] = (),
+) -> pa.Table:
+    """Return LOG: every judged change in hub order with its verdict, every refresh, every range.
 
-    `place` is the position in hub order. Sorting the rows by it would copy all images.
+    `place` is the position in hub order. Sorting the rows by it would copy all images. `ranges`:
+    (receiver, range) of those that are sent as a whole.
     """
     eligible = verdicts.changes
     count = eligible.num_rows
@@ -58,13 +66,17 @@ def changelog(verdicts: Verdicts, batch: int, hub_epoch: int) -> pa.Table:
         "place": own_place,
         "kind": pa.array([CHANGE], pa.string()).take(pa.array(np.zeros(count, dtype=np.int64))),
         "to": pa.nulls(count, pa.int32()),
+        "key_after": pa.nulls(count, pa.string()),
     }
     changes = pa.table({name: columns[name] for name in LOG.names}).cast(LOG)
-    if not verdicts.refreshes:
-        return changes
-    places = np.minimum(behind + 1, count) + np.arange(len(behind))
-    refreshes = _refresh_rows([one for _, one in verdicts.refreshes], places, batch, hub_epoch)
-    return pa.concat_tables([changes, refreshes])
+    parts = [changes]
+    if verdicts.refreshes:
+        places = np.minimum(behind + 1, count) + np.arange(len(behind))
+        refreshes = [one for _, one in verdicts.refreshes]
+        parts.append(_refresh_rows(refreshes, places, batch, hub_epoch))
+    if ranges:
+        parts.append(_range_rows(ranges, count + len(behind), batch, hub_epoch))
+    return pa.concat_tables(parts)
 
 
 def _verdict_columns(eligible: pa.Table, verdicts: Verdicts) -> dict[str, object]:
@@ -133,6 +145,27 @@ def _refresh_rows(
     }
     empty = [None] * count
     return pa.table([pa.array(columns.get(f.name, empty), f.type) for f in LOG], schema=LOG)
+
+
+def _range_rows(
+    ranges: Sequence[tuple[int, KeyRange]], place: int, batch: int, hub_epoch: int
+) -> pa.Table:
+    """Return the ranges from this place on, as LOG; the rows in them are in no log."""
+    rows = [
+        {
+            "batch": batch,
+            "hub_epoch": hub_epoch,
+            "place": place + number,
+            "kind": RANGE,
+            "table": keys.table,
+            "key_after": keys.after,
+            "key": keys.to,
+            "to": to,
+            "cause": PAGE,
+        }
+        for number, (to, keys) in enumerate(ranges)
+    ]
+    return pa.Table.from_pylist(rows, schema=LOG)
 
 
 def conflicts(

@@ -1,6 +1,6 @@
 """Build the records of an agreement's updates topic from changelog rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,11 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connectors.wire import items_text, update_of
-from streaming.core.model.record import ItemType, Update
+from connectors.wire import item_text, items_text, update_of
+from streaming.core.delivery.sending import PAGE
+from streaming.core.model.change import Op
+from streaming.core.model.record import ItemType, RangeItem, Update
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import AgreementState, SendRange
+from streaming.core.tracking.ranges import KeyRange
 from streaming.stages.checked import Bools, Ints, bools, ints, is_away
 from streaming.stages.log import CHANGE
 from streaming.stages.recipients import Recipients, hub_order, sent_rows
@@ -70,7 +73,7 @@ class Outgoing:
 
     @property
     def items(self) -> pa.Array:
-        """Return, by row, its item as JSON text; undefined where `away`."""
+        """Return, by row, its item as JSON text (large_binary); undefined where `away`."""
         return self._items.result()
 
     @cached_property
@@ -81,14 +84,79 @@ class Outgoing:
 
     def value(self, chunk: Chunk) -> bytes:
         """Return the record's bytes; none of its rows may be `away`."""
-        items = self.items.take(pa.array(chunk.rows))
-        both = pa.LargeListArray.from_arrays(pa.array([0, len(items)], pa.int64()), items)
-        text = pc.binary_join(both, pa.scalar(b",", pa.large_binary()))[0].as_py()
-        return update_of(chunk.header, text)
+        return _value(chunk, self.items)
+
+
+class OutgoingWithRanges:
+    """Changelog rows for one agreement, and behind them the items of ranges that it is sent."""
+
+    def __init__(self, outgoing: Outgoing, ranges: pa.Array) -> None:
+        """`ranges`: items as JSON text (large_binary)."""
+        self._outgoing = outgoing
+        self._ranges = ranges
+        self.away = outgoing.away
+
+    def sent(
+        self, consumer: int, tables: frozenset[str], to_send: SendRange, floors: Sequence[Floor]
+    ) -> Ints:
+        """Return the numbers of the items that are sent; those of ranges follow the log's rows."""
+        count = self._outgoing.log.num_rows
+        behind = np.arange(count, count + len(self._ranges))
+        return np.append(self._outgoing.sent(consumer, tables, to_send, floors), behind)
+
+    @cached_property
+    def items(self) -> pa.Array:
+        """Return each item as JSON text."""
+        return pa.concat_arrays([_one_array(self._outgoing.items), self._ranges])
+
+    @property
+    def sizes(self) -> Ints:
+        """Return the size of each item in bytes."""
+        return np.append(self._outgoing.sizes, ints(pc.binary_length(self._ranges)))
+
+    def value(self, chunk: Chunk) -> bytes:
+        """Return the record's bytes."""
+        return _value(chunk, self.items)
+
+
+def _one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _value(chunk: Chunk, items: pa.Array) -> bytes:
+    taken = items.take(pa.array(chunk.rows))
+    both = pa.LargeListArray.from_arrays(pa.array([0, len(taken)], pa.int64()), taken)
+    text = pc.binary_join(both, pa.scalar(b",", pa.large_binary()))[0].as_py()
+    return update_of(chunk.header, text)
+
+
+def page_items(ranges: Iterable[tuple[KeyRange, pa.Table]]) -> pa.Array:
+    """Return the items of ranges: each range, and behind it the rows in it.
+
+    The rows: key, author, csn, image.
+    """
+    parts = [pa.array([], pa.large_binary())]
+    for keys, rows in ranges:
+        count = rows.num_rows
+        head = item_text(RangeItem(*keys, count)).encode()
+        columns = {
+            "type": pa.repeat(ItemType.REFRESH.value, count),
+            "table": pa.repeat(keys.table, count),
+            "key": rows["key"],
+            "op": pa.repeat(Op.UPDATE.value, count),
+            "after": rows["image"],
+            "csn": rows["csn"],
+            "author": rows["author"],
+            "prim_csn": pa.nulls(count, pa.string()),
+            "cause": pa.repeat(PAGE, count),
+        }
+        items = items_text(pa.table(columns)).cast(pa.large_binary())
+        parts += [pa.array([head], pa.large_binary()), _one_array(items)]
+    return pa.concat_arrays(parts)
 
 
 def chunks(
-    outgoing: Outgoing,
+    outgoing: Outgoing | OutgoingWithRanges,
     agreement: AgreementState,
     to_send: SendRange,
     tables: frozenset[str],
@@ -111,8 +179,8 @@ def chunks(
             agreement.session or "",
             to_send.to,
             to_send.prev,
-            to_send.to,
-            agreement.sent_ruv,
+            to_send.position.covers,
+            to_send.position.ruv,
             number,
             len(ends),
             (),

@@ -11,7 +11,7 @@ from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import SendRange
 from streaming.stages.checked import Bools, Ints, bools, ints, texts
-from streaming.stages.log import CHANGE
+from streaming.stages.log import CHANGE, REFRESH
 
 COLUMNS = ("kind", "verdict", "rid", "to", "csn", "table")
 """The columns of the changelog that decide who is sent a row."""
@@ -22,6 +22,7 @@ class Recipients:
 
     def __init__(self, log: pa.Table) -> None:
         self.is_change = bools(pc.equal(log["kind"], CHANGE))
+        self._is_refresh = bools(pc.equal(log["kind"], REFRESH))
         accepted = bools(pc.equal(log["verdict"], Verdict.ACCEPTED.value))
         self._is_accepted = np.asarray(self.is_change & accepted, dtype=np.bool_)
         self.rid, self._to = ints(log["rid"]), ints(log["to"])
@@ -45,7 +46,7 @@ class Recipients:
         for floor in floors:
             lost = (self._csn > floor.after.encode()) & (self._csn <= floor.upto.encode())
             fresh |= accepted & (self.rid == consumer) & lost
-        refresh = ~self.is_change & (self._to == consumer)
+        refresh = self._is_refresh & (self._to == consumer)
         return np.asarray(fresh | refresh, dtype=np.bool_)
 
 

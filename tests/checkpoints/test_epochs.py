@@ -8,9 +8,10 @@ from checkpoints.store import rows_of
 from checkpoints.tables import TableName
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import HubState, SendRange
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
 from tests.checkpoints.written_state import START_S, agreement, replica, ruv
+from tests.harness.builders import send_range
 
 STOP = Stop(StopReason.UNSUPPORTED, "refused")
 SENT = agreement("to-a", 1, 3, ruv(r2=3))
@@ -27,7 +28,7 @@ STATE = HubState(
         2: replica(2, covers=2).stopped(STOP, offset=11),
     },
     agreements={"to-a": SENT, "to-b": agreement("to-b", 2, 2, NOTHING_KNOWN).stopped(STOP)},
-    to_send={"to-a": SendRange(3, 4, 3, ruv(r2=3))},
+    to_send={"to-a": send_range(3, 4, 3, ruv(r2=3))},
 )
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from checkpoints import lookup, maintenance, query
 from checkpoints.maintenance import Maintenance, compact
+from checkpoints.spark_threads import SparkThreads
 from checkpoints.store import KEPT_HOURS, StateStore, rows_of
 from checkpoints.tables import TableName
 from streaming.core.model.errors import StateError
@@ -299,10 +300,10 @@ def test_a_merge_under_way_is_given_up_at_the_end(spark: SparkSession, tmp_path:
     """Who stops a hub waits for no bulk work: the next one does it again."""
     state = WrittenState(tmp_path).create()
     state.append(TableName.CHANGELOG, *(accepted(1, n, n) for n in range(100)))
-    hub = Maintenance(spark, StateStore(tmp_path))
+    hub = SparkThreads(spark, tmp_path, "test", 1)
 
-    endless = hub._start(lambda: endlessly(spark))  # noqa: SLF001
-    waiting = hub.materialize(0, 1)
+    endless = hub.start(lambda: endlessly(spark))
+    waiting = hub.start(lambda: None)
     while not spark.sparkContext.statusTracker().getActiveJobsIds():
         assert not endless.done()
     hub.close()

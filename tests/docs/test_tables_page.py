@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkpoints.comments import TABLE_COMMENTS, column_comments
-from checkpoints.epochs import time_of
 from checkpoints.store import StateStore
 from checkpoints.tables import SCHEMAS, TableName
+from checkpoints.times import time_of
 from connectors.kafka.broker import Broker
 from tests.harness.site import Site, site
 

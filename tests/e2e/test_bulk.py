@@ -6,15 +6,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from checkpoints.commit import create_state, open_ledger
-from checkpoints.epochs import Checkpoint, Plan, time_of
+from checkpoints.epochs import Checkpoint, Plan
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
+from checkpoints.times import time_of
 from connectors import wire
 from streaming.carriers.carrier import Carrier
 from streaming.carriers.driver import DriverCarrier
@@ -23,7 +25,7 @@ from streaming.core.conflict.function import parse_function
 from streaming.core.conflict.judge import Judged
 from streaming.core.conflict.window import Window, last_touched
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
-from streaming.core.delivery.sending import EpochMark, Refresh, SendingView
+from streaming.core.delivery.sending import EpochMark, RangeRefresh, Refresh, SendingView
 from streaming.core.intake.arrival import ControlOutcome
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import Change, Op, RowKey
@@ -36,6 +38,7 @@ from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.topology import Subscription, Topology
 from streaming.hub.hub import Hub, resume
 from streaming.hub.pipeline import process
+from streaming.hub.resyncs import ResyncSource
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.upkeep import MaterializeEvery
 from streaming.stages.checked import checked_records
@@ -122,7 +125,7 @@ class Model:
             )
         self.state = decision.state
         self.intake = decision.intake
-        return list(decision.entries)
+        return [entry for entry in decision.entries if not isinstance(entry, RangeRefresh)]
 
 
 def real_hub(
@@ -138,6 +141,7 @@ def real_hub(
         originals=lambda places: dict.fromkeys(places, b""),
         revalidate=lambda records: records,
         maintenance=NeverDone(),
+        resyncs=cast("ResyncSource", None),  # nobody is away
     )
     chosen = BatchSettings(
         topology,

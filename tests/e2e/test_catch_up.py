@@ -72,9 +72,9 @@ def received(site: Site, name: str, position: Position) -> tuple[Position, list[
     epochs: list[int] = []
     for value in (v for n, v in site.sent if n == name):
         match receive(position, decode_update(value)):
-            case ApplyBatch(after, hub_epoch, applied):
+            case ApplyBatch(after, hub_epoch) as batch:
                 position = after
-                items += applied
+                items += batch.rows
                 epochs.append(hub_epoch)
             case BufferChunk(after):
                 position = after

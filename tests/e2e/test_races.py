@@ -195,7 +195,7 @@ def published(hub: HubProcess, at: Site) -> None:
 
 def items(at: Site, name: str) -> list[Item]:
     """Everything that was ever sent to a replica."""
-    return [item for _, value in at.updates(name) for item in wire.decode_update(value).items]
+    return [item for _, value in at.updates(name) for item in wire.decode_update(value).rows]
 
 
 def test_broker_away_and_orderly_end(own_broker: tuple[Path, Site], spark: SparkSession) -> None:

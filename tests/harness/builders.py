@@ -2,6 +2,9 @@
 
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import Csn, CsnParts, format_csn
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.state import SendRange
+from streaming.core.tracking.held import CoveredPosition
 
 
 def csn(number: int, rid: int = 1) -> Csn:
@@ -31,3 +34,8 @@ def change(
     prim = None if tx is None else csn(tx, rid)
     text = f'{{"k":"{key}"}}'
     return Change(csn(number, rid), rid, epoch, "t", text, op, after, prim_csn=prim, opno=opno)
+
+
+def send_range(after: int, to: int, prev: int, known: Ruv, ruv: Ruv | None = None) -> SendRange:
+    """What is sent where no position is held; `ruv`: behind it, else `known`."""
+    return SendRange(after, to, prev, known, CoveredPosition(to, known if ruv is None else ruv))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from checkpoints.epochs import time_of
+from checkpoints.times import time_of
 from connectors import wire
 from streaming.core.model.change import Change
 from streaming.core.model.kinds import KIND_OF

@@ -146,7 +146,7 @@ class ScriptedReplica:
 
     def _apply(self, batch: ApplyBatch) -> None:
         """Rows, position and epoch, as one transaction of a database would have them."""
-        for item in batch.items:
+        for item in batch.rows:
             self._hold(item.table, item.key, item.after)
             if item.csn is not None:
                 self.generator = self.generator.seen(item.csn, self.clock_s)

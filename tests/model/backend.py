@@ -1,6 +1,6 @@
 """What a scenario needs of a hub, pure or real: topics in, topics out, and what is committed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -61,10 +61,17 @@ class Backend(Protocol):
     def updates(self, rid: int) -> Sequence[Update | Stopped]:
         """Every record of the updates topic of this consumer's agreement, from the first."""
 
-    def take(self, counts: Mapping[int, int] | None, now_ms: int, kill: FaultPoint | None) -> None:
+    def take(
+        self,
+        counts: Mapping[int, int] | None,
+        now_ms: int,
+        kill: FaultPoint | None,
+        pages: Collection[int] = (),
+    ) -> None:
         """Process one micro-batch of at most so many records per rid (None: all there are).
 
-        kill: the hub dies when it reaches this point, and is down until `restart`.
+        kill: the hub dies when it reaches this point, and is down until `restart`. pages: the
+        consumers that the batch sends a page of their resync, if there is one.
         """
 
     def abort(self, csn: str) -> None:
@@ -84,6 +91,15 @@ class Backend(Protocol):
 
     def resume(self, rid: int) -> None:
         """Append an operator's command to resume the agreement of this consumer."""
+
+    def resync(self, rid: int, *, is_full: bool) -> None:
+        """Append an operator's command to bring this consumer what it lacks."""
+
+    def pause(self, rid: int) -> None:
+        """Append an operator's command to send this consumer nothing more."""
+
+    def mark_away(self, rid: int) -> None:
+        """Mark a consumer as away, as when it has acknowledged nothing in time."""
 
     def restart(self, now_ms: int) -> None:
         """Start it again on the same state, without the engine's own checkpoint."""

@@ -1,7 +1,7 @@
 """The hub in memory: topics as lists, tables as dictionaries, `decide` over micro-batches."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from checkpoints.faults import FaultPoint
@@ -11,12 +11,14 @@ from streaming.core.conflict.judge import Judged
 from streaming.core.delivery.sending import (
     EpochMark,
     LogEntry,
+    RangeRefresh,
     SendingView,
     is_for,
-    item,
+    items_of,
     last_of_rows,
     row_of,
     stop_answers,
+    tracked,
     wants_batch,
 )
 from streaming.core.intake.arrival import AbortTransaction, Quarantined
@@ -24,13 +26,37 @@ from streaming.core.intake.check import check
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.refused_rows import due
 from streaming.core.model.change import Change, RowKey
+from streaming.core.model.command import ResyncOrder
 from streaming.core.model.csn import rid_of
-from streaming.core.model.record import Item, Reason, ReceivedRecord, Record, Stopped, Update
+from streaming.core.model.record import (
+    Item,
+    RangeItem,
+    Reason,
+    ReceivedRecord,
+    Record,
+    Stopped,
+    Update,
+)
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import AgreementState, HubState, ReplicaState, SendRange
+from streaming.core.model.statuses import AwayReason
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.model.topology import Topology
+from streaming.core.tracking.incarnation import WorkKind
+from streaming.core.tracking.progress import Accounting
+from streaming.core.tracking.ranges import KeyOrder, KeyRange, key_order
+from streaming.core.tracking.resync import (
+    PageBound,
+    PageRows,
+    PlannedPage,
+    ResyncPage,
+    bound_of,
+    marked,
+    name_in,
+    planned_page,
+)
+from streaming.core.tracking.work import Piece
 from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
 
 CHUNK_ITEMS = 2
@@ -59,7 +85,8 @@ class Plan:
     refused rows that it sends again.
     `recovers`: the rids of the replicas whose lost input he gives up. `retires`: of those that he
     takes out for good. `resumes`: the agreements that he resumes. `losses`: those of which input
-    is lost.
+    is lost. `resyncs`: the agreements that he brings what they lack; `pauses`: those that he
+    pauses. `pages`: of resyncs.
     """
 
     ends: Mapping[int, int]
@@ -70,6 +97,9 @@ class Plan:
     retires: tuple[int, ...] = ()
     resumes: tuple[str, ...] = ()
     losses: tuple[InputLoss, ...] = ()
+    resyncs: tuple[ResyncOrder, ...] = ()
+    pauses: tuple[str, ...] = ()
+    pages: tuple[PlannedPage, ...] = ()
 
 
 @dataclass(slots=True)
@@ -78,8 +108,8 @@ class PureHub:
 
     `log`: per batch its entries, which count once the batch is committed. `repeats`: duplicates.
     `requested_aborts`, `requested_retries`, `requested_recovers`, `requested_retires`,
-    `requested_resumes`: the arguments of commands that no batch has processed. `firsts`: rid -> the
-    offset of the first record that its topic still has.
+    `requested_resumes`, `requested_resyncs`, `requested_pauses`: the arguments of commands that no
+    batch has processed. `firsts`: rid -> the offset of the first record that its topic still has.
     """
 
     topology: Topology
@@ -100,6 +130,8 @@ class PureHub:
     requested_recovers: list[int] = field(default_factory=list)
     requested_retires: list[int] = field(default_factory=list)
     requested_resumes: list[str] = field(default_factory=list)
+    requested_resyncs: list[ResyncOrder] = field(default_factory=list)
+    requested_pauses: list[str] = field(default_factory=list)
     firsts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     kill: FaultPoint | None = None
     up: bool = True
@@ -134,7 +166,13 @@ class PureHub:
 
     # -- batches ----------------------------------------------------------------------------
 
-    def take(self, counts: Mapping[int, int] | None, now_ms: int, kill: FaultPoint | None) -> None:
+    def take(
+        self,
+        counts: Mapping[int, int] | None,
+        now_ms: int,
+        kill: FaultPoint | None,
+        pages: Collection[int] = (),
+    ) -> None:
         """Process one micro-batch; without input and without anything to send it is none."""
         self.kill = kill
         ends = {rid: len(topic) for rid, topic in self.topics.items()}
@@ -147,15 +185,84 @@ class PureHub:
             or self.requested_recovers
             or self.requested_retires
             or self.requested_resumes
+            or self.requested_resyncs
+            or self.requested_pauses
         )
-        losses = self.losses(ends)
-        if has_input or has_command or losses or self.wants_batch(now_ms):
+        losses, due_pages = self.losses(ends), self._pages(pages)
+        if has_input or has_command or losses or due_pages or self.wants_batch(now_ms):
             aborts, self.requested_aborts = tuple(self.requested_aborts), []
             retries, self.requested_retries = tuple(self.requested_retries), []
             recovers, self.requested_recovers = tuple(self.requested_recovers), []
             retires, self.requested_retires = tuple(self.requested_retires), []
             resumes, self.requested_resumes = tuple(self.requested_resumes), []
-            self.run(Plan(ends, now_ms, aborts, retries, recovers, retires, resumes, losses))
+            resyncs, self.requested_resyncs = tuple(self.requested_resyncs), []
+            pauses, self.requested_pauses = tuple(self.requested_pauses), []
+            commands = aborts, retries, recovers, retires, resumes
+            self.run(Plan(ends, now_ms, *commands, losses, resyncs, pauses, due_pages))
+
+    def _pages(self, rids: Collection[int]) -> tuple[PlannedPage, ...]:
+        """The next pages of the resyncs of these consumers that have one."""
+        due = (a for a in self.state.agreements.values() if a.consumer in rids)
+        return tuple(self._page(a) for a in due if a.takes_page(self.state))
+
+    def _page(self, agreement: AgreementState) -> PlannedPage:
+        order, rows = self._orders(), self.topology.resync_page_rows
+        lacking = self._tracked(agreement)
+
+        def bound(piece: Piece, room: int) -> PageBound:
+            names = [k for table, k in self._rows_of(piece.kind, lacking) if table == piece.table]
+            by = order[piece.table]
+            behind = [k for k in names if KeyRange(piece.table, piece.after).holds(k, by)]
+            return bound_of(sorted(behind, key=by), room, by)
+
+        return planned_page(agreement.name, self._accounting(agreement, lacking), bound, rows)
+
+    def _rows_of(self, kind: WorkKind, lacking: Mapping[RowKey, int]) -> Iterable[RowKey]:
+        return [k for k, row in self.table.items() if row.exists] if kind.is_whole else lacking
+
+    def _orders(self) -> dict[str, KeyOrder]:
+        return {name: key_order(table) for name, table in self.topology.tables.items()}
+
+    def _tracked(self, agreement: AgreementState) -> dict[RowKey, int]:
+        """The rows that this consumer lacks up to the end of its resync."""
+        resync = agreement.resync
+        assert resync is not None
+        assert resync.end is not None
+        tables = self.topology.subscriptions[agreement.name].tables
+        floors = self.state.replicas[agreement.consumer].floors
+        held, end = resync.held, resync.end
+        entries = [(h, e) for h, e in self.by_epoch() if held.covers < h <= end]
+        return tracked(entries, agreement.consumer, tables, held.ruv, floors)
+
+    def _accounting(self, agreement: AgreementState, lacking: Mapping[RowKey, int]) -> Accounting:
+        """The accounting before the next page; the first page marks the tables."""
+        resync = agreement.resync
+        if resync is not None and resync.accounting is not None:
+            return resync.accounting
+        return marked(
+            self.topology.subscriptions[agreement.name].tables,
+            Counter(table for table, _ in lacking),
+            Counter(table for (table, _), row in self.table.items() if row.exists),
+            agreement.scans,
+            is_full=agreement.is_full,
+            started_ms=resync.started_ms if resync else 0,
+        )
+
+    def _resolved(self, page: PlannedPage) -> ResyncPage:
+        """A planned page with its rows."""
+        agreement, order = self.state.agreements[page.agreement], self._orders()
+        lacking = self._tracked(agreement)
+        accounting, parts = self._accounting(agreement, lacking), list[PageRows]()
+        for part in page.parts:
+            kind = accounting.accounts[name_in(accounting, part.table)].piece.kind
+            of_table = [(k, h) for (table, k), h in lacking.items() if table == part.table]
+            keys = [key for table, key in self._rows_of(kind, lacking) if table == part.table]
+            held = [key for key in keys if KeyRange(*part).holds(key, order[part.table])]
+            rows = sorted(
+                (kh for kh in of_table if kh[0] in held), key=lambda kh: order[part.table](kh[0])
+            )
+            parts.append(PageRows(part, kind, len(held), () if kind.is_whole else tuple(rows)))
+        return ResyncPage(page.agreement, accounting, tuple(parts))
 
     def losses(self, rids: Iterable[int]) -> tuple[InputLoss, ...]:
         """Of these replicas, those whose topics begin above what was taken."""
@@ -173,6 +280,20 @@ class PureHub:
     def retire(self, rid: int) -> None:
         """Append an operator's command to take this replica out for good."""
         self.requested_retires.append(rid)
+
+    def resync(self, rid: int, *, is_full: bool) -> None:
+        """Append an operator's command to bring this consumer what it lacks."""
+        self.requested_resyncs.append(ResyncOrder(self.topology.agreement_of(rid) or "", is_full))
+
+    def pause(self, rid: int) -> None:
+        """Append an operator's command to send this consumer nothing more."""
+        self.requested_pauses.append(self.topology.agreement_of(rid) or "")
+
+    def mark_away(self, rid: int) -> None:
+        """Mark a consumer as away, as when it has acknowledged nothing in time."""
+        name = self.topology.agreement_of(rid) or ""
+        away = self.state.agreements[name].away(AwayReason.SILENT)
+        self.state.agreements[name] = away
 
     def resume(self, rid: int) -> None:
         """Append an operator's command to resume the agreement of this consumer."""
@@ -200,10 +321,13 @@ class PureHub:
         """Finish the plan that was left; without one, publish the last batch again."""
         del now_ms
         self.kill, self.up = None, True
-        if self.plan is not None:
-            self.run(self.plan)
-        else:
+        self.state = self.state.without_ranges()
+        if self.plan is None:
             self._publish()
+            return
+        if self.plan.pages:  # what a dead hub wrote of them is dropped: they are read anew
+            self.log.pop(self.state.batch + 1, None)
+        self.run(replace(self.plan, pages=()))
 
     def is_up(self) -> bool:
         """Return whether it was not killed since it started."""
@@ -278,6 +402,9 @@ class PureHub:
             plan.recovers,
             {rid: self.taken[rid] for rid in plan.retires},
             plan.resumes,
+            plan.resyncs,
+            plan.pauses,
+            [self._resolved(page) for page in plan.pages],
         )
 
     def history(self, received: Sequence[ReceivedRecord]) -> dict[str, frozenset[str]]:
@@ -328,7 +455,7 @@ class PureHub:
         """The hub epochs above this one, each with the rows that no earlier one of them has."""
         first = dict[RowKey, int]()
         for hub_epoch, entry in self.by_epoch():
-            if hub_epoch > after:
+            if hub_epoch > after and not isinstance(entry, RangeRefresh):
                 first.setdefault(row_of(entry), hub_epoch)
         new = Counter(first.values())
         later = (mark for mark in self.marks if mark.hub_epoch > after)
@@ -344,7 +471,14 @@ class PureHub:
             if to_send.after < epoch <= to_send.to
             and is_for(entry, agreement.consumer, tables, to_send.known, floors)
         ]
-        items = [item(entry) for entry in (last_of_rows(entries) if to_send.is_page else entries)]
+        of_rows = [entry for entry in entries if not isinstance(entry, RangeRefresh)]
+        sent = [*(last_of_rows(of_rows) if to_send.is_page else of_rows)]
+        ranges = [entry for entry in entries if isinstance(entry, RangeRefresh)]
+        items = [
+            one
+            for entry in [*sent, *ranges[len(ranges) - len(to_send.ranges) :]]
+            for one in items_of(entry)
+        ]
         parts = [items[n : n + CHUNK_ITEMS] for n in range(0, len(items), CHUNK_ITEMS)] or [[]]
         return [
             self._chunk(agreement, to_send, n, len(parts), tuple(p)) for n, p in enumerate(parts)
@@ -356,7 +490,7 @@ class PureHub:
         to_send: SendRange,
         chunk: int,
         chunks: int,
-        items: tuple[Item, ...],
+        items: tuple[Item | RangeItem, ...],
     ) -> Update:
         return Update(
             agreement.name,
@@ -364,8 +498,8 @@ class PureHub:
             agreement.session or "",
             to_send.to,
             to_send.prev,
-            to_send.to,
-            agreement.sent_ruv,
+            to_send.position.covers,
+            to_send.position.ruv,
             chunk,
             chunks,
             items,

@@ -6,9 +6,10 @@ Every replica sends a hello before the first sentence after `given`, and all are
 
 import json
 import re
+from collections.abc import Collection
 
 from checkpoints.faults import FaultPoint
-from streaming.core.model.record import Update
+from streaming.core.model.record import Item, Update
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import OnRefused
 from tests.model.replica import Replica, row_of
@@ -304,6 +305,47 @@ def operator_retires(story: Story, replica: str) -> None:
     story.world.hub.retire(story.replica(replica).rid)
 
 
+@sentence("the hub marks {replica} away")
+def marks_away(story: Story, replica: str) -> None:
+    """As when it has acknowledged nothing in time; tracking starts at what it acknowledged."""
+    story.world.hub.mark_away(story.replica(replica).rid)
+
+
+@sentence("the operator pauses {replica}")
+def operator_pauses(story: Story, replica: str) -> None:
+    """`slackwater pause`; the hub reads the command with its next batch."""
+    story.world.hub.pause(story.replica(replica).rid)
+
+
+@sentence("the operator resyncs {replica}")
+def operator_resyncs(story: Story, replica: str) -> None:
+    """`slackwater resync`: its end is fixed, and no page sent yet."""
+    _resync(story, replica, is_full=False)
+
+
+@sentence("the operator resyncs {replica} in full")
+def operator_resyncs_in_full(story: Story, replica: str) -> None:
+    """`slackwater resync --full`: all rows of all tables."""
+    _resync(story, replica, is_full=True)
+
+
+def _resync(story: Story, replica: str, *, is_full: bool) -> None:
+    story.world.hub.resync(story.replica(replica).rid, is_full=is_full)
+    _take(story, "nothing", None)
+
+
+@sentence("the hub takes {what*} and sends {replica} a page")
+def takes_and_pages(story: Story, what: str, replica: str) -> None:
+    """The input is judged first, the page of the resync stands behind it."""
+    _take(story, what, None, pages=(replica,))
+
+
+@sentence("the hub takes {what*} and sends {replica} a page and is killed {point*}")
+def takes_pages_and_dies(story: Story, what: str, replica: str, point: str) -> None:
+    """The same, and it dies at a point of `checkpoints/faults.py`."""
+    _take(story, what, _point(point), pages=(replica,))
+
+
 @sentence("the hub takes {what*}")
 def takes(story: Story, what: str) -> None:
     """`all`, `nothing`, or so many records of each topic: `1 of r1, 2 of r2`."""
@@ -313,7 +355,11 @@ def takes(story: Story, what: str) -> None:
 @sentence("the hub takes {what*} and is killed {point*}")
 def takes_and_dies(story: Story, what: str, point: str) -> None:
     """It dies at a point of `checkpoints/faults.py`: `after the plan` is AFTER_PLAN."""
-    _take(story, what, FaultPoint(point.replace(" the ", "_").replace(" ", "_")))
+    _take(story, what, _point(point))
+
+
+def _point(text: str) -> FaultPoint:
+    return FaultPoint(text.replace(" the ", "_").replace(" ", "_"))
 
 
 @sentence("the hub restarts")
@@ -322,13 +368,13 @@ def restarts(story: Story) -> None:
     story.world.hub.restart(story.world.now_s * 1000)
 
 
-def _take(story: Story, what: str, point: FaultPoint | None) -> None:
+def _take(story: Story, what: str, point: FaultPoint | None, pages: Collection[str] = ()) -> None:
     counts = None
     if what != "all":
         parts = [] if what == "nothing" else [part.split(" of ") for part in what.split(", ")]
         counts = {replica: int(count) for count, replica in parts}
     before = story.world.hub.hub_epoch()
-    story.world.take(counts, point)
+    story.world.take(counts, point, pages)
     story.risen = story.world.hub.hub_epoch() - before
 
 
@@ -409,7 +455,7 @@ def is_unseen(story: Story, name: str) -> None:
         for one in updates
         if isinstance(one, Update)
         for i in one.items
-        if i.csn == csn
+        if isinstance(i, Item) and i.csn == csn
     ]
     claim(story, (logged, sent), ([], []))
 
@@ -452,6 +498,15 @@ def has_refused(story: Story, replica: str, key: str, count: str) -> None:
     """So many attempts are recorded."""
     found = story.world.hub.refused().get((story.replica(replica).rid, row_of(key)))
     claim(story, found, int(count))
+
+
+@sentence("{replica} was sent {count} items")
+def was_sent(story: Story, replica: str, count: str) -> None:
+    """So many items are in the records to it since the last such sentence."""
+    topic = story.world.hub.updates(story.replica(replica).rid)
+    before, story.counted[replica] = story.counted.get(replica, 0), len(topic)
+    sent = [one for one in topic[before:] if isinstance(one, Update)]
+    claim(story, sum(len(one.items) for one in sent), int(count))
 
 
 @sentence("{replica} has the state {state*}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from streaming.core.conflict.function import ConflictRule
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import rid_of
-from streaming.core.model.record import Commit, Reason, Update
+from streaming.core.model.record import Commit, Item, Reason, Update
 from tests.model.backend import Judgement
 from tests.model.replica import ABSENT, Replica, Version, Write
 from tests.model.world import World
@@ -179,7 +179,8 @@ def check_uncommitted_is_invisible(world: World) -> None:
     for replica in world.replicas.values():
         batches = (u for u in world.hub.updates(replica.rid) if isinstance(u, Update))
         for update in batches:
-            seen += [(item.csn, item.prim_csn) for item in update.items]
+            items = (item for item in update.items if isinstance(item, Item))
+            seen += [(item.csn, item.prim_csn) for item in items]
     for csn, prim_csn in seen:
         if csn and prim_csn:
             assert (rid_of(csn), prim_csn) in commits, f"{csn} of {prim_csn} is not committed"

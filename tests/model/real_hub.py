@@ -1,8 +1,8 @@
 """The hub of a story on the real pipeline: topics in Kafka, stages in Spark, state in Delta."""
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,14 @@ from connectors.kafka.topics import ensure_topics
 from streaming.cli.command import append_command
 from streaming.config.config import Config, load
 from streaming.core.model.change import RowKey
-from streaming.core.model.command import CommandName
+from streaming.core.model.command import CommandName, ResyncOrder
 from streaming.core.model.record import Record, Stopped, Update
 from streaming.core.model.ruv import Ruv
+from streaming.core.model.statuses import AwayReason
 from streaming.core.model.table import DEFAULT_DATASET, Table
 from streaming.core.model.topology import Topology
+from streaming.core.tracking.resync import PlannedPage
+from streaming.hub.hub import Hub
 from streaming.hub.pipeline import process
 from streaming.hub.service import Service
 from tests.harness.topics import TopicEnds
@@ -32,6 +35,7 @@ from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
 from tests.model.hub import CHUNK_ITEMS, HubKilledError
 
 RECORD_BYTES = 20_000
+PREPARED_S = 60.0
 
 
 @dataclass(slots=True)
@@ -70,10 +74,12 @@ class RealHub:
         return "\n".join(
             [
                 f'[hub]\ntopic_prefix = "{self.prefix}"\ncovers_interval_ms = 1',
+                "ack_timeout_s = 1_000_000",
                 f'[kafka]\nbootstrap_servers = "{self.ends.bootstrap}"',
                 f"[limits]\nrecord_bytes = {RECORD_BYTES}\nmin_partitions = 1",
                 f"chunk_items = {CHUNK_ITEMS}\npage_items = {self.topology.page_items}",
                 f"refused_again_ms = {self.topology.refused_again_ms}",
+                f"resync_page_rows = {self.topology.resync_page_rows}",
                 *map(_table_text, self.topology.tables.values()),
                 *(f'[[replicas]]\nname = "{s.name}"\nrid = {s.consumer}' for s in subscriptions),
                 *(
@@ -103,7 +109,13 @@ class RealHub:
 
     # -- batches ----------------------------------------------------------------------------
 
-    def take(self, counts: Mapping[int, int] | None, now_ms: int, kill: FaultPoint | None) -> None:
+    def take(
+        self,
+        counts: Mapping[int, int] | None,
+        now_ms: int,
+        kill: FaultPoint | None,
+        pages: Collection[int] = (),
+    ) -> None:
         """One batch as a micro-batch of the query would make it, planned up to these offsets."""
         del now_ms
         hub, self.kill = self._service().hub, kill
@@ -119,13 +131,48 @@ class RealHub:
         looked = [*settings.topics, *settings.updates_topics] if self.is_cut else []
         now = hub.outlets.look(looked)
         plan = hub.next_plan(to, time.time_ns() // 1_000_000, ordered, now)
+        plan = replace(plan, pages=self._pages(hub, pages))
         if hub.is_due(plan):
             try:
                 process(hub, plan, self._service().planned)
             except HubKilledError:
                 self._service().updates.close()
                 self._service().topics.close()
+                self._service().resyncs.close()
                 self.service = None
+
+    def _pages(self, hub: Hub, rids: Collection[int]) -> tuple[PlannedPage, ...]:
+        """The next pages of the resyncs of these consumers; those that have one are waited for."""
+        agreements = hub.state.agreements
+        due = [n for n, a in agreements.items() if a.consumer in rids and a.takes_page(hub.state)]
+        deadline_s = time.monotonic() + PREPARED_S
+        while True:
+            hub.resyncs.follow(hub.state, hub.upkeep.rows_epoch)
+            sorting = [one for name in due for one in hub.resyncs.work[name].sorting.values()]
+            found = tuple(page for page in hub.resyncs.due(hub.state) if page.agreement in due)
+            if len(found) == len(due) and all(one.done() for one in sorting):
+                return found
+            assert time.monotonic() < deadline_s, f"no page of {due} is prepared"
+            time.sleep(0.01)
+
+    def resync(self, rid: int, *, is_full: bool) -> None:
+        """Append an operator's command to resync, as `slackwater resync` does."""
+        order = ResyncOrder(self._name(rid), is_full).text()
+        reader, at = open_state(self.config.hub.state), datetime.now(UTC)
+        append_command(reader, CommandName.RESYNC, order, at)
+
+    def pause(self, rid: int) -> None:
+        """Append an operator's command to pause an agreement, as `slackwater pause` does."""
+        reader, at = open_state(self.config.hub.state), datetime.now(UTC)
+        append_command(reader, CommandName.PAUSE, self._name(rid), at)
+
+    def mark_away(self, rid: int) -> None:
+        """Mark a consumer as away, by a batch: its clock does not reach the timeout."""
+        hub, name = self._service().hub, self._name(rid)
+        away = hub.state.agreements[name].away(AwayReason.SILENT)
+        hub.state = replace(hub.state, agreements={**hub.state.agreements, name: away})
+        hub.reconfigured = True
+        self.take({}, 0, None)
 
     def abort(self, csn: str) -> None:
         """Append an operator's command to abort a transaction, as `slackwater abort` does."""

@@ -14,8 +14,20 @@ from streaming.core.delivery.consumer import (
 )
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.csn import Generator
-from streaming.core.model.record import Abort, Commit, Hello, Record, Refused, Stopped, Update
+from streaming.core.model.record import (
+    Abort,
+    Commit,
+    Hello,
+    Item,
+    ItemType,
+    RangeItem,
+    Record,
+    Refused,
+    Stopped,
+    Update,
+)
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.tracking.ranges import KeyRange, key_order
 
 TABLE = Table("t", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.TEXT})
 """The tables of the model: a key and a value; the value names the write that made it."""
@@ -158,6 +170,14 @@ class Replica:
     def is_locked(self, key: str) -> bool:
         """Return whether an open transaction has written this row."""
         return any(key in transaction.rows for transaction in self.open.values())
+
+    def _is_locked_for(self, item: Item | RangeItem) -> bool:
+        """Return whether an open transaction has written a row that this item may write."""
+        if isinstance(item, Item):
+            return self.is_locked(name_of(item.table, item.key))
+        order, held = key_order(TABLE), KeyRange(item.table, item.after, item.to)
+        names = [row_of(name) for one in self.open.values() for name in one.rows]
+        return any(table == item.table and held.holds(key, order) for table, key in names)
 
     def write(
         self,
@@ -322,7 +342,7 @@ class Replica:
             return False
         match receive(self.position, topic[self.inbox]):
             case ApplyBatch() as batch:
-                if any(self.is_locked(name_of(item.table, item.key)) for item in batch.items):
+                if any(self._is_locked_for(item) for item in batch.items):
                     return False
                 self._apply(batch, clock_s)
             case BufferChunk(position):
@@ -363,7 +383,10 @@ class Replica:
     def _apply(self, batch: ApplyBatch, clock_s: int) -> None:
         """Rows, position, epoch and `applied`: one local transaction."""
         refused = dict[str, Refused]()
+        items = list[Item]()
         for item in batch.items:
+            items += [item] if isinstance(item, Item) else self._strangers(item, batch.items)
+        for item in items:
             key, csn = name_of(item.table, item.key), item.csn or "0" * 20
             if code := self._refuses(key, item.after):
                 refused[key] = Refused(batch.hub_epoch, csn, item.table, item.key, code, "no")
@@ -377,6 +400,19 @@ class Replica:
         self.is_emptied = False
         self.epoch += 1
         self.journal.append(Line(self.position.applied(), self.position.session))
+
+    def _strangers(self, span: RangeItem, items: Sequence[Item | RangeItem]) -> list[Item]:
+        """The deletes of the rows in a range that are not among the items behind it."""
+        place = items.index(span) + 1
+        kept = {one.key for one in items[place : place + span.count] if isinstance(one, Item)}
+        order, held = key_order(TABLE), KeyRange(span.table, span.after, span.to)
+        here = (
+            row_of(name)[1]
+            for name, one in self.rows.items()
+            if row_of(name)[0] == span.table and one.image
+        )
+        gone = [key for key in here if key not in kept and held.holds(key, order)]
+        return [Item(ItemType.REFRESH, span.table, key, Op.DELETE, None, None, 0) for key in gone]
 
 
 def _is_of(line: Line, primaries: set[str | None]) -> bool:

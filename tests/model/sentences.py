@@ -23,13 +23,15 @@ class Story:
     """A world, and what the sentences so far have given names to.
 
     `primaries`: label of a transaction -> its prim_csn. `risen`: by how much the hub's last
-    micro-batch raised the hub epoch.
+    micro-batch raised the hub epoch. `counted`: replica -> how many records of its updates topic
+    were counted.
     """
 
     make: Make
     world: World = field(init=False)
     primaries: dict[str, str] = field(default_factory=dict)
     risen: int = 0
+    counted: dict[str, int] = field(default_factory=dict)
 
     def replica(self, name: str) -> Replica:
         """The replica of this name."""

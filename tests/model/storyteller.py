@@ -71,7 +71,20 @@ LOSES_INPUT = {**EMPTIES, "lose_unread": 3, "recover": 5}
 LOSES = {**EMPTIES, "back_up": 3, "restore": 3}
 """The same with databases that are restored from a backup, perhaps written before their hello."""
 
-EVERYTHING = {**LOSES, **REORDERS, **REUSES, **REFUSES}
+AWAY = {
+    **GOOD,
+    "mark_away": 3,
+    "order_resync": 3,
+    "pause": 1,
+    "take_page": 8,
+    "page_and_die": 1,
+}
+"""The same with consumers that are away, and come back by pages."""
+
+AWAY_AND_LOST = {**AWAY, **LOSES, **REFUSES}
+"""The same with databases that are restored, emptied, or do not take what is sent to them."""
+
+EVERYTHING = {**LOSES, **REORDERS, **REUSES, **REFUSES, **AWAY}
 """All at once."""
 
 FUNCTIONS = (
@@ -219,6 +232,11 @@ class Storyteller:
         if any(self.replica(name).missing for name in REPLICAS):
             self.add_sentence(f"r1 writes last = {self._name()}")
         self.add_sentence("everything settles")
+        paused = [name for name in REPLICAS if self._state(name) == "change_tracking: paused"]
+        for name in paused:
+            self.add_sentence(f"the operator resyncs {name}")
+        if paused:
+            self.add_sentence("everything settles")
         stopped = [name for name in REPLICAS if self._is_stopped(name)]
         for name in stopped:
             self.recover(name, "", 2)
@@ -418,6 +436,33 @@ class Storyteller:
         self.add_sentence(
             f"the hub takes {', '.join(f'{n} of {name}' for name, n in counts.items())}"
         )
+
+    def mark_away(self, replica: str, _: str, __: int) -> None:
+        """A consumer acknowledges nothing in time; its next record brings it back."""
+        if self._state(replica) in ("in_sync", "catching_up", "resync"):
+            self.add_sentence(f"the hub marks {replica} away")
+
+    def pause(self, replica: str, _: str, __: int) -> None:
+        """An operator pauses a consumer."""
+        self.add_sentence(f"the operator pauses {replica}")
+
+    def order_resync(self, replica: str, _: str, number: int) -> None:
+        """An operator orders a resync, of everything perhaps."""
+        in_full = " in full" if number == 1 else ""
+        self.add_sentence(f"the operator resyncs {replica}{in_full}")
+
+    def take_page(self, replica: str, _: str, number: int) -> None:
+        """The hub sends a page of a resync, if there is one, perhaps behind some input."""
+        if self._state(replica) == "resync":
+            what = {1: "nothing", 2: f"1 of {replica}"}.get(number, "all")
+            self.add_sentence(f"the hub takes {what} and sends {replica} a page")
+
+    def page_and_die(self, replica: str, _: str, number: int) -> None:
+        """The hub is killed in a micro-batch that sends a page."""
+        if self._state(replica) == "resync":
+            point = POINTS[(len(self.lines) + number) % len(POINTS)].replace("_", " ")
+            sentence = f"the hub takes all and sends {replica} a page and is killed {point}"
+            self.add_sentence(sentence)
 
     def take_and_die(self, _: str, __: str, number: int) -> None:
         """The hub is killed in a micro-batch, at any of its points."""

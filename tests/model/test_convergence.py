@@ -12,6 +12,8 @@ from tests.model.laws import (
     check_transactions_are_whole,
 )
 from tests.model.storyteller import (
+    AWAY,
+    AWAY_AND_LOST,
     BY_HAND,
     EMPTIES,
     EVERYTHING,
@@ -99,6 +101,20 @@ def test_replicas_converge_though_databases_are_restored(plot: Plot) -> None:
 @given(plots(REFUSES, several=True, unique=True))
 def test_replicas_differ_only_in_rows_that_are_listed_as_refused(plot: Plot) -> None:
     """Nobody stops, nothing differs in silence, nothing is overwritten unseen; a retry repairs."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(AWAY, several=True))
+def test_replicas_converge_though_consumers_are_away(plot: Plot) -> None:
+    """They come back by pages and full copies, cut off anywhere, and write meanwhile."""
+    hold(plot, (*AT_REST, check_transactions_are_whole))
+
+
+@FIXED
+@given(plots(AWAY_AND_LOST, several=True, unique=True))
+def test_replicas_converge_though_who_is_away_loses_state(plot: Plot) -> None:
+    """A resync of a database that was put back, emptied, or refuses rows."""
     hold(plot, AT_REST)
 
 

@@ -12,8 +12,9 @@ from checkpoints.faults import FaultPoint
 from streaming.core.conflict.function import ConflictFunction, parse_function
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
 from streaming.core.model.change import Change
-from streaming.core.model.record import Record, Update
+from streaming.core.model.record import Heartbeat, Record, Update
 from streaming.core.model.ruv import Ruv
+from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import OnRefused
 from streaming.core.model.topology import Subscription, Topology
 from tests.model.backend import Backend, Judgement
@@ -23,6 +24,9 @@ ROUNDS = 30
 """So many rounds of everybody doing all that can be done must be enough to become quiet."""
 
 ROUND_S = 10
+
+NEVER_MS = 10**12
+AWAY = f"{AgreementStatus.CHANGE_TRACKING}: {AwayReason.SILENT}"
 
 
 class RestlessError(AssertionError):
@@ -48,6 +52,7 @@ def topology(
     *,
     covers_interval_ms: int = 0,
     page_items: int = 3,
+    ack_timeout_ms: int = NEVER_MS,
     on_refused: Mapping[str, OnRefused] = MappingProxyType({}),
 ) -> Topology:
     """One agreement per replica, named after it; pages small enough to need several.
@@ -78,6 +83,8 @@ def topology(
         covers_interval_ms=covers_interval_ms,
         page_items=page_items,
         refused_again_ms=1,
+        ack_timeout_ms=ack_timeout_ms,
+        resync_page_rows=1,
     )
 
 
@@ -176,12 +183,21 @@ class World:
             one.missing.add(one.inbox)
         return is_under_way
 
-    def take(self, counts: Mapping[str, int] | None = None, kill: FaultPoint | None = None) -> None:
-        """The hub processes a micro-batch of so many records per replica (None: all)."""
+    def take(
+        self,
+        counts: Mapping[str, int] | None = None,
+        kill: FaultPoint | None = None,
+        pages: Collection[str] = (),
+    ) -> None:
+        """The hub processes a micro-batch of so many records per replica (None: all).
+
+        `pages`: the replicas that it sends a page of their resync, if there is one.
+        """
         by_rid = None
         if counts is not None:
             by_rid = {self.replicas[name].rid: n for name, n in counts.items()}
-        self.hub.take(by_rid, self.now_s * 1000, kill)
+        rids = [self.replicas[name].rid for name in pages]
+        self.hub.take(by_rid, self.now_s * 1000, kill, rids)
 
     def run_until_quiet(self) -> None:
         """Do all that can be done until nothing is left to do; RestlessError when it never ends."""
@@ -201,7 +217,9 @@ class World:
             self.publish_all(name)
             if not one.is_up and not one.is_told_to_stop:
                 self.hello(name)
-        self.take()
+            elif self.hub.standing(one.rid).state == AWAY:
+                self.send(name, one.position.session, Heartbeat(one.epoch))
+        self.take(pages=[*self.replicas])
         for name in self.replicas:
             self.apply(name)
 

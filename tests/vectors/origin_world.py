@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 
 from streaming.core.conflict.batch import decide
 from streaming.core.conflict.judge import Judged
-from streaming.core.delivery.sending import EpochMark, LogEntry, SendingView, is_for, item
+from streaming.core.delivery.sending import (
+    EpochMark,
+    LogEntry,
+    RangeRefresh,
+    SendingView,
+    is_for,
+    item,
+)
 from streaming.core.intake.arrival import Quarantined
 from streaming.core.model.change import NOBODY, Change, Op, RowKey
 from streaming.core.model.csn import Generator
@@ -76,6 +83,7 @@ class Hub:
             item(entry)
             for epoch, entry in self.log
             if to_send.after < epoch <= to_send.to
+            and not isinstance(entry, RangeRefresh)
             and is_for(entry, sent.consumer, tables, to_send.known)
         )
         return Batch(sent.sent_covers, sent.sent_ruv, items)

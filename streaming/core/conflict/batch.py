@@ -18,9 +18,11 @@ from streaming.core.conflict.judge import (
 from streaming.core.conflict.winner import Resolution, winner
 from streaming.core.delivery.sending import (
     CONFLICT,
+    PAGE,
     WHOLE,
     EpochMark,
     LogEntry,
+    RangeRefresh,
     Refresh,
     SendingView,
     is_for,
@@ -35,14 +37,18 @@ from streaming.core.intake.arrival import (
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.refused_rows import NONE_REFUSED
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
-from streaming.core.intake.transactions import Intake, Transaction, in_order
+from streaming.core.intake.transactions import Intake, in_order
 from streaming.core.model.change import RowKey
+from streaming.core.model.command import ResyncOrder
 from streaming.core.model.record import ReceivedRecord
 from streaming.core.model.refusal import Refusal, Refusals
 from streaming.core.model.row import Arrived, Floor, Realign, RowState, realigned
-from streaming.core.model.state import HubState, ReplicaState
+from streaming.core.model.state import AgreementState, HubState, ReplicaState
 from streaming.core.model.table import Table
 from streaming.core.model.topology import Topology
+from streaming.core.tracking.paging import PageDecision
+from streaming.core.tracking.ranges import KeyRange, RangeRealign, key_order, with_range
+from streaming.core.tracking.resync import PageRows, ResyncPage, is_sent
 
 RowStates = Mapping[RowKey, RowState]
 
@@ -78,6 +84,9 @@ def decide(
     recovers: Sequence[int] = (),
     retires: Mapping[int, int] = MappingProxyType({}),
     resumes: Sequence[str] = (),
+    resyncs: Sequence[ResyncOrder] = (),
+    pauses: Sequence[str] = (),
+    pages: Sequence[ResyncPage] = (),
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
@@ -87,7 +96,8 @@ def decide(
     before any record of the batch is processed; `retries`: the refused rows that he sends again.
     `losses`: the replicas of which input is lost; `recovers`: the rids of those whose lost input he
     gives up; `retires`: rid -> the offset before which he takes that replica out for good;
-    `resumes`: the agreements that he resumes.
+    `resumes`: the agreements that he resumes; `resyncs`: those that he brings what they lack;
+    `pauses`: those that he pauses. `pages`: the pages of resyncs that the batch sends.
     """
     intake = Intake(state, topology, history or {}, at_ms=view.clock_ms)
     for loss in losses:
@@ -102,53 +112,53 @@ def decide(
         intake.send_again(retry)
     for name in resumes:
         intake.resume(name)
+    for order in resyncs:
+        intake.resync(order)
+    for name in pauses:
+        intake.pause(name)
     intake.send_due()
     for record in received:
         intake.take(record)
     intake.leave_unread(KEPT_BEHIND_STOP)
-    hub_epoch = next_epoch(intake)
-    refusals = intake.refused.for_judging()
-    entries, changed = judge_all(
-        in_order(intake.eligible),
-        intake.repairs,
+    pages = still_due(intake, pages)
+    hub_epoch = next_epoch(intake, pages)
+    batch_judge = BatchJudge(
         rows,
         hub_epoch,
         topology,
         intake.replicas,
-        refusals,
+        refusals=intake.refused.for_judging(),
+        ranges=state.ranges,
     )
+    batch_judge.realign(intake.repairs)
+    for transaction in in_order(intake.eligible):
+        batch_judge.judge(transaction)
+    batch_judge.refresh(intake.repairs)
+    for page in pages:
+        consumer = state.agreements[page.agreement].consumer
+        batch_judge.send_tracked(page, consumer)
+        batch_judge.send_ranges(page, consumer)
+    entries, changed = tuple(batch_judge.entries), batch_judge.changed
     intake.quarantined += failed(entries)
-    settle_refusals(intake, changed, lambda _: {**rows, **changed})
+    settle_refusals(intake, changed, lambda _: {**rows, **changed}, pages, hub_epoch)
     return BatchDecision(
-        intake, hub_epoch, entries, changed, after(intake, hub_epoch, entries, topology, view)
+        intake,
+        hub_epoch,
+        entries,
+        changed,
+        after(intake, hub_epoch, entries, topology, view, pages),
     )
 
 
-def next_epoch(intake: Intake, *, judged: bool = False) -> int:
+def next_epoch(intake: Intake, pages: Sequence[ResyncPage] = (), *, judged: bool = False) -> int:
     """Return the hub epoch of this batch: a new one if it judges, answers a hello or refreshes."""
-    rises = bool(judged or intake.eligible or intake.hellos or intake.repairs)
+    rises = bool(judged or intake.eligible or intake.hellos or intake.repairs or pages)
     return intake.state.hub_epoch + rises
 
 
-def judge_all(
-    transactions: Iterable[Transaction],
-    repairs: Sequence[Repair],
-    rows: Mapping[RowKey, RowState],
-    hub_epoch: int,
-    topology: Topology,
-    replicas: Mapping[int, ReplicaState],
-    refusals: Refusals = MappingProxyType({}),
-) -> tuple[tuple[LogEntry, ...], dict[RowKey, RowState]]:
-    """Judge changes in hub order. Repairs realign their rows first and refresh them last.
-
-    See docs/traps.md, A repair among good changes.
-    """
-    batch_judge = BatchJudge(rows, hub_epoch, topology, replicas, refusals=refusals)
-    batch_judge.realign(repairs)
-    for transaction in transactions:
-        batch_judge.judge(transaction)
-    batch_judge.refresh(repairs)
-    return tuple(batch_judge.entries), batch_judge.changed
+def still_due(intake: Intake, pages: Iterable[ResyncPage]) -> list[ResyncPage]:
+    """Return the planned pages whose resync goes on; a record of the batch may have ended it."""
+    return [page for page in pages if intake.agreements[page.agreement].takes_page(intake.state)]
 
 
 @dataclass(slots=True)
@@ -156,7 +166,8 @@ class BatchJudge:
     """Judges the transactions of one batch and keeps the changed rows in an overlay.
 
     `earlier_resolutions`: CSN -> what the user's function returned when this batch was judged
-    before. `refusals`: the rows that replicas refused, as taken with this batch.
+    before. `refusals`: the rows that replicas refused, as taken with this batch. `ranges`: the
+    ranges of keys that earlier batches sent; each realigns its keys.
     """
 
     rows: Mapping[RowKey, RowState]
@@ -165,6 +176,7 @@ class BatchJudge:
     replicas: Mapping[int, ReplicaState]
     earlier_resolutions: Mapping[str, Resolution] = field(default_factory=dict)
     refusals: Refusals = field(default_factory=dict)
+    ranges: Sequence[RangeRealign] = ()
     changed: dict[RowKey, RowState] = field(default_factory=dict)
     entries: list[LogEntry] = field(default_factory=list)
     refreshed: dict[tuple[int, RowKey], Refresh] = field(default_factory=dict)
@@ -172,7 +184,21 @@ class BatchJudge:
 
     def row(self, key: RowKey) -> RowState:
         """Return the row as it is at this position in hub order."""
-        return self.changed.get(key) or self.rows.get(key, UNKNOWN_ROW)
+        known = self.changed.get(key)
+        if known is not None:
+            return known
+        row = self.rows.get(key, UNKNOWN_ROW)
+        return self._in_ranges(key, row) if self.ranges else row
+
+    def _in_ranges(self, key: RowKey, row: RowState) -> RowState:
+        """Return the row with the realigns of the ranges that hold it."""
+        table = self.topology.tables.get(key[0])
+        here = [one for one in self.ranges if one.range.table == key[0]] if table else []
+        order = key_order(table) if here and table else None
+        for one in here:
+            if order is not None and one.range.holds(key[1], order):
+                row = realigned(row, one.as_realign())
+        return row
 
     def judge(self, transaction: Sequence[Arrived]) -> None:
         """Judge a transaction, whole or change by change, and refresh the rows that it lost."""
@@ -254,6 +280,34 @@ class BatchJudge:
         for (rid, key), repair in first.items():
             self.entries.append(Refresh(rid, *key, self.row(key), repair.cause, repair.offset))
 
+    def send_tracked(self, page: ResyncPage, consumer: int) -> None:
+        """Refresh the tracked rows of a page, as they stand now."""
+        for one in page.parts:
+            for key, tracked_epoch in one.tracked:
+                self._send_tracked((one.part.table, key), tracked_epoch, consumer)
+
+    def send_ranges(self, page: ResyncPage, consumer: int) -> None:
+        """Enter the ranges of a page with all rows in them, as they stand now."""
+        whole = (one for one in page.parts if one.kind.is_whole)
+        self.entries.extend(self._range(one, consumer) for one in whole)
+
+    def _send_tracked(self, key: RowKey, tracked_epoch: int, consumer: int) -> None:
+        """Refresh a tracked row, unless it was written behind the end of the resync."""
+        row = self.row(key)
+        if is_sent(tracked_epoch, row) is PageDecision.LEAVE_TO_LIVE:
+            return
+        self.changed[key] = realigned(row, Realign(consumer, self.hub_epoch))
+        self.entries.append(Refresh(consumer, *key, row, PAGE))
+
+    def _range(self, one: PageRows, consumer: int) -> RangeRefresh:
+        """The rows that stand in a range of keys, in the order of keys."""
+        table, after, upto = one.part
+        order, keys = key_order(self.topology.tables[table]), KeyRange(table, after, upto)
+        names = {name for of, name in (*self.rows, *self.changed) if of == table}
+        inside = sorted((name for name in names if keys.holds(name, order)), key=order)
+        rows = ((name, self.row((table, name))) for name in inside)
+        return RangeRefresh(consumer, keys, tuple((name, row) for name, row in rows if row.exists))
+
     def take_entries(self) -> list[LogEntry]:
         """Return the entries since the last call, and forget them."""
         entries, self.entries = self.entries, []
@@ -317,6 +371,7 @@ def after(
     entries: Sequence[LogEntry],
     topology: Topology,
     view: SendingView,
+    pages: Sequence[ResyncPage],
 ) -> HubState:
     """Return the state after a batch, from its entries."""
     has_items = {
@@ -331,18 +386,29 @@ def after(
             for entry in entries
         )
         for name, a in intake.agreements.items()
-        if not a.is_stopped
+        if a.is_sent_to
     }
-    return state_after(intake, hub_epoch, len(entries), has_items, view, in_conflict(entries))
+    conflicted = in_conflict(entries)
+    return state_after(intake, hub_epoch, len(entries), has_items, view, conflicted, pages)
 
 
 def settle_refusals(
-    intake: Intake, changed: Collection[RowKey], rows_of: Callable[[list[RowKey]], RowStates]
+    intake: Intake,
+    changed: Collection[RowKey],
+    rows_of: Callable[[list[RowKey]], RowStates],
+    pages: Iterable[ResyncPage],
+    hub_epoch: int,
 ) -> None:
     """Note which refused rows are sent again, and close those that their replica has by now.
 
-    `changed`: the rows that the batch changed. `rows_of`: rows as they are after it.
+    `changed`: the rows that the batch changed. `rows_of`: rows as they are after it. `pages`: those
+    that it sends.
     """
+    for page in pages:
+        consumer = intake.agreements[page.agreement].consumer
+        for one in _ranges(page):
+            order = key_order(intake.topology.tables[one.table])
+            intake.refused.send_range(consumer, one, order, hub_epoch)
     found = intake.refused.to_settle(changed)
     if found:
         acked = {one.consumer: one.acked_covers for one in intake.agreements.values()}
@@ -357,12 +423,13 @@ def state_after(
     has_items: Mapping[str, bool],
     view: SendingView,
     conflicted: Collection[int] = (),
+    pages: Sequence[ResyncPage] = (),
 ) -> HubState:
     """Return the state after a batch: positions, lists and what each agreement is sent.
 
     `entries`: how many changelog rows the batch has. `has_items`: agreement -> whether some of
-    them are sent to its consumer; absent: it is stopped. `conflicted`: the replicas that wrote a
-    change in conflict.
+    them are sent to its consumer; absent: nothing is sent to it. `conflicted`: the replicas that
+    wrote a change in conflict. `pages`: those of resyncs that the batch sends.
     """
     previous, ruvs, topology = intake.state.hub_epoch, intake.ruvs, intake.topology
     own = [EpochMark(hub_epoch, entries, ruvs)] if hub_epoch > previous else []
@@ -373,16 +440,23 @@ def state_after(
         ruvs=ruvs,
         marks=lambda covered: [*view.marks(covered), *own],
     )
+    sent_pages = {page.agreement: page for page in pages}
+    agreements = {
+        name: _with_page(one.begun(hub_epoch), sent_pages.get(name), hub_epoch)
+        for name, one in intake.agreements.items()
+    }
+    ranges = {name: _ranges(page) for name, page in sent_pages.items()}
     plans = {
         name: plan(
-            agreement,
+            agreement.unless_silent(view.clock_ms, topology.ack_timeout_ms),
             seen,
             topology.dataset_at(agreement.consumer),
-            has_items=has_items.get(name, False),
+            has_items=has_items.get(name, False) or name in sent_pages,
             page_items=topology.page_items,
             covers_interval_ms=topology.covers_interval_ms,
+            ranges=ranges.get(name, ()),
         )
-        for name, agreement in intake.agreements.items()
+        for name, agreement in agreements.items()
     }
     intake.open.forget(ruvs.values())
     return replace(
@@ -398,7 +472,33 @@ def state_after(
         to_send={name: one.to_send for name, one in plans.items() if one.to_send is not None},
         open=intake.open,
         refusals=intake.refused.after,
+        ranges=_with_ranges(intake, ranges, hub_epoch),
     )
+
+
+def _with_page(
+    agreement: AgreementState, page: ResyncPage | None, hub_epoch: int
+) -> AgreementState:
+    """The agreement once a page of its resync is committed."""
+    if page is None or agreement.resync is None:
+        return agreement
+    return replace(agreement, resync=agreement.resync.page_sent(page, hub_epoch))
+
+
+def _ranges(page: ResyncPage) -> tuple[KeyRange, ...]:
+    return tuple(KeyRange(*one.part) for one in page.parts if one.kind.is_whole)
+
+
+def _with_ranges(
+    intake: Intake, sent: Mapping[str, Sequence[KeyRange]], hub_epoch: int
+) -> tuple[RangeRealign, ...]:
+    """The ranges that realign their keys, with those that this batch sends."""
+    known = intake.state.ranges
+    for name, ranges in sent.items():
+        rid = intake.agreements[name].consumer
+        for one in ranges:
+            known = with_range(known, RangeRealign(one, rid, hub_epoch))
+    return known
 
 
 def _stability(replica: ReplicaState, hub_epoch: int, *, conflicted: bool) -> ReplicaState:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from streaming.core.conflict.function import ConflictRule
 from streaming.core.conflict.judge import ConflictKind, Judged
-from streaming.core.delivery.sending import LogEntry, Refresh
+from streaming.core.delivery.sending import LogEntry, RangeRefresh, Refresh
 from streaming.core.model.row import deletes_twice
 from streaming.core.model.topology import Topology
 
@@ -41,6 +41,9 @@ def counted(entries: Iterable[LogEntry], topology: Topology) -> Counter[str]:
     found = Counter[str]()
     transactions: dict[tuple[str, int], str] = {}
     for entry in entries:
+        if isinstance(entry, RangeRefresh):
+            found[counter(REFRESH, entry.to, entry.range.table)] += len(entry.rows)
+            continue
         if isinstance(entry, Refresh):
             found[counter(REFRESH, entry.to, entry.table)] += 1
             continue

@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass, replace
 
-from streaming.core.model.record import WIRE_VERSIONS, Applied, Hello, Item, Stopped, Update
+from streaming.core.model.record import (
+    WIRE_VERSIONS,
+    Applied,
+    Hello,
+    Item,
+    RangeItem,
+    Stopped,
+    Update,
+)
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 
 
@@ -12,7 +20,8 @@ class Position:
 
     `last`: the hub epoch of the last batch that it applied in this session, or the covers of its
     hello. `covers`, `ruv`: it has applied everything up to here. `epoch`: its own epoch when it
-    stored them. `generation`: the hub's; 0: not known yet.
+    stored them. `generation`: the hub's; 0: not known yet. `reached`: the hub epoch that it applied
+    last, in any session: in a resync it is above `covers`, and `last` goes back with a new session.
     """
 
     session: str | None = None
@@ -21,6 +30,7 @@ class Position:
     epoch: int = 0
     ruv: Ruv = NOTHING_KNOWN
     generation: int = 0
+    reached: int = 0
     seen_generation: int = 0  # the highest generation for which it sent a hello
     answered: bool = False  # a record of this session was received
     chunks: tuple[Update, ...] = ()  # of the incomplete batch, from chunk 0 on
@@ -31,11 +41,20 @@ class Position:
 
     def hello(self, own: str | None, *, lost: bool) -> Hello:
         """Return the record that starts the session."""
-        return Hello(self.epoch, self.covers, self.generation, self.ruv, own, lost, WIRE_VERSIONS)
+        return Hello(
+            self.epoch,
+            self.covers,
+            self.generation,
+            self.ruv,
+            own,
+            lost,
+            WIRE_VERSIONS,
+            reached=self.reached,
+        )
 
     def applied(self) -> Applied:
         """Return the record that acknowledges the last batch that was applied."""
-        return Applied(self.epoch, self.covers, self.generation, self.ruv)
+        return Applied(self.epoch, self.covers, self.generation, self.ruv, self.reached)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +63,12 @@ class ApplyBatch:
 
     position: Position
     hub_epoch: int
-    items: tuple[Item, ...]
+    items: tuple[Item | RangeItem, ...]
+
+    @property
+    def rows(self) -> list[Item]:
+        """The items of single rows."""
+        return [item for item in self.items if isinstance(item, Item)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +174,12 @@ def _assemble(position: Position, update: Update) -> ReceiveOutcome:
     if len(chunks) < update.chunks:
         return BufferChunk(replace(position, chunks=chunks))
     after = replace(
-        position, last=update.hub_epoch, covers=update.covers, ruv=update.ruv, chunks=()
+        position,
+        last=update.hub_epoch,
+        covers=update.covers,
+        ruv=update.ruv,
+        reached=update.hub_epoch,
+        chunks=(),
     )
     items = tuple(item for chunk in chunks for item in chunk.items)
     return ApplyBatch(after, update.hub_epoch, items)

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from streaming.core.intake.sessions import reason_to_stop
+from streaming.core.intake.sessions import answer_to
 from streaming.core.model.record import Applied, Hello, Record
 from streaming.core.model.state import HubState
+from streaming.core.model.statuses import Stop
 
 Epochs = range
 """Consecutive hub epochs, possibly none."""
@@ -57,11 +58,14 @@ def applied_in(
     session = replica.session.id if replica and replica.session else None
     known = set(replica.known_sessions) if replica else set()
     sent, applied = one.sent_covers if one else 0, 0
-    largest = hub.ruv_of(dataset).max_csns()
+    ruv = hub.ruv_of(dataset)
     for speaker, record in received:
         match record:
             case Hello(covers=covers) if speaker not in known:
-                if reason_to_stop(hub, largest, rid, record) is not None:
+                answer = answer_to(
+                    hub, ruv, dataset, rid, record, one.largest_published if one else 0
+                )
+                if isinstance(answer, Stop):
                     break
                 session, sent, applied = speaker, covers, covers
                 known.add(speaker)

@@ -6,16 +6,20 @@ from typing import NamedTuple
 
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.model.change import Op, RowKey
-from streaming.core.model.record import Item, ItemType, Stopped
+from streaming.core.model.record import Item, ItemType, RangeItem, Stopped
 from streaming.core.model.row import ALL_OFFSETS, Floor, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.state import AgreementState, HubState, SendRange
 from streaming.core.model.statuses import AgreementStatus, remedy_of
+from streaming.core.tracking.held import CoveredPosition, announced
+from streaming.core.tracking.ranges import KeyRange
 
 CONFLICT = "conflict"
 """The cause of a refresh of a row whose change was in conflict."""
 WHOLE = "transaction"
 """The cause of a refresh of a row that was rejected with its transaction."""
+PAGE = "page"
+"""The cause of a refresh that is part of a resync's page."""
 
 
 class Refresh(NamedTuple):
@@ -32,7 +36,18 @@ class Refresh(NamedTuple):
     behind: int = ALL_OFFSETS
 
 
-LogEntry = Judged | Refresh
+class RangeRefresh(NamedTuple):
+    """All rows of a range of keys, as they are at this position in hub order, for one replica.
+
+    `rows`: (key, row) in the order of keys, or empty where the hub reads them when it publishes.
+    """
+
+    to: int
+    range: KeyRange
+    rows: tuple[tuple[str, RowState], ...] = ()
+
+
+LogEntry = Judged | Refresh | RangeRefresh
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +94,22 @@ def plan(
     has_items: bool,
     page_items: int,
     covers_interval_ms: int,
+    ranges: tuple[KeyRange, ...] = (),
 ) -> SendPlan:
     """The agreement after this batch, and the range of hub epochs that the batch publishes to it.
 
     dataset: the one that it serves. has_items: this batch's own hub epoch holds something for
-    the consumer.
+    the consumer. ranges: what the batch's page sends it as ranges.
     """
-    if agreement.is_stopped or agreement.session is None:
+    if not agreement.is_sent_to:
         return SendPlan(agreement)
     if agreement.scanned < view.previous:
         return _page(agreement, view, dataset, page_items)
     now = view.ruvs.get(dataset, NOTHING_KNOWN)
     if view.hub_epoch > agreement.scanned and has_items:
-        return _sent(agreement, view.hub_epoch, now, view)
+        return _sent(agreement, view.hub_epoch, now, view, ranges)
+    if agreement.is_held(view.hub_epoch):
+        return SendPlan(replace(agreement, scanned=view.hub_epoch))
     scanned = replace(agreement, scanned=view.hub_epoch, status=AgreementStatus.IN_SYNC)
     due = view.nudged or view.clock_ms - agreement.sent_ms >= covers_interval_ms
     if agreement.sent_covers < view.hub_epoch and due:
@@ -108,10 +126,12 @@ def wants_batch(
     nudged: bool,
 ) -> bool:
     """Return whether a batch without input would publish something to this agreement."""
-    if agreement.is_stopped or agreement.session is None:
+    if not agreement.is_sent_to:
         return False
     if agreement.scanned < hub_epoch:
         return True
+    if agreement.is_held(hub_epoch):
+        return False
     due = nudged or clock_ms - agreement.sent_ms >= covers_interval_ms
     return agreement.sent_covers < hub_epoch and due
 
@@ -132,19 +152,30 @@ def _page(agreement: AgreementState, view: SendingView, dataset: str, page_items
     return _sent(agreement, end.hub_epoch, end.ruvs.get(dataset, NOTHING_KNOWN), view)
 
 
-def _sent(agreement: AgreementState, hub_epoch: int, ruv: Ruv, view: SendingView) -> SendPlan:
-    is_live = hub_epoch == view.hub_epoch
+def _sent(
+    agreement: AgreementState,
+    hub_epoch: int,
+    ruv: Ruv,
+    view: SendingView,
+    ranges: tuple[KeyRange, ...] = (),
+) -> SendPlan:
+    is_live, is_held = hub_epoch == view.hub_epoch, agreement.is_held(hub_epoch)
+    held = agreement.resync.held if agreement.resync is not None and is_held else None
+    position = announced(held, CoveredPosition(hub_epoch, ruv), is_last_page=held is None)
+    done = AgreementStatus.IN_SYNC if is_live else AgreementStatus.CATCHING_UP
     sent = replace(
         agreement,
-        status=AgreementStatus.IN_SYNC if is_live else AgreementStatus.CATCHING_UP,
+        status=AgreementStatus.RESYNC if is_held else done,
         sent_epoch=hub_epoch,
-        sent_covers=max(agreement.sent_covers, hub_epoch),
+        sent_covers=max(agreement.sent_covers, position.covers),
+        published=max(agreement.published, position.covers),
         sent_ruv=ruv,
         sent_ms=view.clock_ms,
         scanned=hub_epoch,
+        behind_ms=agreement.behind_ms or view.clock_ms,
     )
-    to_send = SendRange(agreement.scanned, hub_epoch, agreement.sent_epoch, agreement.sent_ruv)
-    return SendPlan(sent, to_send)
+    after, prev, known = agreement.scanned, agreement.sent_epoch, agreement.sent_ruv
+    return SendPlan(sent, SendRange(after, hub_epoch, prev, known, position, ranges))
 
 
 def stop_answers(before: HubState | None, after: HubState) -> list[Stopped]:
@@ -176,7 +207,7 @@ def is_for(
     (`floors`). Refreshes are skipped by covers only, because they have the CSN of an old winner
     (docs/traps.md, A refresh carries an old CSN).
     """
-    if isinstance(entry, Refresh):
+    if isinstance(entry, Refresh | RangeRefresh):
         return entry.to == consumer
     change = entry.arrived.change
     accepted = entry.verdict is Verdict.ACCEPTED and change.table in tables
@@ -185,12 +216,16 @@ def is_for(
     return accepted and not ruv.covers(change.csn)
 
 
-def row_of(entry: LogEntry) -> RowKey:
+RowEntry = Judged | Refresh
+"""An entry of one row."""
+
+
+def row_of(entry: RowEntry) -> RowKey:
     """Return the row that an entry is of."""
     return (entry.table, entry.key) if isinstance(entry, Refresh) else entry.arrived.change.row
 
 
-def last_of_rows(entries: Sequence[LogEntry]) -> list[LogEntry]:
+def last_of_rows(entries: Sequence[RowEntry]) -> list[RowEntry]:
     """Return the entries of a page that are sent: of each row the last one, in hub order.
 
     A consumer applies a page as one local transaction and never shows what lay in between.
@@ -199,8 +234,38 @@ def last_of_rows(entries: Sequence[LogEntry]) -> list[LogEntry]:
     return [entries[place] for place in sorted(last.values())]
 
 
-def item(entry: LogEntry) -> Item:
-    """Return the item that a consumer is sent for an entry."""
+def tracked(
+    entries: Iterable[tuple[int, LogEntry]],
+    consumer: int,
+    tables: Iterable[str],
+    ruv: Ruv,
+    floors: Iterable[Floor] = (),
+) -> dict[RowKey, int]:
+    """Return the rows that these entries would have sent, each with the hub epoch of its version.
+
+    `entries`: with their hub epochs; the other arguments as in `is_for`. Of a refresh it is the hub
+    epoch of the row that it sent (docs/traps.md, A refresh carries an old CSN).
+    """
+    found = dict[RowKey, int]()
+    for hub_epoch, entry in entries:
+        if isinstance(entry, RangeRefresh) or not is_for(entry, consumer, tables, ruv, floors):
+            continue
+        row = row_of(entry)
+        version = entry.row.epoch if isinstance(entry, Refresh) else hub_epoch
+        found[row] = max(version, found.get(row, 0))
+    return found
+
+
+def items_of(entry: LogEntry) -> tuple[Item | RangeItem, ...]:
+    """Return the items that a consumer is sent for an entry; of a range its rows behind it."""
+    if not isinstance(entry, RangeRefresh):
+        return (item(entry),)
+    rows = [Refresh(entry.to, entry.range.table, key, row, PAGE) for key, row in entry.rows]
+    return (RangeItem(*entry.range, len(rows)), *map(item, rows))
+
+
+def item(entry: RowEntry) -> Item:
+    """Return the item that a consumer is sent for an entry of one row."""
     if isinstance(entry, Refresh):
         op = Op.DELETE if entry.row.image is None else Op.UPDATE
         row = entry.row

@@ -12,6 +12,7 @@ from streaming.core.model.refusal import Refusal, Refusals, sent_last
 from streaming.core.model.row import RowState
 from streaming.core.model.table import OnRefused, Table
 from streaming.core.model.topology import Topology
+from streaming.core.tracking.ranges import KeyOrder, KeyRange
 
 NONE_REFUSED: Mapping[RowKey, Refusal] = {}
 
@@ -134,6 +135,13 @@ class RefusedRows:
             few, many = (mine, changed) if len(mine) < len(changed) else (changed, mine)
             found |= {(rid, row): mine[row] for row in few if row in many}
         return list(found.values())
+
+    def send_range(self, rid: int, keys: KeyRange, order: KeyOrder, hub_epoch: int) -> None:
+        """Note that a range was sent to a replica: what it refused of that is sent again."""
+        for one in list(self.of(rid).values()):
+            is_in = one.row[0] == keys.table and keys.holds(one.row[1], order)
+            if is_in and one.hub_epoch < hub_epoch:
+                self._put(replace(one, sent_epoch=hub_epoch, at_ms=self.at_ms))
 
     def settle(
         self,

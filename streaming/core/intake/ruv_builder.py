@@ -33,10 +33,6 @@ class RuvBuilder:
         """Return the largest CSN of an element; empty: none."""
         return self.last.get(key, "")
 
-    def largest_in(self, dataset: str) -> dict[int, str]:
-        """Return rid -> its largest CSN in this data set."""
-        return {rid: csn for (of, rid), csn in self.last.items() if of == dataset}
-
     @property
     def ruvs(self) -> dict[str, Ruv]:
         """Return the hub's RUV of each data set."""

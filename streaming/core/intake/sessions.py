@@ -1,42 +1,61 @@
 """Sessions: whether a hello is accepted, where sending continues, what is acknowledged."""
 
-from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
+from streaming.core.delivery.positions import (
+    BelievedPosition,
+    ClaimedPosition,
+    CommittedHub,
+    HubBehind,
+    PositionGap,
+    decide,
+)
 from streaming.core.intake.reflection import Session, new_session
+from streaming.core.model.csn import rid_of
 from streaming.core.model.record import WIRE_VERSIONS, Applied, Hello, ReceivedRecord
 from streaming.core.model.row import Floor
+from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import AgreementState, HubState, ReplicaState
 from streaming.core.model.statuses import (
     WIRE_VERSION,
     AgreementStatus,
+    AwayReason,
     ReplicaStatus,
     Stop,
     StopReason,
 )
+from streaming.core.tracking.held import CoveredPosition, ResyncAtHello, at_hello
 
 KEPT_SESSIONS = 8
 KEPT_SESSION_IDS = 256
 KEPT_FLOORS = 8
 
 
-def reason_to_stop(
-    state: HubState, maxima: Mapping[int, str], rid: int, hello: Hello
-) -> Stop | None:
-    """Return why this hello must stop its replica; None: it is accepted.
+def answer_to(
+    state: HubState, ruv: Ruv, dataset: str, rid: int, hello: Hello, published: int
+) -> BelievedPosition | PositionGap | Stop:
+    """Return from where this hello is answered, or why its replica must be stopped.
 
-    `maxima`: rid -> the hub's largest eligible CSN when it read the hello.
+    `ruv`: the hub's of this data set when it read the hello. `published`: the largest covers that
+    was ever committed to be sent to the replica. PositionGap: everything must be copied.
     """
     if hello.ruv.generation and hello.ruv.generation != state.replicageneration:
         return Stop(StopReason.OTHER_REPLICAGENERATION)
-    ahead = any(
-        csn > maxima[other]
-        for other, csn in hello.ruv.max_csns().items()
-        if other != rid and other in maxima
-    )
-    if ahead or hello.covers > state.hub_epoch or hello.generation > state.generation:
+    is_ahead = hello.generation == state.generation and (hello.reached or 0) > state.hub_epoch
+    purged = state.purge_ruv_of(dataset)
+    hub = CommittedHub(state.generation, ruv, ruv.max_csns(), state.purge_epoch, purged)
+    own = hello.own if hello.lost or hello.reinit else ruv.max_of(rid)
+    claimed = ClaimedPosition(rid, hello.covers, hello.generation, hello.ruv, own)
+    answer = decide(claimed, hub, published, partial(_is_kept, purged))
+    if is_ahead or isinstance(answer, HubBehind):
         return Stop(StopReason.HUB_BEHIND)
-    return _no_common_version(hello)
+    return _no_common_version(hello) or answer
+
+
+def _is_kept(purged: Ruv, csn: str) -> bool:
+    """Return whether the changelog still has a change of this CSN, if it ever had."""
+    return csn > (purged.max_of(rid_of(csn)) or "")
 
 
 def _no_common_version(hello: Hello) -> Stop | None:
@@ -86,9 +105,38 @@ def with_floor(replica: ReplicaState, floor: Floor) -> ReplicaState:
 
 
 def after_hello(
-    agreement: AgreementState, received: ReceivedRecord, hello: Hello
+    agreement: AgreementState, received: ReceivedRecord, hello: Hello, at_ms: int
 ) -> AgreementState:
-    """Return the agreement after a hello: sending continues from the position in the hello."""
+    """Return the agreement after a hello: sending continues from the position in the hello.
+
+    One whose consumer was away, or that must copy everything, begins a resync; a resync that is not
+    acknowledged goes on or begins again.
+    """
+    at, position = _at(agreement, received, hello), CoveredPosition(hello.covers, hello.ruv)
+    if (agreement.status, agreement.detail) == _PAUSED:
+        return at.away(AwayReason.PAUSED)
+    resync = agreement.resync
+    if resync is not None and resync.is_sent(hello.covers):
+        return at.resynced()
+    if resync is not None and resync.end is not None:
+        reached = hello.reached or 0
+        how = at_hello(
+            end_epoch=resync.end, reached=reached, lost=hello.lost, is_of_this_generation=True
+        )
+        if how is ResyncAtHello.GOES_ON:
+            behind = replace(resync.goes_on_behind(reached), held=position)
+            return replace(at, status=AgreementStatus.RESYNC, scanned=reached, resync=behind)
+    is_away = agreement.status is AgreementStatus.CHANGE_TRACKING
+    if is_away or resync is not None or agreement.is_full or agreement.scans:
+        return at.resyncing(position, at_ms)
+    return at
+
+
+_PAUSED = (AgreementStatus.CHANGE_TRACKING, AwayReason.PAUSED.value)
+
+
+def _at(agreement: AgreementState, received: ReceivedRecord, hello: Hello) -> AgreementState:
+    """The agreement at the position of a hello, as if nothing else were to be done."""
     return replace(
         agreement,
         status=AgreementStatus.CATCHING_UP,
@@ -103,31 +151,42 @@ def after_hello(
         acked_covers=hello.covers,
         acked_ruv=hello.ruv,
         acked_ms=received.time_ms,
+        behind_ms=0,
     )
 
 
 def after_applied(
-    agreement: AgreementState, received: ReceivedRecord, applied: Applied
+    agreement: AgreementState, received: ReceivedRecord, applied: Applied, at_ms: int
 ) -> AgreementState:
-    """Return the agreement after an `applied`; an older position changes nothing."""
+    """Return the agreement after an `applied`; an older position only shows that it goes on."""
+    reached = applied.covers if applied.reached is None else applied.reached
+    is_behind = agreement.behind_ms > 0 and reached < agreement.sent_epoch
+    heard = replace(agreement, behind_ms=at_ms if is_behind else 0)
+    if agreement.resync is not None:
+        resync = agreement.resync.reached(reached)
+        is_done = resync.is_sent(applied.covers)
+        heard = heard.resynced() if is_done else replace(heard, resync=resync)
     if applied.covers < agreement.acked_covers:
-        return agreement
+        return heard
     return replace(
-        agreement,
+        heard,
         acked_covers=applied.covers,
         acked_ruv=applied.ruv,
         acked_ms=received.time_ms,
     )
 
 
-def sent_again(agreement: AgreementState) -> AgreementState:
+def sent_again(agreement: AgreementState, at_ms: int) -> AgreementState:
     """Return the agreement when what was sent may be lost: sending continues behind the acked.
 
     `sent_covers` stays, for the consumer may have applied all that was sent. It skips what it has,
-    by hub epoch. One that waits for a hello, or is stopped, is sent nothing.
+    by hub epoch. One that is sent nothing stays as it is; a resync begins again.
     """
-    if agreement.session is None or agreement.is_stopped:
+    if not agreement.is_sent_to:
         return agreement
+    if agreement.resync is not None:
+        position = CoveredPosition(agreement.acked_covers, agreement.acked_ruv)
+        return agreement.resyncing(position, at_ms)
     return replace(
         agreement,
         status=AgreementStatus.CATCHING_UP,

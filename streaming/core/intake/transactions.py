@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from streaming.core.conflict.winner import missing
+from streaming.core.delivery.positions import BelievedPosition, OldGeneration, PositionGap
 from streaming.core.intake.arrival import (
     RETRY,
     AbortTransaction,
@@ -31,8 +32,8 @@ from streaming.core.intake.ruv_builder import RuvBuilder
 from streaming.core.intake.sessions import (
     after_applied,
     after_hello,
+    answer_to,
     not_in_force,
-    reason_to_stop,
     sent_again,
     with_floor,
     with_session,
@@ -40,6 +41,7 @@ from streaming.core.intake.sessions import (
 )
 from streaming.core.intake.stopped import says_nothing_of_rows, starts_again, with_last_session
 from streaming.core.model.change import Change, Op, RowKey
+from streaming.core.model.command import ResyncOrder
 from streaming.core.model.csn import is_csn_of, rid_of
 from streaming.core.model.record import (
     Abort,
@@ -49,12 +51,13 @@ from streaming.core.model.record import (
     Hello,
     Reason,
     ReceivedRecord,
+    Record,
     Refused,
     Snapshot,
 )
 from streaming.core.model.refusal import Refusal
 from streaming.core.model.row import ALL_OFFSETS, Arrived, Floor
-from streaming.core.model.ruv import Ruv
+from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.state import (
     AgreementState,
     EndedTransaction,
@@ -62,9 +65,16 @@ from streaming.core.model.state import (
     OpenTransactions,
     ReplicaState,
 )
-from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
+from streaming.core.model.statuses import (
+    AgreementStatus,
+    AwayReason,
+    ReplicaStatus,
+    Stop,
+    StopReason,
+)
 from streaming.core.model.table import OnRefused
 from streaming.core.model.topology import Topology
+from streaming.core.tracking.held import CoveredPosition
 
 Transaction = tuple[Arrived, ...]
 """The changes of one transaction in CSN order."""
@@ -151,6 +161,15 @@ class Intake:
                 self._hello(received, hello, replica)
             case _ if replica.session is None or replica.session.id != received.session:
                 self._quarantine(received, Reason.SESSION, not_in_force(received, replica.session))
+            case record:
+                self._record(received, record, replica)
+                self._heard(received.rid)
+
+    def _record(
+        self, received: ReceivedRecord, record: Record | None, replica: ReplicaState
+    ) -> None:
+        """Take a record of the session in force."""
+        match record:
             case Change() as change:
                 self._change(received, change, replica)
             case Commit() as commit:
@@ -166,7 +185,7 @@ class Intake:
                 self._refused(received, refused)
             case Snapshot():
                 self._stop(received, Stop(StopReason.UNSUPPORTED, "snapshot"))
-            case None:
+            case Hello() | None:
                 self._quarantine(received, Reason.KIND, "an empty record")
 
     # -- sessions ---------------------------------------------------------------------------
@@ -177,27 +196,42 @@ class Intake:
             self.events.append((received, ControlOutcome.DUPLICATE))
             self.counts["duplicates"] += 1
             return
-        stop = self._reason_to_stop(received, hello)
-        if stop is not None:
-            self._stop(received, stop)
+        answer = self._answer_to(received, hello)
+        if isinstance(answer, Stop):
+            self._stop(received, answer)
             return
+        is_old = isinstance(answer, PositionGap) and isinstance(answer.why, OldGeneration)
+        if isinstance(answer, PositionGap):
+            self._move(received.rid, lambda one: replace(one, is_full=True))
+        if is_old:
+            hello = replace(hello, covers=0, ruv=NOTHING_KNOWN, reached=None)
         for context in self.open.lists.open_of(received.rid):
             self._end(context, HELLO)
         replica = without_past(replica) if hello.reinit else replica
         self.replicas[received.rid] = with_session(replica, session_id, hello)
-        if hello.lost or hello.reinit:
+        if hello.lost or hello.reinit or is_old:
             self._floor(received, hello)
         if hello.reinit:
             self.opnos[received.rid].fill_holes()  # nobody else will: its journal is gone
             self._roll_up(self._lists_behind(received.rid))
-        self._move(received.rid, lambda one: after_hello(one, received, hello))
-        self.refused.greet(received.rid, hello.covers)
+        self._move(received.rid, lambda one: after_hello(one, received, hello, self.at_ms))
+        self.refused.greet(received.rid, self._applied_to(received.rid, hello))
+        self._send_refused_in_resync(received.rid)
         self.hellos += 1
         self.events.append((received, ControlOutcome.TAKEN))
 
-    def _reason_to_stop(self, received: ReceivedRecord, hello: Hello) -> Stop | None:
-        known = self.spans.largest_in(self.topology.dataset_at(received.rid))
-        return reason_to_stop(self.state, known, received.rid, hello)
+    def _answer_to(
+        self, received: ReceivedRecord, hello: Hello
+    ) -> BelievedPosition | PositionGap | Stop:
+        dataset = self.topology.dataset_at(received.rid)
+        ruv = self.ruvs.get(dataset) or self.state.ruv_of(dataset)
+        published = self._published_to(received.rid)
+        return answer_to(self.state, ruv, dataset, received.rid, hello, published)
+
+    def _applied_to(self, rid: int, hello: Hello) -> int:
+        """The hub epoch up to which the replica need not be sent anything again after a hello."""
+        goes_on = any(self.agreements[n].goes_on_with_resync for n in self._to(rid))
+        return max(hello.covers, hello.reached or 0) if goes_on else hello.covers
 
     def _floor(self, received: ReceivedRecord, hello: Hello) -> None:
         """What the replica writes from here on, it writes without what it lost."""
@@ -208,8 +242,12 @@ class Intake:
 
     def _applied(self, received: ReceivedRecord, applied: Applied, replica: ReplicaState) -> None:
         session = replica.session
-        sent = self._sent_to(received.rid)
-        if session is None or applied.generation != self.state.generation or applied.covers > sent:
+        sent, published = self._sent_to(received.rid), self._published_to(received.rid)
+        is_current = applied.generation == self.state.generation
+        if is_current and applied.covers > published:
+            self._stop(received, Stop(StopReason.HUB_BEHIND))
+            return
+        if session is None or not is_current or applied.covers > sent:
             detail = (
                 f"applied covers {applied.covers} of generation {applied.generation};"
                 f" this session was sent {sent} of generation {self.state.generation}"
@@ -222,13 +260,15 @@ class Intake:
             sessions=(*replica.sessions[:-1], new),
             epoch=max(replica.epoch, applied.epoch + 1),
         )
-        self._move(received.rid, lambda one: after_applied(one, received, applied))
+        self._move(received.rid, lambda one: after_applied(one, received, applied, self.at_ms))
         self.refused.reflect(received.rid, applied.covers)
         self.events.append((received, ControlOutcome.TAKEN))
 
     def _refused(self, received: ReceivedRecord, refused: Refused) -> None:
         """Remember a row that the database of its replica did not take (RefusedRows)."""
-        sent, tables = self._sent_to(received.rid), self.topology.tables
+        tables = self.topology.tables
+        agreements = [self.agreements[name] for name in self._to(received.rid)]
+        sent = max((max(one.sent_epoch, one.scanned) for one in agreements), default=0)
         row = refused_row(refused, sent, tables)
         if isinstance(row, RecordFault):
             self._quarantine(received, row.reason, row.detail)
@@ -337,13 +377,13 @@ class Intake:
 
     def publish_again(self, agreement: str) -> None:
         """Send what the consumer did not acknowledge again: its updates topic was made anew."""
-        self.agreements[agreement] = sent_again(self.agreements[agreement])
+        self.agreements[agreement] = sent_again(self.agreements[agreement], self.at_ms)
         self.counts["sent_again"] += 1
 
     def _starts_again(self, received: ReceivedRecord, replica: ReplicaState) -> bool:
         """Go on with a stopped replica whose hello starts it again."""
         hello = starts_again(received, replica)
-        if hello is None or self._reason_to_stop(received, hello) is not None:
+        if hello is None or isinstance(self._answer_to(received, hello), Stop):
             return False
         self._give_up_unread(received.rid)
         return True
@@ -381,6 +421,59 @@ class Intake:
         if context in self.open.ended or context in self.open.lists.committed:
             return
         self._end(context, HELLO)
+
+    def _heard(self, rid: int) -> None:
+        """Begin the resync of a consumer that was away: its replica says something."""
+        for name in self._to(rid):
+            one = self.agreements[name]
+            if one.status is AgreementStatus.CHANGE_TRACKING and one.detail != AwayReason.PAUSED:
+                self._begin_resync(name)
+
+    def _begin_resync(self, name: str) -> None:
+        """Begin a resync from what the consumer acknowledged, with the rows that it refused."""
+        one = self.agreements[name]
+        held = CoveredPosition(one.acked_covers, one.acked_ruv)
+        self.agreements[name] = one.resyncing(held, self.at_ms)
+        self._send_refused_in_resync(one.consumer)
+
+    def _send_refused_in_resync(self, rid: int) -> None:
+        """Refresh what the replica refused in the batch that begins its resync: pages bring it."""
+        if any(self.agreements[name].begins_resync for name in self._to(rid)):
+            self._send_refused(self.refused.of(rid).values())
+
+    def resync(self, order: ResyncOrder) -> None:
+        """Begin a resync that an operator orders; before any record of the batch.
+
+        A consumer that has no position yet begins it with its hello.
+        """
+        one = self.agreements.get(order.agreement)
+        is_refused = one is not None and one.status is AgreementStatus.REFUSED
+        if one is None or (one.is_stopped and not is_refused):
+            self.counts["unknown_resyncs"] += 1
+            return
+        scans = one.scans | (order.tables & self._tables_of(order.agreement))
+        is_full = one.is_full or order.is_full
+        self.agreements[one.name] = replace(one, is_full=is_full, scans=scans)
+        if one.session is not None:
+            self._begin_resync(one.name)
+        self.counts["resyncs"] += 1
+
+    def pause(self, name: str) -> None:
+        """Send nothing more to a consumer until an operator orders a resync."""
+        one = self.agreements.get(name)
+        if one is None or one.is_stopped:
+            self.counts["unknown_pauses"] += 1
+            return
+        self.agreements[name] = one.away(AwayReason.PAUSED)
+        self.counts["pauses"] += 1
+
+    def _tables_of(self, name: str) -> frozenset[str]:
+        subscription = self.topology.subscriptions.get(name)
+        return subscription.tables if subscription else frozenset()
+
+    def _published_to(self, rid: int) -> int:
+        """The largest covers that was ever committed to be sent to this replica."""
+        return max((self.agreements[name].largest_published for name in self._to(rid)), default=0)
 
     def _sent_to(self, rid: int) -> int:
         """The covers that this replica was sent in the session in force."""
@@ -623,6 +716,7 @@ class Intake:
         rid = key[1]
         self.spans.extend(key, first_csn, last_csn)
         self.known.largest[rid] = last_csn
+        self._heard(rid)
         replica = self.replicas[rid]
         self.replicas[rid] = replace(replica, seen_ms=max(replica.seen_ms, time_ms))
         if opno is not None:

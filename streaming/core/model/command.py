@@ -1,5 +1,6 @@
 """Operator commands: the CLI appends them, the hub carries them out."""
 
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -27,6 +28,29 @@ class CommandName(StrEnum):
     """send to an agreement again that stopped at a refused row; its name"""
     RETIRE = "retire"
     """take a replica out for good; its rid"""
+    RESYNC = "resync"
+    """bring a consumer what it lacks as rows; a ResyncOrder as text"""
+    PAUSE = "pause"
+    """send nothing more to a consumer; the name of its agreement"""
+
+
+@dataclass(frozen=True, slots=True)
+class ResyncOrder:
+    """What an operator orders: `is_full`: all rows of all tables; `tables`: all rows of these."""
+
+    agreement: str
+    is_full: bool = False
+    tables: frozenset[str] = frozenset()
+
+    def text(self) -> str:
+        """The order as the argument of a command."""
+        return json.dumps([self.agreement, self.is_full, sorted(self.tables)])
+
+
+def parse_resync_order(text: str) -> ResyncOrder:
+    """Parse the argument of a command that `ResyncOrder.text` made."""
+    agreement, is_full, tables = json.loads(text)
+    return ResyncOrder(agreement, is_full, frozenset(tables))
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,9 @@ KINDS: Mapping[RecordKind, RecordForm] = {
     ),
     RecordKind.COMMIT: RecordForm(Commit, (_PRIM_CSN,)),
     RecordKind.ABORT: RecordForm(Abort, (_PRIM_CSN,)),
-    RecordKind.APPLIED: RecordForm(Applied, _POSITION),
+    RecordKind.APPLIED: RecordForm(
+        Applied, (*_POSITION, Field("reached", FieldType.COUNTER, FieldPresence.OPTIONAL))
+    ),
     RecordKind.HELLO: RecordForm(
         Hello,
         (
@@ -122,6 +124,7 @@ KINDS: Mapping[RecordKind, RecordForm] = {
             Field("versions", FieldType.VERSIONS, FieldPresence.OPTIONAL),
             Field("reinit", FieldType.BOOLEAN, FieldPresence.OPTIONAL),
             Field("unreplicated", FieldType.NAMES, FieldPresence.OPTIONAL),
+            Field("reached", FieldType.COUNTER, FieldPresence.OPTIONAL),
         ),
     ),
     RecordKind.HEARTBEAT: RecordForm(Heartbeat, (_EPOCH,)),

@@ -99,12 +99,17 @@ class Abort:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """In its `epoch` the replica had applied everything it was sent up to `covers`."""
+    """In its `epoch` the replica had applied everything it was sent up to `covers`.
+
+    `reached`: the hub epoch of the batch, which may be above `covers`; None: its agent is an older
+    one, which does not tell.
+    """
 
     epoch: int
     covers: int
     generation: int
     ruv: Ruv
+    reached: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +121,7 @@ class Hello:
     `versions`: the versions of the wire that its agent understands; None: only the first.
     `reinit`: the database was emptied, and gets everything anew, its own changes included.
     `unreplicated`: columns of configured tables that are not configured, each as table.column.
+    `reached`: the hub epoch that it applied last, in any session; None: not told.
     """
 
     epoch: int
@@ -127,6 +133,7 @@ class Hello:
     versions: tuple[int, ...] | None = None
     reinit: bool | None = None
     unreplicated: tuple[str, ...] | None = None
+    reached: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +191,20 @@ class ItemType(StrEnum):
     REFRESH = "refresh"
     """the row as the hub has it, whatever the consumer has"""
     RANGE = "range"
-    """the refreshes between `from` and `to` are all rows there are"""
+    """the refreshes behind it are all rows of a range of keys"""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeItem:
+    """The `count` items behind it are all rows of the table with `after` < key <= `to`.
+
+    None is an open end. Rows of the range that are not among them are deleted.
+    """
+
+    table: str
+    after: str | None
+    to: str | None
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +235,12 @@ class Update:
     ruv: Ruv
     chunk: int
     chunks: int
-    items: tuple[Item, ...]
+    items: tuple[Item | RangeItem, ...]
+
+    @property
+    def rows(self) -> list[Item]:
+        """The items of single rows."""
+        return [item for item in self.items if isinstance(item, Item)]
 
     @property
     def id(self) -> str:

@@ -14,14 +14,16 @@ class Realign(NamedTuple):
     """A refresh of hub epoch `epoch` is on its way: what `rid` wrote without it is concurrent.
 
     `offset`: it blocks only changes after this offset of the replica's topic.
-    `whole`: the row was rejected with its transaction, so a transaction that builds on it is
-    rejected as a whole too.
+    `rejects_transaction`: the row was rejected with its transaction, so a transaction that builds
+    on it is rejected as a whole too. `is_of_range`: the row was in a range of keys that was sent;
+    several pages of a range have one epoch, so that of this row may be an earlier one.
     """
 
     rid: int
     epoch: int
     offset: int = ALL_OFFSETS
     rejects_transaction: bool = False
+    is_of_range: bool = False
 
     def dominates(self, other: "Realign") -> bool:
         """Return whether this realign blocks everything that the other one blocks."""
@@ -30,6 +32,7 @@ class Realign(NamedTuple):
             self.rid == other.rid
             and wider
             and self.rejects_transaction >= other.rejects_transaction
+            and self.is_of_range <= other.is_of_range
         )
 
 

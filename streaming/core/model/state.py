@@ -13,11 +13,15 @@ from streaming.core.model.ruv import NOTHING_KNOWN, Ruv, largest_of
 from streaming.core.model.statuses import (
     FOR_GOOD,
     AgreementStatus,
+    AwayReason,
     ReplicaStatus,
     Stop,
     parse_status,
     status_text,
 )
+from streaming.core.tracking.held import CoveredPosition
+from streaming.core.tracking.ranges import KeyRange, RangeRealign
+from streaming.core.tracking.resync import Resync
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +122,16 @@ class SendRange:
     """What one batch publishes to one agreement: the hub epochs in (after, to].
 
     `prev`: the hub epoch that its first record names as the one sent before it. `known`: the
-    changes that the consumer has already, which are left out.
+    changes that the consumer has already, which are left out. `position`: what the consumer has
+    once it has applied them. `ranges`: the ranges of keys that a page of this very batch sends.
     """
 
     after: int
     to: int
     prev: int
     known: Ruv
+    position: CoveredPosition
+    ranges: tuple[KeyRange, ...] = ()
 
     @property
     def is_page(self) -> bool:
@@ -136,8 +143,12 @@ class SendRange:
 class AgreementState:
     """An agreement's status and its two positions, which last from batch to batch.
 
-    sent: the estimate, raised at sending. acked: the consumer's own last word. `scanned`: the
-    hub has nothing for it in (sent_covers, scanned].
+    sent: the estimate, raised at sending. acked: the consumer's own last word. `scanned`: up to
+    this hub epoch all was sent, or is nothing for the consumer, or is brought by a resync.
+    `published`: the largest covers that was ever committed to be sent, in any session. `behind_ms`:
+    since when the consumer has not acknowledged something, 0: it has everything. `resync`: until
+    its last page is acknowledged. `is_full`: the next resync copies everything; `scans`: it scans
+    these tables.
     """
 
     name: str
@@ -154,6 +165,11 @@ class AgreementState:
     acked_covers: int = 0
     acked_ruv: Ruv = NOTHING_KNOWN
     acked_ms: int = 0
+    published: int = 0
+    behind_ms: int = 0
+    resync: Resync | None = None
+    is_full: bool = False
+    scans: frozenset[str] = frozenset()
 
     @property
     def status_text(self) -> str:
@@ -176,14 +192,80 @@ class AgreementState:
         told = session or self.session
         return replace(self, status=status, detail=stop.detail, session=told)
 
+    @property
+    def goes_on_with_resync(self) -> bool:
+        """Return whether a resync is under way that began with an earlier batch."""
+        return self.status is AgreementStatus.RESYNC and not self.begins_resync
+
+    @property
+    def largest_published(self) -> int:
+        """The largest covers that was ever committed to be sent to its consumer."""
+        return max(self.published, self.sent_covers)
+
+    @property
+    def begins_resync(self) -> bool:
+        """Return whether a resync begins with this batch."""
+        return self.resync is not None and self.resync.end is None
+
+    @property
+    def is_sent_to(self) -> bool:
+        """Return whether anything is sent to its consumer."""
+        is_away = self.status is AgreementStatus.CHANGE_TRACKING
+        return self.session is not None and not (self.is_stopped or is_away)
+
+    def is_held(self, hub_epoch: int) -> bool:
+        """Return whether its consumer's position stays held, once it has all up to this hub epoch.
+
+        It moves with the last page of a resync.
+        """
+        return self.resync is not None and not self.resync.is_sent(hub_epoch)
+
+    def takes_page(self, before: "HubState") -> bool:
+        """Return whether a page that was planned for it before this batch is still to be sent.
+
+        `before`: the state before the batch; only a resync that is the same still is.
+        """
+        known = before.agreements.get(self.name)
+        is_same = (
+            known is not None and known.resync is not None and known.resync.is_same(self.resync)
+        )
+        return self.goes_on_with_resync and is_same and self.scanned == before.hub_epoch
+
+    def begun(self, hub_epoch: int) -> "AgreementState":
+        """The agreement with the end of a resync that this batch begins, of this hub epoch."""
+        if self.resync is None or self.resync.end is not None:
+            return self
+        return replace(self, resync=replace(self.resync, end=hub_epoch), scanned=hub_epoch)
+
+    def unless_silent(self, clock_ms: int, ack_timeout_ms: int) -> "AgreementState":
+        """The agreement, away if its consumer has not acknowledged anything for so long."""
+        is_silent = self.behind_ms > 0 and clock_ms - self.behind_ms >= ack_timeout_ms
+        return self.away(AwayReason.SILENT) if is_silent and self.is_sent_to else self
+
+    def away(self, why: AwayReason) -> "AgreementState":
+        """The agreement when its consumer counts as away: what it lacks adds up from the acked."""
+        status = AgreementStatus.CHANGE_TRACKING
+        return replace(self, status=status, detail=why.value, behind_ms=0, resync=None)
+
+    def resyncing(self, held: CoveredPosition, at_ms: int) -> "AgreementState":
+        """The agreement when a resync begins with this batch, from what its consumer has."""
+        new = Resync(None, held, at_ms)
+        return replace(self, status=AgreementStatus.RESYNC, detail="", behind_ms=0, resync=new)
+
+    def resynced(self) -> "AgreementState":
+        """The agreement when its consumer has acknowledged the last page of a resync."""
+        return replace(self, resync=None, is_full=False, scans=frozenset())
+
     def refused(self, table: str) -> "AgreementState":
         """The agreement when its consumer refused a row of a table at which that stops it."""
         return replace(self, status=AgreementStatus.REFUSED, detail=table)
 
     def resumed(self) -> "AgreementState":
         """The agreement when it is sent to again, from where it was."""
-        has_hello = self.session is not None
-        to_send = AgreementStatus.CATCHING_UP if has_hello else AgreementStatus.WAITING_FOR_HELLO
+        if self.session is None:
+            return replace(self, status=AgreementStatus.WAITING_FOR_HELLO, detail="")
+        is_held = self.is_held(self.scanned)
+        to_send = AgreementStatus.RESYNC if is_held else AgreementStatus.CATCHING_UP
         return replace(self, status=to_send, detail="")
 
     def retired_for_good(self) -> "AgreementState":
@@ -194,7 +276,7 @@ class AgreementState:
         """The agreement when it is not configured any more; the detail keeps why it was stopped."""
         if self.is_retired:
             return self
-        detail = self.status_text if self.is_stopped else ""
+        detail = self.status_text if self.status.keeps_place else ""
         return replace(self, status=AgreementStatus.RETIRED, detail=detail)
 
     def revived(self) -> "AgreementState":
@@ -279,7 +361,8 @@ class HubState:
 
     `ruvs` and `purge_ruvs` are by data set. `to_send`: by agreement, what this very batch
     publishes; a hub that starts publishes it again. The tables of an agreement are configuration
-    and stand in `Topology`, not here.
+    and stand in `Topology`, not here. `ranges`: the ranges of keys that were sent as a whole; each
+    realigns its keys.
     """
 
     generation: int
@@ -294,6 +377,7 @@ class HubState:
     to_send: Mapping[str, SendRange] = field(default_factory=dict)
     open: OpenTransactions = field(default_factory=OpenTransactions)
     refusals: Refusals = field(default_factory=dict)
+    ranges: tuple[RangeRealign, ...] = ()
 
     def ruv_of(self, dataset: str) -> Ruv:
         """The RUV of a data set."""
@@ -302,6 +386,21 @@ class HubState:
     def purge_ruv_of(self, dataset: str) -> Ruv:
         """The largest purged CSNs of a data set."""
         return self.purge_ruvs.get(dataset) or Ruv(self.replicageneration)
+
+    def without_ranges(self) -> "HubState":
+        """The state when its last batch is published again: without ranges, which are read anew.
+
+        A consumer that has them skips that batch, and gets them once more behind it.
+        """
+        to_send, agreements = dict(self.to_send), dict(self.agreements)
+        for name, one in self.to_send.items():
+            agreement = self.agreements[name]
+            if one.ranges and agreement.resync is not None:
+                back = agreement.resync.rolled_back(self.hub_epoch - 1)
+                to_send[name] = replace(one, position=back.held, ranges=())
+                resync = AgreementStatus.RESYNC
+                agreements[name] = replace(agreement, resync=back, status=resync, detail="")
+        return replace(self, to_send=to_send, agreements=agreements)
 
     @property
     def largest(self) -> dict[int, str]:

@@ -129,6 +129,9 @@ _REFUSED = (
 )
 
 
+_PAUSED = f"an operator paused it: `slackwater resync {AGREEMENT}` brings it what it lacks"
+
+
 def remedy_of(
     status: "ReplicaStatus | AgreementStatus", detail: str, replica: str | None = None
 ) -> str | None:
@@ -140,6 +143,8 @@ def remedy_of(
         return _RETIRED_FOR_GOOD if detail == FOR_GOOD else None
     if status is AgreementStatus.REFUSED:
         return _REFUSED
+    if status is AgreementStatus.CHANGE_TRACKING and detail == AwayReason.PAUSED:
+        return _PAUSED
     if not status.is_stopped:
         return None
     return Stop(StopReason(status.value), detail).remedy.replace(REPLICA, replica or REPLICA)
@@ -154,6 +159,11 @@ class AgreementStatus(StrEnum):
     """bounded pages of the changelog, from its position on"""
     IN_SYNC = "in_sync"
     """each batch as it is committed"""
+    CHANGE_TRACKING = "change_tracking"
+    """nothing: its consumer is away, which the detail explains; what it lacks is brought by a
+    resync"""
+    RESYNC = "resync"
+    """the rows that it lacks as they stand, page by page, beside each batch as it is committed"""
     HUB_BEHIND = StopReason.HUB_BEHIND.value
     """nothing: its consumer is ahead of the hub"""
     OTHER_REPLICAGENERATION = StopReason.OTHER_REPLICAGENERATION.value
@@ -178,6 +188,8 @@ class AgreementStatus(StrEnum):
                 AgreementStatus.WAITING_FOR_HELLO
                 | AgreementStatus.CATCHING_UP
                 | AgreementStatus.IN_SYNC
+                | AgreementStatus.CHANGE_TRACKING
+                | AgreementStatus.RESYNC
             ):
                 return False
             case (
@@ -192,9 +204,23 @@ class AgreementStatus(StrEnum):
                 return True
 
     @property
+    def keeps_place(self) -> bool:
+        """Return whether an agreement goes on in this very status after it was retired."""
+        return self.is_stopped or self in (AgreementStatus.CHANGE_TRACKING, AgreementStatus.RESYNC)
+
+    @property
     def ends_agent(self) -> bool:
         """Return whether its consumer's agent is told, and ends."""
         return self.is_stopped and self is not AgreementStatus.REFUSED
+
+
+class AwayReason(StrEnum):
+    """Why a consumer counts as away: the detail of CHANGE_TRACKING."""
+
+    SILENT = "silent"
+    """it acknowledged nothing for hub.ack_timeout_s; its next record brings it back"""
+    PAUSED = "paused"
+    """an operator paused it, and only `slackwater resync` brings it back"""
 
 
 StatusT = TypeVar("StatusT", bound=ReplicaStatus | AgreementStatus)

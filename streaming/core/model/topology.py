@@ -32,6 +32,9 @@ class Topology:
     covers_interval_ms: int = 1_000
     record_bytes: int = RECORD_BYTES
     refused_again_ms: int = 10_000
+    ack_timeout_ms: int = 300_000
+    resync_page_rows: int = 10_000
+    resync_pages: int = 4
     visible: Mapping[int, frozenset[str]] = field(init=False)
     served: Mapping[int, str] = field(init=False)
     datasets: tuple[str, ...] = field(init=False)

@@ -56,7 +56,18 @@ def next_page(
     whoever goes on by position loses a row whose key is large and whose position is small.
     """
     begin = 0 if after is None else bisect_right(keys, order(after), key=order)
-    return tuple(keys[begin : begin + page_rows])
+    return tuple(keys[begin : page_end(keys, begin + page_rows, order)])
+
+
+def page_end(keys: Sequence[Key], end: int, order: Order[Key]) -> int:
+    """Return where a page ends that is to end before this place: equal keys stay together.
+
+    Keys may be equal by value and different rows, as decimals that differ in their trailing zeros;
+    a page that ended between them would delete the later one as a stranger of its range.
+    """
+    if end >= len(keys):
+        return len(keys)
+    return bisect_right(keys, order(keys[end - 1]), lo=end, key=order)
 
 
 def pages(keys: Iterable[Key], page_rows: int, order: Order[Key]) -> Iterator[tuple[Key, ...]]:

@@ -114,7 +114,7 @@ class RangeRealign:
 
     def as_realign(self) -> Realign:
         """Return the realign of each key in the range."""
-        return Realign(self.rid, self.epoch)
+        return Realign(self.rid, self.epoch, is_of_range=True)
 
 
 def with_range(realigns: Iterable[RangeRealign], new: RangeRealign) -> tuple[RangeRealign, ...]:

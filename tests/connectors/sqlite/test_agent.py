@@ -335,7 +335,7 @@ def test_an_own_change_that_the_hub_quarantined_is_named(
     agent = agents.start()
     lost = update(hub.session(), 1, 0, 1, 2)
     causes = ("skew", "conflict")
-    items = zip(lost.items, causes, strict=True)
+    items = zip(lost.rows, causes, strict=True)
     back = tuple(replace(i, type=ItemType.REFRESH, op="update", cause=c) for i, c in items)
 
     hub.send(replace(lost, items=back))

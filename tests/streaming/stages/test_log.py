@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from checkpoints.epochs import time_of
 from checkpoints.tables import CONFLICTS
+from checkpoints.times import time_of
 from connectors import wire
 from streaming.core.model.change import Change
 from streaming.core.model.record import Commit, Heartbeat, Reason

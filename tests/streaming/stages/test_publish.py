@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from checkpoints.tables import CHANGELOG
 from streaming.core.conflict.judge import Judged, Verdict
-from streaming.core.delivery.sending import LogEntry, Refresh, is_for, last_of_rows, row_of
+from streaming.core.delivery.sending import Refresh, RowEntry, is_for, last_of_rows, row_of
 from streaming.core.model.change import Change, Op
 from streaming.core.model.row import Arrived, Floor, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import SendRange
 from streaming.stages.publish import ChunkLimits, Outgoing, cuts
 from streaming.stages.recipients import sent_rows
-from tests.harness.builders import csn
+from tests.harness.builders import csn, send_range
 
 ITEMS = st.lists(st.binary(min_size=1, max_size=9).map(lambda b: b.replace(b",", b".")))
 
@@ -48,7 +47,7 @@ FLOORS = st.lists(
 
 
 @st.composite
-def entries(draw: st.DrawFn) -> LogEntry:
+def entries(draw: st.DrawFn) -> RowEntry:
     """A judged change of some replica, or a refresh for some replica."""
     table, rid = draw(st.sampled_from(["t", "u"])), draw(st.sampled_from(WRITERS))
     key = draw(st.sampled_from(['{"k":"1"}', '{"k":"2"}']))
@@ -62,7 +61,7 @@ def entries(draw: st.DrawFn) -> LogEntry:
     return Judged(Arrived(change, "", "", 0, 0, 0, 0), verdict, None, 0, RowState(), row)
 
 
-def log_of(found: list[LogEntry]) -> pa.Table:
+def log_of(found: list[RowEntry]) -> pa.Table:
     """Entries as rows of the changelog, one behind the other."""
     rows = [
         {
@@ -91,7 +90,7 @@ def log_of(found: list[LogEntry]) -> pa.Table:
     st.integers(1, 3),
 )
 def test_columns_and_core_agree_on_who_is_sent_what(
-    found: list[LogEntry],
+    found: list[RowEntry],
     consumer: int,
     tables: set[str],
     known: dict[int, int],
@@ -109,7 +108,7 @@ def test_columns_and_core_agree_on_who_is_sent_what(
 
     marked = Outgoing(log).for_consumer(consumer, names, ruv, floors)
     backwards = np.arange(len(found))[::-1]
-    sent = sent_rows(log.take(backwards), consumer, names, SendRange(0, epochs, 0, ruv), floors)
+    sent = sent_rows(log.take(backwards), consumer, names, send_range(0, epochs, 0, ruv), floors)
 
     mine = [one for one in found if is_for(one, consumer, tables, ruv, floors)]
     assert [found[place] for place in np.flatnonzero(marked)] == mine

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.conflict.batch import BatchDecision, BatchJudge, decide, judge_all
+from streaming.core.conflict.batch import BatchDecision, BatchJudge, decide
 from streaming.core.conflict.function import ConflictFunction, ConflictRule
 from streaming.core.conflict.judge import Cause, Judged, Verdict
 from streaming.core.delivery.sending import EpochMark, LogEntry, Refresh, SendingView
@@ -56,9 +56,12 @@ def judged(
     epoch: int = 9,
 ) -> tuple[Sequence[LogEntry], RowState]:
     """The entries in hub order, and row K behind them."""
-    alone = [(change,) for change in changes]
-    entries, rows = judge_all(alone, repairs, {K: row}, epoch, RULES, REPLICAS)
-    return entries, rows[K]
+    batch_judge = BatchJudge({K: row}, epoch, RULES, REPLICAS)
+    batch_judge.realign(repairs)
+    for one in changes:
+        batch_judge.judge([one])
+    batch_judge.refresh(repairs)
+    return batch_judge.take_entries(), batch_judge.row(K)
 
 
 def described(entries: Sequence[LogEntry]) -> list[str]:
@@ -70,6 +73,7 @@ def _described(entry: LogEntry) -> str:
     if isinstance(entry, Judged):
         sign = "+" if entry.verdict is Verdict.ACCEPTED else "-"
         return f"{sign}{entry.arrived.content}"
+    assert isinstance(entry, Refresh)
     return f"{entry.to}<{json.loads(entry.row.image)['v'] if entry.row.image else 'gone'}"
 
 

@@ -206,7 +206,7 @@ def test_every_batch_is_applied_once_and_in_order(sizes: list[int], data: st.Dat
     for update in sent:
         outcome = receive(position, update)
         assert not isinstance(outcome, SendHello | DropRecord)
-        applied += outcome.items if isinstance(outcome, ApplyBatch) else ()
+        applied += outcome.rows if isinstance(outcome, ApplyBatch) else ()
         position = after(position, outcome)
 
     assert applied == [item for update in stream for item in update.items]
@@ -221,7 +221,7 @@ def test_nothing_is_ever_applied_over_a_gap(sizes: list[int], data: st.DataObjec
 
     for update in kept:
         outcome = receive(position, update)
-        applied += outcome.items if isinstance(outcome, ApplyBatch) else ()
+        applied += outcome.rows if isinstance(outcome, ApplyBatch) else ()
         position = after(position, outcome)
 
     whole = [item for update in stream for item in update.items]

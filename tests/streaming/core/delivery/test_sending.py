@@ -21,10 +21,10 @@ from streaming.core.model.change import Op
 from streaming.core.model.record import Item, ItemType
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Element, Ruv
-from streaming.core.model.state import AgreementState, SendRange
+from streaming.core.model.state import AgreementState
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
-from tests.harness.builders import change, csn
+from tests.harness.builders import change, csn, send_range
 
 RUV = Ruv("g", {1: Element(csn(1, 1), csn(9, 1))})
 INTERVAL_MS = 1_000
@@ -92,7 +92,7 @@ def test_a_live_agreement_is_sent_the_batch_itself() -> None:
     """It costs nothing but the batch."""
     after, to_send = planned(in_step(4), view(4, 5))
 
-    assert to_send == SendRange(4, 5, 4, in_step(4).sent_ruv)
+    assert to_send == send_range(4, 5, 4, in_step(4).sent_ruv, ruv_at(5))
     assert (after.sent_covers, after.sent_ruv, after.status) == (5, ruv_at(5), IN_SYNC)
     assert after.sent_ms == 10_000
 

@@ -7,9 +7,10 @@ import pytest
 from streaming.core.intake.reflection import Session
 from streaming.core.model.membership import adopted, retired_of, sending_only
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import AgreementState, HubState, ReplicaState, SendRange
+from streaming.core.model.state import AgreementState, HubState, ReplicaState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.model.topology import Subscription, Topology
+from tests.harness.builders import send_range
 from tests.streaming.core.intake.speaker import RULES, T
 
 SESSION = Session("s", 1, (1,), (0,))
@@ -75,7 +76,7 @@ def test_an_agreement_goes_on_where_it_was(status: AgreementStatus) -> None:
 
 def test_adopting_twice_changes_nothing_more() -> None:
     """A hub may die before the batch that commits it."""
-    range_ = SendRange(3, 5, 2, NOTHING_KNOWN)
+    range_ = send_range(3, 5, 2, NOTHING_KNOWN)
     agreement = AgreementState("a2", 2, AgreementStatus.IN_SYNC, "", "s", sent_covers=5, scanned=5)
     state = state_of(ReplicaState(2), agreement, to_send={"a2": range_})
 
@@ -86,7 +87,7 @@ def test_adopting_twice_changes_nothing_more() -> None:
 
 def test_what_was_promised_is_sent_when_the_agreement_is_back() -> None:
     """The hub may have died before it published; its acknowledgement is still believed."""
-    promised = SendRange(3, 5, 2, NOTHING_KNOWN)
+    promised = send_range(3, 5, 2, NOTHING_KNOWN)
     agreement = AgreementState(
         "a2", 2, AgreementStatus.IN_SYNC, session="s", sent_epoch=5, sent_covers=5, scanned=5
     )

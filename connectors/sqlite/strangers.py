@@ -1,0 +1,77 @@
+"""The rows of a range that the hub does not have: whoever applies the range deletes them."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+
+import orjson
+
+from connectors.sqlite import sql
+from connectors.sqlite.catalog import BINARY
+from connectors.sqlite.columns import image_sql
+from connectors.sqlite.image import wire_image
+from connectors.sqlite.rows import RowWriter
+from streaming.core.model.change import NOBODY, Op
+from streaming.core.model.record import Item, ItemType, RangeItem
+from streaming.core.model.table import ColumnType
+from streaming.core.tracking.ranges import KeyRange, key_order
+
+_COMPARED_ALIKE = {
+    *(ColumnType.BOOL, ColumnType.INT32, ColumnType.INT64, ColumnType.TEXT, ColumnType.BYTES),
+}
+"""The types whose values SQLite compares as the wire does; the others have several spellings."""
+
+
+def items_of(
+    connection: sqlite3.Connection,
+    writers: Mapping[str, RowWriter],
+    sent: Sequence[Item | RangeItem],
+) -> list[Item]:
+    """The items of a batch, with a delete of each stranger in the place of each range."""
+    items = list[Item]()
+    for place, item in enumerate(sent):
+        if isinstance(item, Item):
+            items.append(item)
+        elif item.table in writers:
+            inside = sent[place + 1 : place + 1 + item.count]
+            items += _deletes(connection, writers[item.table], item, inside)
+    return items
+
+
+def _deletes(
+    connection: sqlite3.Connection,
+    writer: RowWriter,
+    keys: RangeItem,
+    sent: Sequence[Item | RangeItem],
+) -> Iterator[Item]:
+    kept = {item.key for item in sent if isinstance(item, Item)}
+    for key in _keys_in(connection, writer, KeyRange(keys.table, keys.after, keys.to)):
+        if key not in kept:
+            yield Item(ItemType.REFRESH, keys.table, key, Op.DELETE, None, None, NOBODY)
+
+
+def _keys_in(connection: sqlite3.Connection, writer: RowWriter, keys: KeyRange) -> Iterator[str]:
+    """The keys of the rows in the range, as the wire has them; one that it cannot have is none."""
+    table, order = writer.table, key_order(writer.table)
+    stored = {name: writer.columns[name] for name in table.key}
+    where, values = _bounds(writer, keys)
+    query = f"SELECT {image_sql(stored, 'x')} FROM {sql.name(table.name)} x WHERE {where}"  # noqa: S608 quoted
+    for (captured,) in connection.execute(query, values).fetchall():
+        key = wire_image(captured)
+        if not key.faults and ":null" not in key.text and keys.holds(key.text, order):
+            yield key.text
+
+
+def _bounds(writer: RowWriter, keys: KeyRange) -> tuple[str, list[object]]:
+    """A condition that all rows of the range fulfil, so that an index of the key is used."""
+    table = writer.table
+    if not all(table.columns[name] in _COMPARED_ALIKE for name in table.key):
+        return "1", []
+    columns = ", ".join(f"x.{sql.name(name)} COLLATE {BINARY}" for name in table.key)
+    marks = ", ".join("?" * len(table.key))
+    found, values = ["1"], list[object]()
+    for sign, key in ((">", keys.after), ("<=", keys.to)):
+        if key is not None:
+            found.append(f"({columns}) {sign} ({marks})")
+            given = orjson.loads(key)
+            values += [writer.columns[name].from_wire(given[name]) for name in table.key]
+    return " AND ".join(found), values

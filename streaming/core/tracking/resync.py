@@ -1,0 +1,213 @@
+"""The resync of one agreement: what is committed of it, and what its pages send.
+
+Everything up to `end` is brought by pages, which hold rows as they stand; everything behind it goes
+live. Until the last page the consumer is told no more than it had at the beginning (held.py).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from streaming.core.model.row import RowState
+from streaming.core.tracking.entry import ChangedRows, HubPosition
+from streaming.core.tracking.held import CoveredPosition
+from streaming.core.tracking.incarnation import TableIncarnation, WorkKind
+from streaming.core.tracking.marking import mark
+from streaming.core.tracking.meta import ResyncMode
+from streaming.core.tracking.paging import PageDecision, page_end, page_rule
+from streaming.core.tracking.progress import Accounting, PieceAccount, begin
+from streaming.core.tracking.ranges import KeyOrder
+from streaming.core.tracking.work import Piece
+
+
+class PagePart(NamedTuple):
+    """What a page sends of one table: the keys with `after` < key <= `upto`; None: an open end."""
+
+    table: str
+    after: str | None = None
+    upto: str | None = None
+
+
+class PlannedPage(NamedTuple):
+    """The page of a resync that a batch sends; the plan of the batch holds it."""
+
+    agreement: str
+    parts: tuple[PagePart, ...]
+
+
+class PageRows(NamedTuple):
+    """A part of a page, with what the hub found of it.
+
+    `tracked`: of a part of kind PAGE, each key with the hub epoch in which it was tracked. `rows`:
+    how many rows the part counts for. A part of any other kind is a range.
+    """
+
+    part: PagePart
+    kind: WorkKind
+    rows: int
+    tracked: tuple[tuple[str, int], ...] = ()
+
+
+class ResyncPage(NamedTuple):
+    """A page with its rows; `accounting`: as it is before the page, for the first one marks it."""
+
+    agreement: str
+    accounting: Accounting
+    parts: tuple[PageRows, ...]
+
+
+class UnackedPage(NamedTuple):
+    """A page that its consumer has not reported as applied.
+
+    `before`: the accounts of its ranges before it. A page of tracked rows stands in the changelog
+    and is sent from there again; a range is read again.
+    """
+
+    hub_epoch: int
+    before: tuple[PieceAccount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resync:
+    """What is committed of a resync.
+
+    `end`: changes of later hub epochs go live; None: the hub epoch of the batch that begins it.
+    `held`: what the consumer is told until the last page. `accounting` None: the tables are not
+    marked yet. `last_page`: the hub epoch of the last page; 0: it was not sent.
+    """
+
+    end: int | None
+    held: CoveredPosition
+    started_ms: int
+    accounting: Accounting | None = None
+    unacked: tuple[UnackedPage, ...] = ()
+    last_page: int = 0
+
+    def is_same(self, other: "Resync | None") -> bool:
+        """Return whether the other is this resync, with the same pages sent."""
+        return other is not None and (self.end, self.accounting) == (other.end, other.accounting)
+
+    def is_sent(self, hub_epoch: int) -> bool:
+        """Return whether the last page is sent, as far as all up to this hub epoch is."""
+        return 0 < self.last_page <= hub_epoch
+
+    def page_sent(self, page: ResyncPage, hub_epoch: int) -> "Resync":
+        """Return the resync after the commit of a page; the last one closes it."""
+        accounting = page.accounting
+        ranges = [one.part.table for one in page.parts if one.kind.is_whole]
+        before = tuple(a for a in accounting.accounts.values() if a.piece.table in ranges)
+        for one in page.parts:
+            name, is_last = name_in(accounting, one.part.table), one.part.upto is None
+            accounting = accounting.page_sent(name, one.rows, one.part.upto, is_last=is_last)
+        return replace(
+            self,
+            accounting=accounting,
+            unacked=(*self.unacked, UnackedPage(hub_epoch, before)),
+            last_page=hub_epoch if accounting.is_finished else 0,
+        )
+
+    def reached(self, hub_epoch: int) -> "Resync":
+        """Return the resync when its consumer has applied everything up to this hub epoch."""
+        left = tuple(page for page in self.unacked if page.hub_epoch > hub_epoch)
+        return self if left == self.unacked else replace(self, unacked=left)
+
+    def rolled_back(self, hub_epoch: int) -> "Resync":
+        """Return the resync as if no range behind this hub epoch had been sent."""
+        kept = tuple(page for page in self.unacked if page.hub_epoch <= hub_epoch)
+        if self.accounting is None or kept == self.unacked:
+            return self
+        accounts = dict(self.accounting.accounts)
+        for page in reversed(self.unacked[len(kept) :]):
+            accounts |= {account.piece.name: account for account in page.before}
+        accounting = replace(self.accounting, accounts=accounts)
+        last_page = self.last_page if accounting.is_finished else 0
+        return replace(self, accounting=accounting, unacked=kept, last_page=last_page)
+
+    def goes_on_behind(self, hub_epoch: int) -> "Resync":
+        """Return the resync when all behind this hub epoch is sent again: ranges are read anew."""
+        return self.rolled_back(hub_epoch).reached(hub_epoch)
+
+
+class PageBound(NamedTuple):
+    """Where the next page of a piece ends: at this key, None: with the last; and its rows."""
+
+    upto: str | None
+    rows: int
+
+
+def bound_of(keys: Sequence[str], room: int, order: KeyOrder) -> PageBound:
+    """Return the bound of a page of `room` rows; `keys`: what is left, in the order of keys."""
+    end = page_end(keys, room, order)
+    return PageBound(None if end == len(keys) else keys[end - 1], end)
+
+
+def planned_page(
+    agreement: str,
+    accounting: Accounting,
+    bound: Callable[[Piece, int], PageBound],
+    page_rows: int,
+) -> PlannedPage:
+    """Return the next page: what is open, in order, up to so many rows.
+
+    `bound`: of the next page of a piece, for so many rows.
+    """
+    parts, room = list[PagePart](), page_rows
+    for piece in (one.piece for one in accounting.accounts.values() if not one.is_closed):
+        upto, rows = bound(piece, room)
+        parts.append(PagePart(piece.table, piece.after, upto))
+        room -= rows
+        if upto is not None or room <= 0:
+            break
+    return PlannedPage(agreement, tuple(parts))
+
+
+def name_in(accounting: Accounting, table: str) -> tuple[str, int]:
+    """Return the name of a table's piece."""
+    return next(name for name in accounting.accounts if name[0] == table)
+
+
+def marked(
+    tables: Iterable[str],
+    tracked: Mapping[str, int],
+    rows: Mapping[str, int],
+    scans: Iterable[str],
+    *,
+    is_full: bool,
+    started_ms: int,
+) -> Accounting:
+    """Return the accounting of a resync: each of the agreement's tables with its work, if it has.
+
+    `tracked`: table -> how many rows its consumer lacks; of a table that it is not sent these are
+    refreshes. `rows`: table -> how many rows it has; `scans`: the tables that are scanned, because
+    they were truncated or an operator says so.
+    """
+    served, scanned = frozenset(tables), frozenset(scans)
+    changed = [ChangedRows(name, 0, ()) for name, count in tracked.items() if count]
+    mine = [TableIncarnation(name, 0, is_scanned=name in scanned) for name in sorted(served)]
+    others = [TableIncarnation(name, 0) for name in sorted(tracked.keys() - served)]
+    marking = [
+        *mark(
+            mine, [one for one in changed if one.table in served], {}, is_full=is_full
+        ).incarnations,
+        *mark(
+            others, [one for one in changed if one.table not in served], {}, is_full=False
+        ).incarnations,
+    ]
+    pieces = [
+        Piece(one.table, 0, one.work, _rows_of(one, tracked, rows))
+        for one in marking
+        if one.work is not None
+    ]
+    pieces.sort(key=lambda piece: (not piece.kind.is_whole, piece.table))
+    mode = ResyncMode.FULL if is_full else ResyncMode.INCREMENTAL
+    return begin(mode, started_ms // 1000, pieces)
+
+
+def _rows_of(one: TableIncarnation, tracked: Mapping[str, int], rows: Mapping[str, int]) -> int:
+    is_tracked = one.work is WorkKind.PAGE
+    return tracked.get(one.table, 0) if is_tracked else rows.get(one.table, 0)
+
+
+def is_sent(tracked_epoch: int, row: RowState) -> PageDecision:
+    """Decide about a tracked row as it stands: rows have no place, so hub epochs are compared."""
+    return page_rule(HubPosition(tracked_epoch), HubPosition(row.epoch))
