@@ -15,10 +15,10 @@ _SHARED = {
     "prim_csn": "CSN of the transaction; null: the change is a transaction of its own",
     "epoch": "epoch of the origin when it wrote: the reflections it had seen",
     "table": "configured table",
-    "key": "key of the row, canonical JSON",
+    "key": "key of the row, canonical JSON; empty: a truncate, all rows of the table",
     "op": "insert, update, delete or truncate",
     "before": "before-image, canonical JSON; null: none",
-    "after": "after-image, canonical JSON; null: a delete",
+    "after": "after-image, canonical JSON; null: a delete or truncate",
     "opno": "ordinal of the change at its replica; null: not numbered",
     "content": "hash of the change: the same for a repeat of it",
     "mre": "max replicated epoch of its replica when it wrote the change",
@@ -30,7 +30,7 @@ _SHARED = {
 _OWN: Mapping[TableName, Mapping[str, str]] = {
     TableName.CHANGELOG: {
         "place": "place within the hub epoch, from 0: the hub order",
-        "key": "key of the row, canonical JSON; of a range: its last key, null: to the end",
+        "key": "key of the row, canonical JSON; empty: a truncate; of a range: its last or null",
         "kind": "change, refresh, or range: the rows of a range of keys, as they stood",
         "rid": "replica of the change; of a refresh: author of the row",
         "offset": "offset of the change in its topic; of a refresh: it realigns up to here",
@@ -76,6 +76,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "pages": "of a plan: the pages of resyncs that the batch sends",
         "sending": "of every agreement: its resync, and what else is noted of sending to it",
         "ranges": "ranges of keys that were sent as a whole: each realigns its keys",
+        "truncates": "the last accepted truncate of every table that had one",
     },
     TableName.ROWS: {
         "author": "replica that wrote the row; 0: nobody",

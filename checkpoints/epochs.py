@@ -6,8 +6,8 @@ from typing import Any
 
 from checkpoints.resyncs import (
     position_sent,
-    range_of,
-    range_row,
+    realign_of,
+    realign_row,
     sending_row,
     with_sending,
 )
@@ -21,8 +21,8 @@ from streaming.core.model.row import Floor
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv, parse_ruv
 from streaming.core.model.state import AgreementState, HubState, ReplicaState, SendRange
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, parse_status
+from streaming.core.model.truncation import Truncation
 from streaming.core.tracking.held import CoveredPosition
-from streaming.core.tracking.ranges import RangeRealign
 from streaming.core.tracking.resync import PagePart, PlannedPage
 
 PLAN = "plan"
@@ -172,10 +172,8 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "totals": list(checkpoint.totals.items()),
         "versions": list(checkpoint.versions.items()),
         "sending": [sending_row(a, state.to_send.get(n)) for n, a in state.agreements.items()],
-        "ranges": [
-            {"rid": one.rid, "epoch": one.epoch, "keys": range_row(one.range)}
-            for one in state.ranges
-        ],
+        "ranges": [realign_row(one) for one in state.ranges],
+        "truncates": [{"table": t, **one._asdict()} for t, one in state.truncations.items()],
     }
 
 
@@ -203,10 +201,8 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         {r.rid: r for r in replicas},
         {a.name: a for a in agreements},
         _to_send(row["agreements"] or (), sending),
-        ranges=tuple(
-            RangeRealign(range_of(one["keys"]), one["rid"], one["epoch"])
-            for one in row.get("ranges") or ()
-        ),
+        ranges=tuple(realign_of(one) for one in row.get("ranges") or ()),
+        truncations=dict(_truncation(one) for one in row.get("truncates") or ()),
     )
     return Checkpoint(
         state,
@@ -221,6 +217,11 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         dict(row["versions"]),
         dict(row.get("recreated") or ()),
     )
+
+
+def _truncation(row: Mapping[str, Any]) -> tuple[str, Truncation]:
+    fields = {name: row[name] for name in Truncation._fields}
+    return row["table"], Truncation(**fields)
 
 
 def ruvs_of(pairs: Iterable[tuple[str, list[str]]]) -> dict[str, Ruv]:

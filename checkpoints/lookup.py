@@ -22,6 +22,7 @@ from streaming.core.model.change import Op, RowKey
 from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Reason
 from streaming.core.model.row import Realign, RowState, readable, realigned
+from streaming.core.model.truncation import ALL_KEYS, Truncation
 
 KEYS_OF_A_QUERY = 5_000
 """The query engine goes down into a list of values: of 30,000 it overflows a stack of 8 MiB, which
@@ -96,11 +97,12 @@ def rows(store: StateStore, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
             store.table(TableName.ROWS), TableName.ROWS, where=where
         ).to_pylist():
             if (row["table"], row["key"]) in wanted:
-                found[row["table"], row["key"]] = _materialized(row)
+                found[row["table"], row["key"]] = materialized(row)
     return found
 
 
-def _materialized(row: Mapping[str, Any]) -> RowState:
+def materialized(row: Mapping[str, Any]) -> RowState:
+    """The row that a row of `rows` holds."""
     image = row["image"]
     return RowState(
         row["author"],
@@ -187,7 +189,7 @@ def marks(store: StateStore, after: int, committed: int) -> list[EpochMark]:
     store.refreshed(TableName.EPOCHS)
     table = store.read(
         TableName.EPOCHS,
-        _between(after, committed) & (ds.field("kind") == COMMIT),
+        between(after, committed) & (ds.field("kind") == COMMIT),
         ["batch", "hub_epoch", "ruv", "counts"],
     )
     first: dict[int, EpochMark] = {}
@@ -211,7 +213,7 @@ def page_marks(
         return found
     total = np.cumsum([mark.entries for mark in found])
     found = found[: max(1, int(np.searchsorted(total, SCANNED_ROWS, side="right")))]
-    where = _between(after, found[-1].hub_epoch)
+    where = between(after, found[-1].hub_epoch)
     rows = store.read(TableName.CHANGELOG, where, ["hub_epoch", "table", "key"])
     first = rows.group_by(["table", "key"]).aggregate([("hub_epoch", "min")])
     new = Counter(first["hub_epoch_min"].to_pylist())
@@ -228,8 +230,9 @@ def forgotten(
     found = rows(store, keys)
     if not keys or edge <= rows_epoch:
         return found
-    where = _between(rows_epoch, edge) & among("key", sorted({key for _, key in keys}))
-    after = _told(store, where, found, set(keys))
+    names = sorted({ALL_KEYS, *(key for _, key in keys)})
+    where = between(rows_epoch, edge) & among("key", names)
+    after = told(store, where, found, set(keys))
     seen = images(store, after, rows_epoch, kept)
     return {**found, **{key: row._replace(image=seen.get(key)) for key, row in after.items()}}
 
@@ -252,18 +255,19 @@ def replay_rows(
     What blocked them up to `after` blocks them still.
     """
     blocked = {key: RowState(realign=realign) for key, realign in blocked_rows(store).items()}
-    refreshes = _between(rows_epoch, after) & (ds.field("kind") == "refresh")
+    refreshes = between(rows_epoch, after) & (ds.field("kind") == "refresh")
     if after > rows_epoch:
-        for key, row in _told(store, refreshes, blocked).items():
+        for key, row in told(store, refreshes, blocked).items():
             blocked[key] = RowState(realign=row.realign)
-    return _told(store, _between(after, committed), blocked)
+    return told(store, between(after, committed), blocked)
 
 
-def _between(after: int, to: int) -> pc.Expression:
+def between(after: int, to: int) -> pc.Expression:
+    """The condition that a row is of the hub epochs (after, to]."""
     return (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= to)
 
 
-def _told(
+def told(
     store: StateStore,
     where: pc.Expression,
     before: Mapping[RowKey, RowState],
@@ -280,6 +284,10 @@ def _told(
         *(ordered[column].to_pylist() for column in _TOLD), strict=True
     ):
         row = (name, key)
+        if key == ALL_KEYS:
+            if verdict == Verdict.ACCEPTED:
+                state |= _truncated(Truncation(rid, hub_epoch, csn), name, before, state)
+            continue
         if wanted is not None and row not in wanted:
             continue
         old = state.get(row) or before.get(row)
@@ -292,6 +300,18 @@ def _told(
             realign = old.realign if old else ()
             state[row] = RowState(rid, hub_epoch, csn, op != Op.DELETE, None, realign)
     return state
+
+
+def _truncated(
+    truncation: Truncation,
+    table: str,
+    before: Mapping[RowKey, RowState],
+    state: Mapping[RowKey, RowState],
+) -> dict[RowKey, RowState]:
+    """The rows of a table that a truncate took, of those that are known at its place."""
+    older = {k: row for k, row in before.items() if k[0] == table and row.epoch < truncation.epoch}
+    written = {k: row for k, row in state.items() if k[0] == table}
+    return {key: truncation.tombstone(row) for key, row in (older | written).items()}
 
 
 _TOLD = (

@@ -11,7 +11,7 @@ from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.incarnation import WorkKind
 from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import Accounting, PieceAccount
-from streaming.core.tracking.ranges import KeyRange
+from streaming.core.tracking.ranges import KeyRange, RangeRealign
 from streaming.core.tracking.resync import Resync, UnackedPage
 from streaming.core.tracking.work import Piece
 
@@ -64,6 +64,24 @@ def range_row(keys: KeyRange) -> dict[str, str | None]:
 def range_of(row: Row) -> KeyRange:
     """The range of keys that a row holds."""
     return KeyRange(row["table"], row["after"], row["upto"])
+
+
+def realign_row(realign: RangeRealign) -> dict[str, object]:
+    """A range of keys that realigns them."""
+    return {
+        "rid": realign.rid,
+        "epoch": realign.epoch,
+        "keys": range_row(realign.range),
+        "offset": realign.offset,
+        "whole": realign.rejects_transaction,
+    }
+
+
+def realign_of(row: Row) -> RangeRealign:
+    """The realign of a range that a row holds."""
+    return RangeRealign(
+        range_of(row["keys"]), row["rid"], row["epoch"], row["offset"], row["whole"]
+    )
 
 
 def _resync_row(resync: Resync) -> dict[str, object]:

@@ -1,24 +1,28 @@
 """Table `rows`, the full state: brought up to a hub epoch from the changelog by one MERGE."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import SparkSession
 
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
+from checkpoints.truncates import last_truncates
 from streaming.core.delivery.sending import WHOLE
+from streaming.core.model.truncation import ALL_KEYS, Truncation
 
 _MERGE = """
 MERGE INTO delta.`{rows}` AS t
 USING (
   SELECT `table`, `key`,
     max_by(
-      CASE WHEN verdict = 'accepted'
+      CASE WHEN verdict = 'accepted' AND NOT {gone}
         THEN struct(rid AS author, hub_epoch AS epoch, csn, image) END,
-      CASE WHEN verdict = 'accepted' THEN struct(hub_epoch, place) END
+      CASE WHEN verdict = 'accepted' AND NOT {gone} THEN struct(hub_epoch, place) END
     ) AS written,
     max_by(
-      CASE WHEN kind = 'refresh'
+      CASE WHEN kind = 'refresh' AND NOT {gone}
         THEN struct(row_author AS author, row_epoch AS epoch, csn, image) END,
-      CASE WHEN kind = 'refresh' THEN struct(hub_epoch, place) END
+      CASE WHEN kind = 'refresh' AND NOT {gone} THEN struct(hub_epoch, place) END
     ) AS sent,
     collect_set(
       CASE WHEN kind = 'refresh'
@@ -27,6 +31,7 @@ USING (
     ) AS realign
   FROM delta.`{changelog}`
   WHERE hub_epoch > {after} AND hub_epoch <= {to} AND (verdict = 'accepted' OR kind = 'refresh')
+    AND key <> '{all_keys}'
   GROUP BY `table`, `key`
 ) AS s
 ON t.`table` = s.`table` AND t.`key` = s.`key`
@@ -38,7 +43,7 @@ WHEN MATCHED THEN UPDATE SET
   realign = {undominated}
 WHEN NOT MATCHED THEN INSERT (`table`, `key`, author, epoch, csn, image, realign) VALUES (
   s.`table`, s.`key`,
-  coalesce(s.written, s.sent).author, coalesce(s.written, s.sent).epoch,
+  coalesce(s.written.author, s.sent.author, 0), coalesce(s.written.epoch, s.sent.epoch, 0),
   coalesce(s.written, s.sent).csn, coalesce(s.written, s.sent).image,
   s.realign
 )
@@ -57,19 +62,49 @@ filter(
 """
 
 
+_TRUNCATE = """
+UPDATE delta.`{rows}` SET author = {author}, epoch = {epoch}, csn = '{csn}', image = NULL
+WHERE `table` = {table} AND epoch < {epoch}
+"""
+
+
 def materialize(spark: SparkSession, store: StateStore, after: int, to: int) -> None:
     """Merge the changelog of the hub epochs (after, to] into `rows`.
 
     Merging the same range again changes nothing, so a crash before the new epoch is noted in
-    `epochs` costs only the work.
+    `epochs` costs only the work. What stands before a truncate of its table is not merged, and the
+    rows that the truncate took become tombstones.
     """
+    truncates = last_truncates(store, after, to)
+    rows = store.uri(TableName.ROWS)
     spark.sql(
         _MERGE.format(
-            rows=store.uri(TableName.ROWS),
+            rows=rows,
             changelog=store.uri(TableName.CHANGELOG),
             after=after,
             to=to,
             undominated=_UNDOMINATED,
             whole=WHOLE,
+            all_keys=ALL_KEYS,
+            gone=_gone(truncates),
         )
     )
+    for table, (truncation, _) in truncates.items():
+        named = truncation._asdict()
+        spark.sql(_TRUNCATE.format(rows=rows, table=_literal(table), **named))
+
+
+def _gone(truncates: Mapping[str, tuple[Truncation, int]]) -> str:
+    """The condition that an entry stands before a truncate of its table."""
+    before = [
+        f"(`table` = {_literal(table)} AND"
+        f" struct(hub_epoch, place) < struct({one.epoch}L, {place}L))"
+        for table, (one, place) in truncates.items()
+    ]
+    return f"({' OR '.join(before)})" if before else "false"
+
+
+def _literal(text: str) -> str:
+    """A text in Spark's SQL; MERGE and UPDATE take no parameters."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

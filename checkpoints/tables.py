@@ -352,7 +352,31 @@ EPOCHS = pa.schema(
         ("sending", pa.list_(_SENDING)),
         (
             "ranges",
-            pa.list_(pa.struct([("rid", pa.int32()), ("epoch", pa.int64()), ("keys", _RANGE)])),
+            pa.list_(
+                pa.struct(
+                    [
+                        ("rid", pa.int32()),
+                        ("epoch", pa.int64()),
+                        ("keys", _RANGE),
+                        ("offset", pa.int64()),
+                        ("whole", pa.bool_()),  # it went with its transaction
+                    ]
+                )
+            ),
+        ),
+        (
+            "truncates",
+            pa.list_(
+                pa.struct(
+                    [
+                        ("table", pa.string()),
+                        ("author", pa.int32()),
+                        ("epoch", pa.int64()),
+                        ("csn", pa.string()),
+                        ("incarnation", pa.int64()),  # how many truncates there were
+                    ]
+                )
+            ),
         ),
     ]
 )

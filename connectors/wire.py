@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from streaming.core.intake import check
 from streaming.core.intake.check import VERSION
+from streaming.core.model.change import Op
 from streaming.core.model.csn import CSN_PATTERN
 from streaming.core.model.errors import RuvError, WireError
 from streaming.core.model.kinds import KIND_OF, KINDS, Field, FieldPresence, FieldType
@@ -30,6 +31,7 @@ from streaming.core.model.record import (
 )
 from streaming.core.model.ruv import Ruv, parse_ruv
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.model.values import Value, from_json, json_text, to_json
 
 _CSN = re.compile(CSN_PATTERN)
@@ -158,13 +160,13 @@ def item_text(item: Item | RangeItem) -> str:
     """The JSON text of an item; members that are None are left out."""
     if isinstance(item, RangeItem):
         return _range_text(item)
+    key = f',"key":{item.key}' if item.key else ""
     after = "" if item.after is None else f',"after":{item.after}'
     csn = "" if item.csn is None else f',"csn":{json_text(item.csn)}'
     prim = "" if item.prim_csn is None else f',"prim_csn":{json_text(item.prim_csn)}'
     cause = "" if item.cause is None else f',"cause":{json_text(item.cause)}'
     return (
-        f'{{"type":"{item.type}","table":{json_text(item.table)},"key":{item.key},'
-        f'"op":{json_text(item.op)}'
+        f'{{"type":"{item.type}","table":{json_text(item.table)}{key},"op":{json_text(item.op)}'
         f'{after}{csn},"author":{item.author}{prim}{cause}}}'
     )
 
@@ -177,7 +179,8 @@ def _range_text(item: RangeItem) -> str:
 
 
 CHANGE_ITEM_SQL = """concat(
-    '{"type":"change","table":"', `table`, '","key":', key, ',"op":"', op, '"',
+    '{"type":"change","table":"', `table`, '"',
+    coalesce(concat(',"key":', nullif(key, '')), ''), ',"op":"', op, '"',
     coalesce(concat(',"after":', after), ''), ',"csn":"', csn, '","author":', rid,
     coalesce(concat(',"prim_csn":"', prim_csn, '"'), ''), '}'
 )"""
@@ -187,12 +190,13 @@ CHANGE_ITEM_SQL = """concat(
 def items_text(items: pa.Table) -> pa.Array:
     """`item_text` vectorized: type, table, key, op, after, csn, author, prim_csn, cause -> text.
 
-    `key` and `after` hold JSON text; every column but `author` is of strings.
+    `key` and `after` hold JSON text, a truncate has an empty key; every column but `author` is of
+    strings.
     """
     parts = [
         _member('{"type":', _quoted(items["type"])),
         _member(',"table":', _quoted(items["table"])),
-        _member(',"key":', _strings(items["key"])),
+        _member(',"key":', _none_if_empty(_strings(items["key"]))),
         _member(',"op":', _quoted(items["op"])),
         _member(',"after":', _strings(items["after"])),
         _member(',"csn":', _quoted_without_escapes(items["csn"])),
@@ -216,6 +220,10 @@ def _member(name: str, values: pa.Array) -> pa.Array:
 
 def _strings(column: pa.ChunkedArray) -> pa.Array:
     return column.cast(pa.large_string()).combine_chunks()
+
+
+def _none_if_empty(column: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
 
 
 def _quoted_without_escapes(column: pa.ChunkedArray) -> pa.Array:
@@ -287,11 +295,12 @@ def _decode_item(item: object) -> Item | RangeItem:
             fields.image_or_none("to"),
             fields.number("count"),
         )
+    op = fields.text("op")
     return Item(
         ItemType(kind),
         fields.text("table"),
-        fields.image("key"),
-        fields.text("op"),
+        ALL_KEYS if op == Op.TRUNCATE else fields.image("key"),
+        op,
         fields.image_or_none("after"),
         fields.csn_or_none("csn"),
         fields.number("author"),

@@ -20,6 +20,7 @@ from streaming.core.model.change import Op
 from streaming.core.model.csn import Generator
 from streaming.core.model.errors import CsnError, StateError, WireError
 from streaming.core.model.record import Item, Refused
+from streaming.core.model.truncation import ALL_KEYS
 
 NO_CSN = "0" * 20
 """The CSN in a `refused` for a row that no replica wrote."""
@@ -53,10 +54,11 @@ def apply_batch(
 ) -> AppliedBatch:
     """Apply a batch and store the offset behind it; a refused item does not block the others.
 
-    The connection is in autocommit mode. StateError for an item that this agent does not know.
+    The connection is in autocommit mode. A truncate of which the database refuses a row deletes the
+    others one by one. StateError for an item that this agent does not know.
     """
     for item in batch.items:
-        if isinstance(item, Item) and item.op not in (Op.INSERT, Op.UPDATE, Op.DELETE):
+        if isinstance(item, Item) and item.op not in list(Op):
             raise StateError(
                 f"batch {batch.hub_epoch} holds a {item.type} of op {item.op}, which this agent"
                 " does not know: upgrade it"
@@ -68,7 +70,7 @@ def apply_batch(
         connection.execute("BEGIN IMMEDIATE")
         try:
             _begin(connection, writers)
-            items = items_of(connection, writers, sent)
+            items = items_of(connection, writers, sent, each_row=is_careful)
             if is_careful:
                 is_done = _write_each(connection, writers, batch.hub_epoch, items, refused)
             else:
@@ -167,8 +169,12 @@ def _last_of_rows(items: Sequence[Item], places: Iterable[int]) -> list[int]:
 
 
 def _lacking(items: Sequence[Item], refused: Mapping[int, Refused]) -> tuple[Refused, ...]:
-    """The refusals to report: of rows whose last item in the batch was refused."""
-    return tuple(refused[place] for place in _last_of_rows(items, refused))
+    """The refusals to report: of rows whose last item in the batch was refused.
+
+    A truncate is refused as a whole only of a table that is not here, of which there are no rows.
+    """
+    places = _last_of_rows(items, refused)
+    return tuple(refused[place] for place in places if items[place].key != ALL_KEYS)
 
 
 def _write_row(

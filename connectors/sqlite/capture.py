@@ -55,6 +55,7 @@ class _Capture:
             ),
             **self._trigger("after", "update", _update_of(changed), self._updated()),
             **self._trigger("after", "delete", "DELETE", self._deleted()),
+            **self._truncate(),
         }
 
     def _trigger(self, when: str, verb: str, event: str, body: Iterable[str]) -> dict[str, str]:
@@ -62,7 +63,23 @@ class _Capture:
         statements = "".join(f"\n  {statement};" for statement in body)
         return {
             name: f"CREATE TRIGGER {sql.name(name)} {when.upper()} {event} ON {self.name}"
-            f" WHEN (SELECT applying FROM _slackwater_origin) = 0\nBEGIN{statements}\nEND"
+            f" WHEN {self._is_captured()}\nBEGIN{statements}\nEND"
+        }
+
+    def _is_captured(self) -> str:
+        """A condition: neither the agent nor a truncate of this table writes."""
+        free = f"applying = 0 AND truncating IS NOT {sql.string(self.table.name)}"
+        return f"(SELECT {free} FROM _slackwater_origin)"
+
+    def _truncate(self) -> dict[str, str]:
+        """The trigger that deletes all rows when a truncate is captured (system.py, CAPTURE)."""
+        name, table = f"{PREFIX}truncate_{self.table.name}", sql.string(self.table.name)
+        return {
+            name: f"CREATE TRIGGER {sql.name(name)} INSTEAD OF INSERT ON _slackwater_write"
+            f" WHEN NEW.op = 'truncate' AND NEW.\"table\" = {table}\nBEGIN"
+            f"\n  UPDATE _slackwater_origin SET truncating = {table};"
+            f"\n  DELETE FROM {self.name};"
+            "\n  UPDATE _slackwater_origin SET truncating = NULL;\nEND"
         }
 
     # -- rows that a write replaces ---------------------------------------------------------

@@ -15,6 +15,7 @@ from connectors.sqlite.image import WireImage, null_faults, wire_image
 from streaming.core.model.change import Change, Op
 from streaming.core.model.record import Applied, Commit, Record, Refused
 from streaming.core.model.ruv import Ruv, parse_ruv
+from streaming.core.model.truncation import ALL_KEYS
 
 COLUMNS = (
     'id, kind, csn, prim_csn, epoch, "table", key, op, before, after, opno, session, covers,'
@@ -193,7 +194,8 @@ def _entry(row: tuple[object, ...], rid: int) -> JournalEntry:
     faults: tuple[str, ...] = ()
     match kind:
         case "change":
-            in_key, old, new = wire_image(str(key)), _image(before), _image(after)
+            in_key = wire_image(ALL_KEYS if op == Op.TRUNCATE else str(key))
+            old, new = _image(before), _image(after)
             record = Change(
                 str(csn),
                 rid,

@@ -36,7 +36,10 @@ class RowWriter:
     upserts: dict[tuple[str, ...], UpsertSql] = field(default_factory=dict)
 
     def write(self, connection: sqlite3.Connection, item: Item) -> None:
-        """Write or delete the item's row; WireError: a value does not fit its column."""
+        """Write or delete the item's row, or all; WireError: a value does not fit its column."""
+        if item.op == Op.TRUNCATE:
+            connection.execute(f"DELETE FROM {sql.name(self.table.name)}")  # noqa: S608
+            return
         key = self._values(item.key)
         if item.op == Op.DELETE or item.after is None:
             delete = f"DELETE FROM {sql.name(self.table.name)} WHERE {self._where(1)}"  # noqa: S608

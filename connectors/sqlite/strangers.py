@@ -1,7 +1,8 @@
-"""The rows of a range that the hub does not have: whoever applies the range deletes them."""
+"""The rows that go with a range or a truncate: the items that delete them, one by one."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import orjson
 
@@ -25,12 +26,18 @@ def items_of(
     connection: sqlite3.Connection,
     writers: Mapping[str, RowWriter],
     sent: Sequence[Item | RangeItem],
+    *,
+    each_row: bool,
 ) -> list[Item]:
-    """The items of a batch, with a delete of each stranger in the place of each range."""
+    """The items of a batch, with a delete of each stranger in the place of each range.
+
+    `each_row`: with a delete of each row in the place of a truncate, too.
+    """
     items = list[Item]()
     for place, item in enumerate(sent):
         if isinstance(item, Item):
-            items.append(item)
+            is_split = each_row and item.op == Op.TRUNCATE and item.table in writers
+            items += _split(connection, writers[item.table], item, items) if is_split else [item]
         elif item.table in writers:
             inside = sent[place + 1 : place + 1 + item.count]
             items += _deletes(connection, writers[item.table], item, inside)
@@ -47,6 +54,15 @@ def _deletes(
     for key in _keys_in(connection, writer, KeyRange(keys.table, keys.after, keys.to)):
         if key not in kept:
             yield Item(ItemType.REFRESH, keys.table, key, Op.DELETE, None, None, NOBODY)
+
+
+def _split(
+    connection: sqlite3.Connection, writer: RowWriter, truncate: Item, before: Iterable[Item]
+) -> Iterator[Item]:
+    """A delete of each row that stands at a truncate, `before` being applied."""
+    there = [item.key for item in before if item.table == truncate.table]
+    keys = dict.fromkeys([*_keys_in(connection, writer, KeyRange(truncate.table)), *there])
+    return (replace(truncate, key=key, op=Op.DELETE) for key in keys)
 
 
 def _keys_in(connection: sqlite3.Connection, writer: RowWriter, keys: KeyRange) -> Iterator[str]:

@@ -30,6 +30,7 @@ TABLES = {
   epoch INTEGER NOT NULL DEFAULT 1,
   opno INTEGER NOT NULL DEFAULT 0,  -- of the last change
   applying INTEGER NOT NULL DEFAULT 0,  -- 1 within a transaction of the agent's own
+  truncating TEXT,  -- the table whose rows are deleted by a truncate
   depth INTEGER NOT NULL DEFAULT 0,  -- how many groups of changes are open
   prim_csn TEXT,  -- of the open group
   record_bytes INTEGER NOT NULL DEFAULT 1000000,
@@ -78,7 +79,7 @@ TABLES = {
 }
 
 LATER_COLUMNS = {
-    "_slackwater_origin": {"journal_mode": "TEXT"},
+    "_slackwater_origin": {"journal_mode": "TEXT", "truncating": "TEXT"},
     "_slackwater_position": {
         "reached": "INTEGER NOT NULL DEFAULT 0",
         "reinit": "INTEGER NOT NULL DEFAULT 0",
@@ -130,7 +131,8 @@ BEGIN
   UPDATE _slackwater_origin SET depth = depth + 1;
 END""",
     "_slackwater_write_change": f"""CREATE TRIGGER _slackwater_write_change
-INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op IN ('insert', 'update', 'delete')
+INSTEAD OF INSERT ON _slackwater_write
+  WHEN NEW.op IN ('insert', 'update', 'delete', 'truncate')
 BEGIN
   {next_csn_sql(sql.NOW_S)};
   UPDATE _slackwater_origin SET opno = opno + 1,
@@ -149,6 +151,12 @@ BEGIN
     opno
   FROM _slackwater_origin;
 END""",
+    "_slackwater_write_truncate": """CREATE TRIGGER _slackwater_write_truncate
+INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op = 'truncate'
+  AND NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_slackwater_truncate_' || NEW."table")
+BEGIN
+  SELECT RAISE(ABORT, 'truncate: this table is not replicated');
+END""",
     "_slackwater_write_commit": f"""CREATE TRIGGER _slackwater_write_commit
 INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op = 'commit'
 BEGIN
@@ -160,6 +168,8 @@ BEGIN
 END""",
 }
 """The view that captures: a row of op begin or commit opens or closes a group of changes.
+
+A row of op truncate deletes all rows of its table and is captured as one change (capture.py).
 
 Of a row too large for a record only the size is kept, which the hub quarantines; a before-image
 that does not fit beside it is left out.

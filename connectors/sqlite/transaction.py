@@ -1,8 +1,10 @@
-"""Groups the changes of one SQLite transaction, so that the hub makes them eligible together."""
+"""Changes that SQLite itself has no word for: groups of one transaction, and truncates."""
 
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from streaming.core.model.change import Op
 
 BEGIN_GROUP = "INSERT INTO _slackwater_write (op) VALUES ('begin')"
 END_GROUP = "INSERT INTO _slackwater_write (op) VALUES ('commit')"
@@ -26,3 +28,14 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+
+
+def truncate(connection: sqlite3.Connection, table: str) -> None:
+    """Delete all rows of a replicated table as one change: whoever applies it empties the table.
+
+    `DELETE FROM table` is a change of each row instead: where another replica has written a row
+    meanwhile, only the delete of that row loses. A truncate then loses as a whole. In any language:
+    INSERT INTO _slackwater_write (op, "table") VALUES ('truncate', 'the table').
+    """
+    values = (Op.TRUNCATE.value, table)
+    connection.execute('INSERT INTO _slackwater_write (op, "table") VALUES (?, ?)', values)

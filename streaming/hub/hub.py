@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 from checkpoints import lookup, pending, refusals
 from checkpoints.commit import Ledger
 from checkpoints.epochs import Plan
-from streaming.core.conflict.window import Window, rebuilt
+from checkpoints.truncates import rows_beside
+from streaming.core.conflict.truncate import summary
+from streaming.core.conflict.window import Window, key_of, rebuilt, text_of, unpacked
 from streaming.core.delivery.sending import wants_batch
 from streaming.core.intake.input_lost import TopicFacts, TopicLoss, losses
 from streaming.core.intake.refused_rows import due
@@ -45,6 +47,17 @@ class Hub:
         """Look up rows that the window does not hold, with images."""
         store, rows_epoch = self.ledger.store, self.upkeep.rows_epoch
         return lookup.forgotten(store, keys, rows_epoch, self.window.edge, self.images)
+
+    def look_up_beside(self, table: str, known: Collection[str]) -> list[RowState]:
+        """Look up what stands for the rows of a table whose keys are not known."""
+        found = {
+            key: unpacked(row)
+            for name, row in self.window.rows.items()
+            if name.startswith(text_of((table, ""))) and (key := key_of(name)[1]) not in known
+        }
+        store, rows_epoch, edge = self.ledger.store, self.upkeep.rows_epoch, self.window.edge
+        older = rows_beside(store, table, rows_epoch, edge, {*known, *found})
+        return summary([*found.values(), *older])
 
     def look_up_images(self, rows: Mapping[RowKey, RowState]) -> dict[RowKey, str | None]:
         """Look up the images of row versions that the window knows."""

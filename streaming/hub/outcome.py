@@ -12,7 +12,7 @@ from checkpoints import lookup, pending, refusals
 from checkpoints.epochs import Checkpoint, Plan
 from checkpoints.store import Rows
 from checkpoints.tables import TableName
-from streaming.core.conflict import batch as core_batch
+from streaming.core.conflict import after
 from streaming.core.conflict.counters import counted, in_conflict
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.conflict.window import key_of, text_of, unpacked
@@ -21,6 +21,7 @@ from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
 from streaming.core.model.state import HubState
+from streaming.core.model.truncation import as_truncated
 from streaming.core.tracking.resync import ResyncPage
 from streaming.hub.hub import Hub
 from streaming.hub.take_in import TakenBatch
@@ -35,7 +36,7 @@ def state_after(
     taken: TakenBatch,
     outgoing: Outgoing,
     hub_epoch: int,
-    judged: Sequence[Judged],
+    verdicts: Verdicts,
     pages: Sequence[ResyncPage],
 ) -> HubState:
     """The state after the batch, with what each agreement is sent."""
@@ -48,8 +49,8 @@ def state_after(
     )
     view = SendingView(state.hub_epoch, hub_epoch, state.ruvs, plan.at_ms, nudged, marks)
     has_items, entries = _has_items(outgoing, intake), outgoing.log.num_rows
-    conflicted = in_conflict(judged)
-    return core_batch.state_after(intake, hub_epoch, entries, has_items, view, conflicted, pages)
+    conflicted, tables = in_conflict(verdicts.judged.values()), verdicts.tables
+    return after.state_after(intake, hub_epoch, entries, has_items, view, tables, conflicted, pages)
 
 
 def settle_refusals(
@@ -59,18 +60,22 @@ def settle_refusals(
     if any(intake.refused.after.values()):
         changed = {key_of(text) for text in verdicts.rows}
         rows = partial(rows_after, hub, verdicts)
-        core_batch.settle_refusals(intake, changed, rows, pages, hub_epoch)
+        after.settle_refusals(intake, changed, rows, pages, hub_epoch)
 
 
 def rows_after(hub: Hub, verdicts: Verdicts, keys: Collection[RowKey]) -> Mapping[RowKey, RowState]:
     """Rows as they stand after the batch; images only of those that it did not touch lately."""
-    known = {
-        key: verdicts.rows.get(text_of(key)) or hub.window.rows.get(text_of(key)) for key in keys
-    }
-    older = [key for key, row in known.items() if row is None]
+    changed = {key: row for key in keys if (row := verdicts.rows.get(text_of(key))) is not None}
+    window = hub.window.rows
+    known = {key: row for key in keys if (row := window.get(text_of(key))) is not None}
+    older = [key for key in keys if key not in changed and key not in known]
     edge, rows_epoch = hub.window.edge, hub.upkeep.rows_epoch
-    found = lookup.forgotten(hub.ledger.store, older, rows_epoch, edge, hub.images)
-    return {**found, **{key: unpacked(row) for key, row in known.items() if row is not None}}
+    before = {
+        **lookup.forgotten(hub.ledger.store, older, rows_epoch, edge, hub.images),
+        **{key: unpacked(row) for key, row in known.items()},
+    }
+    standing = as_truncated(keys, before, verdicts.tables.truncations)
+    return {**standing, **{key: unpacked(row) for key, row in changed.items()}}
 
 
 def _has_items(outgoing: Outgoing, intake: Intake) -> dict[str, bool]:

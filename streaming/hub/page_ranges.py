@@ -34,7 +34,7 @@ def read_ranges(
         PageRanges(
             page.agreement,
             intake.agreements[page.agreement].consumer,
-            list(hub.resyncs.range_rows(page, now)),
+            list(hub.resyncs.range_rows(page, now, verdicts.tables.truncations)),
         )
         for page in pages
     ]

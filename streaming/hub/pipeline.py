@@ -55,6 +55,9 @@ def process(hub: Hub, plan: Plan, read: Read) -> Plan:
     hub.mark_looked(decided.plan, before)
     hub.reconfigured = False
     evict(hub.state.open, hub.state.replicas, hub.settings.pending_changes)
+    for table, truncation in hub.state.truncations.items():
+        if truncation.epoch > before.hub_epoch:
+            hub.window.truncate(table, truncation)
     hub.window.merge(hub.state.hub_epoch, decided.rows)
     hub.resyncs.follow(hub.state, hub.upkeep.rows_epoch)
     bring_rows_up(hub, plan.at_ms)
@@ -93,7 +96,7 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     log = log_stage.changelog(verdicts, plan.batch, hub_epoch, sent_whole)
     outgoing = Outgoing(log)
     settle_refusals(hub, intake, verdicts, pages, hub_epoch)
-    after = state_after(hub, plan, taken, outgoing, hub_epoch, judged, pages)
+    after = state_after(hub, plan, taken, outgoing, hub_epoch, verdicts, pages)
     others = table_rows(hub, plan, taken, log, hub_epoch, judged)
     tables = {TableName.CHANGELOG: carrier.changelog(log), **others}
     intake.forget_ended()
@@ -118,6 +121,7 @@ def _judge(
         hub_epoch,
         hub.window,
         look_up=hub.look_up,
+        beside=hub.look_up_beside,
         images=hub.look_up_images,
         earlier_resolutions=_earlier_resolutions(hub, plan),
         fetch=carrier.images,

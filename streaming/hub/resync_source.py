@@ -66,7 +66,7 @@ class StateSource:
         found: dict[str, set[str]] = {name: set() for name in tables}
         names, keys = different["table"].to_pylist(), different["key"].to_pylist()
         for name, key in zip(names, keys, strict=True):
-            if key is not None:  # a range has none
+            if key:  # a range may have none, a truncate has none
                 found[name].add(key)
         return found
 

@@ -22,6 +22,7 @@ from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import AgreementState, HubState
 from streaming.core.model.table import Table
 from streaming.core.model.topology import Topology
+from streaming.core.model.truncation import Truncation, Truncations
 from streaming.core.tracking.paging import page_end
 from streaming.core.tracking.progress import Accounting
 from streaming.core.tracking.ranges import KeyOrder, KeyRange, key_order
@@ -35,6 +36,7 @@ from streaming.core.tracking.resync import (
     marked,
     name_in,
     planned_page,
+    scanned,
 )
 from streaming.core.tracking.work import Piece
 from streaming.stages.tracked import of_table
@@ -290,16 +292,20 @@ class Resyncs:
         return found | {key: row._replace(image=seen.get(key)) for key, row in newer.items()}
 
     def range_rows(
-        self, page: ResyncPage, now: Callable[[Collection[RowKey]], Mapping[RowKey, RowState]]
+        self,
+        page: ResyncPage,
+        now: Callable[[Collection[RowKey]], Mapping[RowKey, RowState]],
+        truncations: Truncations,
     ) -> Iterator[tuple[KeyRange, pa.Table]]:
         """The ranges of a page, each with its rows (SORTED) in no order.
 
-        `now`: rows as they stand behind what the batch judged, with images.
+        `now`: rows as they stand behind what the batch judged, with images; `truncations`: those
+        of the batch too.
         """
         for one in page.parts:
             if one.kind.is_whole:
                 table = one.part.table
-                base = self._base(page.agreement, one.part)
+                base = _not_truncated(self._base(page.agreement, one.part), truncations.get(table))
                 written = self._written(page.agreement, one.part)
                 states = now([(table, key) for key in written])
                 yield KeyRange(*one.part), _overwritten(base, table, written, states)
@@ -318,6 +324,7 @@ class Resyncs:
         floors = state.replicas[agreement.consumer].floors
         held, end = resync.held, resync.end or state.hub_epoch
         is_full = agreement.is_full
+        scans = scanned(agreement.scans, state.truncations, held.covers)
         asked = LackingRows(agreement.consumer, tables, held.covers, end, held.ruv, floors, is_full)
         committed, source = state.hub_epoch, self.source
         orders = {name: key_order(self.topology.tables[name]) for name in tables}
@@ -328,7 +335,7 @@ class Resyncs:
                 tables,
                 Counter(lacking["table"].to_pylist()),
                 counts,
-                agreement.scans,
+                scans,
                 is_full=agreement.is_full,
                 started_ms=resync.started_ms,
             )
@@ -437,6 +444,13 @@ def _states(table: str, rows: pa.Table) -> Iterator[tuple[RowKey, RowState]]:
                 realign,
             ),
         )
+
+
+def _not_truncated(rows: pa.Table, truncation: Truncation | None) -> pa.Table:
+    """Sorted rows without those that a truncate took since they were sorted."""
+    if truncation is None:
+        return rows
+    return rows.filter(pc.greater_equal(rows["epoch"], truncation.epoch))
 
 
 def _overwritten(

@@ -4,8 +4,9 @@ A change is uncontended if no other replica writes its row in this batch, and th
 window holds cannot make it concurrent. The last such change of a row becomes the row.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 
@@ -13,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.conflict.batch import BatchJudge
+from streaming.core.conflict.after import TablesAfter
+from streaming.core.conflict.batch_judge import BatchJudge
 from streaming.core.conflict.function import ConflictRule
 from streaming.core.conflict.judge import Judged
 from streaming.core.conflict.window import (
@@ -32,6 +34,7 @@ from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import NOBODY, Op, RowKey
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.table import Table
+from streaming.core.model.truncation import ALL_KEYS, Truncations
 from streaming.core.tracking.resync import ResyncPage
 from streaming.stages.checked import Bools, Fetch, Ints, bools, ints, is_away, with_images
 from streaming.stages.intake import arrived_of
@@ -43,6 +46,8 @@ NO_ROWS: Mapping[RowKey, RowState] = {}
 
 Rows = Callable[[Collection[RowKey]], Mapping[RowKey, RowState]]
 """Looks up rows that the window does not hold, with images."""
+Beside = Callable[[str, Collection[str]], Iterable[RowState]]
+"""Looks up what stands for the rows of a table whose keys are not known (core: `summary`)."""
 Images = Callable[[Mapping[RowKey, RowState]], Mapping[RowKey, str | None]]
 """Looks up the images of row versions that the window knows."""
 
@@ -59,6 +64,7 @@ class Verdicts:
     changes that were accepted in bulk.
     `rows`: every row that changed, by its name in the window.
     `contended`: the rows that core judged, as they are after the batch.
+    `tables`: what the batch makes of whole tables.
     """
 
     changes: pa.Table
@@ -69,6 +75,7 @@ class Verdicts:
     row_csn: pa.Array
     rows: Mapping[str, WindowRow]
     contended: Collection[RowState]
+    tables: TablesAfter
 
 
 def judge(
@@ -77,6 +84,7 @@ def judge(
     hub_epoch: int,
     window: Window,
     look_up: Rows,
+    beside: Beside,
     images: Images,
     earlier_resolutions: Mapping[str, Resolution],
     fetch: Fetch,
@@ -90,10 +98,11 @@ def judge(
     those of resyncs that stand behind the changes; `prepared`: their tracked rows as they are
     before the batch, where they were looked up for them.
     """
-    grouped = _grouped(eligible, window)
+    state, truncated = intake.state, _truncated(eligible)
+    grouped = _grouped(eligible, window, state.truncations)
     parts = [one for page in pages for one in page.parts]
     paged = {(one.part.table, key) for one in parts for key, _ in one.tracked}
-    by_core = _by_core(grouped, intake, paged)
+    by_core = _by_core(grouped, intake, paged, truncated)
     contended = _contended(grouped, eligible, intake, window, by_core)[grouped.code]
     rows = _accept_in_bulk(grouped, ~contended, hub_epoch, eligible)
     places = np.flatnonzero(contended).tolist()
@@ -101,8 +110,10 @@ def judge(
     few = changes.take(pa.array(places, pa.int64()))
     arrived = arrived_of(few)
     keys = {one.change.row for one in arrived} | {repair.row for repair in intake.repairs} | paged
+    keys = {row for row in keys if row[1] != ALL_KEYS}
     before = _rows_with_images(keys - prepared.keys(), window, look_up, images)
     before = {**before, **prepared}
+    known = {table: [key for of, key in before if of == table] for table in truncated}
     batch_judge = BatchJudge(
         before,
         hub_epoch,
@@ -110,7 +121,9 @@ def judge(
         intake.replicas,
         earlier_resolutions,
         intake.refused.for_judging(),
-        intake.state.ranges,
+        list(state.ranges),
+        dict(state.truncations),
+        cache(lambda table: beside(table, known[table])),
     )
     names = few["tx"].to_pylist()
     judged, refreshes = _judge_contended(batch_judge, places, arrived, names, intake.repairs)
@@ -119,9 +132,9 @@ def judge(
     refreshes += [(LAST, one) for one in batch_judge.take_entries() if isinstance(one, Refresh)]
     rows.update({text_of(key): packed(row) for key, row in batch_judge.changed.items()})
     after = {**before, **batch_judge.changed}.values()
-    return Verdicts(
-        changes, judged, refreshes, *_rows_before(grouped, eligible, hub_epoch), rows, after
-    )
+    met = _rows_before(grouped, eligible, hub_epoch)
+    tables = batch_judge.tables_after()
+    return Verdicts(changes, judged, refreshes, *met, rows, after, tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +160,13 @@ class _Grouped:
 _UNKNOWN: WindowRow = (NOBODY, 0, None, False, ())
 
 
-def _grouped(eligible: pa.Table, window: Window) -> _Grouped:
+def _truncated(eligible: pa.Table) -> frozenset[str]:
+    """Return the tables that are truncated."""
+    truncates = eligible.filter(pc.equal(eligible["op"], Op.TRUNCATE.value))
+    return frozenset(truncates["table"].to_pylist())
+
+
+def _grouped(eligible: pa.Table, window: Window, truncations: Truncations) -> _Grouped:
     names = pc.binary_join_element_wise(eligible["table"], eligible["key"], SEPARATOR)
     encoded = _encoded(names)
     code = np.asarray(encoded.indices, dtype=np.int64)
@@ -156,9 +175,8 @@ def _grouped(eligible: pa.Table, window: Window) -> _Grouped:
     first[1:] = code[order][1:] != code[order][:-1]
     texts: list[str] = encoded.dictionary.to_pylist()
     known = [window.rows.get(name) for name in texts]
-    author, epoch, csn, _, realign = (
-        zip(*(k or _UNKNOWN for k in known), strict=True) if known else ((),) * 5
-    )
+    met = _met(texts, known, window.edge, truncations)
+    author, epoch, csn, _, realign = zip(*met, strict=True) if known else ((),) * 5
     return _Grouped(
         texts,
         code,
@@ -173,17 +191,36 @@ def _grouped(eligible: pa.Table, window: Window) -> _Grouped:
     )
 
 
+def _met(
+    names: Sequence[str],
+    known: Sequence[WindowRow | None],
+    edge: int,
+    truncations: Truncations,
+) -> list[WindowRow]:
+    """Return the rows of these names; those that a truncate above the edge took as it left them."""
+    above = {table: one for table, one in truncations.items() if one.epoch > edge}
+    if not above:
+        return [row or _UNKNOWN for row in known]
+    gone = {table: packed(one.tombstone(RowState())) for table, one in above.items()}
+    rows = zip(names, known, strict=True)
+    return [row or gone.get(key_of(name)[0], _UNKNOWN) for name, row in rows]
+
+
 def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
     encoded = column.combine_chunks().dictionary_encode()
     return encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
 
 
-def _by_core(grouped: _Grouped, intake: Intake, paged: Collection[RowKey]) -> Bools | None:
+def _by_core(
+    grouped: _Grouped, intake: Intake, paged: Collection[RowKey], truncated: Collection[str]
+) -> Bools | None:
     """Mark the rows that core must judge whatever the changes are; None: no row."""
     names = {text_of(repair.row) for repair in intake.repairs} | {text_of(row) for row in paged}
     refused = intake.refused.for_judging()
     for rid in {*grouped.rid.tolist()} & refused.keys():
         names |= {text_of(row) for row in refused[rid]}
+    if truncated:
+        names |= {name for name in grouped.names if key_of(name)[0] in truncated}
     return np.array([n in names for n in grouped.names], dtype=np.bool_) if names else None
 
 

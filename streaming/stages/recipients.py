@@ -10,6 +10,7 @@ from streaming.core.conflict.judge import Verdict
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import SendRange
+from streaming.core.model.truncation import ALL_KEYS
 from streaming.stages.checked import Bools, Ints, bools, ints, texts
 from streaming.stages.log import CHANGE, REFRESH
 
@@ -84,6 +85,19 @@ def _last_of_rows(log: pa.Table, rows: Ints) -> Ints:
     This is the rule of core's `last_of_rows`.
     """
     keys = log.select(["table", "key"]).take(pa.array(rows))
+    truncates = np.flatnonzero(bools(pc.equal(keys["key"], ALL_KEYS)))
+    if len(truncates):
+        left = _behind_truncates(keys["table"], truncates)
+        rows, keys = rows[left], keys.filter(pa.array(left))
     keys = keys.append_column("number", pa.array(np.arange(len(rows))))
     last = keys.group_by(["table", "key"]).aggregate([("number", "max")])["number_max"]
     return rows[np.sort(ints(last))]
+
+
+def _behind_truncates(tables: pa.ChunkedArray, truncates: Ints) -> Bools:
+    """Mark the rows before which no truncate of their table stands; `truncates`: in their order."""
+    last = {tables[int(place)].as_py(): int(place) for place in truncates}
+    left, places = np.ones(len(tables), dtype=np.bool_), np.arange(len(tables))
+    for table, place in last.items():
+        left &= ~bools(pc.equal(tables, table)) | (places >= place)
+    return left

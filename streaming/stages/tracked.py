@@ -8,7 +8,8 @@ import pyarrow.compute as pc
 
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
-from streaming.stages.checked import ints
+from streaming.core.model.truncation import ALL_KEYS
+from streaming.stages.checked import bools, ints
 from streaming.stages.recipients import COLUMNS, Recipients
 
 TRACKED_COLUMNS = (*COLUMNS, "key", "hub_epoch", "row_epoch")
@@ -30,6 +31,7 @@ def tracked_rows(
     recipients = Recipients(log)
     sent = recipients.for_consumer(consumer, tables, ruv, floors)
     version = np.where(recipients.is_change, ints(log["hub_epoch"]), ints(log["row_epoch"]))
+    sent &= ~bools(pc.equal(log["key"], ALL_KEYS))
     found = log.select(["table", "key"]).append_column("tracked", pa.array(version))
     return newest([found.filter(pa.array(sent))])
 

@@ -141,7 +141,7 @@ def real_hub(
         originals=lambda places: dict.fromkeys(places, b""),
         revalidate=lambda records: records,
         maintenance=NeverDone(),
-        resyncs=cast("ResyncSource", None),  # nobody is away
+        resyncs=cast("ResyncSource", NeverDone()),
     )
     chosen = BatchSettings(
         topology,
@@ -160,7 +160,7 @@ def real_hub(
 
 
 class NeverDone:
-    """Maintenance that takes longer than any test."""
+    """Maintenance, and a source of resyncs, that take longer than any test."""
 
     def materialize(self, after: int, to: int) -> "Future[None]":
         """Bring `rows` up to date, some day."""
@@ -172,6 +172,11 @@ class NeverDone:
         return Future()
 
     vacuum = maintain
+
+    def start(self, work: object) -> "Future[None]":
+        """Find what a consumer lacks, some day."""
+        del work
+        return Future()
 
 
 FEW = 1
@@ -350,9 +355,9 @@ def restarted(hub: Hub) -> Hub:
 
 
 def above(edge: int, window: Window) -> dict[str, object]:
-    """The rows of a window above this hub epoch."""
+    """The rows of a window above this hub epoch; what ranges block stands in the state."""
     return {
-        name: (*row[:4], {realign for realign in row[4] if realign.epoch > edge})
+        name: (*row[:4], {one for one in row[4] if one.epoch > edge and not one.is_of_range})
         for name, row in window.rows.items()
         if last_touched(row) > edge
     }

@@ -17,6 +17,7 @@ from streaming.core.model.record import (
     Record,
 )
 from streaming.core.model.ruv import Ruv
+from streaming.core.model.truncation import ALL_KEYS
 
 NUMBERED = 2
 """The replica whose changes carry opnos."""
@@ -142,7 +143,9 @@ class Author:
         change = last.record
         assert isinstance(change, Change)
         if op is not None:
-            last = replace(last, record=change._replace(op=op, after=None, before=None))
+            key = ALL_KEYS if op is Op.TRUNCATE else change.key
+            record = change._replace(op=op, key=key, after=None, before=None)
+            last = replace(last, record=record)
         else:
             last = replace(last, reason=Reason.TABLE, detail="no", content=change.content)
         self.received.append(last)
@@ -193,7 +196,7 @@ STEPS = _steps(
         "hello",
         "restored",
     ]
-    + ["hole", "fill", "late", "again", "batch", "batch"],
+    + ["hole", "fill", "late", "again", "truncate", "up to date", "batch", "batch"],
     30,
     60,
 )
@@ -227,12 +230,18 @@ def batches(steps: Steps) -> Iterator[list[ReceivedRecord]]:
     authors = {rid: Author(rid) for rid in (1, 2, 3)}
     for author in authors.values():
         author.hello(0)
-    numbered = authors[NUMBERED]
+    numbered, cuts = authors[NUMBERED], 0
     for rid, what, key, op, part in steps:
         author = authors[rid]
         match what:
             case "change":
                 author.change(key, op, back=0, prim=None, part=part)
+            case "truncate":
+                author.change(key, op, back=0, prim=None, part=part)
+                author.spoil(Op.TRUNCATE)
+            case "up to date":
+                author.send(Applied(author.epoch, max(0, cuts - 1 - key), 1, Ruv()))
+                author.epoch += 1
             case "late":
                 author.change(key, op, back=2 + key, prim=None, part=part)
             case "whole":
@@ -240,6 +249,7 @@ def batches(steps: Steps) -> Iterator[list[ReceivedRecord]]:
             case "cut":
                 prim = author.members(key, op, one_table=part)
                 yield _cut(authors)
+                cuts += 1
                 if part:
                     author.members(key, op, one_table=part, prim=prim)
                 author.send(Commit(prim))
@@ -285,6 +295,7 @@ def batches(steps: Steps) -> Iterator[list[ReceivedRecord]]:
                 author.change(key, op, back=9 + 4 * key, prim=None, part=part)
             case "batch":
                 yield _cut(authors)
+                cuts += 1
             case _ if what in ODD:
                 author.odd(what, key, op, part=part)
             case _:

@@ -55,6 +55,7 @@ from streaming.core.tracking.resync import (
     marked,
     name_in,
     planned_page,
+    scanned,
 )
 from streaming.core.tracking.work import Piece
 from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
@@ -239,11 +240,12 @@ class PureHub:
         resync = agreement.resync
         if resync is not None and resync.accounting is not None:
             return resync.accounting
+        held_covers = resync.held.covers if resync else 0
         return marked(
             self.topology.subscriptions[agreement.name].tables,
             Counter(table for table, _ in lacking),
             Counter(table for (table, _), row in self.table.items() if row.exists),
-            agreement.scans,
+            scanned(agreement.scans, self.state.truncations, held_covers),
             is_full=agreement.is_full,
             started_ms=resync.started_ms if resync else 0,
         )

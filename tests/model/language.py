@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 
 from checkpoints.faults import FaultPoint
-from streaming.core.model.record import Item, Update
+from streaming.core.model.record import Item, RangeItem, Update
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import OnRefused
 from tests.model.replica import Replica, row_of
@@ -104,6 +104,19 @@ def writes_in(story: Story, replica: str, key: str, name: str, label: str) -> No
 def deletes_in(story: Story, replica: str, key: str, name: str, label: str) -> None:
     """A delete in a transaction, which its first write opens."""
     story.world.write(replica, key, name, delete=True, transaction=label)
+    story.primaries[label] = story.replica(replica).open[label].primary or ""
+
+
+@sentence("{replica} truncates {table} as {name}")
+def truncates(story: Story, replica: str, table: str, name: str) -> None:
+    """A transaction of one change that deletes all rows of a table, committed at once."""
+    story.world.truncate(replica, table, name)
+
+
+@sentence("{replica} truncates {table} as {name} in {label}")
+def truncates_in(story: Story, replica: str, table: str, name: str, label: str) -> None:
+    """A truncate in a transaction, which its first write opens."""
+    story.world.truncate(replica, table, name, transaction=label)
     story.primaries[label] = story.replica(replica).open[label].primary or ""
 
 
@@ -503,10 +516,20 @@ def has_refused(story: Story, replica: str, key: str, count: str) -> None:
 @sentence("{replica} was sent {count} items")
 def was_sent(story: Story, replica: str, count: str) -> None:
     """So many items are in the records to it since the last such sentence."""
+    claim(story, len(_sent(story, replica)), int(count))
+
+
+@sentence("{replica} was sent {count} rows")
+def was_sent_rows(story: Story, replica: str, count: str) -> None:
+    """The same, ranges left out: how many a page needs is the hub's own affair."""
+    rows = [one for one in _sent(story, replica) if isinstance(one, Item)]
+    claim(story, len(rows), int(count))
+
+
+def _sent(story: Story, replica: str) -> list[Item | RangeItem]:
     topic = story.world.hub.updates(story.replica(replica).rid)
     before, story.counted[replica] = story.counted.get(replica, 0), len(topic)
-    sent = [one for one in topic[before:] if isinstance(one, Update)]
-    claim(story, sum(len(one.items) for one in sent), int(count))
+    return [item for one in topic[before:] if isinstance(one, Update) for item in one.items]
 
 
 @sentence("{replica} has the state {state*}")

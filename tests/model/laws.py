@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from streaming.core.conflict.function import ConflictRule
-from streaming.core.model.change import Change, Op
+from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Commit, Item, Reason, Update
 from tests.model.backend import Judgement
@@ -38,7 +38,7 @@ class Meeting:
     def deletes_twice(self) -> bool:
         """Return whether a delete met a delete, or a row that nobody wrote: nothing was lost."""
         met = Op.DELETE if self.met is None else self.met.change.op
-        return self.write.change.op is Op.DELETE and met is Op.DELETE
+        return self.write.change.op is Op.DELETE and met in (Op.DELETE, Op.TRUNCATE)
 
 
 def check_level(world: World) -> None:
@@ -111,6 +111,22 @@ def check_accepted_saw_what_they_overwrote(world: World) -> None:
             assert meeting.is_seen, f"{change} overwrote {one.met}, never seen there"
 
 
+def check_truncates_saw_every_row(world: World) -> None:
+    """An accepted truncate takes no row that its replica's database never held, by any function."""
+    there = dict[RowKey, Write]()
+    for meeting in _meetings(world):
+        write = meeting.write
+        if meeting.judged.verdict != "accepted":
+            continue
+        if write.change.op is not Op.TRUNCATE:
+            there[write.change.row] = write
+            continue
+        taken = [row for row in there if row[0] == write.change.table]
+        for version in (there.pop(row).version for row in taken):
+            held = {one.csn for one in write.seen}
+            assert version.csn in held, f"{write.change} took {version}, never seen there"
+
+
 def check_transactions_go_whole(world: World) -> None:
     """Under EPOCH_TRANS a loser takes its transaction along, and all that built on its rows.
 
@@ -122,7 +138,7 @@ def check_transactions_go_whole(world: World) -> None:
         one = meeting.judged
         together.setdefault((rid_of(one.csn), one.prim_csn or one.csn), []).append(meeting)
     for (_, primary), meetings in together.items():
-        if any(one.write.over in gone or _takes_along(world, one) for one in meetings):
+        if any(one.write.over & gone or _takes_along(world, one) for one in meetings):
             assert {one.judged.verdict for one in meetings} == {"rejected"}, (
                 f"half of {primary} was rejected"
             )
@@ -211,6 +227,7 @@ AT_REST = (
     check_level,
     check_nothing_lost,
     check_accepted_saw_what_they_overwrote,
+    check_truncates_saw_every_row,
     check_transactions_go_whole,
     *ALWAYS,
 )

@@ -26,6 +26,7 @@ from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AwayReason
 from streaming.core.model.table import DEFAULT_DATASET, Table
 from streaming.core.model.topology import Topology
+from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.tracking.resync import PlannedPage
 from streaming.hub.hub import Hub
 from streaming.hub.pipeline import process
@@ -248,9 +249,12 @@ class RealHub:
 
     def rows(self) -> Mapping[RowKey, str]:
         """The image of every row that exists, by the last accepted change of each."""
-        last = {
-            (r["table"], r["key"]): r["image"] for r in self._log() if r["verdict"] == "accepted"
-        }
+        last = dict[RowKey, str | None]()
+        for row in (one for one in self._log() if one["verdict"] == "accepted"):
+            if row["key"] == ALL_KEYS:
+                last = {key: image for key, image in last.items() if key[0] != row["table"]}
+            else:
+                last[row["table"], row["key"]] = row["image"]
         return {key: image for key, image in last.items() if image is not None}
 
     def changelog(self) -> Sequence[Judgement]:

@@ -27,6 +27,7 @@ from streaming.core.model.record import (
     Update,
 )
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.tracking.ranges import KeyRange, key_order
 
 TABLE = Table("t", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.TEXT})
@@ -37,6 +38,11 @@ def row_of(name: str) -> RowKey:
     """The row that a story calls `k1`, of table t, or `u.k1`, of table u."""
     table, _, key = name.rpartition(".")
     return table or TABLE.name, json.dumps({"k": key}, separators=(",", ":"))
+
+
+def table_of(name: str) -> str:
+    """The table of the row that a story calls so."""
+    return row_of(name)[0]
 
 
 def name_of(table: str, key: str) -> str:
@@ -80,11 +86,12 @@ class Line:
 class Write:
     """What the user of the database knows of a write: the truth that the hub is held against.
 
-    `over`: the version that it overwrote there. `seen`: all that this database ever held of it.
+    `over`: the versions that it overwrote there: one, of a truncate those of all rows. `seen`: all
+    that this database ever held of them.
     """
 
     line: Line
-    over: Version
+    over: frozenset[Version]
     seen: frozenset[Version]
 
     @property
@@ -106,6 +113,11 @@ class Transaction:
     primary: str | None = None
     rows: dict[str, Version] = field(default_factory=dict)
     written: list[tuple[str, Version]] = field(default_factory=list)  # every version, in order
+    truncated: list[tuple[str, Version]] = field(default_factory=list)  # tables
+
+    def locks(self, key: str) -> bool:
+        """Return whether it has written this row, or truncated its table."""
+        return key in self.rows or any(table == table_of(key) for table, _ in self.truncated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +126,7 @@ class Backup:
 
     rows: Mapping[str, Version]
     seen: Mapping[str, frozenset[Version]]
+    truncates: Mapping[str, frozenset[Version]]
     epoch: int
     position: Position
     journal: Sequence[Line]
@@ -132,6 +145,7 @@ class Replica:
     lost on the way. `numbered`: its changes carry opnos. `forgiven`: the own CSNs that it reported
     as lost. `done`: the transactions that were ever committed here. `is_told_to_stop`: its agent
     ended, and is not started again. `is_emptied`: it applied nothing since it was emptied.
+    `truncates`: table -> what its rows were left as by each truncate that was ever done here.
     `is_unique`: a constraint lets one row stand in each table. `will_refuse`: row -> how many more
     items of it the database does not take.
     """
@@ -144,6 +158,7 @@ class Replica:
     will_refuse: dict[str, int] = field(default_factory=dict)
     rows: dict[str, Version] = field(default_factory=dict)
     seen: dict[str, frozenset[Version]] = field(default_factory=dict)
+    truncates: dict[str, frozenset[Version]] = field(default_factory=dict)
     epoch: int = 1
     position: Position = field(default_factory=Position)
     journal: list[Line] = field(default_factory=list)
@@ -168,16 +183,28 @@ class Replica:
     # -- the database -----------------------------------------------------------------------
 
     def is_locked(self, key: str) -> bool:
-        """Return whether an open transaction has written this row."""
-        return any(key in transaction.rows for transaction in self.open.values())
+        """Return whether an open transaction has written this row, or truncated its table."""
+        return any(transaction.locks(key) for transaction in self.open.values())
+
+    def is_table_locked(self, table: str) -> bool:
+        """Return whether an open transaction has written a row of this table, or truncated it."""
+        open_ones = self.open.values()
+        keys = (key for one in open_ones for key in one.rows)
+        tables = (name for one in open_ones for name, _ in one.truncated)
+        return table in {*map(table_of, keys), *tables}
 
     def _is_locked_for(self, item: Item | RangeItem) -> bool:
         """Return whether an open transaction has written a row that this item may write."""
+        if isinstance(item, Item) and item.op == Op.TRUNCATE:
+            return self.is_table_locked(item.table)
         if isinstance(item, Item):
             return self.is_locked(name_of(item.table, item.key))
         order, held = key_order(TABLE), KeyRange(item.table, item.after, item.to)
         names = [row_of(name) for one in self.open.values() for name in one.rows]
-        return any(table == item.table and held.holds(key, order) for table, key in names)
+        tables = [name for one in self.open.values() for name, _ in one.truncated]
+        return item.table in tables or any(
+            table == item.table and held.holds(key, order) for table, key in names
+        )
 
     def write(
         self,
@@ -192,17 +219,13 @@ class Replica:
         `transaction`: a label; the first write of a label opens it. `reuse`: a CSN that an agent
         which forgot its generator gives a second time.
         """
-        fresh, self.generator = self.generator.next(clock_s + self.skew_s)
-        csn, inside = reuse or fresh, None
-        if transaction is not None:
-            inside = self.open.setdefault(transaction, Transaction())
-            inside.primary = inside.primary or csn
+        csn, inside = self._begin(clock_s, transaction, reuse)
         old = (inside.rows if inside else {}).get(key, self.rows.get(key, ABSENT))
         op = Op.DELETE if value is None else Op.UPDATE if old.image is not None else Op.INSERT
         new = Version(csn, None if value is None else image(key, value))
         change = Change(csn, self.rid, self.epoch, *row_of(key), op, new.image)
         change = change._replace(before=old.image, prim_csn=inside.primary if inside else None)
-        write = Write(Line(change), old, self._held(key, old))
+        write = Write(Line(change), frozenset([old]), self._held(key, old))
         self.writes.append(write)
         self.journal.append(write.line)
         if inside:
@@ -212,6 +235,39 @@ class Replica:
             self._hold(key, new)
         return write
 
+    def truncate(self, table: str, clock_s: int, transaction: str | None = None) -> Write:
+        """Delete all rows of a table by one change; see `write`."""
+        csn, inside = self._begin(clock_s, transaction, None)
+        change = Change(csn, self.rid, self.epoch, table, ALL_KEYS, Op.TRUNCATE)
+        change = change._replace(prim_csn=inside.primary if inside else None)
+        there = {**self.rows, **(inside.rows if inside else {})}
+        there = {key: old for key, old in there.items() if table_of(key) == table}
+        held = (self._held(key, old) for key, old in there.items())
+        seen = frozenset([ABSENT]).union(*held, self.truncates.get(table, ()))
+        write = Write(Line(change), frozenset(there.values()), seen)
+        self.writes.append(write)
+        self.journal.append(write.line)
+        gone = Version(csn)
+        if inside:
+            inside.rows |= dict.fromkeys(there, gone)
+            inside.written += [(key, gone) for key in there]
+            inside.truncated.append((table, gone))
+        else:
+            self._empty(table, gone)
+        return write
+
+    def _begin(
+        self, clock_s: int, transaction: str | None, reuse: str | None
+    ) -> tuple[str, Transaction | None]:
+        """The CSN of a write, and the transaction that it is in."""
+        fresh, self.generator = self.generator.next(clock_s + self.skew_s)
+        csn = reuse or fresh
+        if transaction is None:
+            return csn, None
+        inside = self.open.setdefault(transaction, Transaction())
+        inside.primary = inside.primary or csn
+        return csn, inside
+
     def commit(self, transaction: str) -> None:
         """Make an open transaction's rows visible."""
         done = self.open.pop(transaction)
@@ -219,6 +275,8 @@ class Replica:
             self.seen[key] = self._held(key, version)
         for key, version in done.rows.items():
             self._hold(key, version)
+        for table, version in done.truncated:
+            self.truncates[table] = self.truncates.get(table, frozenset()) | {version}
         self.done.add(done.primary or "")
         self.journal.append(Line(Commit(done.primary or "")))
 
@@ -228,11 +286,18 @@ class Replica:
         self.journal.append(Line(Abort(gone.primary or "")))
 
     def _held(self, key: str, version: Version) -> frozenset[Version]:
-        return self.seen.get(key, frozenset([ABSENT])) | {version}
+        truncates = self.truncates.get(table_of(key), frozenset())
+        return self.seen.get(key, frozenset([ABSENT])) | truncates | {version}
 
     def _hold(self, key: str, version: Version) -> None:
         self.rows[key] = version
         self.seen[key] = self._held(key, version)
+
+    def _empty(self, table: str, version: Version) -> None:
+        """Hold nothing in a table."""
+        self.truncates[table] = self.truncates.get(table, frozenset()) | {version}
+        for key in [key for key in self.rows if table_of(key) == table]:
+            self._hold(key, version)
 
     # -- the agent --------------------------------------------------------------------------
 
@@ -255,6 +320,7 @@ class Replica:
         self.backup = Backup(
             dict(self.rows),
             dict(self.seen),
+            dict(self.truncates),
             self.epoch,
             self.position,
             tuple(self.journal),
@@ -269,6 +335,7 @@ class Replica:
         old = self.backup
         assert old is not None
         self.rows, self.seen, self.journal = dict(old.rows), dict(old.seen), list(old.journal)
+        self.truncates = dict(old.truncates)
         self.epoch, self.generator, self.opno = old.epoch, old.generator, old.opno
         self.position, self.forgiven = old.position, old.forgiven
         self.is_emptied = old.is_emptied
@@ -280,6 +347,7 @@ class Replica:
         self.crash(database=True)
         self.rows.clear()
         self.seen.clear()
+        self.truncates.clear()
         self.journal.clear()
         self.position, self.is_emptied, self.is_told_to_stop = Position(), True, False
 
@@ -387,8 +455,11 @@ class Replica:
         for item in batch.items:
             items += [item] if isinstance(item, Item) else self._strangers(item, batch.items)
         for item in items:
-            key, csn = name_of(item.table, item.key), item.csn or "0" * 20
-            if code := self._refuses(key, item.after):
+            csn = item.csn or "0" * 20
+            key = "" if item.op == Op.TRUNCATE else name_of(item.table, item.key)
+            if item.op == Op.TRUNCATE:
+                refused |= self._apply_truncate(item, batch.hub_epoch, refused)
+            elif code := self._refuses(key, item.after):
                 refused[key] = Refused(batch.hub_epoch, csn, item.table, item.key, code, "no")
             else:
                 refused.pop(key, None)
@@ -400,6 +471,21 @@ class Replica:
         self.is_emptied = False
         self.epoch += 1
         self.journal.append(Line(self.position.applied(), self.position.session))
+
+    def _apply_truncate(
+        self, item: Item, hub_epoch: int, refused: dict[str, Refused]
+    ) -> dict[str, Refused]:
+        """Delete all rows of a table, those apart that the database does not let go."""
+        csn, kept, lacking = item.csn or "", dict[str, Version](), dict[str, Refused]()
+        for key in [key for key in self.rows if table_of(key) == item.table]:
+            refused.pop(key, None)
+            if code := self._refuses(key, None):
+                kept[key] = self.rows[key]
+                lacking[key] = Refused(hub_epoch, csn, *row_of(key), code, "no")
+        self._empty(item.table, Version(item.csn, is_sent=True))
+        for key, version in kept.items():
+            self._hold(key, version)
+        return lacking
 
     def _strangers(self, span: RangeItem, items: Sequence[Item | RangeItem]) -> list[Item]:
         """The deletes of the rows in a range that are not among the items behind it."""

@@ -17,7 +17,7 @@ from streaming.core.model.record import Abort, Applied, Commit, Hello, Record, U
 from streaming.core.model.table import OnRefused
 from tests.model.hub import PureHub
 from tests.model.language import run
-from tests.model.replica import Replica
+from tests.model.replica import Replica, table_of
 from tests.model.sentences import Story
 from tests.model.world import MERGE, World
 
@@ -28,6 +28,7 @@ OPEN_TRANSACTIONS = 3
 GOOD = {
     "write": 6,
     "delete": 2,
+    "truncate": 1,
     "write_in_transaction": 3,
     "write_beside": 2,
     "commit": 3,
@@ -256,6 +257,15 @@ class Storyteller:
         """A replica deletes a row."""
         if not self.replica(replica).is_locked(key) and key in self.world.rows_of(replica):
             self.add_sentence(f"{replica} deletes {key} as {self._name()}")
+
+    def truncate(self, replica: str, key: str, number: int) -> None:
+        """A replica truncates a table, perhaps in its oldest transaction."""
+        one, table = self.replica(replica), table_of(key)
+        if one.is_table_locked(table):
+            return
+        label = next(iter(one.open), None) if number == 1 else None
+        inside = f" in {label}" if label else ""
+        self.add_sentence(f"{replica} truncates {table} as {self._name()}{inside}")
 
     def write_in_transaction(self, replica: str, key: str, number: int) -> None:
         """A replica goes on with its oldest transaction, or opens one."""

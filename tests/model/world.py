@@ -128,6 +128,14 @@ class World:
         one = self.replicas[replica]
         self.names[name] = one.write(key, value, self.now_s, transaction, csn)
 
+    def truncate(
+        self, replica: str, table: str, name: str, *, transaction: str | None = None
+    ) -> None:
+        """Delete all rows of a table by a change of that name."""
+        self.now_s += 1
+        one = self.replicas[replica]
+        self.names[name] = one.truncate(table, self.now_s, transaction)
+
     # -- topics -----------------------------------------------------------------------------
 
     def send(self, replica: str, session: str | None, record: Record) -> None:

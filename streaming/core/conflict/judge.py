@@ -66,6 +66,8 @@ class ConflictKind(StrEnum):
     """a delete met a tombstone"""
     TRANSACTION = "transaction"
     """the change was rejected with its whole transaction"""
+    TRUNCATE = "truncate"
+    """a truncate met a row, or a refresh on its way, that its replica had not seen"""
     REFUSED = "refused"
     """the database of a replica did not take the row; no change lost at the hub"""
 
@@ -125,7 +127,7 @@ def judge(
     change realigns its replica, whoever wins: the replica is sent the row, or the replicas would
     diverge. So does a change that makes a row larger than `record_bytes`, which could not be sent.
     """
-    blocked = _blocked(arrived, row, floors)
+    blocked = realign_epoch_of(arrived, row, floors)
     cause = cause_of(arrived, row, table.function, floors, refusal)
     same = cause is not None and (
         cause_of(arrived, row, table.function, floors, refusal, same_epoch=True) is None
@@ -172,7 +174,7 @@ def rejected_whole(
         arrived,
         Verdict.REJECTED,
         cause or Cause.TRANSACTION,
-        _blocked(arrived, row, floors),
+        realign_epoch_of(arrived, row, floors),
         row,
         after,
         ConflictKind.TRANSACTION,
@@ -237,7 +239,7 @@ def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:
     return max((f.epoch for f in floors if f.offset < arrived.offset), default=0) if floors else 0
 
 
-def _blocked(arrived: Arrived, row: RowState, floors: Sequence[Floor]) -> int:
+def realign_epoch_of(arrived: Arrived, row: RowState, floors: Sequence[Floor]) -> int:
     """The hub epoch of the largest realign that stands before the change, or floor; else 0.
 
     A floor that its replica has reflected is no fact of the change: it stays for ever.

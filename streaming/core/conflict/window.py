@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import Realign, RowState
+from streaming.core.model.truncation import Truncation
 
 WindowRow = tuple[int, int, str | None, bool, tuple[Realign, ...]]
 """(author, epoch, csn, exists, realign): a RowState without image, as a cheap tuple."""
@@ -40,6 +41,16 @@ class Window:
         if rows:
             self.rows.update(rows)
             self.touched.setdefault(hub_epoch, []).extend(rows)
+
+    def truncate(self, table: str, truncation: Truncation) -> None:
+        """Store a committed truncate: the rows that it took are tombstones."""
+        there = f"{table}{SEPARATOR}"
+        taken = {
+            name: packed(truncation.tombstone(unpacked(row)))
+            for name, row in self.rows.items()
+            if name.startswith(there) and row[1] < truncation.epoch
+        }
+        self.merge(truncation.epoch, taken)
 
     def advance(self, edge: int) -> None:
         """Forget the rows that nothing touched above the new edge."""

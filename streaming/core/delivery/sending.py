@@ -228,10 +228,20 @@ def row_of(entry: RowEntry) -> RowKey:
 def last_of_rows(entries: Sequence[RowEntry]) -> list[RowEntry]:
     """Return the entries of a page that are sent: of each row the last one, in hub order.
 
-    A consumer applies a page as one local transaction and never shows what lay in between.
+    What stands before a truncate of its table is left out. A consumer applies a page as one local
+    transaction and never shows what lay in between.
     """
-    last = {row_of(entry): place for place, entry in enumerate(entries)}
+    last = dict[RowKey, int]()
+    for place, entry in enumerate(entries):
+        if is_truncate(entry):
+            last = {row: at for row, at in last.items() if row[0] != row_of(entry)[0]}
+        last[row_of(entry)] = place
     return [entries[place] for place in sorted(last.values())]
+
+
+def is_truncate(entry: LogEntry) -> bool:
+    """Return whether an entry is of a truncate."""
+    return isinstance(entry, Judged) and entry.arrived.change.op is Op.TRUNCATE
 
 
 def tracked(
@@ -248,7 +258,9 @@ def tracked(
     """
     found = dict[RowKey, int]()
     for hub_epoch, entry in entries:
-        if isinstance(entry, RangeRefresh) or not is_for(entry, consumer, tables, ruv, floors):
+        if isinstance(entry, RangeRefresh) or is_truncate(entry):
+            continue
+        if not is_for(entry, consumer, tables, ruv, floors):
             continue
         row = row_of(entry)
         version = entry.row.epoch if isinstance(entry, Refresh) else hub_epoch

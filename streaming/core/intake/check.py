@@ -156,7 +156,7 @@ def _change(fields: Fields, images: CanonicalImages) -> CheckedRecord:
         0,
         number(fields["epoch"]) or 0,
         fields["table"],
-        images.key,  # type: ignore[arg-type] # null in a truncate
+        images.key,
         fields["op"],
         images.after,
         images.before,

@@ -17,13 +17,14 @@ from streaming.core.intake.members import (
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.record import Reason
 from streaming.core.model.table import Table, not_configured
+from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.model.values import EXPECTED, canonical_text, is_utf8, json_text
 
 
 class CanonicalImages(NamedTuple):
-    """Key and images of a change in canonical text; a truncate has none."""
+    """Key and images of a change in canonical text; the key of a truncate is ALL_KEYS."""
 
-    key: str | None
+    key: str
     before: str | None
     after: str | None
     partial: bool
@@ -51,7 +52,7 @@ def images_of(fields: Fields, tables: Mapping[str, Table]) -> CanonicalImages | 
     if op == Op.TRUNCATE:
         if key is not None and key != {}:
             return RecordFault(Reason.KEY, f"a truncate has no key: got {got(key)}")
-        return CanonicalImages(None, _object_text(before, table), None, partial=False)
+        return CanonicalImages(ALL_KEYS, _object_text(before, table), None, partial=False)
     values = _key(key, table)
     if isinstance(values, RecordFault):
         return values
@@ -73,8 +74,13 @@ def images_of(fields: Fields, tables: Mapping[str, Table]) -> CanonicalImages | 
 
 
 def row_of(change: Change, tables: Mapping[str, Table]) -> RowKey | None:
-    """The row of a change that may be invalid, its key in canonical text; None: it is not known."""
-    return None if change.op is Op.TRUNCATE else row_named(change.table, change.key, tables)
+    """The row of a change that may be invalid, its key in canonical text; None: it is not known.
+
+    Of a truncate it is the table as a whole.
+    """
+    if change.op is Op.TRUNCATE:
+        return (change.table, ALL_KEYS) if change.table in tables else None
+    return row_named(change.table, change.key, tables)
 
 
 def row_named(name: str, key_text: str, tables: Mapping[str, Table]) -> RowKey | None:

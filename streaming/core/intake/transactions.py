@@ -40,7 +40,7 @@ from streaming.core.intake.sessions import (
     without_past,
 )
 from streaming.core.intake.stopped import says_nothing_of_rows, starts_again, with_last_session
-from streaming.core.model.change import Change, Op, RowKey
+from streaming.core.model.change import Change, RowKey
 from streaming.core.model.command import ResyncOrder
 from streaming.core.model.csn import is_csn_of, rid_of
 from streaming.core.model.record import (
@@ -503,9 +503,6 @@ class Intake:
     # -- changes ----------------------------------------------------------------------------
 
     def _change(self, received: ReceivedRecord, change: Change, replica: ReplicaState) -> None:
-        if change.op is Op.TRUNCATE:
-            self._stop(received, Stop(StopReason.UNSUPPORTED, "truncate"))
-            return
         content = received.content or change.content
         context = (change.prim_csn or change.csn, received.rid)
         known = self.known.contents(change.csn)

@@ -19,6 +19,7 @@ from streaming.core.model.statuses import (
     parse_status,
     status_text,
 )
+from streaming.core.model.truncation import Truncations
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.ranges import KeyRange, RangeRealign
 from streaming.core.tracking.resync import Resync
@@ -256,6 +257,12 @@ class AgreementState:
         """The agreement when its consumer has acknowledged the last page of a resync."""
         return replace(self, resync=None, is_full=False, scans=frozenset())
 
+    def rescanning(self, table: str, at_ms: int) -> "AgreementState":
+        """The agreement when its consumer must get a table back, now or with its next resync."""
+        marked = replace(self, scans=self.scans | {table})
+        held = CoveredPosition(self.acked_covers, self.acked_ruv)
+        return marked.resyncing(held, at_ms) if self.is_sent_to else marked
+
     def refused(self, table: str) -> "AgreementState":
         """The agreement when its consumer refused a row of a table at which that stops it."""
         return replace(self, status=AgreementStatus.REFUSED, detail=table)
@@ -378,6 +385,7 @@ class HubState:
     open: OpenTransactions = field(default_factory=OpenTransactions)
     refusals: Refusals = field(default_factory=dict)
     ranges: tuple[RangeRealign, ...] = ()
+    truncations: Truncations = field(default_factory=dict)
 
     def ruv_of(self, dataset: str) -> Ruv:
         """The RUV of a data set."""

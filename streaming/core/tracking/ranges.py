@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any, NamedTuple
 
 from streaming.core.model.errors import WireError
-from streaming.core.model.row import Realign
+from streaming.core.model.row import ALL_OFFSETS, Realign
 from streaming.core.model.table import Table
 from streaming.core.model.values import Value, from_json
 from streaming.core.tracking.paging import next_page
@@ -103,18 +103,27 @@ def scanned_pages(
 
 @dataclass(frozen=True, slots=True)
 class RangeRealign:
-    """A range that was sent to replica `rid` in hub epoch `epoch`: it realigns every key in it.
+    """A range that is sent to replica `rid` from hub epoch `epoch` on: it realigns all its keys.
 
-    Keys without a row are realigned too: the range deletes them there.
+    Keys without a row are realigned too: the range deletes them there. `offset` and
+    `rejects_transaction` as in `Realign`.
     """
 
     range: KeyRange
     rid: int
     epoch: int
+    offset: int = ALL_OFFSETS
+    rejects_transaction: bool = False
 
     def as_realign(self) -> Realign:
         """Return the realign of each key in the range."""
-        return Realign(self.rid, self.epoch, is_of_range=True)
+        rejects = self.rejects_transaction
+        return Realign(self.rid, self.epoch, self.offset, rejects, is_of_range=True)
+
+    def dominates(self, other: "RangeRealign") -> bool:
+        """Return whether this one blocks everything that the other one blocks, in a whole table."""
+        is_whole = self.range == KeyRange(other.range.table)
+        return is_whole and self.as_realign().dominates(other.as_realign())
 
 
 def with_range(realigns: Iterable[RangeRealign], new: RangeRealign) -> tuple[RangeRealign, ...]:
@@ -124,11 +133,12 @@ def with_range(realigns: Iterable[RangeRealign], new: RangeRealign) -> tuple[Ran
     larger hub epoch: `covers` stays where it is until the last page, and no reflection comes
     between the pages.
     """
-    kept = list(realigns)
+    kept = [old for old in realigns if not new.dominates(old)]
     for place, old in enumerate(kept):
-        joined = old.range.joined(new.range) if old.rid == new.rid else None
+        is_alike = replace(old, range=new.range, epoch=new.epoch) == new
+        joined = old.range.joined(new.range) if is_alike else None
         if joined is not None:
-            kept[place] = RangeRealign(joined, new.rid, max(old.epoch, new.epoch))
+            kept[place] = replace(new, range=joined, epoch=max(old.epoch, new.epoch))
             return tuple(kept)
     return (*kept, new)
 

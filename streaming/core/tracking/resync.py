@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from streaming.core.model.row import RowState
+from streaming.core.model.truncation import Truncations
 from streaming.core.tracking.entry import ChangedRows, HubPosition
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.incarnation import TableIncarnation, WorkKind
@@ -178,8 +179,8 @@ def marked(
     """Return the accounting of a resync: each of the agreement's tables with its work, if it has.
 
     `tracked`: table -> how many rows its consumer lacks; of a table that it is not sent these are
-    refreshes. `rows`: table -> how many rows it has; `scans`: the tables that are scanned, because
-    they were truncated or an operator says so.
+    refreshes. `rows`: table -> how many rows it has; `scans`: the tables that are scanned (see
+    `scanned`).
     """
     served, scanned = frozenset(tables), frozenset(scans)
     changed = [ChangedRows(name, 0, ()) for name, count in tracked.items() if count]
@@ -201,6 +202,12 @@ def marked(
     pieces.sort(key=lambda piece: (not piece.kind.is_whole, piece.table))
     mode = ResyncMode.FULL if is_full else ResyncMode.INCREMENTAL
     return begin(mode, started_ms // 1000, pieces)
+
+
+def scanned(ordered: Iterable[str], truncations: Truncations, held_covers: int) -> frozenset[str]:
+    """Return the tables that a resync scans: `ordered`, and those truncated behind its position."""
+    behind = (table for table, one in truncations.items() if one.epoch > held_covers)
+    return frozenset((*ordered, *behind))
 
 
 def _rows_of(one: TableIncarnation, tracked: Mapping[str, int], rows: Mapping[str, int]) -> int:

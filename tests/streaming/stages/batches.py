@@ -67,7 +67,10 @@ def judged(
     def fetch(places: pa.Table) -> pa.Table:
         raise AssertionError(places)  # the driver has every image
 
-    return judge(found.eligible, intake, HUB_EPOCH, window, look_up, images, {}, fetch)
+    def beside(_table: str, known: Collection[str]) -> list[RowState]:
+        return [row for key, row in rows.items() if key[1] not in known]
+
+    return judge(found.eligible, intake, HUB_EPOCH, window, look_up, beside, images, {}, fetch)
 
 
 def _without_image(row: RowState) -> WindowRow:

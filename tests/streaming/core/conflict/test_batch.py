@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.conflict.batch import BatchDecision, BatchJudge, decide
+from streaming.core.conflict.batch import BatchDecision, decide
+from streaming.core.conflict.batch_judge import BatchJudge
 from streaming.core.conflict.function import ConflictFunction, ConflictRule
 from streaming.core.conflict.judge import Cause, Judged, Verdict
 from streaming.core.delivery.sending import EpochMark, LogEntry, Refresh, SendingView
