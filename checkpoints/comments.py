@@ -24,6 +24,7 @@ _SHARED = {
     "mre": "max replicated epoch of its replica when it wrote the change",
     "mre_same": "the same, counting reflections of the change's own epoch too",
     "app": "application that wrote the change, as its origin states; null: not stated",
+    "snapshot": "snapshot that the change is a row of; null: it was written when its CSN says",
 }
 """Columns that mean the same in several tables."""
 
@@ -36,7 +37,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "offset": "offset of the change in its topic; of a refresh: it realigns up to here",
         "csn": "CSN of the change; of a refresh: CSN of the row",
         "after": "after-image, canonical JSON; null: a delete, or a refresh",
-        "verdict": "accepted, rejected or quarantined; of a refresh null",
+        "verdict": "accepted, adopted, rejected or quarantined; of a refresh null",
         "concurrent": "the change was made without knowledge of the row",
         "row_author": "author of the row judged against, or as it is sent; 0: nobody",
         "row_epoch": "hub epoch of that row",
@@ -76,6 +77,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "pages": "of a plan: the pages of resyncs that the batch sends",
         "sending": "of every agreement: its resync, and what else is noted of sending to it",
         "ranges": "ranges of keys that were sent as a whole: each realigns its keys",
+        "snapshots": "rid -> snapshot that its replica is telling",
         "truncates": "the last accepted truncate of every table that had one",
     },
     TableName.ROWS: {

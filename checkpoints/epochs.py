@@ -173,6 +173,7 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "versions": list(checkpoint.versions.items()),
         "sending": [sending_row(a, state.to_send.get(n)) for n, a in state.agreements.items()],
         "ranges": [realign_row(one) for one in state.ranges],
+        "snapshots": [(r.rid, r.snapshot) for r in state.replicas.values() if r.snapshot],
         "truncates": [{"table": t, **one._asdict()} for t, one in state.truncations.items()],
     }
 
@@ -184,7 +185,8 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
             f"the state was written in format {row['format']}, this hub knows {FORMAT}:"
             " run the newer version"
         )
-    replicas = [_replica(r) for r in row["replicas"] or ()]
+    telling = dict(row.get("snapshots") or ())
+    replicas = [_replica(r, telling.get(r["rid"])) for r in row["replicas"] or ()]
     sending = {one["agreement"]: one for one in row.get("sending") or ()}
     agreements = [
         with_sending(_agreement(a), sending.get(a["name"]), row["hub_epoch"])
@@ -259,7 +261,7 @@ def _replica_row(replica: ReplicaState) -> dict[str, object]:
     }
 
 
-def _replica(row: Mapping[str, Any]) -> ReplicaState:
+def _replica(row: Mapping[str, Any], snapshot: str | None) -> ReplicaState:
     sessions = tuple(
         Session(
             s["id"],
@@ -282,6 +284,7 @@ def _replica(row: Mapping[str, Any]) -> ReplicaState:
         row["stop_offset"],
         row["last_conflict_epoch"],
         row["last_stable_epoch"],
+        snapshot,
     )
 
 

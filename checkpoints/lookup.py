@@ -81,6 +81,8 @@ def earlier_resolutions(
                 found[row["csn"]] = Merged(row["image"]) if row["image"] else Winner.CHANGE
             case Verdict.REJECTED:
                 found[row["csn"]] = Winner.ROW
+            case Verdict.ADOPTED:
+                continue
             case Verdict.QUARANTINED:
                 found[row["csn"]] = Failed("it failed when this batch was judged first")
     return found

@@ -82,6 +82,7 @@ CHANGELOG = pa.schema(
         ("cause", pa.string()),
         ("app", pa.string()),
         ("key_after", pa.string()),
+        ("snapshot", pa.string()),
     ]
 )
 
@@ -157,6 +158,7 @@ PENDING = pa.schema(
         ("mre", pa.int64()),
         ("mre_same", pa.int64()),
         ("app", pa.string()),
+        ("snapshot", pa.string()),
     ]
 )
 
@@ -364,6 +366,7 @@ EPOCHS = pa.schema(
                 )
             ),
         ),
+        ("snapshots", pa.map_(pa.int32(), pa.string())),
         (
             "truncates",
             pa.list_(

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from streaming.core.intake import check
 from streaming.core.intake.check import VERSION
-from streaming.core.model.change import Op
+from streaming.core.intake.snapshot_row import MEMBERS
+from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import CSN_PATTERN
 from streaming.core.model.errors import RuvError, WireError
 from streaming.core.model.kinds import KIND_OF, KINDS, Field, FieldPresence, FieldType
@@ -24,6 +25,7 @@ from streaming.core.model.record import (
     ItemType,
     RangeItem,
     Record,
+    RecordKind,
     Snapshot,
     Stopped,
     Update,
@@ -104,9 +106,26 @@ def encode(session: str, record: Record) -> bytes:
     kind = KIND_OF[type(record)]
     head = f'"v":{VERSION},"kind":"{kind}","session":{json_text(session)}'
     if isinstance(record, Snapshot):
-        return f'{{{head},"{record.phase}":{{"id":{json_text(record.id)}}}}}'.encode()
+        return f'{{{head},"{record.phase}":{json_text(_snapshot_part(record))}}}'.encode()
+    if isinstance(record, Change) and record.snapshot is not None:
+        return _snapshot_row(session, record)
     members = "".join(_member_text(field, record) for field in KINDS[kind].fields)
     return f"{{{head}{members}}}".encode()
+
+
+def _snapshot_part(part: Snapshot) -> dict[str, object]:
+    members = {"id": part.id, "table": part.table, "count": part.count}
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _snapshot_row(session: str, row: Change) -> bytes:
+    members = "".join(
+        _member_text(field, row)
+        for field in KINDS[RecordKind.CHANGE].fields
+        if field.name in MEMBERS
+    )
+    head = f'"v":{VERSION},"kind":"{RecordKind.SNAPSHOT}","session":{json_text(session)}'
+    return f'{{{head},"row":{{"id":{json_text(row.snapshot)}{members}}}}}'.encode()
 
 
 def _member_text(field: Field, record: Record) -> str:

@@ -17,7 +17,7 @@ from connectors.agent.own_topic import OwnTopic
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
 from streaming.core.model.errors import HubError
-from streaming.core.model.record import Commit, Hello, Record, Refused
+from streaming.core.model.record import Commit, Hello, Record, Refused, Snapshot
 
 
 class StoreError(HubError):
@@ -70,7 +70,15 @@ class CaptureJournal(Protocol):
     def mark_published(self, id_: int) -> None:
         """Store durably that the changes topic holds the journal up to this entry."""
 
-    def find(self, record: Change | Commit) -> int | None:
+    def tell(self, rows_max: int) -> bool:
+        """Journal the next rows of the snapshot, at most so many; False: none is being told.
+
+        They are read, numbered and journalled in one local transaction. A snapshot is of the rows
+        that the database had before it was captured; the hello names it until its end is known to
+        be in the topic.
+        """
+
+    def find(self, record: Change | Commit | Snapshot) -> int | None:
         """The id of the entry with the same content as a record of the own topic, if any."""
 
     def published_own(self) -> str | None:

@@ -46,6 +46,8 @@ from streaming.core.model.record import Commit, Heartbeat, Record
 PUBLISH_ROWS = 2_000
 PUBLISH_BYTES = 8_000_000
 """How much of the journal is published at a time, at most."""
+TOLD_ROWS = 2_000
+"""How many rows of a snapshot are read in one local transaction, which blocks other writers."""
 POLL_MS = 20
 """How long the agent waits for an update before it checks the journal again."""
 SCHEMA_CHECK_S = 1.0
@@ -168,11 +170,11 @@ class Agent:
             self.schema_checked_s = now_s
 
     def publish(self) -> bool:
-        """Publish the next journal entries; return whether there were any."""
+        """Publish the next journal entries, or journal some; return whether there were any."""
         entries = self.store.unpublished(PUBLISH_ROWS, PUBLISH_BYTES)
         if not entries:
             self.store.close_abandoned_group()
-            return False
+            return self.store.tell(TOLD_ROWS)
         self._publish_entries(entries, self.session)
         return True
 

@@ -19,7 +19,7 @@ from streaming.core.model.record import (
     Snapshot,
 )
 
-FindEntry = Callable[[Change | Commit], int | None]
+FindEntry = Callable[[Change | Commit | Snapshot], int | None]
 """The id of the journal entry with the same content, or None: the database lacks it."""
 
 
@@ -83,7 +83,9 @@ class OwnTopic:
                 self.epoch = max(self.epoch, record.epoch + 1)
             case Heartbeat():
                 self.epoch = max(self.epoch, record.epoch)
-            case Refused() | Snapshot():
+            case Snapshot():
+                self.found = max(self.found, find(record) or 0)
+            case Refused():
                 pass
 
     def unfinished(self) -> set[str]:

@@ -18,7 +18,8 @@ class AgentSettings:
     """One replica: its database, its two topics, how to reach Kafka, and its tables.
 
     `updates_topic` None: no agreement sends to it. `options` are plain Kafka client names.
-    `rows_are_shared`: rows that were there before are the same at every replica. `skew_s`: how far
+    `rows_are_shared`: rows that were there before are the same at every replica; `tells_rows`: all
+    rows are told to the others, whoever wrote them. `skew_s`: how far
     a CSN may be ahead of its record's time before the hub refuses it. `journal_rows`: how many
     published rows the journal keeps.
     """
@@ -33,6 +34,7 @@ class AgentSettings:
     options: Mapping[str, str] = field(default_factory=dict)
     record_bytes: int = RECORD_BYTES
     rows_are_shared: bool = False
+    tells_rows: bool = False
     skew_s: int = MAX_SKEW_S
     journal_rows: int = 1_000
 
@@ -53,6 +55,7 @@ class AgentSettings:
                 "options": dict(self.options),
                 "record_bytes": self.record_bytes,
                 "rows_are_shared": self.rows_are_shared,
+                "tells_rows": self.tells_rows,
                 "skew_s": self.skew_s,
                 "journal_rows": self.journal_rows,
             }

@@ -48,7 +48,8 @@ class DatabaseCheck:
     """What was found; `complaints` and `row_faults` are in the way, `warnings` are not.
 
     `row_faults`: rows that no other replica can take; `without_key`: tables that could not be
-    configured, because nothing in them is unique.
+    configured, because nothing in them is unique; `untold`: tables whose rows the agent tells the
+    others when it starts.
     """
 
     tables: tuple[CheckedTable, ...]
@@ -59,6 +60,7 @@ class DatabaseCheck:
     warnings: tuple[str, ...]
     row_faults: tuple[str, ...]
     complaints: tuple[str, ...]
+    untold: tuple[str, ...]
 
     @property
     def is_good(self) -> bool:
@@ -96,6 +98,7 @@ def _check(
         tuple(found.warnings),
         tuple(_row_faults(connection, complete, found.catalogs)),
         tuple(found.complaints),
+        tuple(found.untold),
     )
 
 

@@ -23,12 +23,14 @@ class Inspection:
     """What was found; `catalogs` are those of the tables that are in the database.
 
     `unreplicated`: the columns of these tables that are not configured, each as table.column.
+    `untold`: the tables that have rows which were written before they were captured.
     """
 
     catalogs: dict[str, Catalog] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     unreplicated: list[str] = field(default_factory=list)
+    untold: list[str] = field(default_factory=list)
 
     def check(self) -> None:
         """ConfigError with every complaint, if there is one."""
@@ -63,8 +65,11 @@ def inspect(
         found.unreplicated += [f"{table.name}.{name}" for name in unconfigured(catalog, table)]
         constraints = constraints_of(connection, table)
         found.warnings += [about + text for text in constraint_warnings(constraints)]
-        if not rows_are_shared:
-            found.complaints += _row_complaints(connection, table)
+        if not rows_are_shared and not is_captured(connection, table):
+            if _was_captured(connection, table):
+                found.complaints.append(about + _UNCAPTURED)
+            elif connection.execute(sql.any_row(table.name)).fetchone():
+                found.untold.append(table.name)
     found.complaints += user_triggers.complaints(connection, tables)
     return found
 
@@ -208,25 +213,18 @@ def _key_complaints(catalog: Catalog, table: Table) -> list[str]:
     return [complaint]
 
 
-def _row_complaints(connection: sqlite3.Connection, table: Table) -> list[str]:
-    """What was written while no trigger captured it."""
-    if is_captured(connection, table):
-        return []
+_UNCAPTURED = (
+    "it has lost its triggers, because it was dropped and created again: what was written since"
+    " then was not captured; make its rows the same at every replica, then confirm it"
+    " (--rows-are-shared)"
+)
+
+
+def _was_captured(connection: sqlite3.Connection, table: Table) -> bool:
+    """Return whether the agent's triggers once were on the table."""
     noted = f"{PREFIX}replaced_{table.name}"
     there = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (noted,))
-    if there.fetchone():
-        text = (
-            "has lost its triggers, because it was dropped and created again: what was written"
-            " since then was not captured; make its rows the same at every replica, then confirm it"
-        )
-    elif connection.execute(sql.any_row(table.name)).fetchone():
-        text = (
-            "has rows already, which no other replica would get: start with an empty table, or"
-            " confirm that every replica has the same rows"
-        )
-    else:
-        return []
-    return [f"table {table.name} {text} (--rows-are-shared)"]
+    return there.fetchone() is not None
 
 
 def is_captured(connection: sqlite3.Connection, table: Table) -> bool:

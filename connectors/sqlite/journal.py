@@ -13,13 +13,13 @@ from connectors.agent.contract import JournalEntry
 from connectors.sqlite import sql
 from connectors.sqlite.image import WireImage, null_faults, wire_image
 from streaming.core.model.change import Change, Op
-from streaming.core.model.record import Applied, Commit, Record, Refused
+from streaming.core.model.record import Applied, Commit, Record, Refused, Snapshot
 from streaming.core.model.ruv import Ruv, parse_ruv
 from streaming.core.model.truncation import ALL_KEYS
 
 COLUMNS = (
     'id, kind, csn, prim_csn, epoch, "table", key, op, before, after, opno, session, covers,'
-    " generation, ruv, hub_epoch, code, text"
+    " generation, ruv, hub_epoch, code, text, snapshot, rows"
 )
 
 
@@ -69,8 +69,15 @@ def changes(connection: sqlite3.Connection, rid: int) -> Iterator[Change]:
             yield record
 
 
-def find(connection: sqlite3.Connection, record: Change | Commit) -> int | None:
+def find(connection: sqlite3.Connection, record: Change | Commit | Snapshot) -> int | None:
     """The id of the journal row with the same content; 0: it was trimmed, None: there is none."""
+    if isinstance(record, Snapshot):
+        row = connection.execute(
+            "SELECT max(id) FROM _slackwater_journal WHERE kind = 'snapshot' AND op = ?"
+            ' AND snapshot = ? AND "table" IS ?',
+            (record.phase, record.id, record.table),
+        ).fetchone()
+        return None if row[0] is None else int(row[0])
     if isinstance(record, Commit):
         row = connection.execute(
             "SELECT id FROM _slackwater_journal WHERE kind = 'commit' AND prim_csn = ?",
@@ -189,7 +196,7 @@ def ruv_of(text: str) -> Ruv:
 
 def _entry(row: tuple[object, ...], rid: int) -> JournalEntry:
     (id_, kind, csn, prim_csn, epoch, table, key, op, before, after, opno, session) = row[:12]
-    (covers, generation, ruv, hub_epoch, code, text) = row[12:]
+    (covers, generation, ruv, hub_epoch, code, text, snapshot, rows) = row[12:]
     record: Record
     faults: tuple[str, ...] = ()
     match kind:
@@ -207,6 +214,7 @@ def _entry(row: tuple[object, ...], rid: int) -> JournalEntry:
                 old.known if old else None,  # a column that is absent is unknown
                 None if prim_csn is None else str(prim_csn),
                 _int(opno),
+                snapshot=_text(snapshot),
             )
             faults = null_faults(in_key.text) + (new or in_key).faults
         case "commit":
@@ -214,6 +222,9 @@ def _entry(row: tuple[object, ...], rid: int) -> JournalEntry:
         case "applied":
             known = ruv_of(str(ruv))
             record = Applied(_int(epoch), _int(covers), _int(generation), known, _int(hub_epoch))
+        case "snapshot":
+            count = None if rows is None else _int(rows)
+            record = Snapshot(str(op), str(snapshot), _text(table), count)
         case _:
             record = Refused(_int(hub_epoch), str(csn), str(table), str(key), str(code), str(text))
     return JournalEntry(_int(id_), record, str(session) if kind == "applied" else None, faults)
@@ -222,6 +233,10 @@ def _entry(row: tuple[object, ...], rid: int) -> JournalEntry:
 def _int(value: object) -> int:
     assert isinstance(value, int)  # noqa: S101 the column is an INTEGER
     return value
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _image(captured: object) -> WireImage | None:

@@ -128,6 +128,7 @@ def _forget(connection: sqlite3.Connection, start: NewStart) -> None:
     """
     move_past(connection, start.past)
     connection.execute("DELETE FROM _slackwater_journal")
+    connection.execute("DELETE FROM _slackwater_snapshot")
     connection.execute(
         "UPDATE _slackwater_position SET session = NULL, last = 0, covers = 0, ruv = '',"
         " generation = 0, reached = 0, own = NULL, reinit = 1, changes_session = ?,"

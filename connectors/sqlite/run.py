@@ -42,6 +42,7 @@ def open_store(settings: AgentSettings) -> Iterator[SqliteStore]:
                 settings.tables,
                 record_bytes=settings.record_bytes,
                 rows_are_shared=settings.rows_are_shared,
+                tells_rows=settings.tells_rows,
                 journal_bound=JournalBound(settings.journal_rows),
             )
         ) as store,

@@ -5,7 +5,7 @@ import sqlite3
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
 
-from connectors.sqlite import sql
+from connectors.sqlite import snapshot, sql
 from connectors.sqlite.capture import triggers
 from connectors.sqlite.columns import scales
 from connectors.sqlite.inspection import Inspection, inspect
@@ -24,12 +24,14 @@ def install(
     *,
     record_bytes: int = RECORD_BYTES,
     rows_are_shared: bool = False,
+    tells_rows: bool = False,
 ) -> Inspection:
     """Make this database replica `rid` with these tables; what is in place already stays.
 
     The connection is in autocommit mode. ConfigError with everything that prevents it, and
-    nothing is changed. A table that holds rows before it is captured is refused, because no other
-    replica would ever get them, unless every replica has the same rows (`rows_are_shared`).
+    nothing is changed. The rows of a table that holds some before it is captured are told in a
+    snapshot, unless every replica has the same ones (`rows_are_shared`). `tells_rows`: so are all
+    rows, whoever wrote them.
     """
     wanted = tuple(tables)
     inspect(connection, wanted, rows_are_shared=rows_are_shared).check()
@@ -42,9 +44,11 @@ def install(
         if "_slackwater_origin" in objects(connection):
             _check_origin(connection, rid)
             _add_columns(connection)
+            _add_tables(connection)
         else:
             _create_system(connection, rid, mode)
         connection.execute("UPDATE _slackwater_origin SET record_bytes = ?", (record_bytes,))
+        snapshot.begin(connection, [t.name for t in wanted] if tells_rows else found.untold)
         capture = [triggers(table, found.catalogs[table.name]) for table in wanted]
         _apply_schema(connection, dict(ChainMap({}, INDEXES, CAPTURE, *capture)))
     except BaseException:
@@ -73,6 +77,12 @@ def _add_columns(connection: sqlite3.Connection) -> None:
         there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         for name in columns.keys() - there:
             connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {columns[name]}")
+
+
+def _add_tables(connection: sqlite3.Connection) -> None:
+    there = objects(connection)
+    for name in TABLES.keys() - there.keys():
+        connection.execute(TABLES[name])
 
 
 def _create_system(connection: sqlite3.Connection, rid: int, journal_mode: str) -> None:

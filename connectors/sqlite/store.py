@@ -10,7 +10,7 @@ from typing import Any
 
 from connectors.agent.contract import AppliedBatch, JournalEntry
 from connectors.agent.own_topic import OwnTopic
-from connectors.sqlite import journal
+from connectors.sqlite import journal, snapshot
 from connectors.sqlite.apply import apply_batch
 from connectors.sqlite.errors import store_errors
 from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
@@ -22,7 +22,7 @@ from connectors.sqlite.schema import install
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
 from streaming.core.model.errors import StateError
-from streaming.core.model.record import RECORD_BYTES, Commit, Hello
+from streaming.core.model.record import RECORD_BYTES, Commit, Hello, Snapshot
 from streaming.core.model.table import Table
 
 BUSY_MS = 5_000
@@ -76,6 +76,7 @@ class SqliteStore:
         *,
         record_bytes: int = RECORD_BYTES,
         rows_are_shared: bool = False,
+        tells_rows: bool = False,
         journal_bound: JournalBound = JOURNAL_BOUND,
     ) -> "SqliteStore":
         """Open the database and make it a replica; ConfigError or StateError if it cannot be."""
@@ -84,7 +85,7 @@ class SqliteStore:
         try:
             file = OpenedFile.at(database)
             store = cls(connection, file, rid, known, {}, record_bytes, journal_bound)
-            store._install(rows_are_shared=rows_are_shared)
+            store._install(rows_are_shared=rows_are_shared, tells_rows=tells_rows)
             store.position = store._stored_position()
             store.published = store._stored_published()
         except BaseException:
@@ -101,7 +102,7 @@ class SqliteStore:
         self._check_file()
         (version,) = self._row("PRAGMA schema_version")
         if version != self.schema_version:
-            self._install(rows_are_shared=False)
+            self._install()
 
     def _check_file(self) -> None:
         """Raise StateError if the file was deleted, replaced, or overwritten with an older one."""
@@ -113,13 +114,14 @@ class SqliteStore:
         ):
             raise StateError(replaced_text(self.file.path))
 
-    def _install(self, *, rows_are_shared: bool) -> None:
+    def _install(self, *, rows_are_shared: bool = False, tells_rows: bool = False) -> None:
         found = install(
             self.connection,
             self.rid,
             self.tables.values(),
             record_bytes=self.record_bytes,
             rows_are_shared=rows_are_shared,
+            tells_rows=tells_rows,
         )
         for warning in found.warnings:
             if warning not in self.warnings:
@@ -175,7 +177,12 @@ class SqliteStore:
         return offset, OwnTopic(session, own)
 
     @store_errors()
-    def find(self, record: Change | Commit) -> int | None:
+    def tell(self, rows_max: int) -> bool:
+        """Journal the next rows of the snapshot; False: none is being told."""
+        return snapshot.tell(self.connection, self.writers, rows_max)
+
+    @store_errors()
+    def find(self, record: Change | Commit | Snapshot) -> int | None:
         """The id of the journal row with the same content as a record of the own topic."""
         return journal.find(self.connection, record)
 
@@ -205,7 +212,8 @@ class SqliteStore:
             hello = replace(self.position.hello(None, lost=False), reinit=True)
         else:
             hello = self.position.hello(own, lost=lost)
-        return replace(hello, unreplicated=self.unreplicated or None)
+        told = snapshot.named(self.connection)
+        return replace(hello, unreplicated=self.unreplicated or None, snapshot=told)
 
     @store_errors()
     def reinit(self, start: NewStart, is_known: IsKnown, path: Path) -> int:

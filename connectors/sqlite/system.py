@@ -57,7 +57,7 @@ TABLES = {
     "_slackwater_journal": """CREATE TABLE _slackwater_journal (
   id INTEGER PRIMARY KEY,  -- commit order
   at INTEGER NOT NULL,  -- milliseconds since 1970
-  kind TEXT NOT NULL,  -- change | commit | applied | refused
+  kind TEXT NOT NULL,  -- change | commit | applied | refused | snapshot
   csn TEXT,
   prim_csn TEXT,
   epoch INTEGER,
@@ -73,7 +73,16 @@ TABLES = {
   ruv TEXT,
   hub_epoch INTEGER,
   code TEXT,
-  text TEXT
+  text TEXT,
+  snapshot TEXT,  -- of a snapshot, and of the changes that are its rows: its id
+  rows INTEGER  -- at the end of a snapshot
+)""",
+    "_slackwater_snapshot": """CREATE TABLE _slackwater_snapshot (
+  "table" TEXT PRIMARY KEY,  -- of a snapshot that has not ended
+  id TEXT NOT NULL,  -- of the snapshot
+  after TEXT,  -- the last key that was told, in SQL literals
+  told INTEGER NOT NULL DEFAULT 0,  -- how many rows
+  is_told INTEGER NOT NULL DEFAULT 0
 )""",
     "_slackwater_scales": CREATE_SCALES,
 }
@@ -86,6 +95,7 @@ LATER_COLUMNS = {
         "trimmed_csn": "TEXT",
         "trimmed_opno": "INTEGER NOT NULL DEFAULT 0",
     },
+    "_slackwater_journal": {"snapshot": "TEXT", "rows": "INTEGER"},
 }
 """The columns that a database of an earlier agent lacks."""
 
@@ -132,23 +142,25 @@ BEGIN
 END""",
     "_slackwater_write_change": f"""CREATE TRIGGER _slackwater_write_change
 INSTEAD OF INSERT ON _slackwater_write
-  WHEN NEW.op IN ('insert', 'update', 'delete', 'truncate')
+  WHEN NEW.op IN ('insert', 'update', 'delete', 'truncate', 'snapshot')
 BEGIN
   {next_csn_sql(sql.NOW_S)};
   UPDATE _slackwater_origin SET opno = opno + 1,
     prim_csn = CASE WHEN depth > 0 THEN coalesce(prim_csn, {CSN_SQL}) END;
   INSERT INTO _slackwater_journal
-    (at, kind, csn, prim_csn, epoch, "table", key, op, before, after, opno)
+    (at, kind, csn, prim_csn, epoch, "table", key, op, before, after, opno, snapshot)
   SELECT {sql.NOW_MS}, 'change', {CSN_SQL}, prim_csn, epoch, NEW."table",
     CASE WHEN {_bytes("key")} + {OVERHEAD_BYTES} <= record_bytes THEN NEW.key
       ELSE {_omitted("key")} END,
-    NEW.op,
+    CASE NEW.op WHEN 'snapshot' THEN 'insert' ELSE NEW.op END,
     CASE WHEN {_bytes("key")} + {_bytes("before")} + {_bytes("after")} + {OVERHEAD_BYTES}
       <= record_bytes THEN NEW.before END,
     CASE WHEN NEW.after IS NULL
       OR {_bytes("key")} + {_bytes("after")} + {OVERHEAD_BYTES} <= record_bytes THEN NEW.after
       ELSE {_omitted("after")} END,
-    opno
+    opno,
+    CASE NEW.op WHEN 'snapshot'
+      THEN (SELECT id FROM _slackwater_snapshot s WHERE s."table" = NEW."table") END
   FROM _slackwater_origin;
 END""",
     "_slackwater_write_truncate": """CREATE TRIGGER _slackwater_write_truncate
@@ -169,7 +181,8 @@ END""",
 }
 """The view that captures: a row of op begin or commit opens or closes a group of changes.
 
-A row of op truncate deletes all rows of its table and is captured as one change (capture.py).
+A row of op truncate deletes all rows of its table and is captured as one change (capture.py); one
+of op snapshot is a row that was there before (snapshot.py).
 
 Of a row too large for a record only the size is kept, which the hub quarantines; a before-image
 that does not fit beside it is left out.

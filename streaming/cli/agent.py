@@ -22,6 +22,10 @@ Shared = Annotated[
     bool,
     typer.Option("--rows-are-shared", help="Existing rows are the same at every replica."),
 ]
+Snapshot = Annotated[
+    bool,
+    typer.Option("--snapshot", help="Tell the others all rows that the database has, once."),
+]
 Print = Annotated[
     bool,
     typer.Option(
@@ -42,6 +46,7 @@ def agent(
     replica: Replica = "",
     config: ConfigPath = DEFAULT_CONFIG,
     rows_are_shared: Shared = False,
+    snapshot: Snapshot = False,
     print_: Print = False,
 ) -> None:
     """Run the agent of one SQLite replica until SIGTERM or Ctrl-C."""
@@ -51,7 +56,11 @@ def agent(
         raise ConfigError("give --replica NAME and --database FILE (see `slackwater agent --help`)")
     configured = load(config)
     settings = import_module("streaming.config.agent").agent_settings(
-        configured, replica, database.absolute(), rows_are_shared=rows_are_shared
+        configured,
+        replica,
+        database.absolute(),
+        rows_are_shared=rows_are_shared,
+        tells_rows=snapshot,
     )
     if print_:
         typer.echo(settings.text())
@@ -96,6 +105,8 @@ def _write(found: DatabaseCheck) -> None:
         state = "captured" if table.is_captured else "not captured yet"
         own = f", your triggers: {', '.join(table.triggers)}" if table.triggers else ""
         write_line(f"table {table.name}: {as_count(table.rows, 'row')}, {state}{own}")
+    for name in found.untold:
+        write_line(f"table {name}: its agent tells the others the rows, unless --rows-are-shared")
     for one in found.constraints:
         write_line(f"constraint of table {one.table}: {one.text}")
     for name in found.not_configured:

@@ -8,7 +8,12 @@ from streaming.core.model.errors import ConfigError
 
 
 def agent_settings(
-    config: Config, replica: str, database: Path, *, rows_are_shared: bool = False
+    config: Config,
+    replica: str,
+    database: Path,
+    *,
+    rows_are_shared: bool = False,
+    tells_rows: bool = False,
 ) -> AgentSettings:
     """The settings of the agent beside this database; ConfigError: there is no such replica."""
     known = {one.name: one for one in config.replicas}
@@ -26,6 +31,7 @@ def agent_settings(
         config.kafka.options,
         config.limits.record_bytes,
         rows_are_shared,
+        tells_rows,
         config.limits.skew_s,
         config.limits.journal_rows,
     )

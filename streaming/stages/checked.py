@@ -52,6 +52,7 @@ CHECKED = pa.schema(
         ("app", pa.string()),  # the application that wrote it
         ("value", pa.binary()),  # the record's bytes; null for a valid change
         ("size", pa.int64()),  # bytes of its item if its images are on the executors, else null
+        ("snapshot", pa.string()),  # of a row of a snapshot: its id
     ]
 )
 """A checked record: core's CheckedRecord with its place, time and bytes."""

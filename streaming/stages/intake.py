@@ -45,6 +45,7 @@ _CHANGE = [
     CHANGELOG.field("opno"),  # null: its replica does not number its changes
     CHANGELOG.field("content"),  # core: Change.content
     CHANGELOG.field("app"),  # the application that wrote it; null: not stated
+    CHANGELOG.field("snapshot"),  # the snapshot that it is a row of; null: it was written then
 ]
 _FIELDS = tuple(field.name for field in _CHANGE)
 """What is known of a change without the changes before it."""
@@ -88,10 +89,11 @@ def take(intake: Intake, facts: CheckedRecords, read_pending: ReadPending) -> Ta
     """Take every record of the batch; what was evicted comes back from table `pending`."""
     one_by_one = np.zeros(len(facts), dtype=np.bool_)
     session = facts.table["session"].combine_chunks()
+    snapshot = facts.table["snapshot"].combine_chunks()
     bulk, in_bulk = list[pa.Table](), np.zeros(len(facts), dtype=np.bool_)
     for run in runs(facts, intake.topology):
         rows = facts.table.slice(run.start, run.end - run.start)
-        if run.is_plain and _goes_in_bulk(intake, facts, run, session):
+        if run.is_plain and _goes_in_bulk(intake, facts, run, session, snapshot):
             bulk.append(_bulk(intake, facts, run, rows))
             _take_run(intake, facts, run, rows)
             in_bulk[run.rows] = True
@@ -131,7 +133,13 @@ def repeated_or_old(facts: CheckedRecords, maxima: Mapping[int, str]) -> list[st
     return sorted({csn.decode() for csn in facts.csn[old]} | no_good)
 
 
-def _goes_in_bulk(intake: Intake, facts: CheckedRecords, run: RecordRun, session: pa.Array) -> bool:
+def _goes_in_bulk(
+    intake: Intake,
+    facts: CheckedRecords,
+    run: RecordRun,
+    session: pa.Array,
+    snapshot: pa.Array,
+) -> bool:
     first = run.start
     rid = int(facts.rid[first])
     replica = intake.replicas[rid]
@@ -140,6 +148,7 @@ def _goes_in_bulk(intake: Intake, facts: CheckedRecords, run: RecordRun, session
     return (
         in_force is not None
         and session[first].as_py() == in_force.id
+        and snapshot[first].as_py() in (None, replica.snapshot)
         and intake.is_plain_from(rid, facts.csn[first].decode(), opno)
     )
 
@@ -218,6 +227,7 @@ def _change(row: Mapping[str, Any]) -> Change:
         row["prim_csn"],
         row["opno"],
         row["app"],
+        row["snapshot"],
     )
 
 

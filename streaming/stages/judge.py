@@ -238,6 +238,7 @@ def _contended(
     below = grouped.unknown[code] & (mre < edge[code])
     floored = _floored(eligible, rid, mre, intake) | _in_ranges(eligible, rid, mre, intake)
     odd = _lacks_columns(eligible) | _not_configured(eligible, intake.topology.tables)
+    odd |= _may_be_adopted(grouped, eligible, window.edge)
     marked[code[shared | foreign | below | floored | odd]] = True
     if by_core is not None:
         marked |= by_core
@@ -302,6 +303,17 @@ def _lacks_columns(eligible: pa.Table) -> Bools:
     """Mark the changes whose image must be merged into the row."""
     written = pc.not_equal(eligible["op"], Op.DELETE.value)
     return bools(eligible["partial"]) & bools(written)
+
+
+def _may_be_adopted(grouped: _Grouped, eligible: pa.Table, edge: int) -> Bools:
+    """Mark the rows of snapshots, unless they are surely the first of their row."""
+    told = bools(pc.is_valid(eligible["snapshot"]))
+    if not told.any() or edge:
+        return told
+    code = grouped.code
+    is_alone = np.bincount(code, minlength=len(grouped.names)) == 1
+    is_first = grouped.unknown & is_alone
+    return np.asarray(told & ~is_first[code], dtype=np.bool_)
 
 
 def _not_configured(eligible: pa.Table, tables: Mapping[str, Table]) -> Bools:

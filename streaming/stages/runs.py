@@ -17,8 +17,8 @@ from streaming.stages.checked import Bools, CheckedRecords, Ints, Texts
 class RecordRun:
     """Rows [start, end) of CheckedRecords, all of one replica.
 
-    `is_plain`: they are of one session and one data set, and consist of whole transactions with
-    rising CSNs; a plain change is a transaction by itself.
+    `is_plain`: they are of one session, one snapshot or none, and one data set, and consist of
+    whole transactions with rising CSNs; a plain change is a transaction by itself.
     """
 
     start: int
@@ -36,7 +36,7 @@ def runs(facts: CheckedRecords, topology: Topology) -> Iterator[RecordRun]:
     if not len(facts):
         return
     same_topic = _same(facts.rid)
-    same_session = same_topic & _same(_session(facts))
+    same_session = same_topic & _same(_codes(facts, "session")) & _same(_codes(facts, "snapshot"))
     follows = same_session & _follows(facts, topology)
     goes_on = same_session & _goes_on(facts, follows)
     starts = np.flatnonzero(~goes_on)
@@ -92,8 +92,8 @@ def _same(values: Ints | Bools | Texts) -> Bools:
     return np.append(False, values[1:] == values[:-1])
 
 
-def _session(facts: CheckedRecords) -> Ints:
-    codes = facts.table["session"].combine_chunks().dictionary_encode().indices
+def _codes(facts: CheckedRecords, column: str) -> Ints:
+    codes = facts.table[column].combine_chunks().dictionary_encode().indices
     return np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 

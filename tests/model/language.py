@@ -4,7 +4,6 @@
 Every replica sends a hello before the first sentence after `given`, and all are level then.
 """
 
-import json
 import re
 from collections.abc import Collection
 
@@ -12,11 +11,12 @@ from checkpoints.faults import FaultPoint
 from streaming.core.model.record import Item, RangeItem, Update
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import OnRefused
-from tests.model.replica import Replica, row_of
+from tests.model.replica import Replica, row_of, value_of
 from tests.model.sentences import STEPS, Make, Story, StoryError, claim, sentence
 from tests.model.world import World, topology
 
 HUB = "the hub"
+LATER = " joins later"
 
 
 def run(story: Story, line: str) -> None:
@@ -52,12 +52,20 @@ def given(story: Story, names: str) -> None:
 
     Behind them may stand the tables: `; t is EPOCH_TRANS; u is MAX(v), hidden from r3`. A row `k`
     is of table t, a row `u.k` of table u. `t is EPOCH, on_refused stop`: what follows a refusal.
+
+    `; r3 joins later`: it is configured, and its agent was never started.
     """
-    who, *tables = names.split("; ")
-    words = [re.fullmatch(r"(\w+)((?:\(\w+\))*)", word) for word in who.split()]
+    who, *parts = names.split("; ")
+    later = [part.removesuffix(LATER) for part in parts if part.endswith(LATER)]
+    tables = [part for part in parts if not part.endswith(LATER)]
+    words = [re.fullmatch(r"(\w+)((?:\(\w+\))*)", word) for word in [*who.split(), *later]]
     replicas = {
         word[1]: Replica(
-            word[1], rid, numbered="(numbered)" in word[2], is_unique="(unique)" in word[2]
+            word[1],
+            rid,
+            numbered="(numbered)" in word[2],
+            is_unique="(unique)" in word[2],
+            is_absent=word[1] in later,
         )
         for rid, word in enumerate(words, start=1)
         if word
@@ -142,6 +150,43 @@ def commits(story: Story, replica: str, label: str) -> None:
 def aborts(story: Story, replica: str, label: str) -> None:
     """The transaction never was."""
     story.replica(replica).abort(label)
+
+
+@sentence("{replica} joins with {rows*}")
+def joins_with(story: Story, replica: str, rows: str) -> None:
+    """Its agent starts on a database that has rows, `k = x, j = y`, and never was a replica."""
+    pairs = (row.split(" = ") for row in rows.split(", "))
+    story.replica(replica).begin_snapshot(dict(pairs))
+    story.world.hello(replica)
+    story.world.publish_all(replica)
+
+
+@sentence("{replica} joins empty")
+def joins_empty(story: Story, replica: str) -> None:
+    """Its agent starts on an empty database that never was a replica."""
+    story.replica(replica).is_absent = False
+    story.world.hello(replica)
+
+
+@sentence("{replica} tells {count} rows of its snapshot")
+def tells(story: Story, replica: str, count: str) -> None:
+    """The next so many rows, in order of their keys."""
+    story.world.tell(replica, int(count))
+    story.world.publish_all(replica)
+
+
+@sentence("{replica} ends its snapshot")
+def ends_snapshot(story: Story, replica: str) -> None:
+    """With the rows that it has not told yet, and all that it wrote meanwhile."""
+    story.world.tell(replica)
+    story.replica(replica).end_snapshot()
+    story.world.publish_all(replica)
+
+
+@sentence("{replica} will tell its rows")
+def will_tell(story: Story, replica: str) -> None:
+    """`slackwater agent --snapshot`: its next hello names a snapshot of all that it has."""
+    story.replica(replica).begin_snapshot()
 
 
 # -- agents ---------------------------------------------------------------------------------
@@ -428,6 +473,18 @@ def is_accepted(story: Story, name: str) -> None:
     claim(story, _fate(story, name), "accepted")
 
 
+@sentence("{name} is adopted")
+def is_adopted(story: Story, name: str) -> None:
+    """A row of a snapshot that is equal to the hub's."""
+    claim(story, _fate(story, name), "adopted")
+
+
+@sentence("{name} of {replica} is {verdict}")
+def told_row_is(story: Story, name: str, replica: str, verdict: str) -> None:
+    """The verdict on a row of a snapshot, by its value."""
+    claim(story, _fate(story, f"{name} of {replica}"), verdict)
+
+
 @sentence("{name} is rejected")
 def is_rejected(story: Story, name: str) -> None:
     """It lost, and is recorded in the conflicts."""
@@ -541,11 +598,7 @@ def has_state(story: Story, replica: str, state: str) -> None:
 
 def _values(story: Story, place: str) -> dict[str, str]:
     rows = story.world.rows_of_hub() if place == HUB else story.world.rows_of(place)
-    return {key: _value(text) for key, text in rows.items()}
-
-
-def _value(text: str) -> str:
-    return str(json.loads(text)["v"])
+    return {key: value_of(text) for key, text in rows.items()}
 
 
 def _wrote(story: Story, replica: Replica, name: str) -> bool:

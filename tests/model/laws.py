@@ -130,7 +130,7 @@ def check_truncates_saw_every_row(world: World) -> None:
 def check_transactions_go_whole(world: World) -> None:
     """Under EPOCH_TRANS a loser takes its transaction along, and all that built on its rows.
 
-    A delete of a deleted row is no such loser.
+    A delete of a deleted row is no such loser. A row of a snapshot builds on nothing.
     """
     gone = set[Version]()
     together: dict[tuple[int, str], list[Meeting]] = {}
@@ -138,11 +138,15 @@ def check_transactions_go_whole(world: World) -> None:
         one = meeting.judged
         together.setdefault((rid_of(one.csn), one.prim_csn or one.csn), []).append(meeting)
     for (_, primary), meetings in together.items():
-        if any(one.write.over & gone or _takes_along(world, one) for one in meetings):
+        if any(_builds_on(one.write, gone) or _takes_along(world, one) for one in meetings):
             assert {one.judged.verdict for one in meetings} == {"rejected"}, (
                 f"half of {primary} was rejected"
             )
             gone |= {one.write.version for one in meetings}
+
+
+def _builds_on(write: Write, versions: AbstractSet[Version]) -> bool:
+    return write.change.snapshot is None and bool(write.over & versions)
 
 
 def _takes_along(world: World, meeting: Meeting) -> bool:

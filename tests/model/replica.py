@@ -23,6 +23,7 @@ from streaming.core.model.record import (
     RangeItem,
     Record,
     Refused,
+    Snapshot,
     Stopped,
     Update,
 )
@@ -55,6 +56,11 @@ def image(name: str, value: str) -> str:
     """The canonical text of a row with this value."""
     key = name.rpartition(".")[2]
     return json.dumps({"k": key, "v": value}, separators=(",", ":"))
+
+
+def value_of(text: str) -> str:
+    """The value in a row's canonical text."""
+    return str(json.loads(text)["v"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +133,8 @@ class Backup:
     rows: Mapping[str, Version]
     seen: Mapping[str, frozenset[Version]]
     truncates: Mapping[str, frozenset[Version]]
+    snapshot: str | None
+    to_tell: Sequence[str]
     epoch: int
     position: Position
     journal: Sequence[Line]
@@ -146,6 +154,8 @@ class Replica:
     as lost. `done`: the transactions that were ever committed here. `is_told_to_stop`: its agent
     ended, and is not started again. `is_emptied`: it applied nothing since it was emptied.
     `truncates`: table -> what its rows were left as by each truncate that was ever done here.
+    `is_absent`: it is configured, and its agent never ran. `snapshot`: the id of the snapshot that
+    it has not ended; `to_tell`: the rows that are not told yet.
     `is_unique`: a constraint lets one row stand in each table. `will_refuse`: row -> how many more
     items of it the database does not take.
     """
@@ -174,6 +184,9 @@ class Replica:
     is_up: bool = False
     is_told_to_stop: bool = False
     is_emptied: bool = False
+    is_absent: bool = False
+    snapshot: str | None = None
+    to_tell: list[str] = field(default_factory=list)
     generator: Generator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -256,6 +269,37 @@ class Replica:
             self._empty(table, gone)
         return write
 
+    def begin_snapshot(self, rows: Mapping[str, str] | None = None) -> None:
+        """Tell its rows, or these that it has and nobody knows of; its next hello names it."""
+        for key, value in (rows or {}).items():
+            self._hold(key, Version(None, image(key, value)))
+        self.is_absent, self.snapshot = False, f"snapshot of {self.name} {self.sessions}"
+        self.to_tell = sorted(key for key, one in self.rows.items() if one.image is not None)
+        self.journal.append(Line(Snapshot("begin", self.snapshot, TABLE.name)))
+
+    def tell(self, clock_s: int) -> Write | None:
+        """Tell the next row of its snapshot as it stands, if it is still there."""
+        key = self.to_tell.pop(0)
+        there = self.rows.get(key, ABSENT)
+        if there.image is None:
+            return None
+        csn, _ = self._begin(clock_s, None, None)
+        change = Change(csn, self.rid, self.epoch, *row_of(key), Op.INSERT, there.image)
+        write = Write(
+            Line(change._replace(snapshot=self.snapshot)),
+            frozenset([there]),
+            self._held(key, there),
+        )
+        self.writes.append(write)
+        self.journal.append(write.line)
+        self._hold(key, Version(csn, there.image))
+        return write
+
+    def end_snapshot(self) -> None:
+        """End its snapshot; all its rows are told."""
+        self.journal.append(Line(Snapshot("end", self.snapshot or "", None, 0)))
+        self.snapshot = None
+
     def _begin(
         self, clock_s: int, transaction: str | None, reuse: str | None
     ) -> tuple[str, Transaction | None]:
@@ -321,6 +365,8 @@ class Replica:
             dict(self.rows),
             dict(self.seen),
             dict(self.truncates),
+            self.snapshot,
+            tuple(self.to_tell),
             self.epoch,
             self.position,
             tuple(self.journal),
@@ -336,6 +382,7 @@ class Replica:
         assert old is not None
         self.rows, self.seen, self.journal = dict(old.rows), dict(old.seen), list(old.journal)
         self.truncates = dict(old.truncates)
+        self.snapshot, self.to_tell = old.snapshot, list(old.to_tell)
         self.epoch, self.generator, self.opno = old.epoch, old.generator, old.opno
         self.position, self.forgiven = old.position, old.forgiven
         self.is_emptied = old.is_emptied
@@ -348,6 +395,7 @@ class Replica:
         self.rows.clear()
         self.seen.clear()
         self.truncates.clear()
+        self.snapshot, self.to_tell = None, []
         self.journal.clear()
         self.position, self.is_emptied, self.is_told_to_stop = Position(), True, False
 
@@ -362,13 +410,23 @@ class Replica:
             self.forgiven |= {change.csn for change in changes}
             self.position = replace(self.position, epoch=self.epoch)
             self.epoch += 1
-            return session, replace(self.position.hello(None, lost=False), reinit=True)
+            return session, replace(
+                self.position.hello(None, lost=False), reinit=True, snapshot=self.named_snapshot
+            )
         done = {record.prim_csn for record in topic if isinstance(record, Commit)}
         counted = {c.csn for c in changes if c.prim_csn is None or c.prim_csn in done}
         lost = counted - self._own_csns() - self.forgiven
         known = (csn for csn in counted if not lost or csn < min(lost))
         self.forgiven |= lost
-        return session, self.position.hello(max(known, default=None), lost=bool(lost))
+        hello = self.position.hello(max(known, default=None), lost=bool(lost))
+        return session, replace(hello, snapshot=self.named_snapshot)
+
+    @property
+    def named_snapshot(self) -> str | None:
+        """The snapshot whose end is not known to be in its topic."""
+        ends = (one.record for one in self.unpublished())
+        open_end = (one.id for one in ends if isinstance(one, Snapshot) and one.phase == "end")
+        return self.snapshot or next(open_end, None)
 
     def _has_published(self, topic: Sequence[Change]) -> bool:
         """Return whether a record of its journal is in the topic, marked as published or not."""

@@ -85,7 +85,11 @@ AWAY = {
 AWAY_AND_LOST = {**AWAY, **LOSES, **REFUSES}
 """The same with databases that are restored, emptied, or do not take what is sent to them."""
 
-EVERYTHING = {**LOSES, **REORDERS, **REUSES, **REFUSES, **AWAY}
+TELLS = {"join": 6, "tell": 3, "end_snapshot": 2, "tell_again": 1}
+JOINS = {**AWAY, **LOSES, **TELLS}
+"""The same with a replica that joins with rows of its own, and others that tell theirs again."""
+
+EVERYTHING = {**LOSES, **REORDERS, **REUSES, **REFUSES, **AWAY, **TELLS}
 """All at once."""
 
 FUNCTIONS = (
@@ -118,6 +122,7 @@ class Plot:
     numbered: bool = True
     tables: str = ""
     unique: frozenset[str] = frozenset()
+    joins: bool = False
 
 
 def random_steps(
@@ -160,12 +165,14 @@ def plots(
     several: bool = False,
     unique: bool = False,
     acts: bool = False,
+    joins: bool = False,
 ) -> Plot:
     """Random stories that shrink: a seed makes the steps, Hypothesis chooses which are used.
 
     Steps that it draws one by one resemble each other: a hub without realignment survives hundreds
     of such stories, and a few dozen of these. `several`: two tables with functions of their own.
-    `unique`: some databases have a unique constraint. `acts`: see `tables`.
+    `unique`: some databases have a unique constraint. `acts`: see `tables`. `joins`: the third
+    replica joins later.
     """
     seed = draw(st.integers(0, 2**32 - 1))
     kept = draw(st.lists(st.booleans(), min_size=LENGTH, max_size=LENGTH))
@@ -177,6 +184,7 @@ def plots(
         draw(st.booleans()),
         draw(tables(acts=acts)) if several else "",
         draw(st.frozensets(st.sampled_from(REPLICAS))) if unique else frozenset(),
+        joins,
     )
 
 
@@ -192,8 +200,9 @@ class Storyteller:
         """Run a story to its end; the world after every step."""
         marks = {name: "(unique)" * (name in plot.unique) for name in REPLICAS}
         marks["r2"] += "(numbered)" * plot.numbered
-        who = " ".join(name + mark for name, mark in marks.items())
-        self.add_sentence(f"given {who}{plot.tables}")
+        named = [name + mark for name, mark in marks.items()]
+        later = f"; {named.pop()} joins later" if plot.joins else ""
+        self.add_sentence(f"given {' '.join(named)}{later}{plot.tables}")
         for name, skew_s in zip(REPLICAS, plot.skews, strict=True):
             self.replica(name).skew_s = skew_s
         for step in plot.steps:
@@ -218,6 +227,8 @@ class Storyteller:
     def go_on(self, step: Step) -> None:
         """Tell the next step."""
         action, replica, key, number = step
+        if self.replica(replica).is_absent and action != "join":
+            return
         if not self.world.hub.is_up():
             self.add_sentence("the hub restarts")
         getattr(self, action)(replica, key, number)
@@ -228,6 +239,8 @@ class Storyteller:
         Only the record after a lost one reveals it, so there is a last write, over nothing.
         """
         for name in REPLICAS:
+            if self.replica(name).is_absent:
+                self.add_sentence(f"{name} joins empty")
             for label in list(self.replica(name).open):
                 self.add_sentence(f"{name} commits {label}")
         if any(self.replica(name).missing for name in REPLICAS):
@@ -401,6 +414,34 @@ class Storyteller:
         self.add_sentence(f"{replica} is restored")
         if number > 2:
             self.write(replica, key, number)
+        self.add_sentence(f"{replica} says hello")
+
+    def join(self, replica: str, key: str, number: int) -> None:
+        """A replica joins with rows of its own, of which others may know."""
+        if not self.replica(replica).is_absent:
+            return
+        one = self.replica(replica)
+        rows = {key: self._name()}
+        if number > 2 and not one.is_unique:
+            rows |= {"k1": self._name(), "k2": self._name()}
+        told = ", ".join(f"{k} = {value}" for k, value in rows.items())
+        self.add_sentence(f"{replica} joins with {told}")
+
+    def tell(self, replica: str, _: str, number: int) -> None:
+        """A replica goes on with its snapshot."""
+        if self.replica(replica).snapshot is not None:
+            self.add_sentence(f"{replica} tells {number} rows of its snapshot")
+
+    def end_snapshot(self, replica: str, _: str, __: int) -> None:
+        """A replica ends its snapshot."""
+        if self.replica(replica).snapshot is not None:
+            self.add_sentence(f"{replica} ends its snapshot")
+
+    def tell_again(self, replica: str, key: str, number: int) -> None:
+        """An agent starts that tells all rows of its database, whoever wrote them."""
+        self._crash(replica, number)
+        self.add_sentence(f"{replica} will tell its rows")
+        self.publish(replica, key, number)
         self.add_sentence(f"{replica} says hello")
 
     def reinit(self, replica: str, key: str, number: int) -> None:

@@ -18,7 +18,7 @@ from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import OnRefused
 from streaming.core.model.topology import Subscription, Topology
 from tests.model.backend import Backend, Judgement
-from tests.model.replica import TABLE, Line, Replica, Write, name_of, row_of
+from tests.model.replica import TABLE, Line, Replica, Write, name_of, row_of, value_of
 
 ROUNDS = 30
 """So many rounds of everybody doing all that can be done must be enough to become quiet."""
@@ -136,6 +136,17 @@ class World:
         one = self.replicas[replica]
         self.names[name] = one.truncate(table, self.now_s, transaction)
 
+    def tell(self, replica: str, count: int | None = None) -> None:
+        """Tell so many rows of a snapshot, or all that are left; each by its value's name."""
+        one = self.replicas[replica]
+        for _ in range(len(one.to_tell) if count is None else min(count, len(one.to_tell))):
+            self.now_s += 1
+            write = one.tell(self.now_s)
+            if write is not None:
+                value = value_of(write.change.after or "")
+                self.names[f"{value} of {replica}"] = write
+                self.names.setdefault(value, write)
+
     # -- topics -----------------------------------------------------------------------------
 
     def send(self, replica: str, session: str | None, record: Record) -> None:
@@ -222,6 +233,11 @@ class World:
         if not self.hub.is_up():
             self.hub.restart(self.now_s * 1000)
         for name, one in self.replicas.items():
+            if one.is_absent:
+                continue
+            if one.snapshot is not None and one.is_up:
+                self.tell(name)
+                one.end_snapshot()
             self.publish_all(name)
             if not one.is_up and not one.is_told_to_stop:
                 self.hello(name)

@@ -8,8 +8,11 @@ from streaming.core.conflict.function import ConflictFunction, ConflictRule
 from streaming.core.conflict.judge import (
     Cause,
     Judged,
+    Verdict,
+    adopts,
     cause_of,
     judge,
+    meets_nothing,
     realign_epoch_of,
     rejected_whole,
     rejects_transaction,
@@ -124,6 +127,9 @@ class BatchJudge:
 
     def _rejects_transaction(self, one: Arrived) -> bool:
         row, floors = self._met(one), self._floors(one.change.rid)
+        table = self.topology.tables[one.change.table]
+        if adopts(one, row, table) or meets_nothing(one, row):
+            return False
         return rejects_transaction(one, row, self._function(one), floors, self._refusal(one))
 
     def _cause(self, one: Arrived, *, same_epoch: bool = False) -> Cause | None:
@@ -211,7 +217,7 @@ class BatchJudge:
             self._refresh_once(one, judged.after, CONFLICT)
         elif judged.failure is not None:
             self._refresh_once(one, judged.after, judged.failure.reason)
-        else:
+        elif judged.verdict is Verdict.ACCEPTED:
             self._refresh_overtaken(one, judged.after)
 
     def _resolve(self, one: Arrived, row: RowState, table: Table) -> Resolution:

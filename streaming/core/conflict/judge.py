@@ -30,6 +30,8 @@ class Verdict(StrEnum):
 
     ACCEPTED = "accepted"
     """it is the current version of the row"""
+    ADOPTED = "adopted"
+    """it is a row of a snapshot that is equal to the row, which is unchanged: nothing was lost"""
     REJECTED = "rejected"
     """the row is unchanged; the loser is in `conflicts`"""
     QUARANTINED = "quarantined"
@@ -126,13 +128,17 @@ def judge(
     A row epoch equal to the MRE is not concurrent; equal content makes no difference. A concurrent
     change realigns its replica, whoever wins: the replica is sent the row, or the replicas would
     diverge. So does a change that makes a row larger than `record_bytes`, which could not be sent.
+    A row of a snapshot that meets neither a row nor a tombstone wins.
     """
     blocked = realign_epoch_of(arrived, row, floors)
+    if adopts(arrived, row, table):
+        return Judged(arrived, Verdict.ADOPTED, None, blocked, row, row)
     cause = cause_of(arrived, row, table.function, floors, refusal)
     same = cause is not None and (
         cause_of(arrived, row, table.function, floors, refusal, same_epoch=True) is None
     )
-    resolution = Winner.CHANGE if cause is None else resolve(arrived, row, table)
+    is_first = meets_nothing(arrived, row)
+    resolution = Winner.CHANGE if cause is None or is_first else resolve(arrived, row, table)
     after = _resolved(arrived.change, row, hub_epoch, table, resolution, record_bytes)
     mark = Realign(arrived.change.rid, hub_epoch)
     if isinstance(after, Failed):
@@ -144,8 +150,21 @@ def judge(
     kind = conflict_kind(arrived.change.op, exists=row.exists)
     if resolution is Winner.ROW:
         return Judged(arrived, Verdict.REJECTED, cause, blocked, row, after, kind, same)
-    lost = kind if _loses(row, arrived, table.function, floors) else None
+    is_lost = not is_first and _loses(row, arrived, table.function, floors)
+    lost = kind if is_lost else None
     return Judged(arrived, Verdict.ACCEPTED, cause, blocked, row, after, lost, same)
+
+
+def adopts(arrived: Arrived, row: RowState, table: Table) -> bool:
+    """Return whether this is a row of a snapshot that is equal to the row as it stands."""
+    change = arrived.change
+    is_told = change.snapshot is not None and row.exists and row.image is not None
+    return is_told and merged(row.image, change.after, tuple(table.columns)) == row.image
+
+
+def meets_nothing(arrived: Arrived, row: RowState) -> bool:
+    """Return whether this is a row of a snapshot, and nobody has written the row before."""
+    return arrived.change.snapshot is not None and row.csn is None
 
 
 def unconfigured(arrived: Arrived, row: RowState) -> Judged:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from streaming.core.intake.form import csn_fault, form_fault, has_id, own_csns, rid_fault
 from streaming.core.intake.images import CanonicalImages, images_of
 from streaming.core.intake.members import Fields, RecordFault, got, is_text, number, parse
+from streaming.core.intake.snapshot_row import snapshot_row
 from streaming.core.model.change import Change, Op, content_of
 from streaming.core.model.csn import MAX_SKEW_S, rid_of, time_of
 from streaming.core.model.errors import WireError
@@ -49,7 +50,7 @@ class CheckedRecord(NamedTuple):
 
     Of a record with a reason the other fields hold what could be parsed of it.
     `content`: of a change, its content hash (Change.content). `partial`: `after` lacks columns of
-    its table.
+    its table. `snapshot`: of a row of a snapshot, its id; the row is a change.
     """
 
     reason: Reason | None = None
@@ -68,6 +69,7 @@ class CheckedRecord(NamedTuple):
     content: str | None = None
     partial: bool = False
     app: str | None = None
+    snapshot: str | None = None
 
 
 def check(
@@ -81,6 +83,8 @@ def check(
     fields = parse(value)
     if isinstance(fields, RecordFault):
         return CheckedRecord(*fields)
+    row = snapshot_row(fields)
+    fields = row.fields if row else fields
     fault = form_fault(fields, limits.version) or csn_fault(fields) or rid_fault(fields, rid)
     images = None
     if fault is None and fields["kind"] == RecordKind.CHANGE:
@@ -92,7 +96,7 @@ def check(
     if fault is not None:
         return _quarantined(fields, fault)
     if isinstance(images, CanonicalImages):
-        return _change(fields, images)
+        return _change(fields, images, row.id if row else None)
     return CheckedRecord(
         kind=fields["kind"],
         session=fields["session"],
@@ -109,10 +113,15 @@ def decode(value: bytes) -> tuple[str, Record]:
     fields = parse(value)
     if isinstance(fields, RecordFault):
         raise WireError(fields.detail)
+    row = snapshot_row(fields)
+    fields = row.fields if row else fields
     fault = form_fault(fields, VERSION) or csn_fault(fields) or _session_fault(fields)
     if fault is not None:
         raise WireError(fault.detail)
-    return fields["session"], _record(fields)
+    record = _record(fields)
+    if row is not None and isinstance(record, Change):
+        record = record._replace(snapshot=row.id)
+    return fields["session"], record
 
 
 # -- size, time, session ---------------------------------------------------------------------------
@@ -150,7 +159,7 @@ def _session_fault(fields: Fields) -> RecordFault | None:
 # -- what is made of the fields --------------------------------------------------------------------
 
 
-def _change(fields: Fields, images: CanonicalImages) -> CheckedRecord:
+def _change(fields: Fields, images: CanonicalImages, snapshot: str | None) -> CheckedRecord:
     change = Change(
         fields["csn"],
         0,
@@ -180,6 +189,7 @@ def _change(fields: Fields, images: CanonicalImages) -> CheckedRecord:
         change.content,
         images.partial,
         fields.get("app"),
+        snapshot,
     )
 
 
@@ -225,7 +235,9 @@ def _record(fields: Fields) -> Record:
         return Change(**{**values, "rid": rid, "op": op, "key": values["key"] or ""})
     if kind is RecordKind.SNAPSHOT:
         phase = next(name for name in form.alternatives if has_id(fields.get(name)))
-        return Snapshot(phase, fields[phase]["id"])
+        part = fields[phase]
+        table = part["table"] if is_text(part.get("table")) else None
+        return Snapshot(phase, part["id"], table, number(part.get("count")))
     return form.type(**values)
 
 

@@ -79,6 +79,7 @@ def with_session(replica: ReplicaState, session_id: str, hello: Hello) -> Replic
         epoch=hello.epoch,
         sessions=(*replica.sessions, session)[-KEPT_SESSIONS:],
         known_sessions=(*replica.known_sessions, session_id)[-KEPT_SESSION_IDS:],
+        snapshot=hello.snapshot,
     )
 
 
@@ -110,11 +111,14 @@ def after_hello(
     """Return the agreement after a hello: sending continues from the position in the hello.
 
     One whose consumer was away, or that must copy everything, begins a resync; a resync that is not
-    acknowledged goes on or begins again.
+    acknowledged goes on or begins again. Where the hello names a snapshot, all that waits for its
+    end.
     """
     at, position = _at(agreement, received, hello), CoveredPosition(hello.covers, hello.ruv)
     if (agreement.status, agreement.detail) == _PAUSED:
         return at.away(AwayReason.PAUSED)
+    if hello.snapshot is not None:
+        return at.snapshot_begun()
     resync = agreement.resync
     if resync is not None and resync.is_sent(hello.covers):
         return at.resynced()
@@ -179,22 +183,14 @@ def after_applied(
 def sent_again(agreement: AgreementState, at_ms: int) -> AgreementState:
     """Return the agreement when what was sent may be lost: sending continues behind the acked.
 
-    `sent_covers` stays, for the consumer may have applied all that was sent. It skips what it has,
-    by hub epoch. One that is sent nothing stays as it is; a resync begins again.
+    One that is sent nothing stays as it is; a resync begins again.
     """
     if not agreement.is_sent_to:
         return agreement
     if agreement.resync is not None:
         position = CoveredPosition(agreement.acked_covers, agreement.acked_ruv)
         return agreement.resyncing(position, at_ms)
-    return replace(
-        agreement,
-        status=AgreementStatus.CATCHING_UP,
-        sent_epoch=agreement.acked_covers,
-        sent_ruv=agreement.acked_ruv,
-        scanned=agreement.acked_covers,
-        sent_ms=0,
-    )
+    return agreement.sent_again()
 
 
 def not_in_force(received: ReceivedRecord, session: Session | None) -> str:

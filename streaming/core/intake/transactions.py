@@ -183,8 +183,8 @@ class Intake:
                 self.events.append((received, ControlOutcome.TAKEN))
             case Refused() as refused:
                 self._refused(received, refused)
-            case Snapshot():
-                self._stop(received, Stop(StopReason.UNSUPPORTED, "snapshot"))
+            case Snapshot() as part:
+                self._snapshot(received, part, replica)
             case Hello() | None:
                 self._quarantine(received, Reason.KIND, "an empty record")
 
@@ -264,6 +264,18 @@ class Intake:
         self.refused.reflect(received.rid, applied.covers)
         self.events.append((received, ControlOutcome.TAKEN))
 
+    def _snapshot(self, received: ReceivedRecord, part: Snapshot, replica: ReplicaState) -> None:
+        """Take the begin of a table of the snapshot in force, or the snapshot's end."""
+        if part.id != replica.snapshot:
+            self.counts["unknown_snapshots"] += 1
+            self.events.append((received, ControlOutcome.UNKNOWN))
+            return
+        if part.phase == "end":
+            self.replicas[received.rid] = replace(replica, snapshot=None)
+            self._move(received.rid, lambda one: one.snapshot_ended(self.at_ms))
+            self._send_refused_in_resync(received.rid)
+        self.events.append((received, ControlOutcome.TAKEN))
+
     def _refused(self, received: ReceivedRecord, refused: Refused) -> None:
         """Remember a row that the database of its replica did not take (RefusedRows)."""
         tables = self.topology.tables
@@ -310,7 +322,9 @@ class Intake:
         if agreement is None or agreement.status is not AgreementStatus.REFUSED:
             self.counts["unknown_resumes"] += 1
             return
-        self.agreements[name] = agreement.resumed()
+        is_telling = self.replicas[agreement.consumer].snapshot is not None
+        resumed = agreement.resumed()
+        self.agreements[name] = resumed.snapshot_begun() if is_telling else resumed
         self._send_refused(self.refused.of(agreement.consumer).values())
         self.counts["resumed"] += 1
 
@@ -430,8 +444,14 @@ class Intake:
                 self._begin_resync(name)
 
     def _begin_resync(self, name: str) -> None:
-        """Begin a resync from what the consumer acknowledged, with the rows that it refused."""
+        """Begin a resync from what the consumer acknowledged, with the rows that it refused.
+
+        One that tells a snapshot begins it when that ends.
+        """
         one = self.agreements[name]
+        if self.replicas[one.consumer].snapshot is not None:
+            self.agreements[name] = one.snapshot_begun()
+            return
         held = CoveredPosition(one.acked_covers, one.acked_ruv)
         self.agreements[name] = one.resyncing(held, self.at_ms)
         self._send_refused_in_resync(one.consumer)
@@ -503,6 +523,10 @@ class Intake:
     # -- changes ----------------------------------------------------------------------------
 
     def _change(self, received: ReceivedRecord, change: Change, replica: ReplicaState) -> None:
+        if change.snapshot not in (None, replica.snapshot):
+            detail = f"snapshot {change.snapshot}: the hello of its session does not name it"
+            self._quarantine(received, Reason.SESSION, detail)
+            return
         content = received.content or change.content
         context = (change.prim_csn or change.csn, received.rid)
         known = self.known.contents(change.csn)

@@ -34,7 +34,8 @@ class Change(NamedTuple):
     Images and key are canonical JSON text (no spaces, columns in schema order); a column that
     is absent from an image is unknown, not null. `prim_csn` None: a transaction of its own.
     `epoch` is the origin's counter as the writing transaction read it. `app` names the writing
-    application: a short text for people, no part of the content.
+    application: a short text for people, no part of the content. `snapshot`: the id of the snapshot
+    of which it is a row; None: it was written when its CSN says.
     """
 
     csn: str
@@ -48,6 +49,7 @@ class Change(NamedTuple):
     prim_csn: str | None = None
     opno: int | None = None
     app: str | None = None
+    snapshot: str | None = None
 
     @property
     def row(self) -> RowKey:

@@ -125,6 +125,7 @@ KINDS: Mapping[RecordKind, RecordForm] = {
             Field("reinit", FieldType.BOOLEAN, FieldPresence.OPTIONAL),
             Field("unreplicated", FieldType.NAMES, FieldPresence.OPTIONAL),
             Field("reached", FieldType.COUNTER, FieldPresence.OPTIONAL),
+            Field("snapshot", FieldType.TEXT, FieldPresence.OPTIONAL),
         ),
     ),
     RecordKind.HEARTBEAT: RecordForm(Heartbeat, (_EPOCH,)),

@@ -121,7 +121,8 @@ class Hello:
     `versions`: the versions of the wire that its agent understands; None: only the first.
     `reinit`: the database was emptied, and gets everything anew, its own changes included.
     `unreplicated`: columns of configured tables that are not configured, each as table.column.
-    `reached`: the hub epoch that it applied last, in any session; None: not told.
+    `reached`: the hub epoch that it applied last, in any session; None: not told. `snapshot`: the
+    id of the snapshot whose `end` is not known to be in the topic; None: there is none.
     """
 
     epoch: int
@@ -134,6 +135,7 @@ class Hello:
     reinit: bool | None = None
     unreplicated: tuple[str, ...] | None = None
     reached: int | None = None
+    snapshot: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +159,15 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A part of an initial load: begin, row or end."""
+    """The begin of a table in a snapshot, or the end of the snapshot with its number of rows.
+
+    Its rows are changes (`Change.snapshot`).
+    """
 
     phase: str
     id: str
+    table: str | None = None
+    count: int | None = None
 
 
 Record = Change | Commit | Abort | Applied | Hello | Heartbeat | Refused | Snapshot

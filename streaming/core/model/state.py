@@ -33,6 +33,7 @@ class ReplicaState:
     `opno`: every ordinal up to here was seen; `opno_above`: those seen beyond the first hole.
     `stop_offset`: where reading stopped, for a replica that is stopped. `last_conflict_epoch`: the
     hub epoch of its last conflict; `last_stable_epoch`: what it had reflected when none was open.
+    `snapshot`: the id of the snapshot that it is telling.
     """
 
     rid: int
@@ -48,6 +49,7 @@ class ReplicaState:
     stop_offset: int | None = None
     last_conflict_epoch: int = 0
     last_stable_epoch: int = 0
+    snapshot: str | None = None
 
     @property
     def status_text(self) -> str:
@@ -211,8 +213,7 @@ class AgreementState:
     @property
     def is_sent_to(self) -> bool:
         """Return whether anything is sent to its consumer."""
-        is_away = self.status is AgreementStatus.CHANGE_TRACKING
-        return self.session is not None and not (self.is_stopped or is_away)
+        return self.session is not None and self.status.is_sent_to
 
     def is_held(self, hub_epoch: int) -> bool:
         """Return whether its consumer's position stays held, once it has all up to this hub epoch.
@@ -256,6 +257,35 @@ class AgreementState:
     def resynced(self) -> "AgreementState":
         """The agreement when its consumer has acknowledged the last page of a resync."""
         return replace(self, resync=None, is_full=False, scans=frozenset())
+
+    def snapshot_begun(self) -> "AgreementState":
+        """The agreement while its consumer tells a snapshot: what it is to be sent waits."""
+        status = AgreementStatus.SNAPSHOT
+        return replace(self, status=status, detail="", behind_ms=0, resync=None)
+
+    def snapshot_ended(self, at_ms: int) -> "AgreementState":
+        """The agreement when its consumer's snapshot ended: what was ordered meanwhile begins."""
+        if self.status is not AgreementStatus.SNAPSHOT:
+            return self
+        held = CoveredPosition(self.acked_covers, self.acked_ruv)
+        if self.is_full or self.scans:
+            return self.resyncing(held, at_ms)
+        return self.sent_again()
+
+    def sent_again(self) -> "AgreementState":
+        """The agreement when sending goes on behind what its consumer has acknowledged.
+
+        `sent_covers` stays, for the consumer may have applied all that was sent. It skips what it
+        has, by hub epoch.
+        """
+        return replace(
+            self,
+            status=AgreementStatus.CATCHING_UP,
+            sent_epoch=self.acked_covers,
+            sent_ruv=self.acked_ruv,
+            scanned=self.acked_covers,
+            sent_ms=0,
+        )
 
     def rescanning(self, table: str, at_ms: int) -> "AgreementState":
         """The agreement when its consumer must get a table back, now or with its next resync."""

@@ -164,6 +164,9 @@ class AgreementStatus(StrEnum):
     resync"""
     RESYNC = "resync"
     """the rows that it lacks as they stand, page by page, beside each batch as it is committed"""
+    SNAPSHOT = "snapshot"
+    """nothing: its consumer tells the rows that it had before it was a replica; sending begins with
+    the end of that"""
     HUB_BEHIND = StopReason.HUB_BEHIND.value
     """nothing: its consumer is ahead of the hub"""
     OTHER_REPLICAGENERATION = StopReason.OTHER_REPLICAGENERATION.value
@@ -190,6 +193,7 @@ class AgreementStatus(StrEnum):
                 | AgreementStatus.IN_SYNC
                 | AgreementStatus.CHANGE_TRACKING
                 | AgreementStatus.RESYNC
+                | AgreementStatus.SNAPSHOT
             ):
                 return False
             case (
@@ -204,9 +208,22 @@ class AgreementStatus(StrEnum):
                 return True
 
     @property
+    def is_sent_to(self) -> bool:
+        """Return whether a consumer is sent anything in this status."""
+        return self in (
+            AgreementStatus.CATCHING_UP,
+            AgreementStatus.IN_SYNC,
+            AgreementStatus.RESYNC,
+        )
+
+    @property
     def keeps_place(self) -> bool:
         """Return whether an agreement goes on in this very status after it was retired."""
-        return self.is_stopped or self in (AgreementStatus.CHANGE_TRACKING, AgreementStatus.RESYNC)
+        return self.is_stopped or self in (
+            AgreementStatus.CHANGE_TRACKING,
+            AgreementStatus.RESYNC,
+            AgreementStatus.SNAPSHOT,
+        )
 
     @property
     def ends_agent(self) -> bool:

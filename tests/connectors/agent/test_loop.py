@@ -20,6 +20,7 @@ from streaming.core.model.record import (
     Heartbeat,
     Hello,
     Record,
+    Snapshot,
     Stopped,
     Update,
 )
@@ -59,7 +60,12 @@ class MemoryStore:
         """Move the mark."""
         self.published = id_
 
-    def find(self, record: Change | Commit) -> int | None:
+    def tell(self, rows_max: int) -> bool:
+        """There were no rows."""
+        del rows_max
+        return False
+
+    def find(self, record: Change | Commit | Snapshot) -> int | None:
         """The entry of this record."""
         return next((entry.id for entry in self.entries if entry.record == record), None)
 

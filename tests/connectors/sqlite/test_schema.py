@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from connectors import wire
-from connectors.sqlite import journal
+from connectors.sqlite import journal, snapshot
 from connectors.sqlite.inspection import inspect
 from connectors.sqlite.schema import install
 from connectors.sqlite.store import SqliteStore
@@ -85,17 +85,22 @@ def test_a_newer_format_is_refused(replica: Replica) -> None:
         replica.store()
 
 
-def test_rows_from_before_are_refused_unless_every_replica_has_them(tmp_path: Path) -> None:
+def test_rows_from_before_are_told_unless_every_replica_has_them(tmp_path: Path) -> None:
     """They were never captured, so nobody would get them."""
     with closing(sqlite3.connect(tmp_path / "r.db", isolation_level=None)) as connection:
         connection.execute("CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT, price TEXT)")
         connection.execute("INSERT INTO items (id) VALUES (1)")
 
-        with pytest.raises(ConfigError, match="has rows already"):
-            install(connection, RID, [ITEMS])
-        assert [name for name, _ in objects(connection)] == ["items"]
+        assert install(connection, RID, [ITEMS]).untold == ["items"]
+        assert snapshot.named(connection) is not None
+
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT, price TEXT)")
+        connection.execute("INSERT INTO items (id) VALUES (1)")
+
         install(connection, RID, [ITEMS], rows_are_shared=True)
         install(connection, RID, [ITEMS])
+        assert snapshot.named(connection) is None
 
 
 @pytest.mark.parametrize(
