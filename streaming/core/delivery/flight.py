@@ -58,20 +58,18 @@ def applied_in(
     session = replica.session.id if replica and replica.session else None
     known = set(replica.known_sessions) if replica else set()
     sent, applied = one.sent_covers if one else 0, 0
-    ruv = hub.ruv_of(dataset)
+    ruv, published = hub.ruv_of(dataset), one.largest_published if one else hub.hub_epoch
     for speaker, record in received:
         match record:
             case Hello(covers=covers) if speaker not in known:
-                answer = answer_to(
-                    hub, ruv, dataset, rid, record, one.largest_published if one else 0
-                )
-                if isinstance(answer, Stop):
+                if isinstance(answer_to(hub, ruv, dataset, rid, record, published), Stop):
                     break
                 session, sent, applied = speaker, covers, covers
                 known.add(speaker)
-            case Applied(covers=covers, generation=generation):
-                accepted = speaker == session and generation == hub.generation and covers <= sent
-                applied = max(applied, covers) if accepted else applied
+            case Applied(covers=covers, generation=hub.generation) if speaker == session:
+                if covers > published:
+                    break
+                applied = max(applied, covers) if covers <= sent else applied
             case _:
                 pass
     return applied

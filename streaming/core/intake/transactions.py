@@ -472,9 +472,10 @@ class Intake:
             self.counts["unknown_resyncs"] += 1
             return
         scans = one.scans | (order.tables & self._tables_of(order.agreement))
-        is_full = one.is_full or order.is_full
-        self.agreements[one.name] = replace(one, is_full=is_full, scans=scans)
-        if one.session is not None:
+        wanted = replace(one, is_full=one.is_full or order.is_full, scans=scans)
+        has_position = one.session is not None
+        self.agreements[one.name] = wanted if has_position else wanted.resumed()
+        if has_position:
             self._begin_resync(one.name)
         self.counts["resyncs"] += 1
 
@@ -492,8 +493,12 @@ class Intake:
         return subscription.tables if subscription else frozenset()
 
     def _published_to(self, rid: int) -> int:
-        """The largest covers that was ever committed to be sent to this replica."""
-        return max((self.agreements[name].largest_published for name in self._to(rid)), default=0)
+        """The largest covers that was ever committed to be sent to this replica.
+
+        Of one without an agreement nobody knows it, but the hub has nothing above its own epoch.
+        """
+        published = (self.agreements[name].largest_published for name in self._to(rid))
+        return max(published, default=self.state.hub_epoch)
 
     def _sent_to(self, rid: int) -> int:
         """The covers that this replica was sent in the session in force."""

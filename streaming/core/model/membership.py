@@ -65,11 +65,14 @@ def _retired(agreement: AgreementState, promised: SendRange | None) -> Agreement
 
 
 def _agreement(state: HubState, configured: Subscription) -> AgreementState:
-    """The state of a configured agreement: a new one for another consumer than it had."""
+    """The state of a configured agreement: a new one for another consumer than it had.
+
+    Its consumer may have been sent anything that the hub has, by an agreement of another name.
+    """
     known = state.agreements.get(configured.name)
     if known is not None and known.consumer == configured.consumer:
         return known
-    return AgreementState(configured.name, configured.consumer)
+    return AgreementState(configured.name, configured.consumer, published=state.hub_epoch)
 
 
 def retired_of(state: HubState) -> tuple[frozenset[int], frozenset[str]]:

@@ -95,7 +95,11 @@ def test_positions_in_order_are_the_borders(a: int, b: int, c: int, d: int) -> N
     [
         ([], 0),
         ([("s", applied(25)), ("s", applied(27)), ("s", applied(26))], 27),
-        ([("s", applied(37))], 0),  # above what was sent
+        ([("s", applied(37)), ("s", applied(27))], 0),  # above all that was ever sent: it stops
+        (
+            [("t", hello(26)), ("t", applied(30)), ("t", applied(25))],
+            26,
+        ),  # this session was sent 26
         ([("another", applied(27))], 0),  # of no session in force
         ([("s", applied(27, generation=1))], 0),  # of before the hub was restored
         ([("s", applied(27)), ("t", hello(26)), ("s", applied(28)), ("t", applied(26))], 26),
@@ -126,3 +130,9 @@ def test_a_hello_ahead_of_the_hub_ends_the_reading() -> None:
 def test_a_replica_that_nobody_knows_yet() -> None:
     """Its first hello may stand in the topic already: it starts at 0."""
     assert applied_in([("t", hello(0)), ("t", applied(3))], HUB, 8, "to-c", "default") == 0
+
+
+def test_a_replica_whose_agreement_is_of_another_name() -> None:
+    """It may have been sent anything that the hub has, and nothing above it."""
+    for covers, expected in ((40, 40), (41, 0)):
+        assert applied_in([("t", hello(covers))], HUB, 7, "renamed", "default") == expected

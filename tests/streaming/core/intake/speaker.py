@@ -19,7 +19,10 @@ RULES = Topology({"t": T}, {f"a{r}": Subscription(f"a{r}", r, frozenset("t")) fo
 def fresh_state(
     hub_epoch: int = 0, ruv: Ruv = NOTHING_KNOWN, purge_ruv: Ruv = NOTHING_KNOWN
 ) -> HubState:
-    """A hub with replicas 1 and 2, of which it has read nothing."""
+    """A hub with replicas 1 and 2, of which it has read nothing in the session in force.
+
+    It was ready to send them everything up to its hub epoch in an earlier one.
+    """
     return HubState(
         1,
         "g",
@@ -27,7 +30,9 @@ def fresh_state(
         ruvs={DEFAULT_DATASET: ruv},
         purge_ruvs={DEFAULT_DATASET: purge_ruv},
         replicas={rid: ReplicaState(rid) for rid in (1, 2)},
-        agreements={f"a{rid}": AgreementState(f"a{rid}", rid) for rid in (1, 2)},
+        agreements={
+            f"a{rid}": AgreementState(f"a{rid}", rid, published=hub_epoch) for rid in (1, 2)
+        },
     )
 
 

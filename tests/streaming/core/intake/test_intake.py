@@ -7,6 +7,7 @@ import pytest
 from streaming.core.intake.transactions import Intake, in_order
 from streaming.core.model.record import Abort, Applied, Commit, Reason, Record
 from streaming.core.model.ruv import NOTHING_KNOWN, Element, Ruv
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.model.table import DEFAULT_DATASET
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import (
@@ -126,15 +127,44 @@ def test_a_record_of_an_old_session_is_no_base_for_a_duplicate() -> None:
     assert intake.repairs == []
 
 
-@pytest.mark.parametrize("applied", [Applied(1, 1, 1, NOTHING_KNOWN), Applied(1, 0, 2, Ruv())])
+@pytest.mark.parametrize("applied", [Applied(1, 5, 1, NOTHING_KNOWN), Applied(1, 0, 2, Ruv())])
 def test_an_applied_of_what_was_not_sent_is_kept_aside(applied: Applied) -> None:
     """It would raise the MRE above what the replica can have seen, and accept everything."""
-    intake = intake_of_session(applied)
+    speaker = Speaker()
+
+    intake = intake_of([*speaker.hello(), *speaker.send(applied)], fresh_state(hub_epoch=5))
 
     assert reasons(intake) == [Reason.SESSION]
+    assert intake.replicas[1].status is ReplicaStatus.LIVE
     session = intake.replicas[1].session
     assert session is not None
     assert session.mre == 0
+
+
+def test_an_applied_of_what_was_never_sent_stops_its_replica() -> None:
+    """A batch is committed before it is published, so the hub's state was put back."""
+    speaker = Speaker()
+    records = [*speaker.hello(), *speaker.applied(1, 6), *speaker.send(change(10))]
+
+    intake = intake_of(records, fresh_state(hub_epoch=5))
+
+    assert intake.replicas[1].status is ReplicaStatus.HUB_BEHIND
+    assert intake.replicas[1].stop_offset == 1
+    assert intake.agreements["a1"].status is AgreementStatus.HUB_BEHIND
+    assert (reasons(intake), numbers(intake)) == ([], [])
+
+
+@pytest.mark.parametrize(("covers", "is_stopped"), [(5, False), (6, True)])
+def test_a_replica_without_an_agreement_may_have_what_the_hub_has(
+    covers: int, *, is_stopped: bool
+) -> None:
+    """What an agreement once sent it nobody remembers, so only the hub's own epoch is a proof."""
+    intake = Intake(fresh_state(hub_epoch=5), replace(RULES, subscriptions={}))
+
+    for one in Speaker().hello(covers=covers):
+        intake.take(one)
+
+    assert intake.replicas[1].is_stopped is is_stopped
 
 
 def test_an_empty_record_is_of_no_kind() -> None:

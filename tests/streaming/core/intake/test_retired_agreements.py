@@ -63,3 +63,16 @@ def test_a_retired_replica_is_not_read() -> None:
         intake.take(record)
 
     assert (intake.eligible, list(intake.open.changes)) == ([], [csn(10)])
+
+
+def test_an_agreement_of_another_name_takes_over_its_consumer() -> None:
+    """What the old one sent is no proof that the hub's state was put back."""
+    renamed = Topology(RULES.tables, {"new": replace(RULES.subscriptions["a1"], name="new")})
+    state = adopted(fresh_state(9), renamed, [1, 2])
+    intake = Intake(state, renamed)
+
+    for record in Speaker().hello(3, 9):
+        intake.take(record)
+
+    assert not intake.replicas[1].is_stopped
+    assert intake.agreements["new"].acked_covers == 9

@@ -102,12 +102,12 @@ def test_what_was_promised_is_sent_when_the_agreement_is_back() -> None:
 def test_an_agreement_for_another_consumer_is_a_new_one() -> None:
     """The positions are those of a consumer: another one has its own."""
     agreement = AgreementState("a2", 2, AgreementStatus.IN_SYNC, session="s", sent_covers=5)
-    state = state_of(ReplicaState(2), agreement)
+    state = state_of(ReplicaState(2), agreement, hub_epoch=9)
     other = Topology({"t": T}, {"a2": Subscription("a2", 1, frozenset("t"))})
 
     found = adopted(state, other, [1, 2]).agreements
 
-    assert found["a2"] == AgreementState("a2", 1)
+    assert found["a2"] == AgreementState("a2", 1, published=9)
     assert found["a1"].is_retired
 
 
