@@ -158,7 +158,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
 
 
 TABLE_COMMENTS: Mapping[TableName, str] = {
-    TableName.CHANGELOG: "every judged change with its verdict, every refresh, in hub order",
+    TableName.CHANGELOG: "every judged change with its verdict, refresh and range, in hub order",
     TableName.EPOCHS: "plans and commits: the state of the hub after each batch",
     TableName.ROWS: "the full state of every row up to the materialized epoch",
     TableName.CONFLICTS: "every loser with its winner, every refused row",

@@ -23,6 +23,7 @@ from streaming.core.model.record import (
     Hello,
     Item,
     ItemType,
+    RangeItem,
     Record,
     Refused,
     Snapshot,
@@ -88,11 +89,12 @@ RECORDS: st.SearchStrategy[Record] = st.one_of(
     CHANGES,
     st.builds(Commit, CSNS),
     st.builds(Abort, CSNS),
-    st.builds(Applied, NUMBERS, NUMBERS, NUMBERS, RUVS),
+    st.builds(Applied, NUMBERS, NUMBERS, NUMBERS, RUVS, st.none() | NUMBERS),
     st.builds(
         Hello,
         *(NUMBERS, NUMBERS, NUMBERS, RUVS, st.none() | CSNS, st.booleans(), VERSIONS),
         *(st.none() | st.booleans(), st.none() | st.lists(st.text(), max_size=2).map(tuple)),
+        st.none() | NUMBERS,
     ),
     st.builds(Heartbeat, NUMBERS),
     st.builds(Refused, NUMBERS, CSNS, TEXTS, IMAGES, TEXTS, TEXTS),
@@ -100,7 +102,7 @@ RECORDS: st.SearchStrategy[Record] = st.one_of(
 )
 ITEMS = st.builds(
     Item,
-    st.sampled_from(ItemType),
+    st.sampled_from([ItemType.CHANGE, ItemType.REFRESH]),
     TEXTS,
     IMAGES,
     st.sampled_from(["insert", "update", "delete"]),
@@ -110,6 +112,7 @@ ITEMS = st.builds(
     st.none() | CSNS,
     st.none() | TEXTS,
 )
+RANGES = st.builds(RangeItem, TEXTS, st.none() | IMAGES, st.none() | IMAGES, NUMBERS)
 UPDATES = st.builds(
     Update,
     TEXTS,
@@ -121,7 +124,7 @@ UPDATES = st.builds(
     RUVS,
     NUMBERS,
     NUMBERS,
-    st.lists(ITEMS, max_size=4).map(tuple),
+    st.lists(ITEMS | RANGES, max_size=4).map(tuple),
 )
 
 

@@ -31,7 +31,7 @@ class Ending(StrEnum):
 
 
 def refused_row(refused: Refused, sent: int, tables: Mapping[str, Table]) -> RowKey | RecordFault:
-    """The row of a `refused`, or why it is none; `sent`: the covers sent in the session."""
+    """The row of a `refused`, or why it is none; `sent`: what the session was sent up to."""
     if refused.hub_epoch > sent:
         detail = f"refused of hub epoch {refused.hub_epoch}; this session was sent {sent}"
         return RecordFault(Reason.SESSION, detail)

@@ -175,7 +175,7 @@ def test_a_round_publishes_then_applies_and_the_next_answers(
     assert topics.records(Hello) == [
         CHANGE,
         Heartbeat(2),
-        Applied(1, 1, 1, Ruv("5f00")),
+        Applied(1, 1, 1, Ruv("5f00"), reached=1),
     ]
     assert (store.published, store.updates_offset) == (2, 6)
 
@@ -192,7 +192,7 @@ def test_a_busy_store_is_tried_again_and_reported_once(
         agent.run_once()
 
     assert [r for r in topics.records() if isinstance(r, Applied)] == [
-        Applied(1, 1, 1, Ruv("5f00"))
+        Applied(1, 1, 1, Ruv("5f00"), reached=1)
     ]
     assert caplog.text.count("a long transaction blocks the agent") == 1
     assert caplog.text.count("the database is free again") == 1

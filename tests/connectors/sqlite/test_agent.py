@@ -229,7 +229,7 @@ def test_a_batch_is_applied_and_answered(replica: Replica, hub: Hub, agents: Age
     hub.send(update(session, 3, 0, 1, 2))
 
     until(lambda: (session, Heartbeat(2)) in hub.received(Heartbeat))
-    assert hub.received(Applied) == [(session, Applied(1, 3, 1, RUV))]
+    assert hub.received(Applied) == [(session, Applied(1, 3, 1, RUV, reached=3))]
     assert replica.rows() == [(1, None, "3"), (2, None, "3")]
     assert hub.changes() == []
 
@@ -380,7 +380,7 @@ def test_a_restarted_agent_says_where_it_stands(replica: Replica, hub: Hub, agen
     first, second = replica.changes()
     assert hub.received(Hello)[1] == (
         session,
-        Hello(1, 4, 1, RUV, first.csn, lost=False, versions=WIRE_VERSIONS),
+        Hello(1, 4, 1, RUV, first.csn, lost=False, versions=WIRE_VERSIONS, reached=4),
     )
     assert hub.received(Change)[1] == (session, second)
     assert (first.epoch, second.epoch) == (1, 2)

@@ -68,11 +68,11 @@ def test_a_batch_is_applied_with_position_epoch_and_answer(
     apply(store, item(1, ROW), item(2, image(2)), item(2, None))
 
     assert replica.rows() == [(1, "a", "1.50")]
-    assert replica.records() == [Applied(1, 4, 1, RUV)]
+    assert replica.records() == [Applied(1, 4, 1, RUV, reached=4)]
     assert store.epoch == 2
     again = replica.store()
     assert again.updates_offset == 11
-    assert again.position == Position("s1", 4, 4, 1, RUV, 1)
+    assert again.position == Position("s1", 4, 4, 1, RUV, 1, reached=4)
 
 
 def test_what_the_agent_applies_is_not_captured(replica: Replica, store: SqliteStore) -> None:
@@ -86,7 +86,7 @@ def test_an_empty_batch_moves_the_position(replica: Replica, store: SqliteStore)
     """A lagging covers is moved so; it is answered like any other."""
     apply(store)
 
-    assert replica.records() == [Applied(1, 4, 1, RUV)]
+    assert replica.records() == [Applied(1, 4, 1, RUV, reached=4)]
     assert store.position.covers == 4
 
 
@@ -170,7 +170,7 @@ def test_an_item_that_the_database_refuses_holds_up_no_other(
         code,
     )
     assert [row[0] for row in replica.rows()] == [1, 3]
-    assert replica.records() == [one, Applied(1, 4, 1, RUV)]
+    assert replica.records() == [one, Applied(1, 4, 1, RUV, reached=4)]
     store.close()
     replica.client.close()
 
@@ -293,11 +293,13 @@ def test_a_hello_tells_the_position_and_stands_for_unpublished_answers(
 
     second = store.start_session("s2", "own", lost=True)
 
-    assert first == Hello(0, 0, 0, NOTHING_KNOWN, None, lost=False, versions=WIRE_VERSIONS)
-    assert second == Hello(2, 6, 1, RUV, "own", lost=True, versions=WIRE_VERSIONS)
+    assert first == Hello(
+        0, 0, 0, NOTHING_KNOWN, None, lost=False, versions=WIRE_VERSIONS, reached=0
+    )
+    assert second == Hello(2, 6, 1, RUV, "own", lost=True, versions=WIRE_VERSIONS, reached=6)
     assert store.position.last == 6
     assert replica.records() == replica.changes()
-    assert replica.store().position == Position("s2", 6, 6, 2, RUV, 1)
+    assert replica.store().position == Position("s2", 6, 6, 2, RUV, 1, reached=6)
 
 
 def test_an_answer_keeps_the_session_in_which_it_was_made(

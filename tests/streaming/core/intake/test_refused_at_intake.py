@@ -325,7 +325,7 @@ def test_an_attempt_more_keeps_what_is_on_its_way(sent_epoch: int, kept: int) ->
     state = serving({K: open_at(5, sent_epoch=sent_epoch)})
     intake = Intake(state, RULES)
     intake.take(speaker.received[0])
-    intake.agreements["a1"] = replace(intake.agreements["a1"], sent_covers=SENT)
+    intake.agreements["a1"] = replace(intake.agreements["a1"], sent_epoch=SENT)
     intake.take(speaker.received[1])
 
     (one,) = intake.refused.of(1).values()
