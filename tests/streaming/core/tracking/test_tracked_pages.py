@@ -4,7 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.core.tracking.entry import HubPosition, TrackedRow, newest
-from streaming.core.tracking.paging import PageDecision, next_page, page_rule, pages, scan_rule
+from streaming.core.tracking.paging import (
+    PageDecision,
+    next_page,
+    page_end,
+    page_rule,
+    pages,
+    scan_rule,
+)
 from tests.harness.examples import examples
 from tests.streaming.core.tracking.rows_while_away import positions
 
@@ -87,6 +94,37 @@ def test_every_key_is_on_one_page_in_order(keys: list[int], size: int) -> None:
     assert [key for page in found for key in page] == sorted(keys)
     assert all(len(page) == size for page in found[:-1])
     assert all(found)
+
+
+def halved(number: int) -> int:
+    """An order in which two keys are equal each, as decimals that differ in their zeros."""
+    return number // 2
+
+
+@examples()
+@given(st.lists(st.integers(0, 20)).map(sorted), st.integers(1, 25))
+def test_a_page_ends_between_keys_that_differ(keys: list[int], end: int) -> None:
+    """The later of two equal keys would be a stranger of its range, and deleted.
+
+    See docs/traps.md, A page ends between two spellings of one key.
+    """
+    found = page_end(keys, end, halved)
+
+    assert min(end, len(keys)) <= found <= len(keys)
+    assert found == len(keys) or halved(keys[found - 1]) < halved(keys[found])
+    assert len({halved(key) for key in keys[end - 1 : found]}) <= 1
+
+
+@examples()
+@given(st.sets(st.integers(0, 50)), st.integers(1, 7))
+def test_equal_keys_are_on_one_page(keys: set[int], size: int) -> None:
+    """Which is larger than others then; no key is lost or sent twice."""
+    found = list(pages(keys, size, halved))
+
+    assert sorted(key for page in found for key in page) == sorted(keys)
+    places = [{halved(key) for key in page} for page in found]
+    assert sum(map(len, places)) == len(set[int]().union(*places))
+    assert all(size <= len(page) <= size + 1 for page in found[:-1])
 
 
 @examples()
