@@ -58,9 +58,17 @@ class KeyRange(NamedTuple):
 
     def holds(self, key: str, order: KeyOrder) -> bool:
         """Return whether the key, of the same table, is in the range."""
+        if self.after is None and self.to is None:
+            return True
         place = order(key)
         behind = self.after is None or order(self.after) < place
         return behind and (self.to is None or place <= order(self.to))
+
+    def contains(self, other: "KeyRange") -> bool:
+        """Return whether each end of the other is this one's, or this one is open there."""
+        begins = self.after is None or self.after == other.after
+        ends = self.to is None or self.to == other.to
+        return self.table == other.table and begins and ends
 
     def joined(self, following: "KeyRange") -> "KeyRange | None":
         """Return both ranges as one if the other begins where this one ends."""
@@ -121,9 +129,9 @@ class RangeRealign:
         return Realign(self.rid, self.epoch, self.offset, rejects, is_of_range=True)
 
     def dominates(self, other: "RangeRealign") -> bool:
-        """Return whether this one blocks everything that the other one blocks, in a whole table."""
-        is_whole = self.range == KeyRange(other.range.table)
-        return is_whole and self.as_realign().dominates(other.as_realign())
+        """Return whether this one blocks everything that the other one blocks."""
+        contains = self.range.contains(other.range)
+        return contains and self.as_realign().dominates(other.as_realign())
 
 
 def with_range(realigns: Iterable[RangeRealign], new: RangeRealign) -> tuple[RangeRealign, ...]:
@@ -131,16 +139,17 @@ def with_range(realigns: Iterable[RangeRealign], new: RangeRealign) -> tuple[Ran
 
     So a scan costs one entry, however many rows and pages it has. The joined range takes the
     larger hub epoch: `covers` stays where it is until the last page, and no reflection comes
-    between the pages.
+    between the pages. What it dominates is dropped, so a table that is scanned again costs no more.
     """
-    kept = [old for old in realigns if not new.dominates(old)]
+    kept = list(realigns)
     for place, old in enumerate(kept):
         is_alike = replace(old, range=new.range, epoch=new.epoch) == new
         joined = old.range.joined(new.range) if is_alike else None
         if joined is not None:
-            kept[place] = replace(new, range=joined, epoch=max(old.epoch, new.epoch))
-            return tuple(kept)
-    return (*kept, new)
+            new = replace(new, range=joined, epoch=max(old.epoch, new.epoch))
+            del kept[place]
+            break
+    return (*(old for old in kept if not new.dominates(old)), new)
 
 
 def after_acknowledgement(

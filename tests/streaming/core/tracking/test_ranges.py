@@ -2,6 +2,7 @@
 
 import json
 from base64 import b64encode
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 
@@ -154,6 +155,63 @@ def test_the_joined_range_blocks_as_its_pages_did(
     blocked = realigned_epoch(single, 2, "t", key(number), ORDER) > reflected
 
     assert (realigned_epoch(joined, 2, "t", key(number), ORDER) > reflected) == blocked
+
+
+fragments = st.lists(
+    st.builds(
+        RangeRealign,
+        st.builds(
+            KeyRange,
+            st.sampled_from(("t", "u")),
+            st.none() | st.sampled_from((key(1), key(3))),
+            st.none() | st.sampled_from((key(3), key(5))),
+        ),
+        st.integers(1, 2),
+        st.just(0),
+    ),
+    max_size=8,
+)
+
+
+@examples()
+@given(fragments, st.integers(1, 2), st.integers(0, 6))
+def test_what_is_dropped_for_a_new_range_blocked_no_more(
+    sent: list[RangeRealign], rid: int, number: int
+) -> None:
+    """Each is sent in a later hub epoch than those before it, in whatever order resyncs begin."""
+    known: tuple[RangeRealign, ...] = ()
+
+    for epoch, one in enumerate(sent, start=1):
+        known = with_range(known, replace(one, epoch=epoch))
+
+    for table in ("t", "u"):
+        epochs = [
+            epoch
+            for epoch, one in enumerate(sent, start=1)
+            if (one.rid, one.range.table) == (rid, table) and one.range.holds(key(number), ORDER)
+        ]
+        blocks = realigned_epoch(known, rid, table, key(number), ORDER)
+        assert blocks >= max(epochs, default=0)
+        assert (blocks > 0) == bool(epochs)
+
+
+@examples()
+@given(st.lists(numbers, min_size=1, max_size=4), sizes, st.integers(0, 3))
+def test_a_table_that_is_scanned_again_and_again_is_one_realign(
+    scans: list[set[int]], size: int, given_up: int
+) -> None:
+    """Else the commit row would grow with every full copy; a scan that is given up leaves less."""
+    known: tuple[RangeRealign, ...] = ()
+    epoch = 0
+    for hub in scans:
+        for page in [*scanned_pages("t", keys(hub), ORDER, size)][:given_up]:
+            epoch += 1
+            known = with_range(known, RangeRealign(page.range, 2, epoch))
+        for page in scanned_pages("t", keys(hub), ORDER, size):
+            epoch += 1
+            known = with_range(known, RangeRealign(page.range, 2, epoch))
+
+    assert known == (RangeRealign(KeyRange("t"), 2, epoch),)
 
 
 def test_ranges_of_others_are_not_joined() -> None:
