@@ -54,12 +54,15 @@ def row_counts(store: StateStore) -> Counter[str]:
 def sort_rows(
     spark: SparkSession, store: StateStore, table: Table, tracked: pa.Table | None, folder: Path
 ) -> "SortedRows":
-    """Sort the rows of a table in order of keys; with `tracked` (TRACKED) those keys only."""
+    """Sort the rows of a table in order of keys; with `tracked` (TRACKED) those keys only.
+
+    A row whose image cannot be read (core/model/row.py) is sent as a delete, so a range is without.
+    """
     with translated():
         rows = spark.read.format("delta").load(store.uri(TableName.ROWS))
         rows = rows.where(F.col("table") == table.name).drop("table")
         if tracked is None:
-            rows = rows.where(F.col("image").isNotNull())
+            rows = rows.where(F.col("image").endswith("}"))
             rows = rows.withColumn("tracked", F.lit(None).cast("bigint"))
         else:
             rows = spark.createDataFrame(tracked).join(rows, "key", "left")

@@ -1,6 +1,6 @@
 """Batches of a few records as the stages see them, without Kafka and without Spark."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -13,6 +13,7 @@ from streaming.core.model.record import ReceivedRecord, Record
 from streaming.core.model.row import RowState
 from streaming.core.model.state import HubState
 from streaming.core.model.topology import Topology
+from streaming.core.tracking.resync import ResyncPage
 from streaming.stages.checked import CheckedRecords, checked_records
 from streaming.stages.intake import TakenRecords, take
 from streaming.stages.judge import Verdicts, judge
@@ -52,10 +53,15 @@ def judged(
     rows: Mapping[RowKey, RowState],
     taken_under: Topology = RULES,
     state: HubState | None = None,
+    judged_under: Topology = RULES,
+    pages: Sequence[ResyncPage] = (),
 ) -> Verdicts:
-    """The verdicts of a batch at HUB_EPOCH over these rows, all of which the window holds."""
+    """The verdicts of a batch at HUB_EPOCH over these rows, all of which the window holds.
+
+    `pages`: of resyncs, which stand behind what is judged.
+    """
     found, intake = taken(*received, topology=taken_under, state=state)
-    intake.topology = RULES
+    intake.topology = judged_under
     window = Window(rows={text_of(key): _without_image(row) for key, row in rows.items()})
 
     def images(keys: Mapping[RowKey, RowState]) -> Mapping[RowKey, str | None]:
@@ -70,7 +76,9 @@ def judged(
     def beside(_table: str, known: Collection[str]) -> list[RowState]:
         return [row for key, row in rows.items() if key[1] not in known]
 
-    return judge(found.eligible, intake, HUB_EPOCH, window, look_up, beside, images, {}, fetch)
+    return judge(
+        found.eligible, intake, HUB_EPOCH, window, look_up, beside, images, {}, fetch, pages=pages
+    )
 
 
 def _without_image(row: RowState) -> WindowRow:

@@ -1,0 +1,227 @@
+"""Ranges that were sent and pages that are sent: the columns decide as core does."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.core.conflict.batch import BatchJudge
+from streaming.core.conflict.function import parse_function
+from streaming.core.conflict.judge import Cause, Judged, Verdict
+from streaming.core.conflict.window import WindowRow, packed, text_of
+from streaming.core.delivery.sending import PAGE, LogEntry, Refresh
+from streaming.core.intake.transactions import Intake, in_order
+from streaming.core.model.change import RowKey
+from streaming.core.model.record import Commit, ReceivedRecord, Record
+from streaming.core.model.row import Realign, RowState
+from streaming.core.model.state import AgreementState, HubState
+from streaming.core.model.topology import Topology
+from streaming.core.tracking.incarnation import WorkKind
+from streaming.core.tracking.meta import ResyncMode
+from streaming.core.tracking.progress import begin
+from streaming.core.tracking.ranges import KeyRange, RangeRealign
+from streaming.core.tracking.resync import PagePart, PageRows, ResyncPage
+from streaming.stages.judge import LAST, Verdicts
+from tests.harness.builders import change, csn
+from tests.harness.examples import examples
+from tests.streaming.core.intake.speaker import RULES, Speaker, T, fresh_state
+from tests.streaming.stages.batches import HUB_EPOCH, judged
+
+KEYS = ("a", "b", "c", "d")
+FUNCTIONS = ("EPOCH", "EPOCH_TRANS", "EPOCH2", "PASS", "CSN")
+
+
+def row_key(name: str) -> RowKey:
+    """The row of this key."""
+    return "t", f'{{"k":"{name}"}}'
+
+
+# -- random batches over ranges and pages --------------------------------------------------------
+
+epochs = st.integers(0, HUB_EPOCH - 1)
+ends = st.none() | st.sampled_from(KEYS).map(lambda name: row_key(name)[1])
+ranges = st.lists(
+    st.builds(
+        RangeRealign,
+        st.builds(KeyRange, st.sampled_from(("t", "u")), ends, ends),
+        st.sampled_from((1, 2)),
+        epochs,
+    ),
+    max_size=3,
+).map(tuple)
+realigns = st.lists(
+    st.builds(
+        Realign,
+        st.sampled_from((1, 2)),
+        epochs,
+        st.sampled_from((-1, 2)),
+        is_of_range=st.booleans(),
+    ),
+    max_size=2,
+)
+
+
+@st.composite
+def row_states(draw: st.DrawFn) -> RowState:
+    """A row that one of the replicas wrote, or has deleted, at some hub epoch."""
+    rid, epoch = draw(st.sampled_from((1, 2))), draw(st.integers(1, HUB_EPOCH - 1))
+    image = draw(st.none() | st.just('{"k":"k","v":"old"}'))
+    realign = tuple(draw(realigns))
+    return RowState(rid, epoch, csn(epoch, rid), image is not None, image, realign)
+
+
+rows = st.dictionaries(st.sampled_from(KEYS).map(row_key), row_states())
+
+
+@st.composite
+def topics(draw: st.DrawFn) -> list[ReceivedRecord]:
+    """What both replicas wrote, each in a session that covers something; some in transactions."""
+    received: list[ReceivedRecord] = []
+    for rid in (1, 2):
+        speaker = Speaker(rid)
+        speaker.hello(covers=draw(epochs))
+        records: list[Record] = []
+        for n in range(draw(st.integers(0, 4))):
+            number, name = 40 + 4 * n, draw(st.sampled_from(KEYS))
+            value = draw(st.sampled_from(("x", "y", None)))
+            if draw(st.integers(0, 3)):
+                records.append(change(number, name, value, rid=rid))
+            else:
+                other = draw(st.sampled_from(KEYS))
+                records += [
+                    change(number, name, value, rid=rid, tx=number),
+                    change(number + 1, other, "z", rid=rid, tx=number),
+                    Commit(csn(number, rid)),
+                ]
+        speaker.send(*records)
+        received += speaker.received
+    return received
+
+
+@st.composite
+def pages(draw: st.DrawFn) -> list[ResyncPage]:
+    """The page of a resync of replica 2: tracked rows, each at some hub epoch, or none."""
+    epoch_of = draw(st.none() | st.dictionaries(st.sampled_from(KEYS), epochs))
+    if epoch_of is None:
+        return []
+    tracked = tuple((row_key(name)[1], epoch) for name, epoch in sorted(epoch_of.items()))
+    part = PageRows(PagePart("t"), WorkKind.PAGE, len(tracked), tracked)
+    whole = PageRows(PagePart("u"), WorkKind.SCAN, 3)
+    return [ResyncPage("a2", begin(ResyncMode.INCREMENTAL, 1, []), (part, whole))]
+
+
+def hub_after(found: tuple[RangeRealign, ...]) -> HubState:
+    """A hub that has sent these ranges."""
+    return replace(fresh_state(HUB_EPOCH - 1), ranges=found)
+
+
+def by_core(
+    received: Sequence[ReceivedRecord],
+    before: Mapping[RowKey, RowState],
+    topology: Topology,
+    state: HubState,
+    sent: Sequence[ResyncPage],
+) -> tuple[list[LogEntry], dict[RowKey, RowState]]:
+    """The entries of a batch and the rows that it changed, one change at a time."""
+    intake = Intake(state, topology)
+    for record in received:
+        intake.take(record)
+    one = BatchJudge(before, HUB_EPOCH, topology, intake.replicas, ranges=state.ranges)
+    for transaction in in_order(intake.eligible):
+        one.judge(transaction)
+    for page in sent:
+        one.send_tracked(page, 2)
+    return one.take_entries(), one.changed
+
+
+def verdicts_of(found: Verdicts) -> list[tuple[str, Verdict, Cause | None]]:
+    """(CSN, verdict, cause) of every change in hub order; what core was not asked is accepted."""
+    csns = found.changes["csn"].to_pylist()
+    asked = {place: (one.verdict, one.cause) for place, one in found.judged.items()}
+    return [(text, *asked.get(n, (Verdict.ACCEPTED, None))) for n, text in enumerate(csns)]
+
+
+@examples(200)
+@given(topics(), rows, ranges, pages(), st.sampled_from(FUNCTIONS))
+def test_columns_leave_to_core_what_a_range_or_a_page_touches(
+    received: list[ReceivedRecord],
+    before: dict[RowKey, RowState],
+    sent: tuple[RangeRealign, ...],
+    paged: list[ResyncPage],
+    function: str,
+) -> None:
+    """They may only say "surely accepted": verdicts, refreshes and rows are those of core."""
+    topology = replace(RULES, tables={"t": replace(T, function=parse_function(function))})
+    state = hub_after(sent)
+
+    found = judged(
+        received,
+        before,
+        taken_under=topology,
+        judged_under=topology,
+        state=state,
+        pages=paged,
+    )
+
+    entries, changed = by_core(received, before, topology, state, paged)
+    judgements = [one for one in entries if isinstance(one, Judged)]
+    assert verdicts_of(found) == [
+        (one.arrived.change.csn, one.verdict, one.cause) for one in judgements
+    ]
+    expected = [one for one in entries if isinstance(one, Refresh)]
+    assert [one for _, one in found.refreshes] == expected
+    core_rows = {text_of(key): packed(row) for key, row in changed.items()}
+    assert without_ranges(found.rows) == without_ranges(core_rows)
+
+
+def without_ranges(found: Mapping[str, WindowRow]) -> dict[str, WindowRow]:
+    """The rows without the realigns of ranges, which the state keeps: only core adds them."""
+    return {
+        name: (*row[:4], tuple(one for one in row[4] if not one.is_of_range))
+        for name, row in found.items()
+    }
+
+
+# -- what goes to core, and what does not ----------------------------------------------------------
+
+K = row_key("k")
+MINE = RowState(2, 3, csn(1, 2), exists=True, image='{"k":"k","v":"mine"}')
+
+
+def write(covers: int) -> list[ReceivedRecord]:
+    """What replica 2 wrote on row K with this much reflected."""
+    speaker = Speaker(2)
+    return [*speaker.hello(covers=covers), *speaker.send(change(40, rid=2))]
+
+
+@pytest.mark.parametrize(
+    ("covers", "one", "is_asked"),
+    [
+        pytest.param(3, RangeRealign(KeyRange("t"), 2, 4), True, id="not reflected"),
+        pytest.param(4, RangeRealign(KeyRange("t"), 2, 4), False, id="reflected"),
+        pytest.param(3, RangeRealign(KeyRange("t"), 1, 4), False, id="another replica's"),
+        pytest.param(3, RangeRealign(KeyRange("u"), 2, 4), False, id="another table"),
+    ],
+)
+def test_a_range_makes_only_what_it_may_block_slow(
+    covers: int, one: RangeRealign, *, is_asked: bool
+) -> None:
+    """A range of a whole table stays in the state until its replica has reflected it."""
+    found = judged(write(covers), {K: MINE}, state=hub_after((one,)))
+
+    assert bool(found.judged) is is_asked
+
+
+def test_the_rows_of_a_page_stand_behind_everything_that_was_judged() -> None:
+    """In hub order the last of the batch; the changelog numbers them so."""
+    part = PageRows(PagePart("t"), WorkKind.PAGE, 1, ((K[1], 3),))
+    page = ResyncPage("a2", begin(ResyncMode.INCREMENTAL, 1, []), (part,))
+    agreement = AgreementState("a2", 2)
+    state = replace(hub_after(()), agreements={"a1": AgreementState("a1", 1), "a2": agreement})
+
+    found = judged(write(3)[:1], {K: MINE}, state=state, pages=[page])
+
+    assert found.refreshes == [(LAST, Refresh(2, *K, MINE, PAGE))]
+    assert found.rows == {text_of(K): packed(MINE._replace(realign=(Realign(2, HUB_EPOCH),)))}

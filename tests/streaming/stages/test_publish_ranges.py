@@ -1,0 +1,146 @@
+"""The rows of a range go out behind it, and behind everything that the log sends."""
+
+from itertools import chain
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkpoints.resync_rows import SORTED
+from checkpoints.tables import CHANGELOG
+from connectors.wire import decode_update, item_text
+from streaming.core.delivery.sending import RangeRefresh, Refresh, item, items_of
+from streaming.core.model.record import Item, RangeItem
+from streaming.core.model.row import RowState
+from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.core.model.state import AgreementState, SendRange
+from streaming.core.model.values import json_text
+from streaming.core.tracking.held import CoveredPosition
+from streaming.core.tracking.ranges import KeyRange
+from streaming.stages.log import CHANGE, LOG, RANGE, REFRESH, changelog
+from streaming.stages.publish import (
+    ChunkLimits,
+    Outgoing,
+    OutgoingWithRanges,
+    chunks,
+    page_items,
+)
+from tests.harness.builders import change, csn
+from tests.streaming.stages.batches import HUB_EPOCH, judged, records_of
+
+CONSUMER = 2
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)
+IMAGES = st.dictionaries(TEXTS, st.none() | st.booleans() | TEXTS, max_size=2).map(json_text)
+ROWS = st.dictionaries(
+    IMAGES, st.tuples(st.integers(1, 65_535), st.integers(1, 9), IMAGES), max_size=4
+)
+RANGES = st.lists(
+    st.tuples(st.builds(KeyRange, TEXTS, st.none() | IMAGES, st.none() | IMAGES), ROWS), max_size=3
+)
+Ranges = list[tuple[KeyRange, dict[str, tuple[int, int, str]]]]
+
+
+def columns(rows: dict[str, tuple[int, int, str]]) -> pa.Table:
+    """Rows as they are sorted."""
+    found = [
+        {"key": key, "author": rid, "epoch": 3, "csn": csn(number, rid), "image": image}
+        for key, (rid, number, image) in rows.items()
+    ]
+    return pa.Table.from_pylist(found, schema=SORTED)
+
+
+def of_core(ranges: Ranges) -> list[Item | RangeItem]:
+    """The items of these ranges, as core makes them."""
+    entries = [
+        RangeRefresh(
+            CONSUMER,
+            keys,
+            tuple(
+                (key, RowState(rid, 3, csn(number, rid), exists=True, image=image))
+                for key, (rid, number, image) in rows.items()
+            ),
+        )
+        for keys, rows in ranges
+    ]
+    return [*chain.from_iterable(items_of(entry) for entry in entries)]
+
+
+def encoded(ranges: Ranges) -> pa.Array:
+    """The items of these ranges, as the columns make them."""
+    return page_items([(keys, columns(rows)) for keys, rows in ranges])
+
+
+@given(RANGES)
+def test_columns_and_core_write_the_same_items(ranges: Ranges) -> None:
+    """Each range names how many rows follow; a count that is wrong deletes what was sent."""
+    expected = [item_text(one).encode() for one in of_core(ranges)]
+
+    assert encoded(ranges).to_pylist() == expected
+
+
+REFRESHED = Refresh(CONSUMER, "t", '{"k":"k"}', RowState(1, 3, csn(5), exists=True, image="{}"), "")
+
+
+def log_of(count: int) -> pa.Table:
+    """So many refreshes of the consumer, and the entry of a range, as a batch logs them."""
+    rows: list[dict[str, object]] = [
+        {
+            "kind": REFRESH,
+            "place": place,
+            "to": CONSUMER,
+            "table": "t",
+            "key": REFRESHED.key,
+            "op": "update",
+            "rid": 1,
+            "csn": csn(5),
+            "image": "{}",
+            "cause": "",
+            "hub_epoch": HUB_EPOCH,
+        }
+        for place in range(count)
+    ]
+    rows.append({"kind": RANGE, "place": count, "to": CONSUMER, "table": "t"})
+    return pa.Table.from_pylist(rows, schema=CHANGELOG)
+
+
+@given(st.integers(0, 3), RANGES, st.integers(1, 4), st.integers(1, 200))
+def test_a_batch_of_ranges_is_cut_into_chunks_like_any_other(
+    logged: int, ranges: Ranges, count: int, size: int
+) -> None:
+    """In order, whole, behind what the log sends; the entry of a range itself is no item."""
+    position = CoveredPosition(3, NOTHING_KNOWN)
+    to_send = SendRange(4, HUB_EPOCH, 4, NOTHING_KNOWN, position, tuple(k for k, _ in ranges))
+    outgoing = OutgoingWithRanges(Outgoing(log_of(logged)), encoded(ranges))
+    agreement = AgreementState("a2", CONSUMER, session="s")
+
+    found = [*chunks(outgoing, agreement, to_send, frozenset(), 1, ChunkLimits(count, size))]
+    updates = [decode_update(outgoing.value(chunk)) for chunk in found]
+
+    assert [one for update in updates for one in update.items] == [
+        *[item(REFRESHED)] * logged,
+        *of_core(ranges),
+    ]
+    assert all(len(update.items) <= count for update in updates)
+    assert [update.chunk for update in updates] == [*range(len(updates))]
+    assert {(update.hub_epoch, update.covers) for update in updates} == {(HUB_EPOCH, 3)}
+
+
+@pytest.mark.parametrize("to", [CONSUMER, 1])
+def test_the_log_of_a_batch_has_its_ranges_last(to: int) -> None:
+    """One row each, whatever they hold; a change or refresh of the batch stands before it."""
+    verdicts = judged(records_of(change(10)), {})
+    whole, part = KeyRange("t"), KeyRange("u", '{"k":"a"}', '{"k":"b"}')
+
+    log = changelog(verdicts, 8, HUB_EPOCH, [(to, whole), (to, part)])
+
+    assert log.schema == LOG
+    found = log.sort_by("place").to_pylist()
+    assert [(row["place"], row["kind"]) for row in found] == [(0, CHANGE), (1, RANGE), (2, RANGE)]
+    assert [(row["table"], row["key_after"], row["key"]) for row in found[1:]] == [
+        ("t", None, None),
+        ("u", '{"k":"a"}', '{"k":"b"}'),
+    ]
+    assert [(row["to"], row["cause"], row["hub_epoch"], row["batch"]) for row in found[1:]] == [
+        (to, "page", HUB_EPOCH, 8)
+    ] * 2
