@@ -6,7 +6,7 @@ are scratch: a hub that starts sorts them anew, from the last key that was sent 
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,12 +78,24 @@ _KINDS: dict[ColumnType, T.DataType] = {
 """How a key column is read from JSON; any other as text."""
 
 
+_ANY_LENGTH = {"maxNumLen": str(2**31 - 1), "maxStringLen": str(2**31 - 1)}
+"""Options of `from_json`: a key is as long as a record may be, not as Jackson likes it."""
+
+
 def _order(table: Table) -> list[Column]:
     """Return what keys are sorted by: core's `key_order` in columns."""
-    kinds = [(name, table.columns[name]) for name in table.key]
-    form = T.StructType([T.StructField(n, _KINDS.get(k, T.StringType())) for n, k in kinds])
-    key = F.from_json("key", form)
-    return [column for name, kind in kinds for column in _sorted_by(key.getField(name), kind)]
+    kinds = [table.columns[name] for name in table.key]
+    read = _struct(table.key, kinds)
+    numbered = [f"c{place}" for place in range(len(kinds))]  # Spark ignores the case of names
+    key = F.from_json("key", read, _ANY_LENGTH).cast(_struct(numbered, kinds))
+    named = zip(numbered, kinds, strict=True)
+    return [column for name, kind in named for column in _sorted_by(key.getField(name), kind)]
+
+
+def _struct(names: Sequence[str], kinds: Sequence[ColumnType]) -> T.StructType:
+    """Return key columns as they are read, with these names."""
+    columns = zip(names, kinds, strict=True)
+    return T.StructType([T.StructField(n, _KINDS.get(k, T.StringType())) for n, k in columns])
 
 
 def _sorted_by(value: Column, kind: ColumnType) -> list[Column]:
