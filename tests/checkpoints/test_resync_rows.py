@@ -9,7 +9,6 @@ from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -22,6 +21,7 @@ from streaming.core.model.errors import StateError
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value, json_text, to_json
 from streaming.core.tracking.ranges import key_order
+from tests.checkpoints.sorted_files import sorted_files
 from tests.checkpoints.written_state import WrittenState
 from tests.harness.builders import csn
 
@@ -273,15 +273,9 @@ def key(number: int) -> str:
     return f'{{"k":{number}}}'
 
 
-def sorted_files(folder: Path, *files: Sequence[int]) -> SortedRows:
-    """Rows as Spark leaves them: a file for each part of the order."""
-    folder.mkdir()
-    for place, numbers in enumerate(files):
-        rows = [{"key": key(number), "author": 1, "image": "{}"} for number in numbers]
-        path = folder / f"part-{place:05}-of-a-job.parquet"
-        pq.write_table(pa.Table.from_pylist(rows, schema=SORTED), path)
-    (folder / "_SUCCESS").touch()
-    return SortedRows(folder, key_order(T))
+def rows_of(folder: Path, *files: Sequence[int]) -> SortedRows:
+    """The rows of these numbers, sorted into as many files."""
+    return sorted_files(folder, key_order(T), *([key(n) for n in numbers] for numbers in files))
 
 
 def numbers_of(rows: pa.Table) -> list[int]:
@@ -298,7 +292,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small_parts")
 def test_no_more_is_read_than_is_asked_for(tmp_path: Path) -> None:
     """A table need not fit into memory; what was read is given again until it is passed."""
-    rows = sorted_files(tmp_path / "rows", [1, 2, 3], [], [4, 5], [6])
+    rows = rows_of(tmp_path / "rows", [1, 2, 3], [], [4, 5], [6])
 
     first, again, more, rest = (rows.next_rows(count) for count in (1, 2, 4, 9))
 
@@ -311,7 +305,7 @@ def test_no_more_is_read_than_is_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize("past", [0, 1, 3, 4, 6, 9])
 def test_rows_up_to_a_key_are_passed(tmp_path: Path, past: int) -> None:
     """The key itself may be gone; the next page goes on behind it all the same."""
-    rows = sorted_files(tmp_path / "rows", [1, 3, 3], [3, 5, 6], [7])
+    rows = rows_of(tmp_path / "rows", [1, 3, 3], [3, 5, 6], [7])
 
     rows.move_past(key(past))
 
@@ -322,7 +316,7 @@ def test_rows_up_to_a_key_are_passed(tmp_path: Path, past: int) -> None:
 @pytest.mark.usefixtures("small_parts")
 def test_a_table_is_passed_page_by_page(tmp_path: Path) -> None:
     """Each page begins where the last one ended."""
-    rows, found = sorted_files(tmp_path / "rows", range(5), range(5, 11)), []
+    rows, found = rows_of(tmp_path / "rows", range(5), range(5, 11)), []
 
     while rows.next_rows(3).num_rows:
         page = numbers_of(rows.next_rows(3))[:3]
@@ -337,7 +331,7 @@ def test_a_table_is_passed_page_by_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize("files", [[(1, 3, 2)], [(1, 3), (2, 4)]], ids=["in a file", "of files"])
 def test_rows_in_another_order_are_never_sent(tmp_path: Path, files: list[list[int]]) -> None:
     """Whoever applied their ranges would lose rows."""
-    rows = sorted_files(tmp_path / "rows", *files)
+    rows = rows_of(tmp_path / "rows", *files)
 
     with pytest.raises(StateError, match=r'not in order of keys at \{"k":2\}'):
         rows.next_rows(9)
@@ -345,7 +339,7 @@ def test_rows_in_another_order_are_never_sent(tmp_path: Path, files: list[list[i
 
 def test_the_files_are_scratch(tmp_path: Path) -> None:
     """They go when their resync is over, and a hub that starts makes its own."""
-    rows = sorted_files(tmp_path / "rows", [1])
+    rows = rows_of(tmp_path / "rows", [1])
 
     rows.remove()
     rows.remove()
