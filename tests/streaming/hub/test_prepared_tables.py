@@ -15,7 +15,7 @@ from checkpoints.resync_rows import SortedRows
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import PageBound
-from streaming.hub.resyncs import PreparedTable, TouchedKeys
+from streaming.hub.prepared_tables import PreparedTable, TouchedKeys
 from tests.checkpoints.sorted_files import sorted_files
 from tests.harness.examples import examples
 
