@@ -63,14 +63,15 @@ def apply_batch(
                 f"batch {batch.hub_epoch} holds a {item.type} of op {item.op}, which this agent"
                 " does not know: upgrade it"
             )
-    sent = batch.items
-    refused = dict[int, Refused]()
+    items, refused = list[Item](), dict[int, Refused]()
     is_careful = False
     while True:
         connection.execute("BEGIN IMMEDIATE")
         try:
             _begin(connection, writers)
-            items = items_of(connection, writers, sent, each_row=is_careful)
+            found = items_of(connection, writers, batch.items, each_row=is_careful)
+            if found != items:  # somebody wrote before this transaction began, or it is careful now
+                items, refused = found, {}
             if is_careful:
                 is_done = _write_each(connection, writers, batch.hub_epoch, items, refused)
             else:

@@ -9,17 +9,18 @@ import orjson
 from connectors.sqlite import sql
 from connectors.sqlite.catalog import BINARY
 from connectors.sqlite.columns import image_sql
-from connectors.sqlite.image import wire_image
+from connectors.sqlite.image import null_faults, wire_image
 from connectors.sqlite.rows import RowWriter
 from streaming.core.model.change import NOBODY, Op
 from streaming.core.model.record import Item, ItemType, RangeItem
 from streaming.core.model.table import ColumnType
 from streaming.core.tracking.ranges import KeyRange, key_order
 
-_COMPARED_ALIKE = {
-    *(ColumnType.BOOL, ColumnType.INT32, ColumnType.INT64, ColumnType.TEXT, ColumnType.BYTES),
-}
-"""The types whose values SQLite compares as the wire does; the others have several spellings."""
+_COMPARED_ALIKE = {ColumnType.BOOL, ColumnType.INT32, ColumnType.INT64, ColumnType.BYTES}
+"""The types whose values SQLite compares as the wire does; the others have several spellings.
+
+It compares text by the bytes that it stores, so text is one of them where these are UTF-8.
+"""
 
 
 def items_of(
@@ -69,18 +70,22 @@ def _keys_in(connection: sqlite3.Connection, writer: RowWriter, keys: KeyRange) 
     """The keys of the rows in the range, as the wire has them; one that it cannot have is none."""
     table, order = writer.table, key_order(writer.table)
     stored = {name: writer.columns[name] for name in table.key}
-    where, values = _bounds(writer, keys)
+    where, values = _bounds(connection, writer, keys)
     query = f"SELECT {image_sql(stored, 'x')} FROM {sql.name(table.name)} x WHERE {where}"  # noqa: S608 quoted
     for (captured,) in connection.execute(query, values).fetchall():
         key = wire_image(captured)
-        if not key.faults and ":null" not in key.text and keys.holds(key.text, order):
+        if not (key.faults or null_faults(key.text)) and keys.holds(key.text, order):
             yield key.text
 
 
-def _bounds(writer: RowWriter, keys: KeyRange) -> tuple[str, list[object]]:
+def _bounds(
+    connection: sqlite3.Connection, writer: RowWriter, keys: KeyRange
+) -> tuple[str, list[object]]:
     """A condition that all rows of the range fulfil, so that an index of the key is used."""
     table = writer.table
-    if not all(table.columns[name] in _COMPARED_ALIKE for name in table.key):
+    (encoding,) = connection.execute("PRAGMA encoding").fetchone()
+    alike = _COMPARED_ALIKE | ({ColumnType.TEXT} if encoding == "UTF-8" else set())
+    if not all(table.columns[name] in alike for name in table.key):
         return "1", []
     columns = ", ".join(f"x.{sql.name(name)} COLLATE {BINARY}" for name in table.key)
     marks = ", ".join("?" * len(table.key))
