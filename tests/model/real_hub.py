@@ -36,7 +36,7 @@ from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
 from tests.model.hub import CHUNK_ITEMS, HubKilledError
 
 RECORD_BYTES = 20_000
-PREPARED_S = 60.0
+PREPARED_S = 300.0
 
 
 @dataclass(slots=True)

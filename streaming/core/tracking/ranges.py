@@ -140,6 +140,8 @@ def with_range(realigns: Iterable[RangeRealign], new: RangeRealign) -> tuple[Ran
     So a scan costs one entry, however many rows and pages it has. The joined range takes the
     larger hub epoch: `covers` stays where it is until the last page, and no reflection comes
     between the pages. What it dominates is dropped, so a table that is scanned again costs no more.
+    Nothing else is dropped: what its replica wrote before it may come behind its acknowledgement
+    (docs/traps.md, A journal ends behind the range that it had not seen).
     """
     kept = list(realigns)
     for place, old in enumerate(kept):
@@ -150,13 +152,6 @@ def with_range(realigns: Iterable[RangeRealign], new: RangeRealign) -> tuple[Ran
             del kept[place]
             break
     return (*(old for old in kept if not new.dominates(old)), new)
-
-
-def after_acknowledgement(
-    realigns: Iterable[RangeRealign], rid: int, acked_covers: int
-) -> tuple[RangeRealign, ...]:
-    """Return the realigns without those that the replica has reflected, up to its acked covers."""
-    return tuple(one for one in realigns if one.rid != rid or one.epoch > acked_covers)
 
 
 def realigned_epoch(

@@ -15,7 +15,6 @@ from streaming.core.model.table import ColumnType, Table
 from streaming.core.tracking.ranges import (
     KeyRange,
     RangeRealign,
-    after_acknowledgement,
     key_order,
     realigned_epoch,
     scanned_page,
@@ -225,15 +224,3 @@ def test_ranges_of_others_are_not_joined() -> None:
 
     for other in others:
         assert with_range((first,), other) == (first, other)
-
-
-@given(st.integers(0, 9), st.integers(0, 9))
-def test_a_realign_goes_when_its_replica_has_acknowledged_it(epoch: int, covers: int) -> None:
-    """Only that replica's, and not one epoch earlier."""
-    own, other = RangeRealign(KeyRange("t"), 2, epoch), RangeRealign(KeyRange("t"), 3, epoch)
-
-    left = after_acknowledgement((own, other), 2, covers)
-
-    assert other in left
-    assert (own in left) == (epoch > covers)
-    assert own.as_realign().epoch == epoch
