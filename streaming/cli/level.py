@@ -24,6 +24,7 @@ from streaming.core.model.errors import SourceError
 from streaming.facts.divergent import DivergenceKind, differing_text
 from streaming.facts.freshness import MAX_AGE_S
 from streaming.facts.level import Ends, HubLevel, hub_level
+from streaming.facts.resync import ConsumerResync
 from streaming.facts.unreplicated import unreplicated_warnings
 
 POLL_S = 0.1
@@ -138,10 +139,20 @@ def _show(found: HubLevel) -> None:
         write_line(f"waiting: {as_count(count, 'committed change')} of {name}, see `status`")
     for name, state in found.stopped.items():
         write_line(f"stopped: {name}, {state}")
+    for one in found.resyncs:
+        write_sentence(_resync_text(one))
     if found.lags:
         _show_lagging(found)
     if found.differing:
         _show_differing(found)
+
+
+def _resync_text(one: ConsumerResync) -> str:
+    """Why a consumer that is away or in resync is not level, and what to do."""
+    what = f"{one.consumer}, agreement {one.agreement} is {one.state_text}"
+    if one.away:
+        return f"away: {what}; {one.remedy}"
+    return f"resync: {what}; `slackwater resync status` shows how far it is"
 
 
 def _show_lagging(found: HubLevel) -> None:

@@ -11,9 +11,11 @@ from streaming.cli import agent, config, conflicts, positions, quarantine, run, 
 from streaming.cli.abort import abort
 from streaming.cli.level import level
 from streaming.cli.output import write_error
+from streaming.cli.pause import pause
 from streaming.cli.recover import recover
 from streaming.cli.reinit import reinit
 from streaming.cli.resume import resume
+from streaming.cli.resync import resync
 from streaming.cli.retire import retire
 from streaming.cli.status import status
 from streaming.core.model.errors import ConfigError, HubError
@@ -52,6 +54,8 @@ app.command()(run.run)
 app.command()(reinit)
 app.command()(recover)
 app.command()(resume)
+app.command()(resync)
+app.command()(pause)
 app.command()(retire)
 app.command()(status)
 app.command()(level)

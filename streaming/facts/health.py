@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
+from streaming.core.model.statuses import AgreementStatus, AwayReason, ReplicaStatus
 from streaming.core.model.wording import as_age, as_count
 from streaming.facts.divergent import DivergenceKind, differing_text
 from streaming.facts.status import AgreementSummary, HubStatus, ReplicaSummary
@@ -30,7 +30,7 @@ def problems(found: HubStatus) -> tuple[Problem, ...]:
         *_stopped_alone(found),
         *_paused(configured),
         *_waiting(configured),
-        *([] if found.stale else _unheard(configured)),
+        *([] if found.stale else _unheard(configured, found)),
         *_refused(found),
         *_kept(found),
     )
@@ -47,13 +47,17 @@ def replica_state(one: ReplicaSummary, found: HubStatus) -> str:
 
 def agreement_state(one: AgreementSummary, found: HubStatus) -> str:
     """The agreement's state for people; `in_sync` only while hub and consumer are heard."""
-    if one.state not in (AgreementStatus.IN_SYNC, AgreementStatus.CATCHING_UP):
-        return one.state
+    shown = one.resync.state_text if one.resync else one.state
+    if one.state not in _SENT_TO:
+        return shown
     if found.stale:
-        return f"unknown, was {one.state}"
+        return f"unknown, was {shown}"
     consumer = next((r for r in found.replicas if r.name == one.consumer), None)
     unheard = consumer is not None and is_unheard(consumer)
-    return f"not heard, was {one.state}" if unheard else one.state
+    return f"not heard, was {shown}" if unheard else shown
+
+
+_SENT_TO = (AgreementStatus.IN_SYNC, AgreementStatus.CATCHING_UP, AgreementStatus.RESYNC)
 
 
 def is_unheard(one: ReplicaSummary) -> bool:
@@ -103,8 +107,11 @@ def _waiting(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
             )
 
 
-def _unheard(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
-    for one in replicas:
+def _unheard(replicas: list[ReplicaSummary], found: HubStatus) -> Iterator[Problem]:
+    """The replicas whose agents say nothing; one whose agreement says so is named there."""
+    away = {one.consumer: one.resync.away for one in found.agreements if one.resync}
+    named = {name for name, why in away.items() if why is AwayReason.SILENT}
+    for one in (replica for replica in replicas if replica.name not in named):
         if one.state == ReplicaStatus.SILENT:
             yield Problem(f"{one.name} has never said hello", "start its agent")
         elif one.state == ReplicaStatus.LIVE and is_unheard(one):

@@ -8,6 +8,7 @@ from streaming.config.sections import AgreementConfig
 from streaming.core.delivery.lack import lack, own_counted
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import AgreementState, HubState
+from streaming.facts.resync import lacks_rows, ordered_resyncs
 
 NO_COMMIT = "no commit yet"
 
@@ -17,14 +18,16 @@ class Lag:
     """How far a consumer's last acknowledgement is behind the hub.
 
     `state`: the agreement's status as text. `is_stopped`: nothing is sent to the consumer.
-    `epochs`: hub epochs. `lacking`: the replicas of which it lacks a change. `has_hello`: the
-    hub has received its hello, without which its position is unknown.
+    `is_resyncing`: it is away, or a resync is ordered or under way, so its rows may be others than
+    its position says. `epochs`: hub epochs. `lacking`: the replicas of which it lacks a change.
+    `has_hello`: the hub has received its hello, without which its position is unknown.
     """
 
     agreement: str
     consumer: str
     state: str
     is_stopped: bool
+    is_resyncing: bool
     has_hello: bool
     acked_covers: int
     epochs: int
@@ -34,40 +37,47 @@ class Lag:
     def is_level(self) -> bool:
         """Return whether it has everything: the same covers and the same RUV."""
         has_all = self.epochs == 0 and not self.lacking
-        return self.has_hello and has_all and not self.is_stopped
+        return self.has_hello and has_all and not (self.is_stopped or self.is_resyncing)
 
 
 def lags(config: Config, reader: Reader) -> list[Lag]:
-    """The lag of each configured agreement."""
+    """The lag of each configured agreement, by its consumer's last acknowledgement."""
+    ordered = ordered_resyncs(reader)
     return [
-        lag_of(reader, a, config.replica(a.consumer).rid, config.dataset_of(a))
-        for a in config.agreements
+        _lag(
+            reader.commit.state if reader.commit else None,
+            agreement,
+            config.replica(agreement.consumer).rid,
+            config.dataset_of(agreement),
+            is_ordered=agreement.name in ordered,
+        )
+        for agreement in config.agreements
     ]
 
 
-def lag_of(reader: Reader, agreement: AgreementConfig, rid: int, dataset: str) -> Lag:
-    """The lag of one agreement, by the consumer's last acknowledgement in its data set.
-
-    `rid`: the consumer's; `dataset`: the agreement's.
-    """
-    if reader.commit is None:
+def _lag(
+    hub: HubState | None, agreement: AgreementConfig, rid: int, dataset: str, *, is_ordered: bool
+) -> Lag:
+    """The lag of one agreement; `rid`: its consumer's, `is_ordered`: a resync waits for the hub."""
+    if hub is None:
         return Lag(
             agreement=agreement.name,
             consumer=agreement.consumer,
             state=NO_COMMIT,
             is_stopped=False,
+            is_resyncing=False,
             has_hello=False,
             acked_covers=0,
             epochs=0,
             lacking=(),
         )
-    hub = reader.commit.state
     known = hub.agreements.get(agreement.name, AgreementState(agreement.name, rid))
     return Lag(
         agreement=agreement.name,
         consumer=agreement.consumer,
         state=known.status_text,
         is_stopped=known.is_stopped,
+        is_resyncing=is_ordered or lacks_rows(known),
         has_hello=known.session is not None,
         acked_covers=known.acked_covers,
         epochs=hub.hub_epoch - known.acked_covers,

@@ -10,6 +10,7 @@ from streaming.facts.divergent import DivergentRow, divergent_rows
 from streaming.facts.freshness import freshness, stale_text
 from streaming.facts.lag import Lag, lags
 from streaming.facts.names import names_of
+from streaming.facts.resync import ConsumerResync, consumer_resyncs
 from streaming.facts.serving import serving
 from streaming.facts.unreplicated import unreplicated_columns
 
@@ -36,8 +37,9 @@ class HubLevel:
 
     `cannot_say`: why the facts prove nothing: they are too old, or Kafka does not answer. `unread`:
     replica -> the records in its topic that the hub has not read. `waiting`: replica -> its
-    committed changes that the hub holds back. `stopped`: replica -> its state. `unreplicated`:
-    replica -> columns that stay in its database, which is no lack.
+    committed changes that the hub holds back. `stopped`: replica -> its state. `resyncs`: the
+    consumers that are away or in resync. `unreplicated`: replica -> columns that stay in its
+    database, which is no lack.
     """
 
     level: bool
@@ -49,6 +51,7 @@ class HubLevel:
     unread: dict[str, int]
     waiting: dict[str, int]
     stopped: dict[str, str]
+    resyncs: tuple[ConsumerResync, ...]
     differing: tuple[DivergentRow, ...]
     unreplicated: dict[str, tuple[str, ...]]
 
@@ -102,6 +105,7 @@ def hub_level(
         unread=unread,
         waiting=waiting,
         stopped=stopped,
+        resyncs=consumer_resyncs(config, reader, now_s),
         differing=differing,
         unreplicated=unreplicated_columns(config, reader),
     )

@@ -12,14 +12,15 @@ from checkpoints.times import time_of
 from streaming.config.config import Config
 from streaming.config.history import ConfigHistory, config_history
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import ReplicaState
-from streaming.core.model.statuses import AGREEMENT, AgreementStatus, remedy_of
+from streaming.core.model.state import HubState, ReplicaState
+from streaming.core.model.statuses import AgreementStatus, remedy_of
 from streaming.facts.conflict_counters import ConflictCounters, conflict_counters, without_counters
 from streaming.facts.divergent import DivergentRow, divergent_rows
 from streaming.facts.freshness import doubt_of, freshness
 from streaming.facts.lag import Lag, lags
 from streaming.facts.level import unread_records
 from streaming.facts.names import names_of
+from streaming.facts.resync import ConsumerResync, consumer_resyncs
 from streaming.facts.ruvs import ruv_document, state_of
 from streaming.facts.serving import serving
 from streaming.facts.unreplicated import unreplicated_columns
@@ -73,7 +74,8 @@ class PendingSummary:
 class AgreementSummary:
     """The two positions of an agreement, and how many hub epochs its consumer is behind.
 
-    `remedy`: what to do if it alone is stopped, and not its replica.
+    `remedy`: what to do if it alone is sent nothing, and its replica is not stopped. `resync`: its
+    consumer is away, or in resync.
     """
 
     name: str
@@ -84,6 +86,7 @@ class AgreementSummary:
     acked_covers: int
     lag_epochs: int
     level: bool
+    resync: ConsumerResync | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +175,7 @@ def hub_status(config: Config, reader: Reader, now_s: float) -> HubStatus:
         ruvs=dict(state.ruvs) if state else {},
         replicas=replicas,
         pending=_pending(replicas),
-        agreements=_agreements(config, reader),
+        agreements=_agreements(config, reader, now_s),
         unread=unread_records(served, reader, poll.ends) if poll else {},
         quarantine=QuarantineSummary(sum(quarantine.values()), quarantine),
         differing=divergent_rows(served, reader),
@@ -251,27 +254,34 @@ def _pending(replicas: Sequence[ReplicaSummary]) -> PendingSummary:
     )
 
 
-def _agreements(config: Config, reader: Reader) -> tuple[AgreementSummary, ...]:
+def _agreements(config: Config, reader: Reader, now_s: float) -> tuple[AgreementSummary, ...]:
     hub = reader.commit.state if reader.commit else None
+    resyncs = {one.agreement: one for one in consumer_resyncs(config, reader, now_s)}
     return tuple(
         AgreementSummary(
             name=lag.agreement,
             consumer=lag.consumer,
             state=lag.state,
-            remedy=_remedy(lag),
+            remedy=_remedy(lag, hub),
             sent_covers=state_of(hub, lag.agreement).sent_covers if hub else 0,
             acked_covers=lag.acked_covers,
             lag_epochs=lag.epochs,
             level=lag.is_level,
+            resync=resyncs.get(lag.agreement),
         )
         for lag in lags(config, reader)
     ) + _retired(config, reader)
 
 
-def _remedy(lag: Lag) -> str | None:
-    if not lag.state.startswith(AgreementStatus.REFUSED.value):
+def _remedy(lag: Lag, hub: HubState | None) -> str | None:
+    known = state_of(hub, lag.agreement) if hub else None
+    if known is None or known.status not in _ALONE:
         return None
-    return (remedy_of(AgreementStatus.REFUSED, "") or "").replace(AGREEMENT, lag.agreement)
+    return remedy_of(known.status, known.detail, agreement=lag.agreement)
+
+
+_ALONE = (AgreementStatus.REFUSED, AgreementStatus.CHANGE_TRACKING)
+"""The statuses in which an agreement is sent nothing while its consumer's topic is read."""
 
 
 def _retired(config: Config, reader: Reader) -> tuple[AgreementSummary, ...]:
@@ -290,6 +300,7 @@ def _retired(config: Config, reader: Reader) -> tuple[AgreementSummary, ...]:
             acked_covers=one.acked_covers,
             lag_epochs=hub.hub_epoch - one.acked_covers if hub else 0,
             level=False,
+            resync=None,
         )
         for one in kept
     )

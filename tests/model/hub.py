@@ -294,7 +294,7 @@ class PureHub:
     def mark_away(self, rid: int) -> None:
         """Mark a consumer as away, as when it has acknowledged nothing in time."""
         name = self.topology.agreement_of(rid) or ""
-        away = self.state.agreements[name].away(AwayReason.SILENT)
+        away = self.state.agreements[name].away(AwayReason.SILENT, 0)
         self.state.agreements[name] = away
 
     def resume(self, rid: int) -> None:

@@ -170,7 +170,7 @@ class RealHub:
     def mark_away(self, rid: int) -> None:
         """Mark a consumer as away, by a batch: its clock does not reach the timeout."""
         hub, name = self._service().hub, self._name(rid)
-        away = hub.state.agreements[name].away(AwayReason.SILENT)
+        away = hub.state.agreements[name].away(AwayReason.SILENT, 0)
         hub.state = replace(hub.state, agreements={**hub.state.agreements, name: away})
         hub.reconfigured = True
         self.take({}, 0, None)

@@ -116,7 +116,7 @@ def after_hello(
     """
     at, position = _at(agreement, received, hello), CoveredPosition(hello.covers, hello.ruv)
     if (agreement.status, agreement.detail) == _PAUSED:
-        return at.away(AwayReason.PAUSED)
+        return at.away(AwayReason.PAUSED, agreement.away_ms)
     if hello.snapshot is not None:
         return at.snapshot_begun()
     resync = agreement.resync

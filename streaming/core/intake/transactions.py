@@ -485,7 +485,7 @@ class Intake:
         if one is None or one.is_stopped:
             self.counts["unknown_pauses"] += 1
             return
-        self.agreements[name] = one.away(AwayReason.PAUSED)
+        self.agreements[name] = one.away(AwayReason.PAUSED, self.at_ms)
         self.counts["pauses"] += 1
 
     def _tables_of(self, name: str) -> frozenset[str]:

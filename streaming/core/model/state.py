@@ -149,9 +149,9 @@ class AgreementState:
     sent: the estimate, raised at sending. acked: the consumer's own last word. `scanned`: up to
     this hub epoch all was sent, or is nothing for the consumer, or is brought by a resync.
     `published`: the largest covers that was ever committed to be sent, in any session. `behind_ms`:
-    since when the consumer has not acknowledged something, 0: it has everything. `resync`: until
-    its last page is acknowledged. `is_full`: the next resync copies everything; `scans`: it scans
-    these tables.
+    since when the consumer has not acknowledged something, 0: it has everything. `away_ms`: when it
+    last went away. `resync`: until its last page is acknowledged. `is_full`: the next resync copies
+    everything; `scans`: it scans these tables.
     """
 
     name: str
@@ -170,6 +170,7 @@ class AgreementState:
     acked_ms: int = 0
     published: int = 0
     behind_ms: int = 0
+    away_ms: int = 0
     resync: Resync | None = None
     is_full: bool = False
     scans: frozenset[str] = frozenset()
@@ -242,12 +243,12 @@ class AgreementState:
     def unless_silent(self, clock_ms: int, ack_timeout_ms: int) -> "AgreementState":
         """The agreement, away if its consumer has not acknowledged anything for so long."""
         is_silent = self.behind_ms > 0 and clock_ms - self.behind_ms >= ack_timeout_ms
-        return self.away(AwayReason.SILENT) if is_silent and self.is_sent_to else self
+        return self.away(AwayReason.SILENT, clock_ms) if is_silent and self.is_sent_to else self
 
-    def away(self, why: AwayReason) -> "AgreementState":
+    def away(self, why: AwayReason, at_ms: int) -> "AgreementState":
         """The agreement when its consumer counts as away: what it lacks adds up from the acked."""
-        status = AgreementStatus.CHANGE_TRACKING
-        return replace(self, status=status, detail=why.value, behind_ms=0, resync=None)
+        gone = replace(self, status=AgreementStatus.CHANGE_TRACKING, detail=why.value)
+        return replace(gone, behind_ms=0, away_ms=at_ms, resync=None)
 
     def resyncing(self, held: CoveredPosition, at_ms: int) -> "AgreementState":
         """The agreement when a resync begins with this batch, from what its consumer has."""

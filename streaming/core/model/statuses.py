@@ -130,24 +130,35 @@ _REFUSED = (
 
 
 _PAUSED = f"an operator paused it: `slackwater resync {AGREEMENT}` brings it what it lacks"
+_SILENT = (
+    "start its agent, or see that agent's log: as soon as it is heard it is brought what it lacks"
+)
 
 
 def remedy_of(
-    status: "ReplicaStatus | AgreementStatus", detail: str, replica: str | None = None
+    status: "ReplicaStatus | AgreementStatus",
+    detail: str,
+    replica: str | None = None,
+    agreement: str | None = None,
 ) -> str | None:
-    """What to do about a status, in one sentence; None: it is not stopped, or not configured.
+    """What to do about a status, in one sentence; None: nothing, or it is not configured.
 
-    `replica`: the name of the replica, where it is known.
+    `replica`, `agreement`: the names, where they are known.
     """
+    text = _remedy(status, detail)
+    if text is None:
+        return None
+    return text.replace(REPLICA, replica or REPLICA).replace(AGREEMENT, agreement or AGREEMENT)
+
+
+def _remedy(status: "ReplicaStatus | AgreementStatus", detail: str) -> str | None:
     if status in (ReplicaStatus.RETIRED, AgreementStatus.RETIRED):
         return _RETIRED_FOR_GOOD if detail == FOR_GOOD else None
     if status is AgreementStatus.REFUSED:
         return _REFUSED
-    if status is AgreementStatus.CHANGE_TRACKING and detail == AwayReason.PAUSED:
-        return _PAUSED
-    if not status.is_stopped:
-        return None
-    return Stop(StopReason(status.value), detail).remedy.replace(REPLICA, replica or REPLICA)
+    if status is AgreementStatus.CHANGE_TRACKING:
+        return _PAUSED if detail == AwayReason.PAUSED else _SILENT
+    return Stop(StopReason(status.value), detail).remedy if status.is_stopped else None
 
 
 class AgreementStatus(StrEnum):

@@ -16,13 +16,16 @@ from connectors.kafka.broker import Broker
 from connectors.kafka.topics import ensure_topics
 from streaming.core.model.record import Hello
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.statuses import Stop, StopReason
+from streaming.core.model.state import AgreementState
+from streaming.core.model.statuses import AwayReason, Stop, StopReason
+from streaming.core.tracking.held import CoveredPosition
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
 from tests.harness.builders import csn
 from tests.harness.topics import TopicEnds
 from tests.streaming.cli.conftest import Slackwater
 
 KNOWN = ruv(r1=2, r2=2)
+IN_SYNC = agreement("to-b", 2, 3, KNOWN)
 
 
 def now_ms() -> int:
@@ -96,6 +99,48 @@ def test_level_is_the_same_covers_and_the_same_ruv(
     assert answer.code == 0
     assert answer.out.startswith("level: 2 agreements at hub epoch 3")
     assert open_state(state.root).commands() == []
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (
+            IN_SYNC.away(AwayReason.PAUSED, 1),
+            "away: b, agreement to-b is change_tracking: paused;",
+        ),
+        (
+            IN_SYNC.resyncing(CoveredPosition(3, KNOWN), 1),
+            "resync: b, agreement to-b is resync; `slackwater resync status` shows",
+        ),
+    ],
+)
+def test_a_consumer_that_is_away_or_in_resync_is_not_level(
+    slackwater: Slackwater, state: WrittenState, known: AgreementState, said: str
+) -> None:
+    """It may have all hub epochs and other rows, and the next write would not reach it."""
+    replicas = [replica(1, covers=3), replica(2, covers=3)]
+    agreements = [agreement("to-a", 1, 3, KNOWN), known]
+    state.commit(1, 3, KNOWN, replicas, agreements, at_ms=now_ms())
+
+    answer, facts = slackwater("level"), slackwater("level", "--json").facts
+
+    assert answer.code == 1
+    assert said in answer.out
+    assert [one["agreement"] for one in facts["resyncs"]] == ["to-b"]
+    assert [one["name"] for one in facts["agreements"] if not one["level"]] == ["to-b"]
+
+
+def test_a_resync_that_is_ordered_is_waited_for(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """A script orders a copy and asks `level` at once: yes would be of the time before."""
+    commit(state, 1, (3, KNOWN), (3, KNOWN))
+
+    slackwater("resync", "to-b", "--full")
+
+    answer = slackwater("level")
+    assert answer.code == 1
+    assert "resync: b, agreement to-b is in_sync, resync ordered;" in answer.out
 
 
 def test_own_changes_count_as_known_to_their_replica(

@@ -154,6 +154,7 @@ def test_status_shows_what_is_retired(
         "acked_covers": 2,
         "lag_epochs": 3,
         "level": False,
+        "resync": None,
     }
     rows = [line.split() for line in shown.splitlines()]
     assert ["to-gone", "gone", "retired", "2", "2", "3", "no"] in rows

@@ -9,14 +9,23 @@ import subprocess
 import sys
 import termios
 import time
+from dataclasses import replace
 
 import pytest
 
 from checkpoints.tables import TableName
+from streaming.core.model.statuses import AgreementStatus
+from streaming.core.tracking.held import CoveredPosition
+from streaming.core.tracking.incarnation import WorkKind
+from streaming.core.tracking.meta import ResyncMode
+from streaming.core.tracking.progress import begin
+from streaming.core.tracking.resync import Resync
+from streaming.core.tracking.work import Piece
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.harness.builders import csn
 
 WIDE = 400
+BEGAN_S = 1_767_323_045  # 2026-01-02 03:04:05 UTC
 
 
 def on_terminal(columns: int, *arguments: str) -> list[str]:
@@ -40,11 +49,18 @@ def on_terminal(columns: int, *arguments: str) -> list[str]:
 
 @pytest.fixture
 def full(state: WrittenState) -> WrittenState:
-    """A hub with a conflict and a record in quarantine."""
+    """A hub with a conflict, a record in quarantine and a resync that goes on."""
     now_ms = round(time.time() * 1000)
     known = ruv(r1=3, r2=2)
     replicas = [replica(n, covers=4, seen_ms=now_ms) for n in (1, 2)]
-    agreements = [agreement("to-a", 1, 4, known), agreement("to-b", 2, 4, known)]
+    pieces = [Piece("account", 0, WorkKind.PAGE, 400)]
+    accounting = begin(ResyncMode.INCREMENTAL, BEGAN_S, pieces)
+    accounting = accounting.page_sent(("account", 0), 133, '{"id":"7"}', is_last=False)
+    resync = Resync(4, CoveredPosition(4, known), BEGAN_S * 1000, accounting)
+    in_resync = replace(
+        agreement("to-b", 2, 4, known), status=AgreementStatus.RESYNC, resync=resync
+    )
+    agreements = [agreement("to-a", 1, 4, known), in_resync]
     state.commit(9, 5, known, replicas, agreements, at_ms=now_ms)
     state.append(
         TableName.CONFLICTS,
@@ -76,8 +92,9 @@ def full(state: WrittenState) -> WrittenState:
     [
         (("conflicts", "list"), [csn(2, 1), csn(2, 2), "insert_exists"]),
         (("quarantine", "list"), [csn(3, 1), "late"]),
-        (("status",), [csn(3, 1), "in_sync", "insert_exists"]),
+        (("status",), [csn(3, 1), "in_sync", "33.25%", "insert_exists"]),
         (("lacks", "to-a"), [csn(3, 1)]),
+        (("resync", "status"), ["incremental", "33.25%", "2026-01-02", "03:04:05Z"]),
     ],
 )
 @pytest.mark.parametrize("columns", [80, WIDE])

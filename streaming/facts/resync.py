@@ -1,0 +1,238 @@
+"""Consumers that are away, or that a resync brings what they lack: why, since when, how far."""
+
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from checkpoints.reader import Reader
+from checkpoints.times import time_of
+from streaming.config.config import Config
+from streaming.config.sections import AgreementConfig
+from streaming.core.model.command import CommandName, ResyncOrder, parse_resync_order
+from streaming.core.model.errors import ConfigError, HubError
+from streaming.core.model.state import AgreementState
+from streaming.core.model.statuses import AgreementStatus, AwayReason, remedy_of
+from streaming.core.model.wording import as_percent
+from streaming.core.tracking.meta import ResyncMode
+from streaming.core.tracking.progress import Accounting, estimated_end, progress
+from streaming.facts.names import agreement_named, committed
+from streaming.facts.ruvs import state_of
+from streaming.stages.tracked import TRACKED_COLUMNS, newest, tracked_rows
+
+COUNTED_ENTRIES = 1_000_000
+"""From how many entries of the changelog on the rows that a consumer lacks are not counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerResync:
+    """A consumer that is away, in resync, or that is to be; None: it cannot be said, or not yet.
+
+    `state`: of the agreement. `away`: why it is sent nothing; `remedy`: what to do about that.
+    `is_ordered`: an operator's order waits for the hub. `since`: when it went away, or when the
+    resync began. `mode`: of this resync, or of the next. `tracked`: the rows that it lacks while it
+    is away. `synchronized`, `total`: rows that are sent, and that are to be. `percent`: with two
+    decimals, 100 only when all is sent. `unacknowledged`: pages that are sent and not acknowledged.
+    """
+
+    agreement: str
+    consumer: str
+    state: str
+    away: AwayReason | None
+    remedy: str | None
+    is_ordered: bool
+    since: datetime | None
+    mode: ResyncMode
+    tracked: int | None = None
+    synchronized: int | None = None
+    total: int | None = None
+    percent: float | None = None
+    tables: int | None = None
+    tables_left: int | None = None
+    unacknowledged: int = 0
+    estimated_end: datetime | None = None
+
+    def document(self) -> dict[str, Any]:
+        """The facts as one JSON document, in the order of the fields."""
+        return asdict(self)
+
+    @property
+    def percent_text(self) -> str | None:
+        """How much of the resync is sent, as `33.33%`; None: it cannot be said yet."""
+        return None if self.percent is None else as_percent(round(self.percent * 100))
+
+    @property
+    def state_text(self) -> str:
+        """The state for people: with the percentage, and with the order that waits."""
+        is_known = self.state == AgreementStatus.RESYNC and self.percent_text
+        state = f"{self.state} {self.percent_text}" if is_known else self.state
+        return f"{state}, resync ordered" if self.is_ordered else state
+
+
+def resyncs(config: Config, reader: Reader, now_s: float) -> tuple[ConsumerResync, ...]:
+    """Every consumer that is away or in resync, by agreement, with the rows that it lacks."""
+    found = consumer_resyncs(config, reader, now_s)
+    return tuple(
+        replace(one, tracked=tracked_count(config, reader, agreement_named(config, one.agreement)))
+        if one.away
+        else one
+        for one in found
+    )
+
+
+def consumer_resyncs(config: Config, reader: Reader, now_s: float) -> tuple[ConsumerResync, ...]:
+    """The same without a count of rows, which reads the changelog."""
+    if reader.commit is None:
+        return ()
+    hub, ordered = reader.commit.state, ordered_resyncs(reader)
+    states = [(one, state_of(hub, one.name)) for one in config.agreements]
+    return tuple(
+        _consumer_resync(one, state, now_s, is_ordered=one.name in ordered)
+        for one, state in states
+        if one.name in ordered or lacks_rows(state)
+    )
+
+
+def lacks_rows(agreement: AgreementState) -> bool:
+    """Return whether its consumer is away, or its resync is not acknowledged to its end."""
+    is_tracking = agreement.status is AgreementStatus.CHANGE_TRACKING
+    return is_tracking or (agreement.resync is not None and not agreement.status.ends_agent)
+
+
+def ordered_resyncs(reader: Reader) -> frozenset[str]:
+    """The agreements for which an operator ordered a resync that the hub has not taken yet."""
+    taken = reader.commit.command_number if reader.commit else 0
+    return frozenset(
+        parse_resync_order(row["argument"]).agreement
+        for row in reader.commands()
+        if row["command"] == CommandName.RESYNC and row["number"] > taken
+    )
+
+
+def _consumer_resync(
+    config: AgreementConfig, agreement: AgreementState, now_s: float, *, is_ordered: bool
+) -> ConsumerResync:
+    resync, is_away = agreement.resync, agreement.status is AgreementStatus.CHANGE_TRACKING
+    began_ms = agreement.away_ms if is_away else resync.started_ms if resync else 0
+    found = ConsumerResync(
+        agreement=config.name,
+        consumer=config.consumer,
+        state=agreement.status_text,
+        away=AwayReason(agreement.detail) if is_away else None,
+        remedy=remedy_of(agreement.status, agreement.detail, config.consumer, config.name),
+        is_ordered=is_ordered,
+        since=time_of(began_ms) if began_ms else None,
+        mode=ResyncMode.FULL if agreement.is_full else ResyncMode.INCREMENTAL,
+    )
+    if resync is None or resync.accounting is None:
+        return found
+    known = replace(found, unacknowledged=len(resync.unacked))
+    return _with_progress(known, resync.accounting, now_s, is_over=resync.last_page > 0)
+
+
+def _with_progress(
+    found: ConsumerResync, accounting: Accounting, now_s: float, *, is_over: bool
+) -> ConsumerResync:
+    total, sent = accounting.total_rows, accounting.sent_rows
+    end_s = estimated_end(accounting.started_s, int(now_s), total, sent)
+    shown = progress(
+        accounting.mode,
+        is_over=is_over,
+        done=sent,
+        total=total,
+        estimated_end_s=end_s,
+        objects=len(accounting.accounts),
+        objects_left=accounting.tables_left,
+    )
+    return replace(
+        found,
+        mode=shown.mode,
+        synchronized=shown.done,
+        total=shown.total,
+        percent=None if shown.percent is None else shown.percent / 100,
+        tables=shown.objects,
+        tables_left=shown.objects_left,
+        estimated_end=None if end_s is None else time_of(end_s * 1_000),
+    )
+
+
+def tracked_count(config: Config, reader: Reader, agreement: AgreementConfig) -> int | None:
+    """How many rows a consumer lacks by its last acknowledgement; None: too many to be counted.
+
+    They are what a resync brings that copies and scans nothing.
+    """
+    hub = committed(reader)
+    state, rid = state_of(hub, agreement.name), config.replica(agreement.consumer).rid
+    replica = hub.replicas.get(rid)
+    floors, tables = replica.floors if replica else (), config.tables_of(agreement)
+    configured = [table.name for table in config.tables]
+    entries, found = 0, list[pa.Table]()
+    for part in reader.scan_changelog(TRACKED_COLUMNS, after=state.acked_covers, tables=configured):
+        entries += part.num_rows
+        if entries > COUNTED_ENTRIES:
+            return None
+        found.append(tracked_rows(part, rid, tables, state.acked_ruv, floors))
+    return len(newest(found))
+
+
+@dataclass(frozen=True, slots=True)
+class ForetoldResync:
+    """What a resync does if it is ordered now.
+
+    `after`: the hub epoch that the consumer acknowledged. `is_full`: it copies everything, also if
+    an earlier order says so. `whole`: the tables of which it gets all rows. `tracked`: the rows of
+    all its tables that it lacks; None: too many to be counted, or everything is copied.
+    `begins_again`: one is under way. `waits_for_hello`: it begins when the consumer is first heard.
+    """
+
+    agreement: str
+    consumer: str
+    state: str
+    after: int
+    is_full: bool
+    whole: tuple[str, ...]
+    tracked: int | None
+    begins_again: bool
+    waits_for_hello: bool
+
+    def document(self) -> dict[str, Any]:
+        """The facts as one JSON document, in the order of the fields."""
+        return asdict(self)
+
+
+def foretold(config: Config, reader: Reader, order: ResyncOrder) -> ForetoldResync:
+    """Foretell a resync; ConfigError for a wrong name, HubError if none can be ordered now."""
+    agreement = agreement_named(config, order.agreement)
+    tables = config.tables_of(agreement)
+    if others := sorted(order.tables - tables):
+        listed = ", ".join(sorted(tables))
+        raise ConfigError(f"{agreement.name} has no table {others[0]!r}: use one of {listed}")
+    state = orderable(reader, agreement)
+    is_full = order.is_full or state.is_full
+    return ForetoldResync(
+        agreement=agreement.name,
+        consumer=agreement.consumer,
+        state=state.status_text,
+        after=state.acked_covers,
+        is_full=is_full,
+        whole=tuple(sorted(tables if is_full else order.tables | state.scans)),
+        tracked=None if is_full else tracked_count(config, reader, agreement),
+        begins_again=state.resync is not None,
+        waits_for_hello=state.session is None,
+    )
+
+
+def orderable(reader: Reader, agreement: AgreementConfig) -> AgreementState:
+    """The state of an agreement that is sent to, or can be again; HubError with what to do."""
+    known = committed(reader).agreements.get(agreement.name)
+    if known is None:
+        raise HubError(
+            f"the hub does not know agreement {agreement.name} yet: restart it with this"
+            " configuration, or wait for its first batch"
+        )
+    if known.is_stopped and known.status is not AgreementStatus.REFUSED:
+        remedy = remedy_of(known.status, known.detail, agreement.consumer, agreement.name)
+        what = remedy or "restart the hub with this configuration"
+        raise HubError(f"{agreement.name} is {known.status_text}: {what}")
+    return known
