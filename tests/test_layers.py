@@ -34,7 +34,7 @@ MAY_IMPORT = {
     ),
     "streaming/facts": (
         *("streaming.core", "streaming.config", "connectors", "checkpoints", "streaming.facts"),
-        "streaming.stages.recipients",
+        *("streaming.stages.recipients", "streaming.stages.tracked"),
     ),
     "streaming/operator": (*LEAF, "checkpoints", "streaming.operator"),
     "streaming/hub/upkeep.py": (*LEAF, "checkpoints"),
