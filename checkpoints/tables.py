@@ -310,7 +310,7 @@ _SENDING = pa.struct(
     [
         ("agreement", pa.string()),
         ("published", pa.int64()),  # the largest covers that was ever sent
-        ("behind_at", _TIME),  # since when something is not acknowledged; null: nothing is
+        ("behind_at", _TIME),  # since when an acknowledgement is waited for; null: none is
         ("away_at", _TIME),  # when it last went away; null: never
         ("full", pa.bool_()),  # its next resync copies everything
         ("scans", pa.list_(pa.string())),  # tables that its next resync scans

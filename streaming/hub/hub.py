@@ -104,9 +104,11 @@ class Hub:
             return True
         if due(self.state.refusals, self.settings.topology, plan.at_ms):
             return True
-        interval_ms = self.settings.topology.covers_interval_ms
+        topology = self.settings.topology
+        interval_ms, timeout_ms = topology.covers_interval_ms, topology.ack_timeout_ms
         return any(
             wants_batch(a, self.state.hub_epoch, plan.at_ms, interval_ms, nudged=False)
+            or a.is_overdue(plan.at_ms, timeout_ms)
             for a in self.state.agreements.values()
         )
 
@@ -167,7 +169,7 @@ def resume(ledger: Ledger, settings: BatchSettings, outlets: Effects) -> Hub:
     replayed = lookup.replay_rows(store, last.rows_epoch, edge, last.state.hub_epoch)
     refused = refusals.load(store, last.state.batch)
     state = replace(last.state, open=opened, refusals=refused)
-    state = state.without_ranges()
+    state = state.without_ranges().waiting_anew()
     ledger.last = replace(last, state=state)
     window = rebuilt(edge, replayed.items())
     images = lookup.Images(settings.kept_image_bytes)

@@ -160,6 +160,26 @@ def test_an_answer_makes_no_hub_epoch(tmp_path: Path) -> None:
     assert site.run_until_quiet() == 0
 
 
+def test_an_idle_hub_finds_out_who_is_silent(tmp_path: Path) -> None:
+    """Where nobody writes and nobody is heard no batch has anything else to do."""
+    site = a_site(tmp_path)
+    for author in site.authors.values():
+        author.hello(0)
+    site.batch()
+    site.authors[1].change(1, Op.INSERT, back=0, prim=None, part=False)
+    site.batch()
+    site.run_until_quiet()
+    timeout_ms = site.hub.settings.topology.ack_timeout_ms
+
+    for _ in range(2):
+        site.clock_ms += timeout_ms
+        site.run_until_quiet()
+
+    states = {name: one.status_text for name, one in site.hub.state.agreements.items()}
+    assert states == dict.fromkeys(("a1", "a2", "a3"), "change_tracking: silent")
+    assert site.run_until_quiet() == 0
+
+
 def test_a_hello_beyond_the_hub_stops_that_agreement(tmp_path: Path) -> None:
     """A consumer that has seen more than the hub knows of a history that the hub lost."""
     site = a_site(tmp_path)

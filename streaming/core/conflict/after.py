@@ -117,9 +117,12 @@ def state_after(
     )
     sent_pages = {page.agreement: page for page in pages}
     scans = {one.consumer: one.name for one in topology.subscriptions.values()}
-    agreements = {
-        name: _with_page(one, sent_pages.get(name), hub_epoch)
+    waited_for = {
+        name: one.unless_silent(view.clock_ms, topology.ack_timeout_ms)
         for name, one in intake.agreements.items()
+    }
+    agreements = {
+        name: _with_page(one, sent_pages.get(name), hub_epoch) for name, one in waited_for.items()
     }
     for rid, table in sorted(tables.rescans):
         name = scans.get(rid)
@@ -129,7 +132,7 @@ def state_after(
     ranges = {name: _ranges(page) for name, page in sent_pages.items()}
     plans = {
         name: plan(
-            agreement.unless_silent(view.clock_ms, topology.ack_timeout_ms),
+            agreement,
             seen,
             topology.dataset_at(agreement.consumer),
             has_items=has_items.get(name, False) or name in sent_pages,

@@ -172,7 +172,6 @@ def _sent(
         sent_ruv=ruv,
         sent_ms=view.clock_ms,
         scanned=hub_epoch,
-        behind_ms=agreement.behind_ms or view.clock_ms,
     )
     after, prev, known = agreement.scanned, agreement.sent_epoch, agreement.sent_ruv
     return SendPlan(sent, SendRange(after, hub_epoch, prev, known, position, ranges))

@@ -160,12 +160,11 @@ def _at(agreement: AgreementState, received: ReceivedRecord, hello: Hello) -> Ag
 
 
 def after_applied(
-    agreement: AgreementState, received: ReceivedRecord, applied: Applied, at_ms: int
+    agreement: AgreementState, received: ReceivedRecord, applied: Applied
 ) -> AgreementState:
     """Return the agreement after an `applied`; an older position only shows that it goes on."""
     reached = applied.covers if applied.reached is None else applied.reached
-    is_behind = agreement.behind_ms > 0 and reached < agreement.sent_epoch
-    heard = replace(agreement, behind_ms=at_ms if is_behind else 0)
+    heard = replace(agreement, behind_ms=0)
     if agreement.resync is not None:
         resync = agreement.resync.reached(reached)
         is_done = resync.is_sent(applied.covers)

@@ -260,7 +260,7 @@ class Intake:
             sessions=(*replica.sessions[:-1], new),
             epoch=max(replica.epoch, applied.epoch + 1),
         )
-        self._move(received.rid, lambda one: after_applied(one, received, applied, self.at_ms))
+        self._move(received.rid, lambda one: after_applied(one, received, applied))
         self.refused.reflect(received.rid, applied.covers)
         self.events.append((received, ControlOutcome.TAKEN))
 

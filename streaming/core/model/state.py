@@ -149,7 +149,7 @@ class AgreementState:
     sent: the estimate, raised at sending. acked: the consumer's own last word. `scanned`: up to
     this hub epoch all was sent, or is nothing for the consumer, or is brought by a resync.
     `published`: the largest covers that was ever committed to be sent, in any session. `behind_ms`:
-    since when the consumer has not acknowledged something, 0: it has everything. `away_ms`: when it
+    since when an acknowledgement is waited for, 0: it is not. `away_ms`: when it
     last went away. `resync`: until its last page is acknowledged. `is_full`: the next resync copies
     everything; `scans`: it scans these tables.
     """
@@ -240,10 +240,29 @@ class AgreementState:
             return self
         return replace(self, resync=replace(self.resync, end=hub_epoch), scanned=hub_epoch)
 
+    @property
+    def awaits_acknowledgement(self) -> bool:
+        """Return whether its consumer has not acknowledged something that it was sent."""
+        pages = self.resync is not None and self.resync.unacked
+        return self.is_sent_to and bool(pages or self.acked_covers < self.sent_covers)
+
+    def is_overdue(self, clock_ms: int, ack_timeout_ms: int) -> bool:
+        """Return whether an acknowledgement has been waited for so long."""
+        since_ms = self.behind_ms or self.sent_ms
+        return self.awaits_acknowledgement and clock_ms - since_ms >= ack_timeout_ms
+
     def unless_silent(self, clock_ms: int, ack_timeout_ms: int) -> "AgreementState":
-        """The agreement, away if its consumer has not acknowledged anything for so long."""
-        is_silent = self.behind_ms > 0 and clock_ms - self.behind_ms >= ack_timeout_ms
-        return self.away(AwayReason.SILENT, clock_ms) if is_silent and self.is_sent_to else self
+        """The agreement after the records of a batch, away if nothing was acknowledged for so long.
+
+        The wait begins with the first batch behind the one that sent something: the clock of that
+        one is of before it was published, which may have taken longer than the timeout.
+        """
+        if not self.awaits_acknowledgement:
+            return replace(self, behind_ms=0)
+        if not self.behind_ms:
+            return replace(self, behind_ms=clock_ms)
+        is_silent = self.is_overdue(clock_ms, ack_timeout_ms)
+        return self.away(AwayReason.SILENT, clock_ms) if is_silent else self
 
     def away(self, why: AwayReason, at_ms: int) -> "AgreementState":
         """The agreement when its consumer counts as away: what it lacks adds up from the acked."""
@@ -440,6 +459,11 @@ class HubState:
                 resync = AgreementStatus.RESYNC
                 agreements[name] = replace(agreement, resync=back, status=resync, detail="")
         return replace(self, to_send=to_send, agreements=agreements)
+
+    def waiting_anew(self) -> "HubState":
+        """The state of a hub that starts: while none was there nobody could be heard."""
+        waiting = {name: replace(one, behind_ms=0) for name, one in self.agreements.items()}
+        return replace(self, agreements=waiting)
 
     @property
     def largest(self) -> dict[int, str]:

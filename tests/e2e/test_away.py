@@ -1,0 +1,162 @@
+"""A replica whose agent is away: nobody waits for it, and a resync brings it back."""
+
+import json
+import sqlite3
+import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.kafka.broker import Broker
+from tests.harness import verdict
+from tests.harness.hub_process import HubProcess
+from tests.harness.sent_items import sent_items
+from tests.harness.site import Site, site
+from tests.harness.sqlite_agents import agent, agents, captures, create, database, execute, rows
+
+PAGE_ROWS = 500
+LIMITS = {"chunk_items": 400, "resync_page_rows": PAGE_ROWS}
+AWAY = "change_tracking: silent"
+PAUSED = "change_tracking: paused"
+
+
+@pytest.fixture
+def three(
+    tmp_path: Path, broker: Broker, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Site]:
+    """A hub with three replicas, which takes whoever is silent for 3 s to be away."""
+    monkeypatch.setenv("SLACKWATER_HUB__ACK_TIMEOUT_S", "3")
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", LIMITS) as made:
+        for name in "abc":
+            create(made, name)
+        yield made
+
+
+@contextmanager
+def hub_of(at: Site) -> Iterator[HubProcess]:
+    """A hub that is ready; it ends in order with the block."""
+    with at.hub() as hub:
+        hub.waits_for(lambda: " ready at hub epoch " in hub.output, "it is ready")
+        yield hub
+        hub.terminate()
+        hub.ends_with(0)
+
+
+@contextmanager
+def at_work(at: Site, name: str) -> "Iterator[subprocess.Popen[str]]":
+    """An agent that is killed with the block, if it is not yet."""
+    one = agent(at, name)
+    try:
+        yield one
+    finally:
+        kill(one)
+
+
+def kill(one: "subprocess.Popen[str]") -> None:
+    """Kill an agent, as the machine does that has no memory left."""
+    one.kill()
+    one.wait()
+    if one.stderr is not None:
+        one.stderr.close()
+
+
+def write(at: Site, name: str, keys: Iterable[int], value: str) -> None:
+    """Write rows as any client would, some hundred in a transaction."""
+    values = [(f"{key:05}", value) for key in keys]
+    with closing(sqlite3.connect(database(at, name), timeout=60)) as client:
+        for begin in range(0, len(values), 500):
+            with client:
+                client.executemany(
+                    "INSERT INTO t VALUES (?, ?) ON CONFLICT DO UPDATE SET v = excluded.v",
+                    values[begin : begin + 500],
+                )
+
+
+def delete(at: Site, name: str, first: int, end: int) -> None:
+    """Delete the rows with these numbers in one statement."""
+    execute(at, name, "DELETE FROM t WHERE k >= ? AND k < ?", f"{first:05}", f"{end:05}")
+
+
+def keys(*numbers: Iterable[int]) -> list[str]:
+    """The keys of rows as they are in a topic, in order."""
+    return sorted(f'{{"k":"{number:05}"}}' for some in numbers for number in some)
+
+
+def state(at: Site, name: str) -> str:
+    """The state of a replica's agreement as `status` shows it."""
+    found = {one["name"]: one for one in at.slackwater("status")["agreements"]}
+    return str(found[name]["state"])
+
+
+def comes_to(at: Site, hub: HubProcess, name: str, wanted: str) -> None:
+    """Wait until a replica's agreement is in this state."""
+    hub.waits_for(lambda: state(at, name) == wanted, f"{name} is {wanted}")
+
+
+def are_equal(at: Site, hub: HubProcess, names: str) -> None:
+    """Wait until `level` says yes, and hold the files against each other."""
+    hub.waits_for(lambda: is_level(at), "all are level")
+    held = [rows(at, name) for name in names]
+    assert all(one == held[0] for one in held)
+
+
+def is_level(at: Site) -> bool:
+    """Whether `level` says yes."""
+    return bool(at.slackwater("level", "--wait", "1")["level"])
+
+
+def resync_of(at: Site, name: str) -> dict[str, Any]:
+    """What `slackwater resync` shows of a replica; empty: nothing."""
+    found: list[dict[str, Any]] = at.slackwater("resync")
+    return next((one for one in found if one["agreement"] == name), {})
+
+
+def check(at: Site) -> None:
+    """Hold the tables of a hub that has ended against the files of all replicas."""
+    expected = {
+        json.loads(key)["k"]: json.loads(image)["v"]
+        for (_, key), image in verdict.rows_of_changelog(at).items()
+    }
+    for name in at.replicas:
+        assert rows(at, name) == expected, f"{name} and the changelog hold different rows"
+    verdict.check_order(at)
+    verdict.check_commits(at)
+    verdict.check_materialized(at)
+
+
+def test_who_was_away_gets_each_row_once(three: Site) -> None:
+    """Thousands of rows that were written several times, while the others see each other's."""
+    with hub_of(three) as hub, agents(three, "ab"), at_work(three, "c") as gone:
+        hub.waits_for(lambda: captures(three, "c"), "c is captured")
+        write(three, "a", range(3_000), "first")
+        are_equal(three, hub, "abc")
+        kill(gone)
+        write(three, "a", range(1_000), "second")
+        comes_to(three, hub, "c", AWAY)
+        offset = three.ends.end(three.replicas["c"].updates)
+
+        for round_ in range(3):
+            write(three, "a", range(500, 2_000), f"a {round_}")
+        write(three, "b", range(3_000, 4_000), "new")
+        delete(three, "b", 2_500, 3_100)
+        hub.waits_for(lambda: rows(three, "a") == rows(three, "b"), "a and b are equal")
+        assert three.ends.end(three.replicas["c"].updates) == offset
+        found, level = resync_of(three, "c"), three.slackwater("level")
+        assert (found["away"], found["tracked"]) == ("silent", 2_000 + 1_500)
+        assert not level["level"]
+        write(three, "c", range(9_000, 9_010), "of c")
+
+        with agents(three, "c"):
+            write(three, "b", range(5_000, 5_100), "meanwhile")
+            hub.waits_for(lambda: "05099" in rows(three, "a"), "a gets what b writes")
+            are_equal(three, hub, "abc")
+            assert resync_of(three, "c") == {}
+    sent = sent_items(three, "c", offset)
+    written = range(2_000), range(2_500, 3_000), range(3_000, 4_000)
+    assert sorted({*sent.paged} - {*keys(range(5_000, 5_100))}) == keys(*written)
+    assert len(sent.paged) == len(set(sent.paged))
+    assert not {*sent.paged} & {*sent.live}
+    check(three)
