@@ -29,7 +29,8 @@ class Hub:
 
     `images`: of rows that were contended lately. `looked`: topic -> how far it was ever read, also
     where a stop keeps its offset back. `reconfigured`: what is retired in the state differs from
-    the last commit, so a batch is due that commits it.
+    the last commit, so a batch is due that commits it. `unread`: the replicas whose topics may hold
+    records that the batch does not read.
     """
 
     ledger: Ledger
@@ -42,6 +43,7 @@ class Hub:
     resyncs: Resyncs
     looked: dict[str, int] = field(default_factory=dict)
     reconfigured: bool = False
+    unread: frozenset[int] = frozenset()
 
     def look_up(self, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
         """Look up rows that the window does not hold, with images."""
@@ -108,7 +110,7 @@ class Hub:
         interval_ms, timeout_ms = topology.covers_interval_ms, topology.ack_timeout_ms
         return any(
             wants_batch(a, self.state.hub_epoch, plan.at_ms, interval_ms, nudged=False)
-            or a.is_overdue(plan.at_ms, timeout_ms)
+            or (a.consumer not in self.unread and a.is_overdue(plan.at_ms, timeout_ms))
             for a in self.state.agreements.values()
         )
 

@@ -47,7 +47,9 @@ def state_after(
         committed=state.hub_epoch,
         page_items=intake.topology.page_items,
     )
-    view = SendingView(state.hub_epoch, hub_epoch, state.ruvs, plan.at_ms, nudged, marks)
+    view = SendingView(
+        state.hub_epoch, hub_epoch, state.ruvs, plan.at_ms, nudged, marks, hub.unread
+    )
     has_items, entries = _has_items(outgoing, intake), outgoing.log.num_rows
     conflicted, tables = in_conflict(verdicts.judged.values()), verdicts.tables
     return after.state_after(intake, hub_epoch, entries, has_items, view, tables, conflicted, pages)

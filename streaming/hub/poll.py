@@ -74,6 +74,15 @@ class TopicPoll:
         """Changes topic -> where it ended at the last poll."""
         return {topic: self.facts[topic].end for topic in self.topics if topic in self.facts}
 
+    def with_more(self, read: Mapping[str, int]) -> set[str]:
+        """The changes topics that may hold records behind these offsets, as of the last poll.
+
+        While Kafka does not answer any of them may.
+        """
+        if not self.facts or self.failing_since_s is not None:
+            return set(self.topics)
+        return {topic for topic, end in self.ends.items() if end > read.get(topic, 0)}
+
     def _record(self, *, ended: bool = False) -> None:
         try:
             at_ms = time.time_ns() // 1_000_000

@@ -252,6 +252,8 @@ class Service:
         """Run the next batch if one is due; whether one was. `topics`: as they are now."""
         topics = self._suspected() if topics is None else topics
         plan = self.hub.next_plan(self.shown, _now_ms(), self._commands(), topics)
+        unread = self.poll.with_more(plan.offsets_to)
+        self.hub.unread = frozenset(self.settings.topics[topic] for topic in unread)
         is_due = self.hub.is_due(plan)
         if is_due:
             before = self.hub.state

@@ -118,7 +118,9 @@ def state_after(
     sent_pages = {page.agreement: page for page in pages}
     scans = {one.consumer: one.name for one in topology.subscriptions.values()}
     waited_for = {
-        name: one.unless_silent(view.clock_ms, topology.ack_timeout_ms)
+        name: one
+        if one.consumer in view.unread
+        else one.unless_silent(view.clock_ms, topology.ack_timeout_ms)
         for name, one in intake.agreements.items()
     }
     agreements = {

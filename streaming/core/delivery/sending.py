@@ -1,6 +1,6 @@
 """What an agreement is sent by a batch: live, page by page while catching up, or nothing."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -68,7 +68,8 @@ class SendingView:
     """What sending is decided from: the hub after the batch.
 
     `marks(after)`: the hub epochs above `after` in order, this batch's included.
-    `nudged`: an operator runs `level`, so a lagging covers is sent at once.
+    `nudged`: an operator runs `level`, so a lagging covers is sent at once. `unread`: the replicas
+    whose topics hold records that no batch has read, so an acknowledgement may be among them.
     """
 
     previous: int
@@ -77,6 +78,7 @@ class SendingView:
     clock_ms: int
     nudged: bool
     marks: Callable[[int], Sequence[EpochMark]]
+    unread: Collection[int] = ()
 
 
 class SendPlan(NamedTuple):
