@@ -24,11 +24,8 @@ PAUSED = "change_tracking: paused"
 
 
 @pytest.fixture
-def three(
-    tmp_path: Path, broker: Broker, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Site]:
-    """A hub with three replicas, which takes whoever is silent for 3 s to be away."""
-    monkeypatch.setenv("SLACKWATER_HUB__ACK_TIMEOUT_S", "3")
+def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+    """A hub with three replicas, whose databases are there and empty."""
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", LIMITS) as made:
         for name in "abc":
             create(made, name)
@@ -127,8 +124,9 @@ def check(at: Site) -> None:
     verdict.check_materialized(at)
 
 
-def test_who_was_away_gets_each_row_once(three: Site) -> None:
+def test_who_was_away_gets_each_row_once(three: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of rows that were written several times, while the others see each other's."""
+    monkeypatch.setenv("SLACKWATER_HUB__ACK_TIMEOUT_S", "3")
     with hub_of(three) as hub, agents(three, "ab"), at_work(three, "c") as gone:
         hub.waits_for(lambda: captures(three, "c"), "c is captured")
         write(three, "a", range(3_000), "first")
@@ -159,4 +157,89 @@ def test_who_was_away_gets_each_row_once(three: Site) -> None:
     assert sorted({*sent.paged} - {*keys(range(5_000, 5_100))}) == keys(*written)
     assert len(sent.paged) == len(set(sent.paged))
     assert not {*sent.paged} & {*sent.live}
+    check(three)
+
+
+def strangers(at: Site, name: str) -> None:
+    """Delete, insert and change rows behind the back of an agent that does not run."""
+    with closing(sqlite3.connect(database(at, name), timeout=60)) as client, client:
+        triggers = client.execute(
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 't'"
+        ).fetchall()
+        for trigger, _ in triggers:
+            client.execute(f"DROP TRIGGER {trigger}")
+        client.execute("DELETE FROM t WHERE k < '00100'")
+        client.execute("UPDATE t SET v = 'by hand' WHERE k >= '00500' AND k < '00600'")
+        client.execute("INSERT INTO t VALUES ('00250x', 'by hand'), ('99999', 'by hand')")
+        for _, statement in triggers:
+            client.execute(statement)
+
+
+def test_a_full_copy_makes_a_paused_replica_equal_while_the_others_are_level(three: Site) -> None:
+    """Rows that were changed by hand are in no changelog: only all rows show them."""
+    with hub_of(three) as hub, agents(three, "ab"):
+        with agents(three, "c"):
+            write(three, "a", range(1_200), "first")
+            are_equal(three, hub, "abc")
+        three.slackwater("pause", "c")
+        comes_to(three, hub, "c", PAUSED)
+        offset = three.ends.end(three.replicas["c"].updates)
+        strangers(three, "c")
+
+        with agents(three, "c"):
+            write(three, "c", range(2_000, 2_010), "of c, paused")
+            write(three, "a", range(300), "second")
+            hub.waits_for(lambda: "02009" in rows(three, "b"), "what c writes reaches b")
+            hub.waits_for(lambda: lagging(three) == {"c"}, "a and b are level")
+            assert rows(three, "a") == rows(three, "b") != rows(three, "c")
+            assert three.ends.end(three.replicas["c"].updates) == offset
+            assert state(three, "c") == PAUSED
+
+            ordered = three.slackwater("resync", "c", "--full")
+            write(three, "b", range(3_000, 3_100), "meanwhile")
+            are_equal(three, hub, "abc")
+    assert ordered["whole"] == ["t"]
+    sent = sent_items(three, "c", offset)
+    assert [one.after for one in sent.ranges] == [None, *(one.to for one in sent.ranges[:-1])]
+    assert sent.ranges[-1].to is None
+    assert len(sent.paged) == len(set(sent.paged)) == sum(one.count for one in sent.ranges)
+    assert rows(three, "c").keys() & {"00250x", "99999"} == set()
+    check(three)
+
+
+def lagging(at: Site) -> set[str]:
+    """The agreements that are not level."""
+    found = at.slackwater("level", "--wait", "1")["agreements"]
+    return {one["name"] for one in found if not one["level"]}
+
+
+def test_an_agent_that_is_killed_in_its_resync_goes_on_with_the_next_page(three: Site) -> None:
+    """What it has applied it is not sent again, however often it dies."""
+    with hub_of(three) as hub, agents(three, "ab"):
+        with agents(three, "c"):
+            write(three, "a", range(1), "first")
+            are_equal(three, hub, "abc")
+        three.slackwater("pause", "c")
+        comes_to(three, hub, "c", PAUSED)
+        write(three, "a", range(20_000), "second")
+        hub.waits_for(lambda: rows(three, "a") == rows(three, "b"), "a and b are equal")
+        offset = three.ends.end(three.replicas["c"].updates)
+
+        three.slackwater("resync", "c")
+        deaths = list[tuple[int, list[str]]]()
+        while len(rows(three, "c")) < 12_000:
+            wanted = len(rows(three, "c")) + 2_000
+            with at_work(three, "c"):
+                hub.waits_for(lambda: len(rows(three, "c")) >= wanted, "c gets pages")  # noqa: B023
+            held = [
+                f'{{"k":"{key}"}}' for key, value in rows(three, "c").items() if value != "first"
+            ]
+            deaths.append((three.ends.end(three.replicas["c"].updates), held))
+        with agents(three, "c"):
+            are_equal(three, hub, "abc")
+    assert len(deaths) > 2
+    assert {*sent_items(three, "c", offset).paged} == {*keys(range(20_000))}
+    for end, held in deaths:
+        again = {*held} & {*sent_items(three, "c", end).paged}
+        assert not again, f"{len(again)} of {len(held)} rows that it had applied are sent again"
     check(three)
