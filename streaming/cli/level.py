@@ -150,6 +150,8 @@ def _show(found: HubLevel) -> None:
 def _resync_text(one: ConsumerResync) -> str:
     """Why a consumer that is away or in resync is not level, and what to do."""
     what = f"{one.consumer}, agreement {one.agreement} is {one.state_text}"
+    if one.is_ordered:
+        return f"resync: {what}; the hub takes the order with its next batch"
     if one.away:
         return f"away: {what}; {one.remedy}"
     return f"resync: {what}; `slackwater resync status` shows how far it is"

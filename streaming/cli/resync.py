@@ -17,7 +17,7 @@ STATUS = "status"
 Which = Annotated[
     str | None,
     typer.Argument(
-        metavar="[AGREEMENT|status]",
+        metavar="AGREEMENT|status",
         help="Its name in the configuration; `status` or nothing: show all that are under way.",
     ),
 ]
@@ -98,7 +98,7 @@ def _show(found: Sequence[ConsumerResync], *, as_json: bool) -> None:
     if not found:
         write_line("no consumer is away, and no resync is under way")
         return
-    resync = ("mode", "synchronized", "total", "progress", "tables left", "unacknowledged")
+    resync = ("mode", "synchronized", "total", "progress", "tables left", "pages unacked")
     write_table(
         ("agreement", "consumer", "state", "since", "lacks", *resync, "estimated end"),
         (

@@ -30,10 +30,11 @@ class ConsumerResync:
     """A consumer that is away, in resync, or that is to be; None: it cannot be said, or not yet.
 
     `state`: of the agreement. `away`: why it is sent nothing; `remedy`: what to do about that.
-    `is_ordered`: an operator's order waits for the hub. `since`: when it went away, or when the
-    resync began. `mode`: of this resync, or of the next. `tracked`: the rows that it lacks while it
-    is away. `synchronized`, `total`: rows that are sent, and that are to be. `percent`: with two
-    decimals, 100 only when all is sent. `unacknowledged`: pages that are sent and not acknowledged.
+    `is_ordered`: an operator's order waits for the hub, and no more is to be done. `since`: when it
+    went away, or when the resync began. `mode`: of this resync, or of the next. `tracked`: the rows
+    that it lacks while it is away. `synchronized`, `total`: rows that are sent, and that are to be.
+    `percent`: with two decimals, 100 only when all is sent. `unacknowledged`: pages that are sent
+    and not acknowledged.
     """
 
     agreement: str
@@ -50,7 +51,7 @@ class ConsumerResync:
     percent: float | None = None
     tables: int | None = None
     tables_left: int | None = None
-    unacknowledged: int = 0
+    unacknowledged: int | None = None
     estimated_end: datetime | None = None
 
     def document(self) -> dict[str, Any]:
@@ -114,13 +115,14 @@ def _consumer_resync(
     config: AgreementConfig, agreement: AgreementState, now_s: float, *, is_ordered: bool
 ) -> ConsumerResync:
     resync, is_away = agreement.resync, agreement.status is AgreementStatus.CHANGE_TRACKING
+    remedy = remedy_of(agreement.status, agreement.detail, config.consumer, config.name)
     began_ms = agreement.away_ms if is_away else resync.started_ms if resync else 0
     found = ConsumerResync(
         agreement=config.name,
         consumer=config.consumer,
         state=agreement.status_text,
         away=AwayReason(agreement.detail) if is_away else None,
-        remedy=remedy_of(agreement.status, agreement.detail, config.consumer, config.name),
+        remedy=None if is_ordered else remedy,
         is_ordered=is_ordered,
         since=time_of(began_ms) if began_ms else None,
         mode=ResyncMode.FULL if agreement.is_full else ResyncMode.INCREMENTAL,

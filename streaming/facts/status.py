@@ -262,7 +262,7 @@ def _agreements(config: Config, reader: Reader, now_s: float) -> tuple[Agreement
             name=lag.agreement,
             consumer=lag.consumer,
             state=lag.state,
-            remedy=_remedy(lag, hub),
+            remedy=_remedy(lag, hub, resyncs.get(lag.agreement)),
             sent_covers=state_of(hub, lag.agreement).sent_covers if hub else 0,
             acked_covers=lag.acked_covers,
             lag_epochs=lag.epochs,
@@ -273,9 +273,9 @@ def _agreements(config: Config, reader: Reader, now_s: float) -> tuple[Agreement
     ) + _retired(config, reader)
 
 
-def _remedy(lag: Lag, hub: HubState | None) -> str | None:
+def _remedy(lag: Lag, hub: HubState | None, resync: ConsumerResync | None) -> str | None:
     known = state_of(hub, lag.agreement) if hub else None
-    if known is None or known.status not in _ALONE:
+    if known is None or known.status not in _ALONE or (resync and resync.is_ordered):
         return None
     return remedy_of(known.status, known.detail, agreement=lag.agreement)
 

@@ -4,15 +4,17 @@ It has no database and no agent: rows and position are in memory, every record i
 call of the test. What it reads it applies by the consumer's rules of core.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from connectors import wire
 from streaming.core.delivery.consumer import ApplyBatch, BufferChunk, Position, SendHello, receive
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import Generator
-from streaming.core.model.record import Abort, Commit, Record
+from streaming.core.model.record import Abort, Commit, Item, RangeItem, Record
+from streaming.core.tracking.ranges import KeyRange, key_order
 from tests.harness.topics import TopicEnds
-from tests.model.replica import image, row_of
+from tests.model.replica import TABLE, image, row_of
 
 Row = tuple[str, str]
 """(table, canonical text of the key)."""
@@ -146,13 +148,27 @@ class ScriptedReplica:
 
     def _apply(self, batch: ApplyBatch) -> None:
         """Rows, position and epoch, as one transaction of a database would have them."""
-        for item in batch.rows:
+        for place, item in enumerate(batch.items):
+            if isinstance(item, RangeItem):
+                self._drop_strangers(item, batch.items[place + 1 : place + 1 + item.count])
+                continue
             self._hold(item.table, item.key, item.after)
             if item.csn is not None:
                 self.generator = self.generator.seen(item.csn, self.clock_s)
         self.position = replace(batch.position, epoch=self.epoch)
         self.epoch += 1
         self.batches += 1
+
+    def _drop_strangers(self, span: RangeItem, sent: Sequence[Item | RangeItem]) -> None:
+        """Delete the rows of a range that are not among those that were sent."""
+        keys, kept = (
+            KeyRange(span.table, span.after, span.to),
+            {item.key for item in sent if isinstance(item, Item)},
+        )
+        order = key_order(TABLE)
+        for table, key in list(self.rows):
+            if table == span.table and key not in kept and keys.holds(key, order):
+                del self.rows[table, key]
 
     def _hold(self, table: str, key: str, after: str | None) -> None:
         if after is None:

@@ -262,14 +262,15 @@ def test_an_order_is_shown_until_the_hub_takes_it(
     slackwater: Slackwater, state: WrittenState
 ) -> None:
     """Who waits for the end of a resync must not take its beginning for it."""
-    commit(state, IN_SYNC)
+    commit(state, agreement("to-a", 1, 3, KNOWN), away(AwayReason.PAUSED))
     slackwater("resync", "to-b", "--full")
 
     (found,) = slackwater("resync", "--json").facts
     status = slackwater("status")
 
-    assert (found["state"], found["is_ordered"]) == ("in_sync", True)
-    assert "in_sync, resync ordered" in status.out
+    assert (found["is_ordered"], found["remedy"]) == (True, None)
+    assert status.code == 0, "nothing is left to be done"
+    assert "change_tracking: paused, resync ordered" in status.out
     number = open_state(state.root).commands()[-1]["number"]
     state.commit(10, 3, KNOWN, [replica(2, covers=3)], [IN_SYNC], command_number=number)
     assert slackwater("resync", "--json").facts == []
