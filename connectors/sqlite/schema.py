@@ -2,7 +2,6 @@
 
 import logging
 import sqlite3
-from collections import ChainMap
 from collections.abc import Iterable, Mapping
 
 from connectors.sqlite import snapshot, sql
@@ -49,8 +48,10 @@ def install(
             _create_system(connection, rid, mode)
         connection.execute("UPDATE _slackwater_origin SET record_bytes = ?", (record_bytes,))
         snapshot.begin(connection, [t.name for t in wanted] if tells_rows else found.untold)
-        capture = [triggers(table, found.catalogs[table.name]) for table in wanted]
-        _apply_schema(connection, dict(ChainMap({}, INDEXES, CAPTURE, *capture)))
+        objects_wanted = CAPTURE | INDEXES
+        for table in wanted:
+            objects_wanted |= triggers(table, found.catalogs[table.name])
+        _apply_schema(connection, objects_wanted)
     except BaseException:
         connection.execute("ROLLBACK")
         raise

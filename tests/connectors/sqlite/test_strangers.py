@@ -130,7 +130,9 @@ def test_the_strangers_of_a_range_are_the_rows_in_it_that_it_does_not_hold(
     for after, to in product([None, *names], repeat=2):
         here = KeyRange("t", after, to)
         sent = [one for one in kept if here.holds(one.key, order)]
-        found = items_of(connection, known, [RangeItem("t", after, to, len(sent)), *sent])
+        found = items_of(
+            connection, known, [RangeItem("t", after, to, len(sent)), *sent], each_row=False
+        )
 
         strangers = found[: len(found) - len(sent)]
         expected = {
@@ -160,6 +162,7 @@ def test_only_the_rows_behind_a_range_are_its_own(tmp_path: Path) -> None:
             RangeItem("t", three, None, 0),
             refresh(five),
         ],
+        each_row=False,
     )
 
     assert found == [
@@ -179,7 +182,9 @@ def test_a_row_whose_key_cannot_be_carried_stays(tmp_path: Path) -> None:
     rows = [("1",), (None,), ("1e3",), ("abc",), (b"2",), ("03",)]
     connection.executemany("INSERT INTO t VALUES (?)", rows)
 
-    found = items_of(connection, writers(connection, [table]), [RangeItem("t", None, None, 0)])
+    found = items_of(
+        connection, writers(connection, [table]), [RangeItem("t", None, None, 0)], each_row=False
+    )
 
     assert found == [stranger('{"k":"1"}')]
     connection.close()

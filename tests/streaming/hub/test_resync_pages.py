@@ -271,7 +271,7 @@ def test_a_range_holds_what_was_written_since_its_rows_were_sorted(tmp_path: Pat
     wanted = PlannedPage("a2", (PagePart("t", None, key("c")),))
 
     page = resyncs.resolved(wanted, state)
-    ((keys, rows),) = resyncs.range_rows(page, rows_now("a bb"))
+    ((keys, rows),) = resyncs.range_rows(page, rows_now("a bb"), {})
 
     assert page.parts == (PageRows(PagePart("t", None, key("c")), WorkKind.SCAN, 6),)
     assert keys == KeyRange("t", None, key("c"))

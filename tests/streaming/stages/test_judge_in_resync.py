@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.conflict.batch import BatchJudge
+from streaming.core.conflict.batch_judge import BatchJudge
 from streaming.core.conflict.function import parse_function
 from streaming.core.conflict.judge import Cause, Judged, Verdict
 from streaming.core.conflict.window import WindowRow, packed, text_of
@@ -128,7 +128,7 @@ def by_core(
     intake = Intake(state, topology)
     for record in received:
         intake.take(record)
-    one = BatchJudge(before, HUB_EPOCH, topology, intake.replicas, ranges=state.ranges)
+    one = BatchJudge(before, HUB_EPOCH, topology, intake.replicas, ranges=list(state.ranges))
     for transaction in in_order(intake.eligible):
         one.judge(transaction)
     for page in sent:

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.conflict.batch import BatchDecision, BatchJudge, decide, settle_refusals
+from streaming.core.conflict.after import settle_refusals
+from streaming.core.conflict.batch import BatchDecision, decide
+from streaming.core.conflict.batch_judge import BatchJudge
 from streaming.core.conflict.judge import Cause, Judged, Verdict
 from streaming.core.delivery.sending import (
     PAGE,
@@ -161,7 +163,7 @@ def test_a_range_realigns_every_key_in_it_until_it_is_reflected(
 
     See docs/traps.md, A range deletes what is in flight.
     """
-    judge = BatchJudge({}, NOW, RULES, REPLICAS, ranges=(REALIGNED,))
+    judge = BatchJudge({}, NOW, RULES, REPLICAS, ranges=[REALIGNED])
 
     judge.judge([one])
 
@@ -173,7 +175,7 @@ def test_a_range_realigns_every_key_in_it_until_it_is_reflected(
 def test_a_range_of_a_table_that_is_not_configured_blocks_nothing() -> None:
     """Its keys cannot be compared; nothing of it is judged."""
     gone = replace(REALIGNED, range=KeyRange("gone"))
-    judge = BatchJudge({}, NOW, RULES, REPLICAS, ranges=(gone,))
+    judge = BatchJudge({}, NOW, RULES, REPLICAS, ranges=[gone])
 
     judge.judge([Arrived(change(40)._replace(table="gone"), "", "s", 1, 0, 0, 0)])
 

@@ -175,7 +175,7 @@ def test_covers_moves_with_the_last_page_and_not_before(
 @pytest.mark.parametrize("why", AwayReason)
 def test_who_is_away_is_sent_nothing(why: AwayReason) -> None:
     """What it lacks is in the changelog, behind what it acknowledged."""
-    away = in_step(4).away(why)
+    away = in_step(4).away(why, 9_000)
 
     assert planned(away, view(4, 5)) == SendPlan(away)
     assert not wants_batch(away, 5, 99_999, INTERVAL_MS, nudged=True)
@@ -201,14 +201,14 @@ def test_a_consumer_that_acknowledges_nothing_in_time_is_away(
     for one in (replace(each, behind_ms=behind_ms) for each in sent_to):
         found = one.unless_silent(clock_ms, TIMEOUT_MS)
 
-        assert found == (one.away(AwayReason.SILENT) if is_away else one)
+        assert found == (one.away(AwayReason.SILENT, clock_ms) if is_away else one)
 
 
 @pytest.mark.parametrize(
     "agreement",
     [
         AgreementState("a2", 2),
-        in_step(4).away(AwayReason.PAUSED),
+        in_step(4).away(AwayReason.PAUSED, 9_000),
         in_step(4).refused("t"),
         in_step(4).retired(),
     ],
@@ -233,7 +233,7 @@ def test_who_goes_away_in_a_resync_gives_it_up_and_keeps_what_was_ordered() -> N
     """No page counts as delivered; a full copy that was not finished is begun again."""
     in_full = replace(resyncing(11), is_full=True, scans=frozenset("t"), behind_ms=1)
 
-    away = in_full.away(AwayReason.SILENT)
+    away = in_full.away(AwayReason.SILENT, 9_000)
 
     assert away.status_text == "change_tracking: silent"
     assert (away.resync, away.behind_ms, away.is_full, away.scans) == (

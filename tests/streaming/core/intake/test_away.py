@@ -173,7 +173,7 @@ def acknowledged(
 ) -> AgreementState:
     """The agreement after an `applied`."""
     applied = Applied(4, covers, 1, ruv_at(covers), reached)
-    return after_applied(agreement, ReceivedRecord(1, 6, 9_500, "1-0", applied), applied, NOW_MS)
+    return after_applied(agreement, ReceivedRecord(1, 6, 9_500, "1-0", applied), applied)
 
 
 def test_an_applied_in_a_resync_makes_room_for_pages_and_holds_the_position() -> None:
@@ -347,7 +347,7 @@ def test_what_orders_ask_for_adds_up() -> None:
     "before",
     [
         AgreementState("a1", 1, published=HUB_EPOCH),
-        AgreementState("a1", 1, published=HUB_EPOCH).away(AwayReason.PAUSED),
+        AgreementState("a1", 1, published=HUB_EPOCH).away(AwayReason.PAUSED, 9_000),
     ],
     ids=["waiting", "paused"],
 )
