@@ -84,6 +84,18 @@ CHANGES = st.builds(
     opno=st.none() | NUMBERS.filter(bool),
     app=st.none() | TEXTS.map(lambda text: text[:LABEL_CHARS]),
 )
+SNAPSHOT_ROWS = st.builds(
+    lambda csn, **fields: Change(
+        csn=csn, rid=int(csn[12:16], 16), op=Op.INSERT, before=None, **fields
+    ),
+    csn=CSNS,
+    epoch=NUMBERS,
+    table=TEXTS,
+    key=IMAGES,
+    after=IMAGES,
+    opno=st.none() | NUMBERS.filter(bool),
+    snapshot=TEXTS,
+)
 VERSIONS = st.none() | st.lists(st.integers(1, 9), max_size=3).map(tuple)
 RECORDS: st.SearchStrategy[Record] = st.one_of(
     CHANGES,
@@ -98,7 +110,9 @@ RECORDS: st.SearchStrategy[Record] = st.one_of(
     ),
     st.builds(Heartbeat, NUMBERS),
     st.builds(Refused, NUMBERS, CSNS, TEXTS, IMAGES, TEXTS, TEXTS),
-    st.builds(Snapshot, st.sampled_from(["begin", "row", "end"]), TEXTS),
+    st.builds(Snapshot, st.just("begin"), TEXTS, TEXTS),
+    st.builds(Snapshot, st.just("end"), TEXTS, st.none(), NUMBERS),
+    SNAPSHOT_ROWS,
 )
 ITEMS = st.builds(
     Item,

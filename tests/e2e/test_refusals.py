@@ -9,8 +9,7 @@ from pyspark.sql import SparkSession
 from checkpoints.tables import TableName
 from connectors.kafka.broker import Broker
 from connectors.wire import decode_answer
-from streaming.core.model.change import Change, Op
-from streaming.core.model.record import Snapshot, Stopped
+from streaming.core.model.record import Stopped
 from tests.harness import verdict
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site
@@ -24,18 +23,14 @@ def four(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
 
 
 def say_what_stops(at: Site) -> dict[str, int]:
-    """Let two replicas write what is not supported; replica -> offset of that record."""
+    """Let two replicas say a hello that the hub cannot take; replica -> its offset."""
     a, b = (at.replicas[name] for name in "ab")
-    truncate = Change(b.change("x", None).csn, b.rid, b.epoch, "t", "{}", Op.TRUNCATE)
-    return {
-        "a": a.send(Snapshot("begin", "load-1")),
-        "b": b.send(truncate),
-    }
+    return {"a": a.hello(versions=(9,)), "b": b.hello(generation=9)}
 
 
 STATES = {
-    "a": "unsupported: snapshot",
-    "b": "unsupported: truncate",
+    "a": "unsupported: wire version 9; this hub speaks 1",
+    "b": "hub_behind",
     "c": "live",
     "d": "live",
 }

@@ -70,14 +70,20 @@ class ScriptedReplica:
         """Write any bytes to its topic; their offset."""
         return self.ends.send(self.changes, self.name, value, time_ms)
 
-    def hello(self, *, lost: bool = False) -> int:
-        """Start a session; what was open is void, as after a crash of the database."""
+    def hello(
+        self, *, lost: bool = False, versions: tuple[int, ...] = (1,), generation: int | None = None
+    ) -> int:
+        """Start a session; what was open is void, as after a crash of the database.
+
+        generation: one that is not that of its position.
+        """
         self.sessions += 1
         self.void.update(self.open.values())
         self.open.clear()
         self.position = self.position.greeting(f"{self.name}-{self.sessions}")
         own = max((change.csn for change in self.published), default=None)
-        return self.send(self.position.hello(own, lost=lost))
+        hello = replace(self.position.hello(own, lost=lost), versions=versions)
+        return self.send(hello if generation is None else replace(hello, generation=generation))
 
     def change(self, key: str, value: str | None) -> Change:
         """The change of a row that it would make now, `value` None: a delete; nothing is sent."""

@@ -181,54 +181,6 @@ def test_who_is_away_is_sent_nothing(why: AwayReason) -> None:
     assert not wants_batch(away, 5, 99_999, INTERVAL_MS, nudged=True)
 
 
-TIMEOUT_MS = 5_000
-
-
-@pytest.mark.parametrize(
-    ("behind_ms", "clock_ms", "is_away"),
-    [
-        pytest.param(1_000, 5_999, False, id="not yet"),
-        pytest.param(1_000, 6_000, True, id="timed out"),
-        pytest.param(0, 99_999, False, id="has everything"),
-    ],
-)
-def test_a_consumer_that_acknowledges_nothing_in_time_is_away(
-    behind_ms: int, clock_ms: int, *, is_away: bool
-) -> None:
-    """In sync, in a page and in a resync alike; one that has everything may be silent for ever."""
-    sent_to = [in_step(4), replace(in_step(4), status=CATCHING_UP), resyncing(11)]
-
-    for one in (replace(each, behind_ms=behind_ms) for each in sent_to):
-        found = one.unless_silent(clock_ms, TIMEOUT_MS)
-
-        assert found == (one.away(AwayReason.SILENT, clock_ms) if is_away else one)
-
-
-@pytest.mark.parametrize(
-    "agreement",
-    [
-        AgreementState("a2", 2),
-        in_step(4).away(AwayReason.PAUSED, 9_000),
-        in_step(4).refused("t"),
-        in_step(4).retired(),
-    ],
-    ids=["no hello", "paused", "refused", "retired"],
-)
-def test_who_is_sent_nothing_does_not_time_out(agreement: AgreementState) -> None:
-    """It keeps why it is sent nothing."""
-    behind = replace(agreement, behind_ms=1)
-
-    assert behind.unless_silent(99_999, TIMEOUT_MS) is behind
-
-
-def test_the_time_out_runs_from_the_first_batch_that_is_not_acknowledged() -> None:
-    """A hub that goes on sending must not put it off."""
-    first = planned(in_step(4), view(4, 5, 1_000))
-    second = planned(first.agreement, view(5, 6, 2_000))
-
-    assert (first.agreement.behind_ms, second.agreement.behind_ms) == (1_000, 1_000)
-
-
 def test_who_goes_away_in_a_resync_gives_it_up_and_keeps_what_was_ordered() -> None:
     """No page counts as delivered; a full copy that was not finished is begun again."""
     in_full = replace(resyncing(11), is_full=True, scans=frozenset("t"), behind_ms=1)

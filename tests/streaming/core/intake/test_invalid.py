@@ -7,6 +7,7 @@ import pytest
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import Change, Op
 from streaming.core.model.record import Commit, Reason, ReceivedRecord
+from streaming.core.model.truncation import ALL_KEYS
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import Speaker, intake_of, numbers, reasons
 
@@ -53,9 +54,8 @@ def test_a_change_that_leaves_a_doubt_of_its_row_is_only_kept(reason: Reason) ->
         change(9)._replace(key='{"k":5}'),
         change(9)._replace(key='{"other":"k"}'),
         change(9)._replace(key=""),
-        change(9)._replace(op=Op.TRUNCATE),
     ],
-    ids=["table", "value", "column", "no key", "truncate"],
+    ids=["table", "value", "column", "no key"],
 )
 def test_without_a_valid_key_there_is_nothing_to_send(record: Change) -> None:
     """The refresh of a row that cannot be would stop its consumer."""
@@ -64,6 +64,16 @@ def test_without_a_valid_key_there_is_nothing_to_send(record: Change) -> None:
     intake = intake_of([*speaker.hello(), invalid(speaker, Reason.TABLE, record)])
 
     assert (reasons(intake), repaired(intake)) == ([Reason.TABLE], [])
+
+
+def test_an_invalid_truncate_is_taken_back_whatever_it_names() -> None:
+    """Its database lacks rows that everybody else has."""
+    speaker = Speaker()
+    truncate = change(9)._replace(op=Op.TRUNCATE, key="")
+
+    intake = intake_of([*speaker.hello(), invalid(speaker, Reason.SKEW, truncate)])
+
+    assert repaired(intake) == [(("t", ALL_KEYS), Reason.SKEW)]
 
 
 def test_the_key_of_an_invalid_change_is_made_canonical() -> None:

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.membership import adopted
-from streaming.core.model.record import Snapshot
 from streaming.core.model.state import HubState
 from streaming.core.model.topology import Topology
 from tests.harness.builders import change, csn
@@ -44,11 +43,11 @@ def test_a_stop_is_remembered() -> None:
     speaker = Speaker()
     intake = Intake(retired(fresh_state()), WITHOUT_A1)
 
-    for record in [*speaker.hello(), *speaker.send(Snapshot("begin", "s"))]:
+    for record in [*speaker.hello(), *speaker.hello(generation=2)]:
         intake.take(record)
 
-    assert intake.agreements["a1"].status_text == "retired: unsupported: snapshot"
-    assert intake.agreements["a1"].revived().status_text == "unsupported: snapshot"
+    assert intake.agreements["a1"].status_text == "retired: hub_behind"
+    assert intake.agreements["a1"].revived().status_text == "hub_behind"
 
 
 def test_a_retired_replica_is_not_read() -> None:

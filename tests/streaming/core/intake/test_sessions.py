@@ -7,19 +7,17 @@ import pytest
 
 from streaming.core.intake.arrival import ControlOutcome
 from streaming.core.intake.sessions import KEPT_FLOORS, KEPT_SESSION_IDS, KEPT_SESSIONS, with_floor
-from streaming.core.model.change import Op
-from streaming.core.model.record import Heartbeat, Hello, ReceivedRecord, Record, Snapshot
+from streaming.core.model.record import Heartbeat, Hello, ReceivedRecord
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Element, Ruv
 from streaming.core.model.state import ReplicaState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, StopReason
-from tests.harness.builders import change, csn
+from tests.harness.builders import csn
 from tests.streaming.core.intake.speaker import (
     Speaker,
     fresh_state,
     intake_of,
     intake_of_session,
-    numbers,
 )
 
 C10 = csn(10, 1)
@@ -106,26 +104,6 @@ def test_floors_are_bounded_and_merged_on_the_safe_side() -> None:
 def epoch_behind(floors: Iterable[Floor], offset: int) -> int:
     """The hub epoch that a change at this offset must have seen because of these floors."""
     return max((floor.epoch for floor in floors if floor.offset < offset), default=0)
-
-
-UNSUPPORTED: dict[str, tuple[Record, str]] = {
-    "snapshot": (Snapshot("begin", "s"), "snapshot"),
-    "truncate": (change(10)._replace(op=Op.TRUNCATE), "truncate"),
-}
-
-
-@pytest.mark.parametrize("case", UNSUPPORTED.values(), ids=UNSUPPORTED.keys())
-def test_what_this_version_cannot_do_stops_the_replica(case: tuple[Record, str]) -> None:
-    """Loudly, before the record: what stands behind it is not guessed at."""
-    record, detail = case
-
-    intake = intake_of_session(change(9), record, change(11))
-
-    assert numbers(intake) == [9]
-    replica, agreement = intake.replicas[1], intake.agreements["a1"]
-    assert (replica.status, replica.detail) == (ReplicaStatus.UNSUPPORTED, detail)
-    assert replica.stop_offset == 2
-    assert (agreement.status, agreement.detail) == (AgreementStatus.UNSUPPORTED, detail)
 
 
 STOPPING: dict[str, tuple[Callable[[Speaker], list[ReceivedRecord]], StopReason]] = {

@@ -87,5 +87,6 @@ def test_every_status_says_whether_there_is_something_to_do(
 ) -> None:
     """A stop has a remedy; what is retired was removed by somebody who meant it."""
     for status in kind:
-        is_to_do = status.is_stopped and status.value != "retired"
+        is_away = status is AgreementStatus.CHANGE_TRACKING
+        is_to_do = is_away or (status.is_stopped and status.value != "retired")
         assert (remedy_of(status, "refused") is not None) == is_to_do
