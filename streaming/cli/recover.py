@@ -1,4 +1,4 @@
-"""`recover`: give up the input that a replica's topic lost, so that the replica can start anew."""
+"""`recover`: give up the input that a replica's topic lost, so that the replica can go on."""
 
 from typing import Annotated
 
@@ -19,9 +19,10 @@ LostReplica = Annotated[
 def recover(
     replica: LostReplica, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False
 ) -> None:
-    """Give up the lost input of a replica; its open transactions end, and it has to start anew.
+    """Give up the lost input of a replica; its open transactions end.
 
-    `slackwater reinit` is the next step: it saves the rows that only the replica's database has.
+    Its agent's next start brings it a full copy, which overwrites the rows that only its database
+    has; `slackwater agent --snapshot` tells all of its rows before that, as inserts.
     """
     from streaming.cli.command import append_command  # noqa: PLC0415  # a refusal does without
 
@@ -40,4 +41,7 @@ def recover(
     write_line(
         f"recover {replica}: command {number}; a running hub executes it with its next batch"
     )
-    write_line(f"then stop its agent and run `slackwater reinit {replica} --database FILE`")
+    write_line(
+        f"then start the agent of {replica}: a full copy overwrites the rows that only its database"
+        " has; with --snapshot the agent tells all of its rows before that"
+    )

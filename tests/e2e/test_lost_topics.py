@@ -17,8 +17,7 @@ from connectors.kafka.broker import Broker
 from connectors.kafka.topics import ensure_topics
 from streaming.cli.main import main
 from streaming.core.delivery.consumer import EndAgent, receive
-from streaming.core.model.record import Hello, Stopped
-from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.core.model.record import Stopped
 from tests.harness import verdict
 from tests.harness.hub_process import KILLED, wait_until
 from tests.harness.scripted import ScriptedReplica
@@ -83,17 +82,6 @@ def stop_of(replica: ScriptedReplica) -> str:
     return outcome.why
 
 
-def start_anew(replica: ScriptedReplica) -> None:
-    """Say the hello of a database that was emptied by `slackwater reinit`."""
-    replica.rows.clear()
-    replica.inbox = replica.ends.end(replica.updates)
-    replica.position = type(replica.position)(f"{replica.name}-anew", epoch=replica.epoch)
-    replica.epoch += 1
-    replica.void.update(replica.open.values())
-    replica.open.clear()
-    replica.send(Hello(replica.position.epoch, 0, 0, NOTHING_KNOWN, None, lost=False, reinit=True))
-
-
 def others_flow(at: Site, hub: RunningHub, key: str) -> None:
     """See a change of a and one of b come to both."""
     a, b = at.replicas["a"], at.replicas["b"]
@@ -105,7 +93,7 @@ def others_flow(at: Site, hub: RunningHub, key: str) -> None:
 
 
 def told_and_recovered(at: Site, hub: RunningHub, state: str) -> None:
-    """See what status, level and the agent say of c; recover it; see that it starts anew."""
+    """See what status, level and the agent say of c; recover it; its next hello gets a full copy."""
     c = at.replicas["c"]
     has_state(at, "c", state)
     code, text = shown(at, "status")
@@ -118,14 +106,12 @@ def told_and_recovered(at: Site, hub: RunningHub, state: str) -> None:
     assert "slackwater recover" in stop_of(c)
     others_flow(at, hub, "lost")
 
-    c.hello()
-    c.write("unread", "by the old database")
-    wait_until(lambda: c.session in str(at.updates("c")[-1]), lambda: "the new session is told")
+    c.write("unread", "only here")
     assert shown(at, "recover", "c")[0] == 0
     has_state(at, "c", "recovered")
     assert shown(at, "recover", "c")[0] == 1
-    wait_until(lambda: "slackwater reinit" in stop_of(c), lambda: "c is told what is next")
-    start_anew(c)
+    wait_until(lambda: "start its agent" in stop_of(c), lambda: "c is told what is next")
+    c.hello()
     hub.takes(c)
     hub.brings(c)
     others_flow(at, hub, "back")
@@ -134,7 +120,7 @@ def told_and_recovered(at: Site, hub: RunningHub, state: str) -> None:
     hub.brings(*at.replicas.values())
     assert at.replica_states() == dict.fromkeys("abc", "live")
     rows = verdict.rows_of_changelog(at)
-    assert [one.rows for one in at.replicas.values()] == [rows] * 3
+    assert [one.rows for one in at.replicas.values()] == [rows] * 3, "all rows of c are overwritten"
     assert ("t", '{"k":"unread"}') not in rows
     kept = verdict.rows_of(at.state, TableName.QUARANTINE)
     assert [(row["reason"], row["key"]) for row in kept] == [("session", '{"k":"unread"}')]
@@ -229,7 +215,7 @@ def test_retention_is_a_loss_only_above_what_was_read(
     assert {("t", '{"k":"c-lost"}'), ("t", '{"k":"c-left"}')}.isdisjoint(rows)
 
     assert shown(three, "recover", "c")[0] == 0
-    start_anew(c)
+    c.hello()
     three.run_available(spark)
     c.catch_up()
     c.write("c-after", "of c")

@@ -401,7 +401,8 @@ class Replica:
 
     def hello(self, topic: Sequence[Record], clock_s: int) -> tuple[str, Hello]:
         """Start a session, having read its own topic to the end."""
-        self.is_up, self.sessions = True, self.sessions + 1
+        self.is_up, self.is_told_to_stop = True, False
+        self.sessions += 1
         session = f"{self.name}-{self.sessions}"
         self.position = self.position.greeting(session)
         changes = [record for record in topic if isinstance(record, Change)]

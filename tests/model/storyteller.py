@@ -457,7 +457,7 @@ class Storyteller:
             self.add_sentence(f"the topic of {replica} loses what is unread")
 
     def recover(self, replica: str, key: str, number: int) -> None:
-        """An operator gives up what was lost; the database is emptied before or after that."""
+        """An operator gives up what was lost, and starts the agent, or empties the database."""
         if not self._state(replica).startswith("input_lost"):
             return
         if number == 1:
@@ -465,7 +465,10 @@ class Storyteller:
         self.add_sentence(f"the operator recovers {replica}")
         if number > 2:
             self.add_sentence("the hub takes all")
-        self.reinit(replica, key, number)
+        if number % 2:
+            self.add_sentence(f"{replica} says hello")
+        else:
+            self.reinit(replica, key, number)
 
     def _is_stopped(self, replica: str) -> bool:
         """Return whether its input was lost and it has not started anew, told so or not."""

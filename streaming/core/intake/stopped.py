@@ -19,15 +19,17 @@ def starts_again(received: ReceivedRecord, replica: ReplicaState) -> Hello | Non
     """Return the record if it is a hello that starts a stopped replica; its session is not known.
 
     That is one with `reinit`, or the hello with `lost` at which an earlier version stopped. A
-    replica whose input was lost starts only when an operator has given up what was lost; one that
-    is retired never does.
+    replica whose input was lost starts with any, but only when an operator has given up what was
+    lost; one that is retired never does.
     """
     hello = received.record
     if replica.status in (ReplicaStatus.INPUT_LOST, ReplicaStatus.RETIRED):
         return None
     if received.reason is not None or not isinstance(hello, Hello):
         return None
-    is_due = hello.reinit or (hello.lost and (replica.status, replica.detail) == STOPPED_BY_LOSS)
+    is_recovered = replica.status is ReplicaStatus.RECOVERED
+    was_lost = hello.lost and (replica.status, replica.detail) == STOPPED_BY_LOSS
+    is_due = hello.reinit or is_recovered or was_lost
     return hello if is_due and received.session not in replica.known_sessions else None
 
 

@@ -207,11 +207,12 @@ class Intake:
             hello = replace(hello, covers=0, ruv=NOTHING_KNOWN, reached=None)
         for context in self.open.lists.open_of(received.rid):
             self._end(context, HELLO)
-        replica = without_past(replica) if hello.reinit else replica
+        is_new = hello.reinit or replica.status is ReplicaStatus.RECOVERED
+        replica = without_past(replica) if is_new else replica
         self.replicas[received.rid] = with_session(replica, session_id, hello)
-        if hello.lost or hello.reinit or is_old:
+        if hello.lost or is_new or is_old:
             self._floor(received, hello)
-        if hello.reinit:
+        if is_new:
             self.opnos[received.rid].fill_holes()  # nobody else will: its journal is gone
             self._roll_up(self._lists_behind(received.rid))
         self._move(received.rid, lambda one: after_hello(one, received, hello, self.at_ms))
@@ -352,9 +353,9 @@ class Intake:
     def recover(self, rid: int) -> None:
         """Give up the lost input of a replica: end what is open of it, and wait for no opno.
 
-        Nothing of it is taken before it starts anew. Its floors go, for they name offsets that
-        another topic may have; that hello sets one for all that it writes. A full copy, once there
-        is one, begins here: the replica's next hello of any kind would be taken and answered by it.
+        Nothing of it is taken before its next hello of any kind, which is answered by a full copy:
+        what was never read is in its database only, and is overwritten there. Its floors go, for
+        they name offsets that another topic may have; that hello sets one for all that it writes.
         """
         replica = self.replicas.get(rid)
         if replica is None or replica.status is not ReplicaStatus.INPUT_LOST:
@@ -367,7 +368,7 @@ class Intake:
         stop = Stop(StopReason.RECOVERED)
         recovered = replica.stopped(stop, replica.stop_offset or 0)
         self.replicas[rid] = replace(recovered, floors=())
-        self._move(rid, lambda one: one.stopped(stop))
+        self._move(rid, lambda one: replace(one.stopped(stop), is_full=True, resync=None))
         self.counts["recovered"] += 1
 
     def retire(self, rid: int, offset: int) -> None:

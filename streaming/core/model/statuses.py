@@ -22,7 +22,7 @@ class StopReason(StrEnum):
     INPUT_LOST = "input_lost"
     """its topic lost records that the hub had not read; the detail says how"""
     RECOVERED = "recovered"
-    """an operator gave up its lost input; it has to start anew"""
+    """an operator gave up its lost input; its next hello is answered by a full copy"""
 
 
 WIRE_VERSION = "wire version"
@@ -70,13 +70,13 @@ class Stop:
             case StopReason.INPUT_LOST:
                 return (
                     "what it wrote there and the hub did not read is in its database only: run"
-                    f" `slackwater recover {REPLICA}`, stop its agent, and run `slackwater reinit"
-                    f" {REPLICA}`, which saves the rows that only its database has"
+                    f" `slackwater recover {REPLICA}`, then start its agent: a full copy overwrites"
+                    " those rows; with `--snapshot` the agent tells all of its rows before that"
                 )
             case StopReason.RECOVERED:
                 return (
-                    f"stop its agent and run `slackwater reinit {REPLICA}`, which saves the rows"
-                    " that only its database has and fills it from the hub"
+                    "start its agent: a full copy overwrites the rows that only its database has;"
+                    " with `--snapshot` the agent tells all of its rows before that"
                 )
 
 
@@ -96,7 +96,7 @@ class ReplicaStatus(StrEnum):
     INPUT_LOST = StopReason.INPUT_LOST.value
     """stopped: its topic lost records that were not read"""
     RECOVERED = StopReason.RECOVERED.value
-    """stopped until it starts anew: an operator gave up its lost input"""
+    """stopped until its next hello: an operator gave up its lost input"""
     RETIRED = "retired"
     """not configured any more, or retired for good: its topic is not read, its state is kept"""
 

@@ -27,7 +27,7 @@ def test_recover_waits_for_the_hub(slackwater: Slackwater, state: WrittenState) 
 
     assert answer.code == 0
     assert "command 1" in answer.out
-    assert "slackwater reinit a" in answer.out
+    assert "start the agent of a" in answer.out
     assert asked(state) == [("recover", "1")]
     assert slackwater("recover", "a", "--json").facts["number"] == 1
 
@@ -41,7 +41,7 @@ def test_status_names_the_remedy_first(slackwater: Slackwater, state: WrittenSta
     problem = next(p for p in answer.facts["problems"] if "is stopped" in p["what"])
     assert problem["what"] == f"a is stopped: input_lost: {RECREATED}"
     assert "`slackwater recover a`" in problem["remedy"]
-    assert "`slackwater reinit a`" in problem["remedy"]
+    assert "start its agent" in problem["remedy"]
 
 
 @pytest.mark.parametrize(

@@ -136,24 +136,34 @@ def test_recover_ends_what_is_open_and_waits_for_no_opno() -> None:
     assert intake.agreements["a1"].status is AgreementStatus.RECOVERED
 
 
-def test_a_recovered_replica_starts_anew_with_any_opno() -> None:
-    """Its journal went on while nobody read it; an ordinary hello changes nothing."""
+def test_a_recovered_replica_starts_with_any_hello_and_a_full_copy() -> None:
+    """Its journal went on while nobody read it; what was lost is in its database only."""
     speaker, before = lost()
     before.recover(1)
     state = replace(state_of(before), open=before.open, hub_epoch=5)
-    unread = [*speaker.hello(), *speaker.send(change(20, opno=6))]
+    unread = speaker.send(change(20, opno=6))
 
-    stopped = intake_of(unread, state)
-    stopped.leave_unread(100)
-    intake = intake_of([*unread, *anew(speaker), *speaker.send(change(30, opno=9))], state)
+    intake = intake_of([*unread, *speaker.hello(), *speaker.send(change(30, opno=9))], state)
     intake.take(speaker.quote(change(31, opno=11), 0))
 
-    assert stopped.replicas[1].status is ReplicaStatus.RECOVERED
-    assert stopped.agreements["a1"].session == "1-2"
     assert intake.replicas[1].status is ReplicaStatus.LIVE
     assert (reasons(intake), numbers(intake)) == ([Reason.SESSION], [30])
     assert intake.replica_states()[1].opno == 9
     assert [floor.epoch for floor in intake.replicas[1].floors] == [6]
+    agreement = intake.agreements["a1"]
+    assert (agreement.status, agreement.is_full) == (AgreementStatus.RESYNC, True)
+    assert agreement.begins_resync
+
+
+def test_a_recovered_replica_may_start_with_an_empty_database() -> None:
+    """Its operator may prefer that; the copy is the same."""
+    speaker, before = lost()
+    before.recover(1)
+
+    intake = intake_of(anew(speaker), state_of(before))
+
+    assert intake.replicas[1].status is ReplicaStatus.LIVE
+    assert intake.agreements["a1"].is_full
 
 
 def test_recover_without_a_loss_does_nothing() -> None:
