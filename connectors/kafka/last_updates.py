@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from typing import NamedTuple
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
@@ -11,19 +10,13 @@ from kafka.errors import KafkaError
 from connectors.kafka.options import client_options
 from connectors.wire import decode_answer
 from streaming.core.model.errors import SourceError, WireError
+from streaming.core.model.put_back import SentPosition
 from streaming.core.model.record import Update
 
 _LOOK_BACK = (1, 10, 100)
 """How many records from the end are read until one is an update: a `stopped` may stand there."""
 _READ_S = 15
 _POLL_MS = 200
-
-
-class SentPosition(NamedTuple):
-    """What an update says of its hub; compared by generation first."""
-
-    generation: int
-    hub_epoch: int
 
 
 def last_updates(

@@ -13,9 +13,11 @@ from checkpoints.store import StateStore
 from connectors.kafka.last_updates import last_updates
 from streaming.config.config import Config
 from streaming.config.history import ConfigHistory
+from streaming.core.model.command import CommandName
 from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.errors import SourceError, StateError
 from streaming.core.model.membership import adopted, retired_of, sending_only
+from streaming.core.model.put_back import is_behind, is_put_back, put_back_text, raised
 from streaming.core.model.state import HubState
 from streaming.core.model.wording import as_count
 from streaming.hub.configured import settings_of, with_retired
@@ -58,13 +60,13 @@ class Opening:
         """Found or open the state, finish what a dead hub left, take over the configuration.
 
         SourceError if an updates topic holds what this hub did not write; StateError if the state
-        is older than what was sent from it.
+        is older than what was sent from it, and no operator has said how to go on.
         """
         create_state(store, self._genesis(at_ms), name)
         ledger = open_ledger(store, name, reach)
         self._check_own_updates(ledger.last)
-        self._check_put_back(ledger.last.state)
-        hub = self._finished(ledger)
+        is_raised = self._raise_put_back(ledger)
+        hub = self._finished(ledger, is_raised=is_raised)
         version = store_configuration(store, self.config.document(), at_ms)
         self._adopt(hub, self.settings, self.topics.first, version)
         self._tell_retired(hub.state)
@@ -75,16 +77,18 @@ class Opening:
         generation = format_csn(CsnParts(at_ms // 1000, 0, self.config.hub.rid, 0))
         return Checkpoint(HubState(1, generation), {}, {}, 0, at_ms=at_ms)
 
-    def _finished(self, ledger: Ledger) -> Hub:
+    def _finished(self, ledger: Ledger, *, is_raised: bool) -> Hub:
         """Finish the batch of a hub that died: from its plan, or only its publishing.
 
         It is judged under the configuration of its plan, which may be newer than the last commit.
+        `is_raised`: nothing is published again, for what was sent behind it would be hidden.
         """
         unfinished, version = ledger.unfinished, ledger.last.config_version
         if unfinished is None:
             config = self._config_of(ledger.store, version)
             hub = resume(ledger, settings_of(config, judges=False), self.outlets(self.settings))
-            publish(hub, sending_only(hub.state, self.settings.topology.subscriptions))
+            if not is_raised:
+                publish(hub, sending_only(hub.state, self.settings.topology.subscriptions))
             return hub
         plan = plan_of(unfinished, {c.number: c for c in commands(ledger.store, 0)})
         config = self._config_of(ledger.store, plan.config_version)
@@ -94,7 +98,7 @@ class Opening:
         LOG.info("finishing batch %d of a hub that died", plan.batch)
         if plan.pages:  # what it had prepared is gone: they are read anew
             ledger.drop_uncommitted(plan)
-            plan = replace(plan, pages=())
+        plan = replace(plan, pages=())
         process(hub, plan, lambda p: self.source.planned(p, settings, config.limits))
         return hub
 
@@ -112,21 +116,52 @@ class Opening:
                 " hub.topic_prefix"
             )
 
-    def _check_put_back(self, state: HubState) -> None:
-        """Refuse a state that is behind what was sent: it was put back from a backup.
+    def _raise_put_back(self, ledger: Ledger) -> bool:
+        """Go on from a state that was put back, if an operator said so; whether it was put back.
 
-        What was sent is committed before. A hub that went on here would give hub epochs for the
-        second time, and consumers would skip what they take for batches that they have.
+        Until the first batch is committed nothing of it holds, so a hub that dies does it again.
         """
-        kafka, position = self.config.kafka, (state.generation, state.hub_epoch)
+        kafka, state = self.config.kafka, ledger.last.state
         last = last_updates(kafka.bootstrap_servers, kafka.options, self.topics.sent)
-        ahead = [f"{t} holds hub epoch {p.hub_epoch}" for t, p in last.items() if p > position]
-        if ahead:
+        if not is_put_back(state, last.values()):
+            return False
+        orders = [
+            one
+            for one in commands(ledger.store, ledger.last.command_number)
+            if one.name is CommandName.RECOVER_HUB
+        ]
+        if not orders and is_behind(state, last.values()):
+            raise StateError(put_back_text(self.config.hub.state, state, last))
+        if not orders:
+            return False
+        self._check_input(ledger.last, is_lost=orders[-1].argument == "lose")
+        if ledger.unfinished is not None:
+            known = {one.number: one for one in commands(ledger.store, 0)}
+            ledger.drop_uncommitted(plan_of(ledger.unfinished, known))
+        ledger.last = replace(ledger.last, state=raised(state, last.values()))
+        LOG.warning(
+            "going on from a state that was put back, as generation %d: every consumer gets a full"
+            " copy",
+            ledger.last.state.generation,
+        )
+        return True
+
+    def _check_input(self, last: Checkpoint, *, is_lost: bool) -> None:
+        """Refuse topics that begin above what the state has read, unless that may be lost.
+
+        What stood there may be in every database, and would be deleted everywhere.
+        """
+        gone = [
+            f"{topic} begins at offset {self.topics.first[topic]}, the state has read up to {at}"
+            for topic, at in last.offsets.items()
+            if self.topics.first.get(topic, 0) > at
+        ]
+        if gone and not is_lost:
             raise StateError(
-                f"the state in {self.config.hub.state} ends at hub epoch {state.hub_epoch}, but"
-                f" {', '.join(ahead)}: an older state was put back, and a hub that goes on from it"
-                " would send other batches under numbers that its consumers have; put the newest"
-                " state back"
+                f"{'; '.join(gone)}: what stood between is in the databases only, and the full"
+                " copies would delete it there. Put a newer state back, or give it up with"
+                " `slackwater recover --lose`, and start the agent of a database that has it with"
+                " --snapshot"
             )
 
     def _config_of(self, store: StateStore, version: int) -> Config:

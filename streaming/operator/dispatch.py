@@ -73,6 +73,8 @@ def carry_out(
                 intake.resync(parse_resync_order(command.argument or ""))
             case CommandName.PAUSE:
                 intake.pause(command.argument or "")
+            case CommandName.RECOVER_HUB:
+                intake.counts["hub_recovered"] += 1
             case CommandName.LEVEL:
                 nudged = True
     intake.send_due()

@@ -93,7 +93,7 @@ def others_flow(at: Site, hub: RunningHub, key: str) -> None:
 
 
 def told_and_recovered(at: Site, hub: RunningHub, state: str) -> None:
-    """See what status, level and the agent say of c; recover it; its next hello gets a full copy."""
+    """See what is said of c while it is lost; recover it; its next hello gets a full copy."""
     c = at.replicas["c"]
     has_state(at, "c", state)
     code, text = shown(at, "status")

@@ -104,6 +104,18 @@ class Backend(Protocol):
     def restart(self, now_ms: int) -> None:
         """Start it again on the same state, without the engine's own checkpoint."""
 
+    def back_up(self) -> None:
+        """Copy the state as it is; the newest copy counts."""
+
+    def put_back(self, now_ms: int) -> None:
+        """Put the copy in the state's place, and start again on it."""
+
+    def stands_still(self) -> bool:
+        """Return whether it does not go on from its state, which was put back."""
+
+    def recover_hub(self, now_ms: int) -> None:
+        """Order it to go on from the state that was put back, and start it."""
+
     def is_up(self) -> bool:
         """Return whether it was not killed since it started."""
 

@@ -2,7 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from checkpoints.faults import FaultPoint
 from connectors import wire
@@ -28,6 +30,7 @@ from streaming.core.intake.refused_rows import due
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.command import ResyncOrder
 from streaming.core.model.csn import rid_of
+from streaming.core.model.put_back import SentPosition, is_put_back, raised
 from streaming.core.model.record import (
     Item,
     RangeItem,
@@ -72,6 +75,10 @@ BEFORE_THE_COMMIT = (
     FaultPoint.BEFORE_COMMIT,
 )
 """The step that writes the tables, uncommitted; only the changelog is modelled."""
+
+
+_STATE = ("state", "plan", "taken", "log", "epochs", "marks", "table", "kept", "repeats")
+"""The attributes of a hub that are in its state, and so in a backup of it."""
 
 
 class HubKilledError(Exception):
@@ -136,6 +143,8 @@ class PureHub:
     firsts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     kill: FaultPoint | None = None
     up: bool = True
+    backup: dict[str, Any] = field(default_factory=dict)
+    is_standing: bool = False
 
     def __post_init__(self) -> None:
         """Start with no batch at all, and every agreement waiting for its consumer's hello."""
@@ -176,6 +185,8 @@ class PureHub:
     ) -> None:
         """Process one micro-batch; without input and without anything to send it is none."""
         self.kill = kill
+        if self.is_standing:
+            return
         ends = {rid: len(topic) for rid, topic in self.topics.items()}
         if counts is not None:
             ends = {r: min(end, self.taken[r] + counts.get(r, 0)) for r, end in ends.items()}
@@ -330,6 +341,33 @@ class PureHub:
         if self.plan.pages:  # what a dead hub wrote of them is dropped: they are read anew
             self.log.pop(self.state.batch + 1, None)
         self.run(replace(self.plan, pages=()))
+
+    def back_up(self) -> None:
+        """Copy what is durable and not in topics."""
+        self.backup = deepcopy({name: getattr(self, name) for name in _STATE})
+
+    def put_back(self, now_ms: int) -> None:
+        """Put the copy back; the topics stay as they are."""
+        for name, value in deepcopy(self.backup).items():
+            setattr(self, name, value)
+        self.is_standing = is_put_back(self.state, self._sent_positions())
+        if not self.is_standing:
+            self.restart(now_ms)
+
+    def stands_still(self) -> bool:
+        """Return whether it does not go on from its state, which was put back."""
+        return self.is_standing
+
+    def recover_hub(self, now_ms: int) -> None:
+        """Go on as the next generation; a plan that was left is dropped."""
+        del now_ms
+        self.log.pop(self.state.batch + 1, None)
+        self.state = raised(self.state.without_ranges(), self._sent_positions())
+        self.plan, self.up, self.is_standing = None, True, False
+
+    def _sent_positions(self) -> list[SentPosition]:
+        sent = (one for topic in self.sent.values() for one in topic if isinstance(one, Update))
+        return [SentPosition(one.generation, one.hub_epoch) for one in sent]
 
     def is_up(self) -> bool:
         """Return whether it was not killed since it started."""

@@ -420,6 +420,30 @@ def _point(text: str) -> FaultPoint:
     return FaultPoint(text.replace(" the ", "_").replace(" ", "_"))
 
 
+@sentence("the hub is backed up")
+def hub_is_backed_up(story: Story) -> None:
+    """Its state as it is now can be put back later; the newest backup counts."""
+    story.world.hub.back_up()
+
+
+@sentence("the hub is restored")
+def hub_is_restored(story: Story) -> None:
+    """Its state is put back to the backup; the topics are not."""
+    story.world.hub.put_back(story.world.now_s * 1000)
+
+
+@sentence("the hub stands still")
+def hub_stands_still(story: Story) -> None:
+    """It does not go on from its state, whatever the agents say."""
+    claim(story, story.world.hub.stands_still(), expected=True)
+
+
+@sentence("the operator recovers")
+def operator_recovers_hub(story: Story) -> None:
+    """`slackwater recover`, and the hub starts."""
+    story.world.hub.recover_hub(story.world.now_s * 1000)
+
+
 @sentence("the hub restarts")
 def restarts(story: Story) -> None:
     """It starts again on its state, without the engine's own checkpoint."""

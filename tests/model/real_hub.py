@@ -1,5 +1,6 @@
 """The hub of a story on the real pipeline: topics in Kafka, stages in Spark, state in Delta."""
 
+import shutil
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from streaming.cli.command import append_command
 from streaming.config.config import Config, load
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import CommandName, ResyncOrder
+from streaming.core.model.errors import StateError
 from streaming.core.model.record import Record, Stopped, Update
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AwayReason
@@ -57,6 +59,7 @@ class RealHub:
     ended_at: dict[str, int] = field(default_factory=dict)
     read: dict[TableName, list[dict[str, Any]]] = field(default_factory=dict)
     is_cut: bool = False
+    is_standing: bool = False
 
     def __post_init__(self) -> None:
         """Configure it, make its topics, start it."""
@@ -119,6 +122,8 @@ class RealHub:
     ) -> None:
         """One batch as a micro-batch of the query would make it, planned up to these offsets."""
         del now_ms
+        if self.is_standing:
+            return
         hub, self.kill = self._service().hub, kill
         self._sends()
         to = {}
@@ -137,10 +142,7 @@ class RealHub:
             try:
                 process(hub, plan, self._service().planned)
             except HubKilledError:
-                self._service().updates.close()
-                self._service().topics.close()
-                self._service().resyncs.close()
-                self.service = None
+                self._close()
 
     def _pages(self, hub: Hub, rids: Collection[int]) -> tuple[PlannedPage, ...]:
         """The next pages of the resyncs of these consumers; those that have one are waited for."""
@@ -210,9 +212,44 @@ class RealHub:
     def restart(self, now_ms: int) -> None:
         """Open the state anew: an unfinished plan is finished, the last batch published again."""
         del now_ms
-        self.kill = None
+        self.kill, self.is_standing = None, False
         self._sends()
-        self.service = Service(self.config, self.spark, self._at)
+        try:
+            self.service = Service(self.config, self.spark, self._at)
+        except StateError as error:
+            self.is_standing = "slackwater recover" in str(error)
+            if not self.is_standing:
+                raise
+
+    def back_up(self) -> None:
+        """Copy the folder of the state."""
+        shutil.rmtree(self.folder / "backup", ignore_errors=True)
+        shutil.copytree(self.config.hub.state, self.folder / "backup")
+
+    def put_back(self, now_ms: int) -> None:
+        """Put the copy in the folder's place, while no hub runs."""
+        self._close()
+        shutil.rmtree(self.config.hub.state)
+        shutil.copytree(self.folder / "backup", self.config.hub.state)
+        self.tables = StateStore(self.config.hub.state)
+        self.restart(now_ms)
+
+    def stands_still(self) -> bool:
+        """Return whether it refused to start on its state, which was put back."""
+        return self.is_standing
+
+    def recover_hub(self, now_ms: int) -> None:
+        """Append an operator's command, as `slackwater recover` does, and start the hub."""
+        reader, at = open_state(self.config.hub.state), datetime.now(UTC)
+        append_command(reader, CommandName.RECOVER_HUB, None, at)
+        self.restart(now_ms)
+
+    def _close(self) -> None:
+        if self.service is not None:
+            self.service.updates.close()
+            self.service.topics.close()
+            self.service.resyncs.close()
+            self.service = None
 
     def _sends(self) -> None:
         """From here on there may be more in every updates topic and every table."""
@@ -221,7 +258,7 @@ class RealHub:
 
     def is_up(self) -> bool:
         """Return whether it was not killed since it started."""
-        return self.service is not None
+        return self.service is not None or self.is_standing
 
     def _at(self, point: FaultPoint) -> None:
         if point is self.kill:

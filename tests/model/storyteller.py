@@ -89,6 +89,9 @@ TELLS = {"join": 6, "tell": 3, "end_snapshot": 2, "tell_again": 1}
 JOINS = {**AWAY, **LOSES, **TELLS}
 """The same with a replica that joins with rows of its own, and others that tell theirs again."""
 
+PUTS_BACK = {**AWAY, **LOSES, "back_up_hub": 3, "put_back_hub": 3}
+"""The same with a hub whose state is put back from a backup, and an operator who recovers."""
+
 EVERYTHING = {**LOSES, **REORDERS, **REUSES, **REFUSES, **AWAY, **TELLS}
 """All at once."""
 
@@ -195,6 +198,7 @@ class Storyteller:
     lines: list[str] = field(default_factory=list)
     story: Story = field(default_factory=lambda: Story(PureHub))
     written: int = 0
+    has_backup: bool = False
 
     def run(self, plot: Plot) -> Iterator[World]:
         """Run a story to its end; the world after every step."""
@@ -479,6 +483,22 @@ class Storyteller:
         return self.world.hub.standing(self.replica(replica).rid).state
 
     # -- the hub ----------------------------------------------------------------------------
+
+    def back_up_hub(self, _: str, __: str, ___: int) -> None:
+        """Its state is copied."""
+        self.add_sentence("the hub is backed up")
+        self.has_backup = True
+
+    def put_back_hub(self, replica: str, key: str, number: int) -> None:
+        """Its state is put back; somebody may write before the operator recovers."""
+        if not self.has_backup:
+            return
+        self.add_sentence("the hub is restored")
+        if number == 1:
+            self.write(replica, key, number)
+            self.publish(replica, key, number)
+        if self.world.hub.stands_still():
+            self.add_sentence("the operator recovers")
 
     def take(self, _: str, __: str, ___: int) -> None:
         """The hub processes all there is."""

@@ -21,6 +21,7 @@ from tests.model.storyteller import (
     JOINS,
     LOSES,
     LOSES_INPUT,
+    PUTS_BACK,
     REFUSES,
     REORDERS,
     RESUMES,
@@ -123,6 +124,13 @@ def test_replicas_converge_though_who_is_away_loses_state(plot: Plot) -> None:
 @given(plots(JOINS, several=True, unique=True, joins=True))
 def test_replicas_converge_though_one_joins_with_rows(plot: Plot) -> None:
     """Rows that others have are adopted or in conflict; nothing is sent back as an echo."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(PUTS_BACK, several=True))
+def test_replicas_converge_though_the_hub_is_restored(plot: Plot) -> None:
+    """Also if a database or a consumer's position is older, or newer, than the hub's state."""
     hold(plot, AT_REST)
 
 

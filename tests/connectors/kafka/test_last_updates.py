@@ -2,8 +2,9 @@
 
 from connectors import wire
 from connectors.kafka.broker import Broker
-from connectors.kafka.last_updates import SentPosition, last_updates
+from connectors.kafka.last_updates import last_updates
 from connectors.kafka.topics import ensure_topics
+from streaming.core.model.put_back import SentPosition
 from streaming.core.model.record import Stopped, Update
 from streaming.core.model.ruv import Ruv
 from tests.harness.topics import TopicEnds
