@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from streaming.core.conflict.counters import split_counter
+from streaming.core.conflict.counters import CONFLICT_COUNTER, split_counter
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class ConflictCounters:
 
 
 def without_counters(totals: Mapping[str, int]) -> dict[str, int]:
-    """The totals without the counters per replica and table."""
+    """The totals without what is counted of each replica."""
     return {name: count for name, count in totals.items() if split_counter(name) is None}
 
 
@@ -28,6 +28,8 @@ def conflict_counters(
     split = [(split_counter(key), count) for key, count in totals.items()]
     found: dict[tuple[int, str], dict[str, int]] = {}
     for (name, rid, table), count in ((of, count) for of, count in split if of and count):
+        if not name.startswith(CONFLICT_COUNTER):
+            continue
         found.setdefault((rid, table), {})[name] = count
     return tuple(
         ConflictCounters(rid, names.get(rid, str(rid)), table, dict(sorted(counters.items())))

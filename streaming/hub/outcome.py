@@ -12,7 +12,7 @@ from checkpoints import lookup, pending, refusals
 from checkpoints.epochs import Checkpoint, Plan
 from checkpoints.store import Rows
 from checkpoints.tables import TableName
-from streaming.core.conflict import after
+from streaming.core.conflict import after, tallies
 from streaming.core.conflict.counters import counted, in_conflict
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.conflict.window import key_of, text_of, unpacked
@@ -135,17 +135,22 @@ def _values(records: pa.Table) -> dict[tuple[int, int], bytes]:
 def batch_counts(
     taken: TakenBatch, log: pa.Table, judged: Sequence[Judged], refreshes: Sequence[Refresh]
 ) -> dict[str, int]:
-    """What the batch counts, by name."""
+    """What the batch counts, by name, and of each replica."""
     verdicts = (one.verdict for one in judged)
+    topology, quarantined = taken.intake.topology, taken.intake.quarantined
+    rids = taken.eligible["rid"].value_counts().to_pylist()
     lost = Counter(verdict.value for verdict in verdicts if verdict is not Verdict.ACCEPTED)
     return {
         "judged": taken.eligible.num_rows,
         "accepted": taken.eligible.num_rows - lost.total(),
         **lost,
         "entries": log.num_rows,
-        "quarantined": len(taken.intake.quarantined),
+        "quarantined": len(quarantined),
         **taken.intake.counts,
-        **counted([*judged, *refreshes], taken.intake.topology),
+        **counted([*judged, *refreshes], topology),
+        **tallies.judged_changes({one["values"]: one["counts"] for one in rids}, judged),
+        **tallies.quarantined_records(quarantined),
+        **tallies.recorded_conflicts(judged, topology),
     }
 
 

@@ -9,6 +9,8 @@ from streaming.core.delivery.sending import LogEntry, RangeRefresh, Refresh
 from streaming.core.model.row import deletes_twice
 from streaming.core.model.topology import Topology
 
+CONFLICT_COUNTER = "conflict_"
+"""What the names of conflict counters begin with, as they have them in NDB."""
 FUNCTION = "conflict_fn_"
 """Followed by the rule in lower case: rows found in conflict under it (Ndb_conflict_fn_*)."""
 ROW_CONFLICT = "conflict_trans_row_conflict"

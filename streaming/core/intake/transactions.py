@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
+from streaming.core.conflict import tallies
 from streaming.core.conflict.winner import missing
 from streaming.core.delivery.positions import BelievedPosition, OldGeneration, PositionGap
 from streaming.core.intake.arrival import (
@@ -165,6 +166,10 @@ class Intake:
                 self._record(received, record, replica)
                 self._heard(received.rid)
 
+    def _count_duplicate(self, rid: int) -> None:
+        self.counts[tallies.DUPLICATES] += 1
+        self.counts[tallies.duplicate(rid)] += 1
+
     def _record(
         self, received: ReceivedRecord, record: Record | None, replica: ReplicaState
     ) -> None:
@@ -194,7 +199,7 @@ class Intake:
         session_id = received.session or ""
         if session_id in replica.known_sessions:
             self.events.append((received, ControlOutcome.DUPLICATE))
-            self.counts["duplicates"] += 1
+            self._count_duplicate(received.rid)
             return
         answer = self._answer_to(received, hello)
         if isinstance(answer, Stop):
@@ -287,11 +292,13 @@ class Intake:
             self._quarantine(received, row.reason, row.detail)
         elif self.refused.refuse(received, refused, row):
             self.counts["refused"] += 1
+            is_new = self.refused.of(received.rid)[row].attempts == 1
+            self.counts[tallies.refused_row(received.rid, row[0])] += is_new
             if tables[row[0]].on_refused is OnRefused.STOP:
                 self._move(received.rid, lambda one: one if one.is_stopped else one.refused(row[0]))
             self.events.append((received, ControlOutcome.TAKEN))
         else:
-            self.counts["duplicates"] += 1
+            self._count_duplicate(received.rid)
             self.events.append((received, ControlOutcome.DUPLICATE))
 
     def send_again(self, name: str) -> None:
@@ -537,7 +544,7 @@ class Intake:
         context = (change.prim_csn or change.csn, received.rid)
         known = self.known.contents(change.csn)
         if content in known:
-            self.counts["duplicates"] += 1
+            self._count_duplicate(received.rid)
             return
         bad = self._bad(change, context, reused=bool(known))
         if bad is not None:
@@ -797,7 +804,7 @@ class Intake:
         content = received.content if change and is_csn_of(change.csn, received.rid) else None
         if change is not None and content is not None:
             if content in self.known.contents(change.csn):
-                self.counts["duplicates"] += 1
+                self._count_duplicate(received.rid)
                 return
             self.known.quarantine(change.csn, content)
         if change is not None:
