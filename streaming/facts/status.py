@@ -10,20 +10,20 @@ from checkpoints.last_poll import read_poll
 from checkpoints.reader import NONE_OPEN, OpenChanges, Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
-from streaming.config.history import ConfigHistory, config_history
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import HubState, ReplicaState
 from streaming.core.model.statuses import AgreementStatus, remedy_of
+from streaming.facts.backlog import UNKNOWN, Backlog, OriginBacklog, backlog
 from streaming.facts.conflict_counters import ConflictCounters, conflict_counters, without_counters
-from streaming.facts.divergent import DivergentRow, divergent_rows
+from streaming.facts.divergent import DivergentRow
 from streaming.facts.freshness import doubt_of, freshness
 from streaming.facts.lag import Lag, lags
 from streaming.facts.level import unread_records
 from streaming.facts.names import names_of
+from streaming.facts.recorded import RecordedFacts, recorded_facts
 from streaming.facts.resync import ConsumerResync, consumer_resyncs
 from streaming.facts.ruvs import ruv_document, state_of
 from streaming.facts.serving import serving
-from streaming.facts.unreplicated import unreplicated_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,12 @@ class PendingSummary:
 
 @dataclass(frozen=True, slots=True)
 class AgreementSummary:
-    """The two positions of an agreement, and how many hub epochs its consumer is behind.
+    """The two positions of an agreement, and how far its consumer is behind.
 
-    `remedy`: what to do if it alone is sent nothing, and its replica is not stopped. `resync`: its
-    consumer is away, or in resync.
+    `remedy`: what to do if it alone is sent nothing, and its replica is not stopped. `lag_s`: since
+    the first hub epoch that it has not acknowledged. `lag_changes`: changes of others that it has
+    not; `unsent_changes`: those of them that are not sent either. None: not known before its hello.
+    `origins`: its lag by origin. `resync`: its consumer is away, or in resync.
     """
 
     name: str
@@ -85,6 +87,10 @@ class AgreementSummary:
     sent_covers: int
     acked_covers: int
     lag_epochs: int
+    lag_s: float | None
+    lag_changes: int | None
+    unsent_changes: int | None
+    origins: tuple[OriginBacklog, ...]
     level: bool
     resync: ConsumerResync | None
 
@@ -150,14 +156,19 @@ class HubStatus:
         return found
 
 
-def hub_status(config: Config, reader: Reader, now_s: float) -> HubStatus:
-    """The status of the hub as of the reader's commit; ages are counted up to `now_s`."""
+def hub_status(
+    config: Config, reader: Reader, now_s: float, recorded: RecordedFacts | None = None
+) -> HubStatus:
+    """The status of the hub as of the reader's commit; ages are counted up to `now_s`.
+
+    `recorded`: what the tables say, if that is at hand; a hub at work has it in memory.
+    """
+    recorded = recorded or recorded_facts(config, reader)
     commit = reader.commit
     state = commit.state if commit else None
-    quarantine, conflicts = reader.quarantine_counts(), reader.conflict_counts()
-    replicas = _replicas(config, reader, now_s)
+    quarantine, conflicts = dict(recorded.quarantine), dict(recorded.conflicts)
+    replicas = _replicas(config, reader, recorded, now_s)
     counts, totals = (commit.counts, commit.totals) if commit else ({}, {})
-    served = serving(config, reader)
     age, poll = freshness(reader, now_s), read_poll(reader.root)
     return HubStatus(
         hub=config.hub.name,
@@ -175,11 +186,11 @@ def hub_status(config: Config, reader: Reader, now_s: float) -> HubStatus:
         ruvs=dict(state.ruvs) if state else {},
         replicas=replicas,
         pending=_pending(replicas),
-        agreements=_agreements(config, reader, now_s),
-        unread=unread_records(served, reader, poll.ends) if poll else {},
+        agreements=_agreements(config, reader, recorded, now_s),
+        unread=unread_records(serving(config, reader), reader, poll.ends) if poll else {},
         quarantine=QuarantineSummary(sum(quarantine.values()), quarantine),
-        differing=divergent_rows(served, reader),
-        unreplicated=unreplicated_columns(config, reader),
+        differing=recorded.differing,
+        unreplicated=dict(recorded.unreplicated),
         conflicts=ConflictSummary(sum(conflicts.values()), conflicts),
         counters=conflict_counters(totals, names_of(config)),
         counts=without_counters(counts),
@@ -187,19 +198,18 @@ def hub_status(config: Config, reader: Reader, now_s: float) -> HubStatus:
     )
 
 
-def _replicas(config: Config, reader: Reader, now_s: float) -> tuple[ReplicaSummary, ...]:
+def _replicas(
+    config: Config, reader: Reader, recorded: RecordedFacts, now_s: float
+) -> tuple[ReplicaSummary, ...]:
     state = reader.commit.state if reader.commit else None
-    names = _history(reader).names | names_of(config)
-    opened = reader.open_changes()
+    names = {**recorded.names, **names_of(config)}
     known, largest = (state.replicas, state.largest) if state else ({}, {})
     rids = dict.fromkeys([*(r.rid for r in config.replicas), *known])
-    most = config.limits.open_transactions
-    several = reader.open_transactions({rid: one.opno for rid, one in known.items()})
-    full = {rid for rid, count in several.items() if count >= most}
+    full = recorded.crowded
     paused = {rid for rid in full if rid not in known or not known[rid].is_stopped}
     configured = {replica.rid for replica in config.replicas}
     found = (
-        _replica(known.get(rid, ReplicaState(rid)), names, largest, opened, paused, now_s)
+        _replica(known.get(rid, ReplicaState(rid)), names, largest, recorded.opened, paused, now_s)
         for rid in rids
     )
     return tuple(one if one.rid in configured else replace(one, remedy=None) for one in found)
@@ -254,23 +264,41 @@ def _pending(replicas: Sequence[ReplicaSummary]) -> PendingSummary:
     )
 
 
-def _agreements(config: Config, reader: Reader, now_s: float) -> tuple[AgreementSummary, ...]:
+def _agreements(
+    config: Config, reader: Reader, recorded: RecordedFacts, now_s: float
+) -> tuple[AgreementSummary, ...]:
     hub = reader.commit.state if reader.commit else None
+    configured = {one.name: one for one in config.agreements}
     resyncs = {one.agreement: one for one in consumer_resyncs(config, reader, now_s)}
     return tuple(
-        AgreementSummary(
-            name=lag.agreement,
-            consumer=lag.consumer,
-            state=lag.state,
-            remedy=_remedy(lag, hub, resyncs.get(lag.agreement)),
-            sent_covers=state_of(hub, lag.agreement).sent_covers if hub else 0,
-            acked_covers=lag.acked_covers,
-            lag_epochs=lag.epochs,
-            level=lag.is_level,
-            resync=resyncs.get(lag.agreement),
+        _agreement(
+            lag,
+            hub,
+            backlog(config, hub, configured[lag.agreement], recorded.epochs, now_s),
+            resyncs.get(lag.agreement),
         )
         for lag in lags(config, reader)
-    ) + _retired(config, reader)
+    ) + _retired(config, hub, recorded)
+
+
+def _agreement(
+    lag: Lag, hub: HubState | None, behind: Backlog, resync: ConsumerResync | None
+) -> AgreementSummary:
+    return AgreementSummary(
+        name=lag.agreement,
+        consumer=lag.consumer,
+        state=lag.state,
+        remedy=_remedy(lag, hub, resync),
+        sent_covers=state_of(hub, lag.agreement).sent_covers if hub else 0,
+        acked_covers=lag.acked_covers,
+        lag_epochs=lag.epochs,
+        lag_s=behind.lag_s,
+        lag_changes=behind.changes,
+        unsent_changes=behind.unsent,
+        origins=behind.origins,
+        level=lag.is_level,
+        resync=resync,
+    )
 
 
 def _remedy(lag: Lag, hub: HubState | None, resync: ConsumerResync | None) -> str | None:
@@ -284,27 +312,27 @@ _ALONE = (AgreementStatus.REFUSED, AgreementStatus.CHANGE_TRACKING)
 """The statuses in which an agreement is sent nothing while its consumer's topic is read."""
 
 
-def _retired(config: Config, reader: Reader) -> tuple[AgreementSummary, ...]:
+def _retired(
+    config: Config, hub: HubState | None, recorded: RecordedFacts
+) -> tuple[AgreementSummary, ...]:
     """The agreements that the hub keeps and that are not configured any more."""
-    hub = reader.commit.state if reader.commit else None
     configured = {agreement.name for agreement in config.agreements}
     kept = [one for name, one in hub.agreements.items() if name not in configured] if hub else []
-    names = _history(reader).names | names_of(config) if kept else {}
     return tuple(
         AgreementSummary(
             name=one.name,
-            consumer=names.get(one.consumer, str(one.consumer)),
+            consumer=recorded.names.get(one.consumer, str(one.consumer)),
             state=one.status_text,
             remedy=None,
             sent_covers=one.sent_covers,
             acked_covers=one.acked_covers,
             lag_epochs=hub.hub_epoch - one.acked_covers if hub else 0,
+            lag_s=UNKNOWN.lag_s,
+            lag_changes=UNKNOWN.changes,
+            unsent_changes=UNKNOWN.unsent,
+            origins=UNKNOWN.origins,
             level=False,
             resync=None,
         )
         for one in kept
     )
-
-
-def _history(reader: Reader) -> ConfigHistory:
-    return config_history(row["document"] for row in reader.configs() if row["document"])

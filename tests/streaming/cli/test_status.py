@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from streaming.core.conflict.counters import (
 )
 from streaming.core.model.state import ReplicaState
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason
-from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
+from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
 
@@ -80,6 +81,32 @@ def test_status_tells_where_everybody_is(slackwater: Slackwater, state: WrittenS
     assert facts["quarantine"] == {"kept": 1, "by_reason": {"json": 1}}
     assert facts["conflicts"] == {"total": 2, "by_kind": {"insert_exists": 1, "other": 1}}
     assert (facts["counts"], facts["totals"]) == ({"changes": 2}, {"changes": 11})
+
+
+def test_status_says_for_how_long_and_by_how_much_a_consumer_lags(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Hub epochs alone do not tell whether a lag is of a second or of a day."""
+    replicas, began_ms = [replica(1), replica(2), replica(3)], now_ms() - 90_000
+    state.append(
+        TableName.CHANGELOG,
+        change_row(7, 4, 0, csn(1, 2)),
+        change_row(8, 5, 0, csn(1, 1)),
+        change_row(8, 5, 1, csn(2, 2)),
+        change_row(9, 6, 0, csn(3, 2), "not_configured"),
+        change_row(9, 6, 1, csn(4, 2)),
+    )
+    ahead = agreement("to-b", 2, 6, ruv(r1=1))
+    behind = replace(agreement("to-a", 1, 4, ruv(r2=1)), scanned=5)
+    state.commit(8, 5, ruv(r1=1, r2=2), replicas, [behind, ahead], at_ms=began_ms)
+    state.commit(9, 6, ruv(r1=1, r2=4), replicas, [behind, ahead], at_ms=now_ms())
+
+    to_a, to_b = slackwater("status", "--json").facts["agreements"]
+
+    assert 90 <= to_a["lag_s"] < 300
+    assert (to_a["lag_changes"], to_a["unsent_changes"]) == (2, 1)
+    assert [(one["origin"], one["changes"]) for one in to_a["origins"]] == [("b", 2)]
+    assert (to_b["lag_s"], to_b["lag_changes"], to_b["unsent_changes"]) == (0, 0, 0)
 
 
 def test_status_counts_conflicts_per_replica_and_table(
@@ -153,6 +180,10 @@ def test_status_shows_what_is_retired(
         "sent_covers": 2,
         "acked_covers": 2,
         "lag_epochs": 3,
+        "lag_s": None,
+        "lag_changes": None,
+        "unsent_changes": None,
+        "origins": [],
         "level": False,
         "resync": None,
     }

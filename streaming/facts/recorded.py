@@ -1,0 +1,55 @@
+"""What a status says that is in the tables and not in a commit row."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from checkpoints.reader import OpenChanges, Reader
+from streaming.config.config import Config
+from streaming.config.history import config_history
+from streaming.core.delivery.epoch_history import EpochHistory
+from streaming.facts.backlog import unacknowledged
+from streaming.facts.divergent import DivergentRow, divergent_rows
+from streaming.facts.names import names_of
+from streaming.facts.serving import serving
+from streaming.facts.unreplicated import unreplicated_columns
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFacts:
+    """What the tables say of a state; a running hub has some of it in memory.
+
+    `opened`: (rid, pending | waiting) -> its open changes. `crowded`: the replicas with so many
+    open transactions that reading is paused. `names`: rid -> name, of all that ever were. `epochs`:
+    the hub epochs that somebody has not acknowledged.
+    """
+
+    quarantine: Mapping[str, int] = field(default_factory=dict)
+    conflicts: Mapping[str, int] = field(default_factory=dict)
+    opened: Mapping[tuple[int, str], OpenChanges] = field(default_factory=dict)
+    crowded: frozenset[int] = frozenset()
+    names: Mapping[int, str] = field(default_factory=dict)
+    differing: tuple[DivergentRow, ...] = ()
+    unreplicated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    epochs: EpochHistory = field(default_factory=EpochHistory)
+
+
+def recorded_facts(config: Config, reader: Reader) -> RecordedFacts:
+    """Read them all, as of the reader's commit."""
+    known = reader.commit.state.replicas if reader.commit else {}
+    several = reader.open_transactions({rid: one.opno for rid, one in known.items()})
+    most = config.limits.open_transactions
+    return RecordedFacts(
+        quarantine=reader.quarantine_counts(),
+        conflicts=reader.conflict_counts(),
+        opened=reader.open_changes(),
+        crowded=frozenset(rid for rid, count in several.items() if count >= most),
+        names=_names(config, reader),
+        differing=divergent_rows(serving(config, reader), reader),
+        unreplicated=unreplicated_columns(config, reader),
+        epochs=unacknowledged(config, reader),
+    )
+
+
+def _names(config: Config, reader: Reader) -> dict[int, str]:
+    documents = (row["document"] for row in reader.configs() if row["document"])
+    return config_history(documents).names | names_of(config)
