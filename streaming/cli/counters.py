@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from streaming.cli.output import write_line, write_table
 from streaming.facts.conflict_counters import ConflictCounters
-from streaming.facts.status import ReplicaSummary
+from streaming.facts.replicas import ReplicaSummary
 
 
 def handling(replicas: Sequence[ReplicaSummary]) -> str:

@@ -1,15 +1,14 @@
 """Output: tables for people, JSON for programs, errors as lines on stderr."""
 
-import json
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import Enum
-from pathlib import Path
 
 from streaming.core.model.wording import as_age, as_count
+from streaming.facts.documents import document_text
 
 __all__ = [
     "as_age",
@@ -34,7 +33,7 @@ GAP = 2
 
 def write_json(value: object) -> None:
     """One JSON document."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=_json_value) + "\n")
+    sys.stdout.write(document_text(value, indent=2) + "\n")
 
 
 def write_line(text: str = "") -> None:
@@ -170,13 +169,3 @@ def as_time(value: datetime) -> str:
 def as_counts(counts: dict[str, int]) -> str:
     """Counts by name, on one line."""
     return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "none"
-
-
-def _json_value(value: object) -> object:
-    match value:
-        case datetime():
-            return value.isoformat().replace("+00:00", "Z")
-        case Path() | Enum():
-            return str(value)
-        case _:
-            raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -1,7 +1,6 @@
 """`status`: the hub as of its last commit, with its replicas, agreements and conflicts."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -18,8 +17,15 @@ from streaming.cli.output import (
     write_sentence,
     write_table,
 )
-from streaming.facts.health import Problem, agreement_state, problems, replica_state
-from streaming.facts.status import HubStatus, PendingSummary, ReplicaSummary, hub_status
+from streaming.facts.health import (
+    Problem,
+    agreement_state,
+    problems,
+    replica_state,
+    status_document,
+)
+from streaming.facts.replicas import PendingSummary, ReplicaSummary
+from streaming.facts.status import HubStatus, hub_status
 from streaming.facts.unreplicated import unreplicated_warnings
 
 OfReplica = Annotated[
@@ -41,7 +47,7 @@ def status(
     found = hub_status(configured, reader, now().timestamp())
     needs = problems(found)
     if as_json:
-        write_json(found.document() | {"problems": [asdict(one) for one in needs]})
+        write_json(status_document(found))
     else:
         _show(found, needs)
     if needs:

@@ -1,9 +1,10 @@
-"""Conflict counters per replica and table, under NDB's names."""
+"""Counts of conflicts per replica and table: under NDB's names, and as they are recorded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from streaming.core.conflict.counters import CONFLICT_COUNTER, split_counter
+from streaming.core.conflict.tallies import conflict_tallies
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,37 @@ class ConflictCounters:
     replica: str
     table: str
     counters: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictCount:
+    """How many conflicts are recorded of a kind, function, table and losing replica."""
+
+    kind: str
+    function: str
+    table: str
+    replica: str
+    count: int
+
+
+def conflict_counts(
+    totals: Mapping[str, int], names: Mapping[int, str]
+) -> tuple[ConflictCount, ...]:
+    """The recorded conflicts that the totals count, in order of their kinds and tables."""
+    found = (
+        ConflictCount(one.kind, one.rule, one.table, names.get(one.rid, str(one.rid)), one.count)
+        for one in conflict_tallies(totals)
+        if one.count
+    )
+    return tuple(sorted(found, key=lambda one: (one.kind, one.table, one.replica, one.function)))
+
+
+def conflict_kinds(totals: Mapping[str, int]) -> dict[str, int]:
+    """Kind of conflict -> how many are recorded by these totals."""
+    found: dict[str, int] = {}
+    for one in conflict_tallies(totals):
+        found[one.kind] = found.get(one.kind, 0) + one.count
+    return found
 
 
 def without_counters(totals: Mapping[str, int]) -> dict[str, int]:

@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from streaming.core.model.statuses import AgreementStatus, AwayReason, ReplicaStatus
 from streaming.core.model.wording import as_age, as_count
+from streaming.facts.agreements import AgreementSummary
 from streaming.facts.divergent import DivergenceKind, differing_text
-from streaming.facts.status import AgreementSummary, HubStatus, ReplicaSummary
+from streaming.facts.replicas import ReplicaSummary
+from streaming.facts.status import HubStatus
 
 UNHEARD_AFTER_S = 60.0
 """An agent sends a heartbeat at least every 10 s."""
@@ -34,6 +37,11 @@ def problems(found: HubStatus) -> tuple[Problem, ...]:
         *_refused(found),
         *_kept(found),
     )
+
+
+def status_document(found: HubStatus) -> dict[str, Any]:
+    """The status with what needs a person, as one JSON document."""
+    return found.document() | {"problems": [asdict(one) for one in problems(found)]}
 
 
 def replica_state(one: ReplicaSummary, found: HubStatus) -> str:

@@ -33,8 +33,10 @@ class RecordedFacts:
     epochs: EpochHistory = field(default_factory=EpochHistory)
 
 
-def recorded_facts(config: Config, reader: Reader) -> RecordedFacts:
-    """Read them all, as of the reader's commit."""
+def recorded_facts(
+    config: Config, reader: Reader, epochs: EpochHistory | None = None
+) -> RecordedFacts:
+    """Read them all, as of the reader's commit, unless `epochs` are at hand."""
     known = reader.commit.state.replicas if reader.commit else {}
     several = reader.open_transactions({rid: one.opno for rid, one in known.items()})
     most = config.limits.open_transactions
@@ -46,7 +48,7 @@ def recorded_facts(config: Config, reader: Reader) -> RecordedFacts:
         names=_names(config, reader),
         differing=divergent_rows(serving(config, reader), reader),
         unreplicated=unreplicated_columns(config, reader),
-        epochs=unacknowledged(config, reader),
+        epochs=unacknowledged(config, reader) if epochs is None else epochs,
     )
 
 
