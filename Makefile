@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 RECORDS ?= 1000000
 
-.PHONY: setup demo test test-deep fuzz-check mutants check format bench bench-quick
+.PHONY: setup demo test test-deep fuzz-check mutants check format docs bench bench-quick
 
 SEED := $(or $(SEED),$(shell date +%s))
 SLACKWATER_EXAMPLES ?= 15000
@@ -39,6 +39,9 @@ check: setup  ## format, lint, types
 format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: setup  ## the pages that are made from the code
+	$(BIN)/python -m streaming.metrics.page
 
 bench: setup  ## all measures, for hours: one table, and benchmarks/latest.json
 	$(BIN)/python -m tests.benchmarks.full

@@ -12,8 +12,8 @@ OURS = ("streaming", "connectors", "checkpoints")
 LEAF = ("streaming.core", "streaming.jvm.java")  # who finds Java needs nothing but an error class
 
 FLOW = (
-    *("prepared_tables", "resyncs", "settings", "hub", "take_in", "outcome", "page_ranges"),
-    *("publishing", "lost", "pipeline"),
+    *("phases", "prepared_tables", "resyncs", "settings", "hub", "take_in", "outcome"),
+    *("page_ranges", "publishing", "lost", "pipeline"),
 )
 """The modules of the flow of a batch; each may import those before it."""
 
@@ -35,6 +35,14 @@ MAY_IMPORT = {
     "streaming/facts": (
         *("streaming.core", "streaming.config", "connectors", "checkpoints", "streaming.facts"),
         *("streaming.stages.recipients", "streaming.stages.tracked"),
+    ),
+    "streaming/metrics": ("streaming.core", "checkpoints", "streaming.facts", "streaming.metrics"),
+    **{
+        f"streaming/metrics/{name}.py": ("streaming.metrics.metric",)
+        for name in ("metric", "catalogue", "exposition")
+    },
+    "streaming/http": (
+        *("streaming.core", "streaming.facts", "streaming.metrics.exposition", "streaming.http"),
     ),
     "streaming/operator": (*LEAF, "checkpoints", "streaming.operator"),
     "streaming/hub/upkeep.py": (*LEAF, "checkpoints"),

@@ -21,7 +21,9 @@ from streaming.hub.outcome import (
     table_rows,
 )
 from streaming.hub.page_ranges import read_ranges
+from streaming.hub.phases import BatchPhase
 from streaming.hub.publishing import DecidedBatch, publish
+from streaming.hub.settings import CommittedBatch
 from streaming.hub.take_in import TakenBatch, take_in
 from streaming.stages import judge as judge_stage
 from streaming.stages import log as log_stage
@@ -40,9 +42,11 @@ def process(hub: Hub, plan: Plan, read: Read) -> Plan:
     3. Decide what they mean; nothing is written yet (`decide`).
     4. Commit: the tables, then the commit row, by which readers see the batch.
     5. Publish to every agreement what it is to be sent (`publish`).
-    6. Take the batch over into memory, and start the work that is due beside the batches.
+    6. Take the batch over into memory, start the work that is due beside the batches, and tell
+       those who look.
     """
-    before_ms = hub.ledger.last.at_ms
+    phases, before_ms = hub.outlets.phases, hub.ledger.last.at_ms
+    phases.begin(plan.batch)
     decided = commit.run(
         hub.ledger,
         plan,
@@ -63,6 +67,9 @@ def process(hub: Hub, plan: Plan, read: Read) -> Plan:
     bring_rows_up(hub, plan.at_ms)
     is_new_day = decided.checkpoint.at_ms // DAY_MS > before_ms // DAY_MS
     hub.upkeep.maintain(hub.state.batch, is_new_day=is_new_day)
+    conflicts = decided.tables[TableName.CONFLICTS]
+    hub.outlets.committed(CommittedBatch(decided.checkpoint, decided.outgoing.log, conflicts))
+    phases.end()
     return decided.plan
 
 
@@ -83,14 +90,18 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
        a replica refused it is sent again (`settle_refusals`).
     5. Lay out the rows of the other tables and the commit row (`table_rows`, `checkpoint_of`).
     """
+    phases = hub.outlets.phases
+    phases.enter(BatchPhase.INTAKE)
     taken = take_in(hub, plan, carrier)
     intake = taken.intake
     pages = still_due(intake, [hub.resyncs.resolved(page, hub.state) for page in plan.pages])
     hub_epoch = next_epoch(intake, pages, judged=taken.eligible.num_rows > 0)
+    phases.enter(BatchPhase.JUDGE)
     verdicts = _judge(hub, plan, taken, hub_epoch, carrier, pages)
     judged = list(verdicts.judged.values())
     intake.quarantined += failed(judged)
     hub.resyncs.note(verdicts.rows)
+    phases.enter(BatchPhase.LOG)
     ranges = read_ranges(hub, intake, verdicts, pages)
     sent_whole = [(one.consumer, keys) for one in ranges for keys, _ in one.ranges]
     log = log_stage.changelog(verdicts, plan.batch, hub_epoch, sent_whole)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from checkpoints.last_poll import LastPoll, write_poll
+from checkpoints.last_poll import LastPoll, read_poll, write_poll
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.model.errors import SourceError
 from streaming.hub.topic_look import TopicLook
@@ -16,6 +16,8 @@ LOG = logging.getLogger("slackwater")
 
 EVERY_S = 2.0
 CONNECT_MS = 5_000
+SEEN_MS = 60_000
+"""How long another hub counts after its poll."""
 JOIN_S = 1.0
 """How long the end of the hub waits for a poll in progress; its thread keeps no process alive."""
 
@@ -26,7 +28,8 @@ class TopicPoll:
 
     It touches the state root only when Kafka has answered: so the file's age is the time since
     the hub and its broker were both there. `topics`: the changes topics. `others`: the updates
-    topics. `facts`: what the last poll found.
+    topics. `facts`: what the last poll found. `others_ms`: other hubs that polled for this state
+    since, and when they last did.
     A missing topic is created again at once: who reads it elsewhere then fails soon, and would wait
     for minutes otherwise.
     """
@@ -40,6 +43,8 @@ class TopicPoll:
     stopped: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
     failing_since_s: float | None = None
+    began_ms: int = 0
+    others_ms: dict[str, int] = field(default_factory=dict)
 
     def start(self) -> None:
         """Start polling."""
@@ -83,9 +88,22 @@ class TopicPoll:
             return set(self.topics)
         return {topic for topic, end in self.ends.items() if end > read.get(topic, 0)}
 
+    def hubs_seen(self) -> int:
+        """How many hubs polled for this state lately, this one included."""
+        now_ms = time.time_ns() // 1_000_000
+        return 1 + sum(now_ms - at_ms < SEEN_MS for at_ms in [*self.others_ms.values()])
+
+    def _look_for_others(self, at_ms: int) -> None:
+        """Note another hub's poll; a hub that was killed before this one began is no other."""
+        self.began_ms = self.began_ms or at_ms
+        found = read_poll(self.root)
+        if found and found.hub != self.hub and not found.ended and found.at_ms > self.began_ms:
+            self.others_ms[found.hub] = found.at_ms
+
     def _record(self, *, ended: bool = False) -> None:
         try:
             at_ms = time.time_ns() // 1_000_000
+            self._look_for_others(at_ms)
             write_poll(self.root, LastPoll(self.hub, at_ms, self.ends, ended))
         except OSError as error:  # the file grows old, and `level` says so
             LOG.warning("the last poll is not recorded: %s", error)

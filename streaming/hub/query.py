@@ -13,7 +13,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from streaming.core.model.errors import HubError
+from streaming.facts.live import KafkaBehind
 
+_STATISTICS = ("avg", "max", "min")
 STALE_CHECKPOINT_S = 86_400
 ROOM_BYTES = 1_000_000
 """What must be free in the state root for a query to start."""
@@ -44,6 +46,16 @@ def failure(error: StreamingQueryException, root: Path) -> HubError:
     check_room(root)
     message = re.split(r"JVM stacktrace|=== Streaming Query ===", str(error))[0]
     return HubError(message.strip())
+
+
+def kafka_behind(query: StreamingQuery) -> KafkaBehind | None:
+    """How far the query is behind its topics, by its own progress; None: it has not said yet."""
+    progress = query.lastProgress
+    found = progress.sources[0].metrics if progress and progress.sources else None
+    if not found:
+        return None
+    offsets = {name: float(found.get(f"{name}OffsetsBehindLatest", 0)) for name in _STATISTICS}
+    return KafkaBehind(offsets, float(found.get("estimatedTotalBytesBehindLatest", 0)))
 
 
 def check_room(root: Path) -> None:

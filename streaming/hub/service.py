@@ -32,26 +32,31 @@ from streaming.core.intake.input_lost import TopicFacts, heads
 from streaming.core.model.command import Command
 from streaming.core.model.errors import HubError
 from streaming.core.model.wording import as_count
+from streaming.facts.readiness import HubStage
 from streaming.hub.configured import settings_of, with_retired
 from streaming.hub.hub import Hub
 from streaming.hub.lost import Read
 from streaming.hub.memory import keep_memory
 from streaming.hub.opening import FoundTopics, Opening
 from streaming.hub.originals import originals
+from streaming.hub.phases import BatchPhases
 from streaming.hub.pipeline import bring_rows_up, process
 from streaming.hub.poll import CONNECT_MS, TopicPoll
-from streaming.hub.query import failure, remove_stale, start
+from streaming.hub.query import failure, kafka_behind, remove_stale, start
 from streaming.hub.report import HubReport
 from streaming.hub.resync_source import StateSource
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.source import Source, ranges
 from streaming.hub.topic_look import TopicLook
 from streaming.hub.updates import UpdatesTopics
+from streaming.hub.view import HubView
 from streaming.jvm.session import is_local_master
 
 LOG = logging.getLogger("slackwater")
 
 IDLE_S = 0.2
+PROGRESS_S = 2.0
+"""How often Spark is asked how far its query is behind."""
 SCRATCH = "spark"
 
 
@@ -59,9 +64,14 @@ class Service:
     """A hub with its surroundings: the state root, the topics, the session and the clock."""
 
     def __init__(
-        self, config: Config, spark: SparkSession, reach: faults.FaultHook = faults.no_fault
+        self,
+        config: Config,
+        spark: SparkSession,
+        reach: faults.FaultHook = faults.no_fault,
+        view: HubView | None = None,
     ) -> None:
         self.config = config
+        self.view = view or HubView(config)
         self.spark = spark
         self.source = Source(spark, config)
         self.store = StateStore(config.hub.state)
@@ -71,12 +81,15 @@ class Service:
         self.resyncs = StateSource(spark, root, self.name, workers)
         self.turn = threading.Lock()
         self.looked_at_s = 0.0
+        self.noted_at_s = 0.0
         self.looked_at_version: int | None = None
         self.paused: AbstractSet[int] = frozenset()
         self.report = HubReport({replica.rid: replica.name for replica in config.replicas})
-        self.settings, self.hub = self._open(reach)
+        self.settings, self.hub = self._open(_followed(self.view.phases, reach))
         topics, others = [*self.settings.topics], [*self.settings.updates_topics]
         self.poll = TopicPoll(config.hub.state, self.name, self._topic_look(), topics, others)
+        self.view.hubs_seen = self.poll.hubs_seen
+        self.view.opened(self.hub)
 
     def _open(self, reach: faults.FaultHook) -> tuple[BatchSettings, Hub]:
         """The settings and the hub, once the topics are there and the state is open."""
@@ -124,6 +137,8 @@ class Service:
             resyncs=self.resyncs,
             look=self.topics.look,
             renew=self.updates.renew,
+            phases=self.view.phases,
+            committed=self.view.committed,
         )
 
     def run(self, end: threading.Event, *, available_now: bool = False) -> None:
@@ -141,6 +156,7 @@ class Service:
                 self._drain()
                 self.hub.upkeep.materialized(wait=True)
         finally:
+            self.view.stage = HubStage.ENDED
             with self.turn:
                 end.set()
                 self.ended = True
@@ -158,17 +174,20 @@ class Service:
         """
         self.is_misplaced = False
         query = self._start(available_now=available_now)
+        self.view.query = query is not None
         try:
             while not (end.is_set() or self.failure or self.is_misplaced):
                 if end.wait(IDLE_S) if query is None else query.awaitTermination(IDLE_S):  # type: ignore[arg-type]
                     break
                 self._idle()
+                self._note_progress(query)
                 if query is None and available_now:
                     break
         except StreamingQueryException as error:
             if not (self.is_misplaced or self._find_losses()):
                 raise failure(error, self.store.root) from error
         finally:
+            self.view.query = False
             with self.turn:
                 checkpoint, self.query_number = self._checkpoint(), self.query_number + 1
             if query is not None:
@@ -238,6 +257,13 @@ class Service:
                 if not self._process(self.planned):
                     bring_rows_up(self.hub, _now_ms())
                 self.report.tick(self.hub.state, self._unread())
+
+    def _note_progress(self, query: StreamingQuery | None) -> None:
+        """Let those who look know how far Spark says that its query is behind."""
+        now_s = time.monotonic()
+        if query is not None and now_s - self.noted_at_s >= PROGRESS_S:
+            self.noted_at_s = now_s
+            self.view.kafka = kafka_behind(query) or self.view.kafka
 
     def _drain(self) -> None:
         """Publish what is left for agreements that are catching up."""
@@ -317,7 +343,7 @@ class Service:
             )
         for rid in self.paused - paused.keys():
             LOG.info("%s is no longer paused", names[rid])
-        self.paused = paused.keys()
+        self.paused = self.view.paused = frozenset(paused)
 
     def _commands(self) -> Sequence[Command]:
         """The operator's commands since the last one taken; looked for once a second."""
@@ -334,6 +360,16 @@ class Service:
 
     def _checkpoint(self) -> Path:
         return self.config.hub.state / SCRATCH / f"{self.name}-{self.query_number}"
+
+
+def _followed(phases: BatchPhases, reach: faults.FaultHook) -> faults.FaultHook:
+    """The hook that also notes which phase of a batch begins."""
+
+    def at(point: faults.FaultPoint) -> None:
+        phases.reached(point)
+        reach(point)
+
+    return at
 
 
 def _now_ms() -> int:

@@ -3,9 +3,13 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
+from checkpoints.epochs import Checkpoint
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.model.topology import Topology
+from streaming.hub.phases import BatchPhases
 from streaming.hub.resyncs import ResyncSource
 from streaming.hub.upkeep import MaintenanceTasks, MaterializeEvery
 from streaming.operator.release import Revalidate
@@ -56,12 +60,31 @@ class BatchSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CommittedBatch:
+    """A batch that is committed and published, for those who only look.
+
+    `log`: its rows of the changelog, images apart where the executors have them. `conflicts`: its
+    rows of `conflicts`.
+    """
+
+    checkpoint: Checkpoint
+    log: pa.Table
+    conflicts: pa.Table
+
+
+def _nobody(_: CommittedBatch) -> None:
+    """Nobody looks."""
+
+
+@dataclass(frozen=True, slots=True)
 class Effects:
     """Where a hub reaches out: topics, old input, and the work beside the batches.
 
     `send(agreement, id, bytes)` hands a record over, `flush()` returns when all are delivered.
     `look(topics)`: the topics as they are now. `renew()`: send by a new connection if an updates
     topic was made anew; whether one was. `resyncs`: reads what they send, beside the batches.
+    `phases`: where the batch is. `committed(batch)`: those who look are told of it, which must be
+    quick.
     """
 
     send: Callable[[str, str, bytes], None]
@@ -72,3 +95,5 @@ class Effects:
     resyncs: ResyncSource
     look: Callable[[Collection[str]], Mapping[str, TopicFacts]] = lambda _: {}
     renew: Callable[[], bool] = lambda: False
+    phases: BatchPhases = field(default_factory=BatchPhases)
+    committed: Callable[[CommittedBatch], None] = _nobody

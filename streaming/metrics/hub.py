@@ -1,0 +1,185 @@
+"""The metrics of a hub, from what it says of itself."""
+
+import platform
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from functools import cache
+from importlib import metadata
+from itertools import product
+
+from checkpoints.tables import FORMAT
+from streaming.core.conflict.counters import REFRESH
+from streaming.core.conflict.judge import ConflictKind, Verdict
+from streaming.core.model.record import WIRE_VERSIONS, Reason
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
+from streaming.facts.agreements import AgreementSummary, ResyncSummary
+from streaming.facts.conflict_counters import ConflictCount
+from streaming.facts.divergent import DivergenceKind
+from streaming.facts.live import LiveFacts
+from streaming.facts.replicas import ReplicaSummary
+from streaming.facts.ruvs import state_of
+from streaming.metrics import catalogue as c
+from streaming.metrics.exposition import Sample
+from streaming.metrics.metric import Metric
+
+ZEROED_MAX = 1_000
+"""Up to so many series of conflicts begin at 0: `increase` does not see the first one otherwise."""
+
+
+@cache
+def versions() -> tuple[str, ...]:
+    """The values of the labels of `slackwater_build_info`."""
+    own, spark, delta = map(metadata.version, ("slackwater", "pyspark", "delta-spark"))
+    return own, platform.python_version(), spark, delta
+
+
+def samples(found: LiveFacts | None) -> Iterator[Sample]:
+    """Every value of a hub at work, histograms apart; None: it is starting."""
+    yield c.BUILD_INFO, versions(), 1
+    yield c.WIRE_VERSION, (), max(WIRE_VERSIONS)
+    yield c.FORMAT_VERSION, (), FORMAT
+    yield c.READY, (), found is not None and found.readiness.ready
+    if found is None:
+        return
+    yield from _hub(found)
+    yield from _input(found)
+    yield from _conflicts(found)
+    for agreement in found.status.agreements:
+        yield from _agreement(found, agreement)
+    for replica in found.status.replicas:
+        yield from _replica(found, replica)
+    yield from _storage(found)
+
+
+def _hub(found: LiveFacts) -> Iterator[Sample]:
+    status, checkpoint = found.status, found.checkpoint
+    under_way = found.readiness.under_way
+    yield c.CONFIG_VERSION, (), checkpoint.config_version
+    yield c.HUB_EPOCH, (), status.hub_epoch
+    yield c.GENERATION, (), checkpoint.state.generation
+    yield c.BATCHES, (), status.batch
+    yield c.SLOW_BATCHES, (), found.slow_batches
+    yield c.UNDER_WAY, (), under_way.seconds if under_way else 0
+    yield c.LAST_COMMIT, (), checkpoint.at_ms / 1_000
+    if found.polled_s is not None:
+        yield c.LAST_POLL, (), found.polled_s
+    yield c.HUBS_SEEN, (), found.hubs_seen
+    yield c.WINDOW_ROWS, (), found.window_rows
+    yield c.ROWS_LAG, (), status.hub_epoch - found.rows_epoch
+
+
+def _input(found: LiveFacts) -> Iterator[Sample]:
+    for name, topic in found.topics.items():
+        yield c.RECORDS_READ, (name,), found.checkpoint.offsets.get(topic, 0)
+        yield c.UNREAD, (name,), found.status.unread.get(name, 0)
+    if found.files is not None:  # then the tables were read
+        for reason in Reason:
+            yield c.QUARANTINE, (reason,), found.status.quarantine.by_reason.get(reason, 0)
+    if found.kafka is not None:
+        for statistic, offsets in found.kafka.offsets.items():
+            yield c.KAFKA_BEHIND, (statistic,), offsets
+        yield c.KAFKA_BYTES_BEHIND, (), found.kafka.bytes
+
+
+def _conflicts(found: LiveFacts) -> Iterator[Sample]:
+    status = found.status
+    counts = {(one.kind, one.function, one.table, one.replica): one.count for one in _counts(found)}
+    for of, count in counts.items():
+        yield c.CONFLICTS, of, count
+    sent = {(of.replica, of.table): of.counters.get(REFRESH, 0) for of in status.counters}
+    for where, count in ({(of[3], of[2]): 0 for of in counts} | sent).items():
+        yield c.REFRESHES, where, count
+    differing = Counter((one.replica, one.kind) for one in status.differing)
+    for replica, cause in product(found.topics, DivergenceKind):
+        yield c.DIFFERING_ROWS, (replica, cause), differing[replica, cause]
+
+
+def _counts(found: LiveFacts) -> Iterable[ConflictCount]:
+    """The conflicts, also those of which there are none yet, unless that were too many."""
+    kinds = [kind for kind in ConflictKind if kind is not ConflictKind.REFUSED]
+    every = product(kinds, found.functions.items(), found.topics)
+    none: list[ConflictCount] = []
+    if len(kinds) * len(found.functions) * len(found.topics) <= ZEROED_MAX:
+        none = [ConflictCount(kind, rule, table, name, 0) for kind, (table, rule), name in every]
+    return (*none, *found.status.conflicts.counts)
+
+
+def _agreement(found: LiveFacts, one: AgreementSummary) -> Iterator[Sample]:
+    of = one.name, one.consumer
+    yield from _state(c.AGREEMENT_STATE, of, AgreementStatus, one.state)
+    yield c.AGREEMENT_LEVEL, of, one.level
+    yield c.LAG_EPOCHS, of, one.lag_epochs
+    yield from _known(c.LAG_SECONDS, of, one.lag_s)
+    yield from _known(c.LAG_CHANGES, (*of, "acked"), one.lag_changes)
+    yield from _known(c.LAG_CHANGES, (*of, "sent"), one.unsent_changes)
+    yield from _known(c.TIME_TO_LEVEL, of, found.time_to_level_s.get(one.name))
+    acked_ms = state_of(found.checkpoint.state, one.name).acked_ms
+    yield from _known(c.ACKED, of, acked_ms / 1_000 or None)
+    for origin in one.origins:
+        yield c.ORIGIN_LAG_SECONDS, (*of, origin.origin), origin.lag_s
+        yield c.ORIGIN_LAG_CHANGES, (*of, origin.origin), origin.changes
+    yield from _resync(of, one.resync)
+
+
+def _resync(of: tuple[str, str], resync: ResyncSummary | None) -> Iterator[Sample]:
+    sent, total = (resync.sent_rows, resync.total_rows or 0) if resync else (0, 0)
+    yield c.RESYNC_ROWS, (*of, "sent"), sent
+    yield c.RESYNC_ROWS, (*of, "total"), total
+    yield c.RESYNC_TABLES, of, (resync.tables_left or 0) if resync else 0
+    ratio = 1.0 if resync is None else sent / total if total else 0.0
+    yield c.RESYNC_RATIO, of, ratio
+
+
+def _replica(found: LiveFacts, one: ReplicaSummary) -> Iterator[Sample]:
+    of = (one.name or str(one.rid),)
+    yield from _state(c.REPLICA_STATE, of, ReplicaStatus, one.state)
+    yield c.REPLICA_PAUSED, of, one.paused
+    for verdict in Verdict:
+        yield c.CHANGES, (*of, verdict), one.changes.get(verdict, 0)
+    for reason in Reason:
+        yield c.QUARANTINED, (*of, reason), one.quarantined.get(reason, 0)
+    yield c.LATE, of, one.quarantined.get(Reason.LATE, 0)
+    yield c.DUPLICATES, of, one.duplicates
+    yield c.PENDING, (*of, "pending"), one.pending
+    yield c.PENDING, (*of, "waiting"), one.waiting
+    yield c.PENDING_OLDEST, of, one.oldest_pending_age_s or 0
+    yield c.REFUSED_ROWS, of, len(found.checkpoint.state.refusals.get(one.rid, ()))
+    yield c.HANDLING, of, one.conflict_handling
+    yield c.REPLICA_EPOCH, of, one.epoch
+    yield c.MRE, of, one.mre
+    yield from _known(c.MRE_AGE, of, one.mre_age_s)
+    yield from _known(c.RUV_AGE, of, one.ruv_age_s)
+    yield from _known(c.CLOCK_AHEAD, of, one.clock_ahead_s)
+    yield from _known(c.RECOVERY_POINT, of, one.seen_age_s)
+    yield from _known(c.LAST_SEEN, of, one.seen_at.timestamp() if one.seen_at else None)
+
+
+def _storage(found: LiveFacts) -> Iterator[Sample]:
+    for name, version in found.checkpoint.versions.items():
+        yield c.TABLE_VERSION, (name,), version
+    if found.files is not None:
+        for name, files in found.files.tables.items():
+            yield c.TABLE_FILES, (name,), files.files
+            yield c.TABLE_BYTES, (name,), files.bytes
+            yield from _known(c.CHECKPOINT_TIME, (name,), files.checkpoint_s)
+        yield c.FREE_BYTES, (), found.files.free_bytes
+        yield c.DISK_BYTES, (), found.files.disk_bytes
+    yield c.PURGE_EPOCH, (), found.checkpoint.state.purge_epoch
+    yield c.PURGE_HORIZON, (), found.purge_horizon
+    for option, expires_s in found.certificates.items():
+        yield c.CERTIFICATE_EXPIRY, (option,), expires_s
+
+
+def _state(
+    metric: Metric, of: tuple[str, ...], statuses: Iterable[StrEnum], state: str
+) -> Iterator[Sample]:
+    """1 for the state that holds, whose detail is left out; 0 for the others."""
+    now = state.partition(":")[0]
+    for one in statuses:
+        yield metric, (*of, one.value), one.value == now
+
+
+def _known(metric: Metric, of: tuple[str, ...], value: float | None) -> Iterator[Sample]:
+    if value is not None:
+        yield metric, of, value

@@ -1,0 +1,63 @@
+"""docs/metrics.md from the catalogue: `python -m streaming.metrics.page` writes it."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from streaming.metrics.catalogue import HUB
+from streaming.metrics.metric import Metric, MetricGroup
+
+PLACE = Path(__file__).parents[2] / "docs" / "metrics.md"
+
+_HEAD = """\
+# Metrics
+
+This page is made from `streaming/metrics/catalogue.py`; `make docs` writes it.
+
+A hub serves its metrics at `/metrics` of `[http]` (port 9470 on loopback unless configured), in the
+text format of Prometheus or in OpenMetrics, as the scraper asks.
+A scrape starts no job and asks no broker: the hub answers from memory, and reads its tables for what only they know beside that, every 15 seconds at most.
+What counts since the state was made goes on when a hub starts again; histograms and `slackwater_slow_batches_total` begin anew.
+Beside these there are `process_*` metrics of the hub's Python process.
+
+```yaml
+scrape_configs:
+  - job_name: slackwater
+    static_configs: [{targets: ["127.0.0.1:9470"]}]
+```
+
+Series of conflicts and refreshes begin at 0 if there are at most 1,000 of them, and otherwise with the first one.
+"""
+
+
+_COLUMNS = ("metric", "type", "unit", "labels", "meaning", "example")
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join([_HEAD, *(_section(group) for group in HUB)])
+
+
+def _section(group: MetricGroup) -> str:
+    lines = [f"## {group.title}", "", _line(_COLUMNS), _line(["---"] * len(_COLUMNS))]
+    return "\n".join([*lines, *(_line(_cells(one)) for one in group.metrics), ""])
+
+
+def _cells(metric: Metric) -> Iterator[str]:
+    yield _code(metric.name)
+    yield metric.type
+    yield metric.unit
+    yield ", ".join(map(_code, metric.labels))
+    yield metric.help
+    yield _code(metric.query)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+if __name__ == "__main__":
+    PLACE.write_text(page(), encoding="utf-8")
