@@ -15,6 +15,7 @@ from streaming.config.errors import explain
 from streaming.config.options import Options, flat, masked
 from streaming.config.sections import (
     AgreementConfig,
+    HttpConfig,
     HubConfig,
     KafkaConfig,
     LimitsConfig,
@@ -46,6 +47,8 @@ class Config(BaseModel):
     """Who is sent what: at most one agreement for each consumer."""
     limits: LimitsConfig = Field(default_factory=LimitsConfig)
     """Bounds on memory, records and batches."""
+    http: HttpConfig = Field(default_factory=HttpConfig)
+    """What a hub serves over HTTP."""
     spark: Options = {}
     """Settings for the Spark session, by their full names."""
 

@@ -109,6 +109,16 @@ class KafkaConfig(_Section):
         yield "options", masked(self.options)
 
 
+class HttpConfig(_Section):
+    """What a hub serves over HTTP, read only: metrics, health, status, events."""
+
+    port: int = Field(default=9470, ge=0, le=65535)
+    """The port; 0: none."""
+    host: str = "127.0.0.1"
+    """The address that it listens at. It asks nobody who they are: whoever reaches it may read what
+    conflicts hold, so keep it to networks that you trust."""
+
+
 class ReplicaConfig(_Section):
     """A database that takes local writes."""
 

@@ -42,6 +42,9 @@ state = "state"
 [kafka]
 bootstrap_servers = "{bootstrap_servers}"
 
+[http]
+port = {http_port}
+
 [limits]
 # the verdict compares all that was ever written; leave this out for a production hub
 journal_rows = 1000000000
@@ -157,9 +160,9 @@ class DemoFolder:
                 for statement in CREATE:
                     connection.execute(statement)
 
-    def configure(self, bootstrap_servers: str) -> Config:
+    def configure(self, bootstrap_servers: str, http_port: int) -> Config:
         """Write the configuration, which the hub and the agents read."""
-        text = _CONFIG.format(bootstrap_servers=bootstrap_servers)
+        text = _CONFIG.format(bootstrap_servers=bootstrap_servers, http_port=http_port)
         text += "".join(_REPLICA.format(name=name, rid=rid) for name, rid in REPLICAS.items())
         self.config.write_text(text)
         return load(self.config)

@@ -11,6 +11,7 @@ from pathlib import Path
 from connectors.kafka.topics import Topics
 from streaming.cli.output import write_json
 from streaming.config.config import ENV_PREFIX, Config
+from streaming.config.sections import HttpConfig
 from streaming.core.model.errors import HubError
 from streaming.demo.acts import Act, collide, lose_origin, restore
 from streaming.demo.evidence import gather
@@ -24,6 +25,7 @@ from streaming.demo.scenario import DemoScenario
 from streaming.demo.timing import read_timing, store_timing
 from streaming.demo.verdict import check_evidence
 from streaming.demo.watch import STATE_POLL_S, is_attached, is_level, not_level
+from streaming.http.server import free_port
 from streaming.jvm.java import check_java
 
 START_S = 600.0
@@ -112,7 +114,9 @@ def _run(
                 broker.is_ready, START_S, lambda: f"the broker does not serve: {broker.log}"
             )
             assert broker.broker is not None  # noqa: S101 it is ready
-            config = folder.configure(broker.broker.bootstrap_servers)
+            http = HttpConfig()
+            port = free_port(http.host, http.port)
+            config = folder.configure(broker.broker.bootstrap_servers, port)
             _make_topics(config)
         with steps.step("hub and agents") as step:
             hub = start_hub(folder, monitor)
@@ -122,7 +126,8 @@ def _run(
             monitor.wait(
                 lambda: is_attached(config), START_S, lambda: not_level(config), STATE_POLL_S
             )
-            step.show(f"processes {', '.join(str(p.process.pid) for p in (hub, *agents))}")
+            pids = ", ".join(str(p.process.pid) for p in (hub, *agents))
+            step.show(f"processes {pids}; status at http://{http.host}:{port}/status")
         act = Act(monitor, folder, config, steps, ends, seconds)
         measured_since_ms = _perform(scenario, act, agents)
         with steps.step("until level"):

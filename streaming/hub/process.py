@@ -9,8 +9,10 @@ from checkpoints.lock import only_hub
 from checkpoints.store import storage_errors
 from streaming.config.config import Config
 from streaming.config.history import check_history, config_history
+from streaming.hub.served import served
 from streaming.hub.service import SCRATCH, Service
 from streaming.hub.stopping import StopSignals
+from streaming.hub.view import HubView
 from streaming.jvm.java import check_java
 
 FAULT_VARIABLE = "SLACKWATER_FAULT"
@@ -27,10 +29,12 @@ def run(config: Config, stop: StopSignals, *, available_now: bool = False) -> No
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters comes as an error of ours
     with storage_errors(config.hub.state), only_hub(config.hub.state):
         check_history(config, config_history(documents(config.hub.state)))
-        _run_on_spark(config, stop, available_now=available_now)
+        view = HubView(config)
+        with served(view):
+            _run_on_spark(config, view, stop, available_now=available_now)
 
 
-def _run_on_spark(config: Config, stop: StopSignals, *, available_now: bool) -> None:
+def _run_on_spark(config: Config, view: HubView, stop: StopSignals, *, available_now: bool) -> None:
     """Start Spark, which takes seconds: what can be refused without it has been refused."""
     check_java()
     from streaming.jvm.session import started  # noqa: PLC0415 - only now is Java known to be there
@@ -38,7 +42,7 @@ def _run_on_spark(config: Config, stop: StopSignals, *, available_now: bool) -> 
     reach = faults.parse_fault(os.environ.get(FAULT_VARIABLE))
     settings = {**_scratch(config), **config.spark}
     with started(f"slackwater {config.hub.name}", settings) as spark:
-        service = Service(config, spark, reach)
+        service = Service(config, spark, reach, view)
         stop.started()
         service.run(stop.end, available_now=available_now)
 

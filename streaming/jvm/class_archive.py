@@ -32,6 +32,9 @@ topic_prefix = ""
 [kafka]
 bootstrap_servers = "{bootstrap}"
 
+[http]
+port = 0
+
 [limits]
 materialize_every_epochs = 1
 

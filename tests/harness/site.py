@@ -50,6 +50,9 @@ bootstrap_servers = "{bootstrap}"
 [limits]
 {limits}
 
+[http]
+port = 0
+
 [spark]
 "spark.driver.memory" = "1g"
 "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
