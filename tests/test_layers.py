@@ -42,7 +42,8 @@ MAY_IMPORT = {
         for name in ("metric", "catalogue", "exposition")
     },
     "streaming/http": (
-        *("streaming.core", "streaming.facts", "streaming.metrics.exposition", "streaming.http"),
+        *("streaming.core", "checkpoints", "streaming.facts", "streaming.http"),
+        "streaming.metrics.exposition",
     ),
     "streaming/operator": (*LEAF, "checkpoints", "streaming.operator"),
     "streaming/hub/upkeep.py": (*LEAF, "checkpoints"),

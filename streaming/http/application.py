@@ -8,7 +8,7 @@ from typing import Protocol
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from streaming.core.model.errors import HubError
@@ -16,6 +16,7 @@ from streaming.facts.documents import document_text
 from streaming.facts.health import status_document
 from streaming.facts.readiness import Readiness
 from streaming.facts.status import HubStatus
+from streaming.http.feed import WATCHERS_MAX, EpochFeed
 from streaming.metrics.exposition import exposition
 
 STATUS_KEPT_S = 1.0
@@ -28,19 +29,23 @@ class HubAtWork(Protocol):
     def readiness(self, now_s: float) -> Readiness:
         """Whether it does its work."""
 
+    def hub_epoch(self) -> int:
+        """The last committed hub epoch; 0: none."""
+
     def recorded_status(self, now_s: float) -> HubStatus:
         """Its status by its tables, as the command line reads it; HubError if there is none."""
 
 
-def application(hub: HubAtWork, registry: CollectorRegistry) -> Starlette:
+def application(hub: HubAtWork, registry: CollectorRegistry, feed: EpochFeed) -> Starlette:
     """The application that answers for a hub."""
-    answers = Answers(hub, registry)
+    answers = Answers(hub, registry, feed)
     return Starlette(
         routes=[
             Route("/metrics", answers.metrics),
             Route("/livez", answers.livez),
             Route("/readyz", answers.readyz),
             Route("/status", answers.status),
+            Route("/events", answers.events),
         ]
     )
 
@@ -51,6 +56,7 @@ class Answers:
 
     hub: HubAtWork
     registry: CollectorRegistry
+    feed: EpochFeed
     turn: Lock = field(default_factory=Lock)
     status_text: str = ""
     status_s: float = -STATUS_KEPT_S
@@ -75,6 +81,20 @@ class Answers:
             return _json(self._status())
         except HubError as error:
             return _json(document_text({"error": str(error)}), 503)
+
+    async def events(self, request: Request) -> Response:
+        """Server-sent events: `epoch` for each hub epoch, whose id it has, and `state`.
+
+        A client that comes back (Last-Event-ID) is told those that it missed, as far as they are
+        kept; a new one those from now on.
+        """
+        if self.feed.watchers >= WATCHERS_MAX:
+            return PlainTextResponse("too many watch already\n", 503)
+        self.feed.expect()
+        last = request.headers.get("last-event-id", "")
+        after = int(last) if last.isdecimal() else self.hub.hub_epoch()
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        return StreamingResponse(self.feed.events(after), 200, headers, "text/event-stream")
 
     def _status(self) -> str:
         with self.turn:

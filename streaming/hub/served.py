@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from streaming.http.feed import EpochFeed
 from streaming.http.server import HttpServer, listening
 from streaming.hub.phases import BatchTimes
 from streaming.hub.view import HubView
@@ -36,22 +37,25 @@ def served(view: HubView) -> Iterator[None]:
     if not http.port:
         yield
         return
-    refresher, registry = TableRefresher(view), registry_of(view)
-    server = HttpServer(listening(http.host, http.port), lambda: _application(view, registry))
+    at = listening(http.host, http.port)
+    refresher, registry, feed = TableRefresher(view), registry_of(view), EpochFeed(view.facts)
+    server = HttpServer(at, lambda: _application(view, registry, feed))
+    view.watchers.append(feed.note)
     server.start()
     refresher.start()
     LOG.info("serves metrics and status at %s", server.address)
     try:
         yield
     finally:
+        feed.is_closed = True
         refresher.stop()
         server.stop()
 
 
-def _application(view: HubView, registry: CollectorRegistry) -> "Starlette":
+def _application(view: HubView, registry: CollectorRegistry, feed: EpochFeed) -> "Starlette":
     from streaming.http.application import application  # noqa: PLC0415 in the server's thread
 
-    return application(view, registry)
+    return application(view, registry, feed)
 
 
 def registry_of(view: HubView) -> CollectorRegistry:

@@ -38,7 +38,8 @@ class HubView:
     A batch replaces values as a whole and changes none of them. `hub` None: it is starting.
     `query`: whether Spark's query reads; False: no topic is there. `recorded`: what the tables say,
     refreshed while somebody looks. `hubs_seen`: how many hubs work on the state. `looked_at`: set
-    when somebody has looked.
+    when somebody has looked. `told_epoch`: the last hub epoch; `watchers` are called with each new
+    one's checkpoint and conflicts.
     """
 
     config: Config
@@ -54,6 +55,8 @@ class HubView:
     slow_batches: int = 0
     hubs_seen: Callable[[], int] = lambda: 1
     looked_at: threading.Event = field(default_factory=threading.Event)
+    told_epoch: int = 0
+    watchers: list[Callable[[Checkpoint, pa.Table], None]] = field(default_factory=list)
     _drains: dict[str, BacklogDrain] = field(default_factory=dict)
     _drained_s: float = 0.0
     _turn: threading.Lock = field(default_factory=threading.Lock)
@@ -72,7 +75,8 @@ class HubView:
 
     def opened(self, hub: Hub) -> None:
         """Look at a hub from now on that is about to read."""
-        self.epochs = EpochHistory(hub.ledger.last.state.hub_epoch)
+        self.told_epoch = hub.ledger.last.state.hub_epoch
+        self.epochs = EpochHistory(self.told_epoch)
         self.hub = hub
         self.stage = HubStage.RUNNING
 
@@ -80,11 +84,14 @@ class HubView:
         """Note a committed batch; called by the hub, within its batch."""
         checkpoint = batch.checkpoint
         state = checkpoint.state
-        if batch.log.num_rows:
+        if state.hub_epoch > self.told_epoch:
+            self.told_epoch = state.hub_epoch
             span = EpochSpan(state.hub_epoch, checkpoint.at_ms, accepted_changes(batch.log))
             acked = acknowledged_by_all(self.config, self._reader(checkpoint))
             with self._turn:
                 self.epochs = self.epochs.added(span, acked)
+            for watcher in self.watchers:
+                watcher(checkpoint, batch.conflicts)
         now_s = time.monotonic()
         if now_s - self._drained_s >= DRAIN_EVERY_S:
             self._drained_s = now_s
@@ -148,6 +155,10 @@ class HubView:
             purge_horizon=acknowledged_by_all(self.config, self._reader(checkpoint)),
             time_to_level_s=self._time_to_level_s(checkpoint.state),
         )
+
+    def hub_epoch(self) -> int:
+        """The last committed hub epoch; 0: none."""
+        return self.told_epoch
 
     def recorded_status(self, now_s: float) -> HubStatus:
         """The status as the command line reads it from the tables; HubError if there is none."""

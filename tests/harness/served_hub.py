@@ -1,11 +1,12 @@
 """A hub in this process that serves what it shows of itself, and a client of its port."""
 
+import http.client
 import json
 import socket
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,6 +46,28 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class Event:
+    """A server-sent event."""
+
+    kind: str
+    id: int | None
+    document: Any
+
+
+def _events(lines: Iterable[str]) -> Iterator[Event]:
+    fields: dict[str, str] = {}
+    for line in lines:
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+            continue
+        if "data" in fields:
+            id_ = int(fields["id"]) if "id" in fields else None
+            yield Event(fields["event"], id_, json.loads(fields["data"]))
+        fields = {}
+
+
+@dataclass(frozen=True, slots=True)
 class Port:
     """The port that a hub serves at."""
 
@@ -60,6 +83,20 @@ class Port:
                 return Answered(answer.status, answer.headers["content-type"], text)
         except urllib.error.HTTPError as error:
             return Answered(error.code, error.headers["content-type"], error.read().decode())
+
+    @contextmanager
+    def events(self, last: int | None = None) -> Iterator[Iterator["Event"]]:
+        """The server-sent events from now on, or behind the last one that a client knows."""
+        client = http.client.HTTPConnection("127.0.0.1", self.number, timeout=TIMEOUT_S)
+        headers = {} if last is None else {"last-event-id": str(last)}
+        client.request("GET", "/events", headers=headers)
+        answer = client.getresponse()
+        assert answer.status == 200, answer.read()
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        try:
+            yield _events(line.decode().rstrip("\n") for line in answer)
+        finally:
+            client.close()
 
     def names(self) -> dict[str, int]:
         """Metric -> how many values it has, of all that are ours."""
@@ -100,9 +137,9 @@ def serving(at: Site, spark: SparkSession, **hub: object) -> Iterator[ServedHub]
     """A hub of this site at work in a thread, served at a free port; `hub`: other settings."""
     port, end = free_port(), threading.Event()
     config = at.config()
-    http = config.http.model_copy(update={"port": port})
+    served_at = config.http.model_copy(update={"port": port})
     changed = config.hub.model_copy(update=hub)
-    view = HubView(config.model_copy(update={"http": http, "hub": changed}))
+    view = HubView(config.model_copy(update={"http": served_at, "hub": changed}))
     with served(view), ThreadPoolExecutor(1) as pool:
         work = pool.submit(Service(view.config, spark, view=view).run, end)
         try:

@@ -1,0 +1,103 @@
+"""The hub epochs as they pass, for whoever watches; what nobody watches costs nothing."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from threading import Lock
+
+import pyarrow as pa
+
+from checkpoints.epochs import Checkpoint
+from streaming.facts.documents import document_text
+from streaming.facts.events import epoch_event, state_event
+from streaming.facts.live import LiveFacts
+
+KEPT = 200
+"""How many hub epochs are kept for a page that connects again."""
+UNBUILT_MAX = 50
+"""How many hub epochs wait to be told; the oldest go if nobody tells them in time."""
+WATCHED_S = 60.0
+"""How long hub epochs are kept after the last page has gone: it may come back."""
+LOOK_S = 0.2
+STATE_EVERY_S = 2.0
+WATCHERS_MAX = 20
+
+
+@dataclass(slots=True)
+class EpochFeed:
+    """Events of a hub, as server-sent events; `state` gives the hub as it is at a time.
+
+    The hub hands over what it committed, and nothing is made of it in its thread.
+    """
+
+    state: Callable[[float], LiveFacts | None]
+    watchers: int = 0
+    is_closed: bool = False
+    _left_s: float = -WATCHED_S
+    _unbuilt: deque[tuple[Checkpoint, pa.Table]] = field(
+        default_factory=lambda: deque(maxlen=UNBUILT_MAX)
+    )
+    _told: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=KEPT))
+    _turn: Lock = field(default_factory=Lock)
+    _state_text: str = ""
+    _state_s: float = -STATE_EVERY_S
+
+    @property
+    def is_watched(self) -> bool:
+        """Return whether somebody watches, or did just now."""
+        return self.watchers > 0 or time.monotonic() - self._left_s < WATCHED_S
+
+    def expect(self) -> None:
+        """Keep hub epochs from now on: somebody is about to watch."""
+        self._left_s = time.monotonic()
+
+    def note(self, checkpoint: Checkpoint, conflicts: pa.Table) -> None:
+        """Take a committed hub epoch; called by the hub."""
+        if self.is_watched:
+            self._unbuilt.append((checkpoint, conflicts))
+
+    async def events(self, after: int) -> AsyncIterator[str]:
+        """The events of the hub epochs above `after`, and the state every two seconds, for ever."""
+        self.watchers += 1
+        try:
+            yield "retry: 2000\n\n"
+            state_s = -STATE_EVERY_S
+            while not self.is_closed:
+                for hub_epoch, text in self._new(after):
+                    after = hub_epoch
+                    yield text
+                if time.monotonic() - state_s >= STATE_EVERY_S:
+                    state_s = time.monotonic()
+                    yield await asyncio.to_thread(self._state)
+                await asyncio.sleep(LOOK_S)
+        finally:
+            self.watchers -= 1
+            self._left_s = time.monotonic()
+
+    def _new(self, after: int) -> list[tuple[int, str]]:
+        """Make the events that wait, and return those above a hub epoch."""
+        with self._turn:
+            while self._unbuilt:
+                checkpoint, conflicts = self._unbuilt.popleft()
+                hub_epoch = checkpoint.state.hub_epoch
+                text = _event("epoch", epoch_event(checkpoint, conflicts), hub_epoch)
+                self._told.append((hub_epoch, text))
+            return [one for one in self._told if one[0] > after]
+
+    def _state(self) -> str:
+        """The event of the state; it is made once for all who watch."""
+        with self._turn:
+            if time.monotonic() - self._state_s >= STATE_EVERY_S / 2:
+                found = self.state(time.time())
+                self._state_text = (
+                    _event("state", state_event(found)) if found else ": starting\n\n"
+                )
+                self._state_s = time.monotonic()
+            return self._state_text
+
+
+def _event(kind: str, document: object, id_: int | None = None) -> str:
+    head = f"event: {kind}\n" + (f"id: {id_}\n" if id_ is not None else "")
+    return f"{head}data: {document_text(document)}\n\n"
