@@ -71,11 +71,13 @@ class BatchPhases:
     """The phases of the batch in progress; any thread may look at `running`.
 
     The thread that works on the batch says which phase begins, and with that which one ends.
-    `observers` are called when it has ended, so they must be quick and raise nothing.
+    `observers` are called when it has ended, so they must be quick and raise nothing. `ended_s`:
+    when the last one ended, by the monotonic clock.
     """
 
     observers: list[BatchObserver] = field(default_factory=list)
     running: RunningBatch | None = None
+    ended_s: float = 0.0
     _done: list[tuple[BatchPhase, float]] = field(default_factory=list)
 
     def begin(self, batch: int) -> None:
@@ -102,7 +104,7 @@ class BatchPhases:
         if was is None:
             return
         self.enter(was.phase)
-        self.running = None
+        self.running, self.ended_s = None, time.monotonic()
         found = BatchTimes(was.batch, was.began_ns, tuple(self._done))
         for observer in self.observers:
             observer(found)

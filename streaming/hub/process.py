@@ -2,6 +2,7 @@
 
 import logging
 import os
+from typing import TYPE_CHECKING
 
 from checkpoints import faults
 from checkpoints.config import documents
@@ -13,7 +14,11 @@ from streaming.hub.served import served
 from streaming.hub.service import SCRATCH, Service
 from streaming.hub.stopping import StopSignals
 from streaming.hub.view import HubView
+from streaming.hub.watchdog import Watchdog
 from streaming.jvm.java import check_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FAULT_VARIABLE = "SLACKWATER_FAULT"
 
@@ -42,9 +47,28 @@ def _run_on_spark(config: Config, view: HubView, stop: StopSignals, *, available
     reach = faults.parse_fault(os.environ.get(FAULT_VARIABLE))
     settings = {**_scratch(config), **config.spark}
     with started(f"slackwater {config.hub.name}", settings) as spark:
-        service = Service(config, spark, reach, view)
-        stop.started()
-        service.run(stop.end, available_now=available_now)
+        watchdog = _watchdog(view, spark)
+        watchdog.start()
+        try:
+            service = Service(config, spark, reach, view)
+            watchdog.waiting = service.waiting
+            stop.started()
+            service.run(stop.end, available_now=available_now)
+        finally:
+            watchdog.stop()
+
+
+def _watchdog(view: HubView, spark: "SparkSession") -> Watchdog:
+    from streaming.jvm.private import java_stacks, kill_java  # noqa: PLC0415 as above
+
+    return Watchdog(
+        view.phases,
+        view.config.hub.batch_timeout_s,
+        view.config.hub.trigger_ms / 1_000,
+        waiting=lambda: 0,
+        java_stacks=lambda: java_stacks(spark),
+        kill_java=lambda: kill_java(spark),
+    )
 
 
 def _scratch(config: Config) -> dict[str, str]:

@@ -326,6 +326,17 @@ class Service:
         offsets = self.hub.ledger.last.offsets
         return sum(max(0, end - offsets.get(t, end)) for t, end in self.poll.ends.items())
 
+    def waiting(self) -> int:
+        """How many records wait that the next batch would read; 0 while Kafka does not answer."""
+        if self.poll.failing_since_s is not None:
+            return 0
+        known, offsets = self.hub.state.replicas, self.hub.ledger.last.offsets
+        return sum(
+            max(0, self.poll.ends.get(topic, 0) - offsets.get(topic, 0))
+            for topic, rid in self.settings.topics.items()
+            if rid not in self.paused and not (rid in known and known[rid].is_stopped)
+        )
+
     def _tell_paused(self) -> None:
         """Say whose topic is not read any more, and whose is again."""
         paused = self.hub.paused()

@@ -123,3 +123,30 @@ def jvm_pid(spark: SparkSession) -> int:
     """The process id of the JVM that this Python started for the session."""
     gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
     return int(gateway.proc.pid)
+
+
+def kill_java(spark: SparkSession) -> None:
+    """Kill the session's JVM, whatever state it is in."""
+    with suppress(ProcessLookupError):
+        os.kill(jvm_pid(spark), signal.SIGKILL)
+
+
+def java_stacks(spark: SparkSession, timeout_s: float = 5.0) -> str:
+    """The stacks of the JVM's threads as `jstack` prints them; or that it does not answer."""
+    found: list[str] = []
+    asking = threading.Thread(target=lambda: found.append(_thread_print(spark)), daemon=True)
+    asking.start()
+    asking.join(timeout_s)
+    return found[0] if found else f"no answer within {timeout_s:g} s: the JVM hangs itself"
+
+
+def _thread_print(spark: SparkSession) -> str:
+    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
+    java: Any = jvm(spark)
+    management = java.java.lang.management.ManagementFactory.getPlatformMBeanServer()
+    name = java.javax.management.ObjectName("com.sun.management:type=DiagnosticCommand")
+    arguments = gateway.new_array(java.Object, 1)
+    arguments[0] = gateway.new_array(java.String, 0)
+    kinds = gateway.new_array(java.String, 1)
+    kinds[0] = "[Ljava.lang.String;"
+    return str(management.invoke(name, "threadPrint", arguments, kinds))

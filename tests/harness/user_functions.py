@@ -1,6 +1,7 @@
 """Conflict functions of a user, as a configuration names them by import path."""
 
 import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,10 +11,14 @@ from streaming.core.model.change import HUB_RID
 MERGE = "tests.harness.user_functions:merge"
 FAIL = "tests.harness.user_functions:fail"
 FAIL_FOR_HUB = "tests.harness.user_functions:fail_for_hub"
+STOP_BROKER = "tests.harness.user_functions:stop_broker"
 BY_COUNTER = "tests.harness.user_functions:by_counter"
 
 COUNTER_VARIABLE = "SLACKWATER_TEST_COUNTER"
 """The environment variable that names the counter file of `by_counter`."""
+
+STOPPED_VARIABLE = "SLACKWATER_TEST_STOPPED"
+"""The environment variable that names the process that `stop_broker` stops."""
 
 
 def merge(row: Image | None, change: Image | None, _facts: ConflictFacts) -> Image | Winner:
@@ -50,3 +55,11 @@ def by_counter(row: Image | None, change: Image | None, facts: ConflictFacts) ->
 def calls(file: Path) -> int:
     """How often `by_counter` was called."""
     return int(file.read_text()) if file.exists() else 0
+
+
+def stop_broker(_row: Image | None, _change: Image | None, _facts: ConflictFacts) -> Winner:
+    """The row, once a process is stopped (SIGSTOP); at the second call it is left alone."""
+    pid = os.environ.pop(STOPPED_VARIABLE, None)
+    if pid is not None:
+        os.kill(int(pid), signal.SIGSTOP)
+    return Winner.ROW
