@@ -45,7 +45,8 @@ def agreement_summaries(
     """Every agreement that is configured, then those that are not any more."""
     hub = reader.commit.state if reader.commit else None
     configured = {one.name: one for one in config.agreements}
-    resyncs = {one.agreement: one for one in consumer_resyncs(config, reader, now_s)}
+    orders = recorded.orders
+    resyncs = {one.agreement: one for one in consumer_resyncs(config, reader, now_s, orders)}
     return tuple(
         _agreement(
             lag,
@@ -53,7 +54,7 @@ def agreement_summaries(
             backlog(config, hub, configured[lag.agreement], recorded.epochs, now_s),
             resyncs.get(lag.agreement),
         )
-        for lag in lags(config, reader)
+        for lag in lags(config, reader, orders)
     ) + _retired(configured, hub, recorded)
 
 

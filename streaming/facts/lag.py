@@ -1,5 +1,6 @@
 """How far each consumer is behind the hub."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from checkpoints.reader import Reader
@@ -40,9 +41,12 @@ class Lag:
         return self.has_hello and has_all and not (self.is_stopped or self.is_resyncing)
 
 
-def lags(config: Config, reader: Reader) -> list[Lag]:
-    """The lag of each configured agreement, by its consumer's last acknowledgement."""
-    ordered = ordered_resyncs(reader)
+def lags(config: Config, reader: Reader, orders: Mapping[str, int] | None = None) -> list[Lag]:
+    """The lag of each configured agreement, by its consumer's last acknowledgement.
+
+    `orders`: those of `resync_orders`, if they are at hand.
+    """
+    ordered = ordered_resyncs(reader, orders)
     return [
         _lag(
             reader.commit.state if reader.commit else None,

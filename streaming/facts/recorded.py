@@ -10,6 +10,7 @@ from streaming.core.delivery.epoch_history import EpochHistory
 from streaming.facts.backlog import unacknowledged
 from streaming.facts.divergent import DivergentRow, divergent_rows
 from streaming.facts.names import names_of
+from streaming.facts.resync import resync_orders
 from streaming.facts.serving import serving
 from streaming.facts.unreplicated import unreplicated_columns
 
@@ -20,7 +21,7 @@ class RecordedFacts:
 
     `opened`: (rid, pending | waiting) -> its open changes. `crowded`: the replicas with so many
     open transactions that reading is paused. `names`: rid -> name, of all that ever were. `epochs`:
-    the hub epochs that somebody has not acknowledged.
+    the hub epochs that somebody has not acknowledged. `orders`: those of `resync_orders`.
     """
 
     quarantine: Mapping[str, int] = field(default_factory=dict)
@@ -31,6 +32,7 @@ class RecordedFacts:
     differing: tuple[DivergentRow, ...] = ()
     unreplicated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     epochs: EpochHistory = field(default_factory=EpochHistory)
+    orders: Mapping[str, int] = field(default_factory=dict)
 
 
 def recorded_facts(
@@ -49,6 +51,7 @@ def recorded_facts(
         differing=divergent_rows(serving(config, reader), reader),
         unreplicated=unreplicated_columns(config, reader),
         epochs=unacknowledged(config, reader) if epochs is None else epochs,
+        orders=resync_orders(reader),
     )
 
 

@@ -1,5 +1,6 @@
 """Consumers that are away, or that a resync brings what they lack: why, since when, how far."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -82,11 +83,16 @@ def resyncs(config: Config, reader: Reader, now_s: float) -> tuple[ConsumerResyn
     )
 
 
-def consumer_resyncs(config: Config, reader: Reader, now_s: float) -> tuple[ConsumerResync, ...]:
-    """The same without a count of rows, which reads the changelog."""
+def consumer_resyncs(
+    config: Config, reader: Reader, now_s: float, orders: Mapping[str, int] | None = None
+) -> tuple[ConsumerResync, ...]:
+    """The same without a count of rows, which reads the changelog.
+
+    `orders`: those of `resync_orders`, if they are at hand.
+    """
     if reader.commit is None:
         return ()
-    hub, ordered = reader.commit.state, ordered_resyncs(reader)
+    hub, ordered = reader.commit.state, ordered_resyncs(reader, orders)
     states = [(one, state_of(hub, one.name)) for one in config.agreements]
     return tuple(
         _consumer_resync(one, state, now_s, is_ordered=one.name in ordered)
@@ -101,14 +107,20 @@ def lacks_rows(agreement: AgreementState) -> bool:
     return is_tracking or (agreement.resync is not None and not agreement.status.ends_agent)
 
 
-def ordered_resyncs(reader: Reader) -> frozenset[str]:
+def ordered_resyncs(reader: Reader, orders: Mapping[str, int] | None = None) -> frozenset[str]:
     """The agreements for which an operator ordered a resync that the hub has not taken yet."""
     taken = reader.commit.command_number if reader.commit else 0
-    return frozenset(
-        parse_resync_order(row["argument"]).agreement
+    known = resync_orders(reader) if orders is None else orders
+    return frozenset(name for name, number in known.items() if number > taken)
+
+
+def resync_orders(reader: Reader) -> dict[str, int]:
+    """Agreement -> the number of the last order of a resync of it, taken or not."""
+    return {
+        parse_resync_order(row["argument"]).agreement: row["number"]
         for row in reader.commands()
-        if row["command"] == CommandName.RESYNC and row["number"] > taken
-    )
+        if row["command"] == CommandName.RESYNC
+    }
 
 
 def _consumer_resync(

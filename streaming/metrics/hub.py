@@ -13,11 +13,12 @@ from streaming.core.conflict.counters import REFRESH
 from streaming.core.conflict.judge import ConflictKind, Verdict
 from streaming.core.model.record import WIRE_VERSIONS, Reason
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
-from streaming.facts.agreements import AgreementSummary, ResyncSummary
+from streaming.facts.agreements import AgreementSummary
 from streaming.facts.conflict_counters import ConflictCount
 from streaming.facts.divergent import DivergenceKind
 from streaming.facts.live import LiveFacts
 from streaming.facts.replicas import ReplicaSummary
+from streaming.facts.resync import ConsumerResync
 from streaming.facts.ruvs import state_of
 from streaming.metrics import catalogue as c
 from streaming.metrics.exposition import Sample
@@ -122,13 +123,13 @@ def _agreement(found: LiveFacts, one: AgreementSummary) -> Iterator[Sample]:
     yield from _resync(of, one.resync)
 
 
-def _resync(of: tuple[str, str], resync: ResyncSummary | None) -> Iterator[Sample]:
-    sent, total = (resync.sent_rows, resync.total_rows or 0) if resync else (0, 0)
+def _resync(of: tuple[str, str], one: ConsumerResync | None) -> Iterator[Sample]:
+    is_under_way = one is not None and one.state == AgreementStatus.RESYNC
+    sent, total = ((one.synchronized or 0), (one.total or 0)) if one else (0, 0)
     yield c.RESYNC_ROWS, (*of, "sent"), sent
     yield c.RESYNC_ROWS, (*of, "total"), total
-    yield c.RESYNC_TABLES, of, (resync.tables_left or 0) if resync else 0
-    ratio = 1.0 if resync is None else sent / total if total else 0.0
-    yield c.RESYNC_RATIO, of, ratio
+    yield c.RESYNC_TABLES, of, (one.tables_left or 0) if one else 0
+    yield c.RESYNC_RATIO, of, (sent / total if total else 0.0) if is_under_way else 1.0
 
 
 def _replica(found: LiveFacts, one: ReplicaSummary) -> Iterator[Sample]:

@@ -185,7 +185,6 @@ def test_status_shows_what_is_retired(
         "lag_changes": None,
         "unsent_changes": None,
         "origins": [],
-        "resync": None,
         "level": False,
         "resync": None,
     }
