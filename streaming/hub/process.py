@@ -59,14 +59,14 @@ def _run_on_spark(config: Config, view: HubView, stop: StopSignals, *, available
 
 
 def _watchdog(view: HubView, spark: "SparkSession") -> Watchdog:
-    from streaming.jvm.private import java_stacks, kill_java  # noqa: PLC0415 as above
+    from streaming.jvm.private import dump_java, kill_java  # noqa: PLC0415 as above
 
     return Watchdog(
         view.phases,
         view.config.hub.batch_timeout_s,
         view.config.hub.trigger_ms / 1_000,
         waiting=lambda: 0,
-        java_stacks=lambda: java_stacks(spark),
+        dump_java=lambda: dump_java(spark),
         kill_java=lambda: kill_java(spark),
     )
 

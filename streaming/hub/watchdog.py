@@ -32,15 +32,15 @@ class Watchdog:
     """Looks at the batches from a thread of its own.
 
     `limit_s` 0: it does not look. `trigger_s`: from the start of one batch to the next. `waiting`:
-    how many records wait to be read, while Kafka answers. `java_stacks`: those of the JVM's
-    threads, or why there are none; `kill_java`: ends it.
+    how many records wait to be read, while Kafka answers. `dump_java`: has the JVM write the stacks
+    of its threads; `kill_java`: ends it.
     """
 
     phases: BatchPhases
     limit_s: float
     trigger_s: float
     waiting: Callable[[], int]
-    java_stacks: Callable[[], str]
+    dump_java: Callable[[], None]
     kill_java: Callable[[], None]
     clock_s: Callable[[], float] = time.monotonic
     _stopped: threading.Event = field(default_factory=threading.Event)
@@ -74,8 +74,8 @@ class Watchdog:
         if since_s is None or now_s - since_s < limit_s:
             return None
         return (
-            f"{as_count(waiting, 'record')} wait to be read, and no batch has begun for"
-            f" {_seconds(now_s - since_s)}"
+            f"no batch has begun for {_seconds(now_s - since_s)}, though"
+            f" {as_count(waiting, 'record')} can be read"
         )
 
     def _run(self) -> None:
@@ -93,7 +93,8 @@ class Watchdog:
             *(found, self.limit_s, HUNG_EXIT_CODE),
         )
         LOG.critical("the stacks of its threads in Python:\n%s", python_stacks())
-        LOG.critical("the stacks of its threads in Java:\n%s", self.java_stacks())
+        LOG.critical("its JVM writes its own to standard output, unless it hangs itself")
+        self.dump_java()
         self.kill_java()
         sys.stderr.flush()
         os._exit(HUNG_EXIT_CODE)

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -20,6 +21,9 @@ from pyspark.sql.pandas.serializers import ArrowCollectSerializer
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType, _load_from_socket
+
+DUMPED_S = 2.0
+"""So long a JVM gets to write the stacks of its threads."""
 
 
 def start_context(conf: SparkConf) -> None:
@@ -131,22 +135,8 @@ def kill_java(spark: SparkSession) -> None:
         os.kill(jvm_pid(spark), signal.SIGKILL)
 
 
-def java_stacks(spark: SparkSession, timeout_s: float = 5.0) -> str:
-    """The stacks of the JVM's threads as `jstack` prints them; or that it does not answer."""
-    found: list[str] = []
-    asking = threading.Thread(target=lambda: found.append(_thread_print(spark)), daemon=True)
-    asking.start()
-    asking.join(timeout_s)
-    return found[0] if found else f"no answer within {timeout_s:g} s: the JVM hangs itself"
-
-
-def _thread_print(spark: SparkSession) -> str:
-    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
-    java: Any = jvm(spark)
-    management = java.java.lang.management.ManagementFactory.getPlatformMBeanServer()
-    name = java.javax.management.ObjectName("com.sun.management:type=DiagnosticCommand")
-    arguments = gateway.new_array(java.Object, 1)
-    arguments[0] = gateway.new_array(java.String, 0)
-    kinds = gateway.new_array(java.String, 1)
-    kinds[0] = "[Ljava.lang.String;"
-    return str(management.invoke(name, "threadPrint", arguments, kinds))
+def dump_java(spark: SparkSession) -> None:
+    """Have the JVM write the stacks of its threads to its standard output, if it still can."""
+    with suppress(ProcessLookupError):
+        os.kill(jvm_pid(spark), signal.SIGQUIT)
+        time.sleep(DUMPED_S)

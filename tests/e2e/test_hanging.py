@@ -15,6 +15,8 @@ from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site, site
 from tests.harness.user_functions import STOP_BROKER, STOPPED_VARIABLE
 
+LIMIT_VARIABLE = "SLACKWATER_HUB__BATCH_TIMEOUT_S"
+
 
 @pytest.fixture
 def own_broker(tmp_path: Path) -> Iterator[Broker]:
@@ -28,8 +30,8 @@ def own_broker(tmp_path: Path) -> Iterator[Broker]:
 def pair(
     tmp_path: Path, own_broker: Broker, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Site]:
-    """A hub with two replicas that counts as hanging after three seconds."""
-    monkeypatch.setenv("SLACKWATER_HUB__BATCH_TIMEOUT_S", "3")
+    """A hub with two replicas that counts as hanging after ten seconds."""
+    monkeypatch.setenv(LIMIT_VARIABLE, "10")
     monkeypatch.setenv(STOPPED_VARIABLE, str(own_broker.pid))
     bootstrap = own_broker.bootstrap_servers
     with site(tmp_path / "hub", bootstrap, topic_prefix, functions={"t": STOP_BROKER}) as made:
@@ -50,7 +52,9 @@ def has_read_all(at: Site, hub: HubProcess) -> None:
     hub.waits_for(is_read, "it has read all")
 
 
-def test_a_batch_that_a_stopped_broker_holds_up(pair: Site, own_broker: Broker) -> None:
+def test_a_batch_that_a_stopped_broker_holds_up(
+    pair: Site, own_broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing fails: a connection to a process that is stopped stays open."""
     a, b = pair.replicas.values()
     with pair.hub() as hub:
@@ -61,12 +65,12 @@ def test_a_batch_that_a_stopped_broker_holds_up(pair: Site, own_broker: Broker) 
         output = hub.ends_with(HUNG_EXIT_CODE)
         os.kill(own_broker.pid, signal.SIGCONT)
 
-    assert "hub.batch_timeout_s = 3): the hub ends with exit code 3, start it again" in output
+    assert "hub.batch_timeout_s = 10): the hub ends with exit code 3, start it again" in output
     assert "is under way for" in output
     assert "thread MainThread:" in output
     assert "Full thread dump" in output
-    again = pair.hub()
-    with again:
+    monkeypatch.delenv(LIMIT_VARIABLE)
+    with pair.hub() as again:
         has_read_all(pair, again)
         again.waits_for(lambda: len(pair.slackwater("conflicts", "list")) == 1, "it goes on")
 
@@ -83,8 +87,8 @@ def test_a_jvm_that_stands_still(pair: Site) -> None:
 
         output = hub.ends_with(HUNG_EXIT_CODE)
 
-    assert "1 record wait" in output
-    assert "the JVM hangs itself" in output
+    assert "though 1 record can be read" in output
+    assert "Full thread dump" not in output
 
 
 def test_an_idle_hub_stays(pair: Site) -> None:
@@ -103,4 +107,4 @@ def test_an_idle_hub_stays(pair: Site) -> None:
 
         output = hub.ends_with(0)
 
-    assert "hangs" not in output
+    assert "batch_timeout_s" not in output
