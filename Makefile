@@ -4,7 +4,8 @@ BIN := .venv/bin
 
 RECORDS ?= 1000000
 
-.PHONY: setup demo test test-deep fuzz-check mutants check format docs bench bench-quick
+.PHONY: setup programs demo test test-deep fuzz-check mutants check format docs dashboards
+.PHONY: bench bench-quick
 
 SEED := $(or $(SEED),$(shell date +%s))
 SLACKWATER_EXAMPLES ?= 15000
@@ -16,7 +17,10 @@ setup:  ## .venv and caches; offline once they are full
 demo: setup  ## three replicas that collide, one hub, and a verdict
 	@$(BIN)/slackwater demo
 
-test: setup  ## all tests
+programs: setup  ## what the tests need of Debian: prometheus and chromium; as root they are installed
+	@$(BIN)/python -m deploy.programs
+
+test: programs  ## all tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-deep: setup  ## every property on many more random cases; SEED repeats a run, SLACKWATER_EXAMPLES sizes it
@@ -42,6 +46,9 @@ format: setup
 
 docs: setup  ## the pages that are made from the code
 	$(BIN)/python -m streaming.metrics.page
+
+dashboards: setup  ## deploy/grafana from deploy/dashboards
+	$(BIN)/python -m deploy.dashboards
 
 bench: setup  ## all measures, for hours: one table, and benchmarks/latest.json
 	$(BIN)/python -m tests.benchmarks.full

@@ -1,0 +1,1 @@
+"""What installs a hub: image, compose, chart, units; and what sets a checkout up."""
