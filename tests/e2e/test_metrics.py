@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from connectors.kafka.broker import Broker
 from streaming.core.model.record import Reason
 from streaming.metrics.catalogue import CERTIFICATE_EXPIRY, CHECKPOINT_TIME, HUB, metrics_of
+from tests.harness.busy_hub import collide, say_hello, spoil
 from tests.harness.hub_process import wait_until
 from tests.harness.served_hub import Port, ServedHub, serving
 from tests.harness.site import Site, site
@@ -29,22 +30,11 @@ def at(tmp_path_factory: pytest.TempPathFactory, broker: Broker) -> Iterator[Sit
 @pytest.fixture(scope="module")
 def hub(at: Site, spark: SparkSession) -> Iterator[ServedHub]:
     """The hub behind conflicts, quarantine, open changes, duplicates and a consumer that lags."""
-    a, b, c = at.replicas.values()
     with serving(at, spark) as running:
-        for one in (a, b, c):
-            one.hello()
-        running.brings(a, b, c)
+        say_hello(at, running)
         for round_ in range(3):
-            for one in (a, b):
-                one.write("contended", f"{one.name}{round_}")
-            running.takes(a, b)
-            running.brings(a, b)
-        a.publish(a.published[-1])
-        b.send_bytes(b"no JSON")
-        b.write("open", "b", inside="open")
-        a.write("waits", "a", inside="early")
-        a.write("for it", "a")
-        running.takes(a, b, c)
+            collide(at, running, str(round_))
+        spoil(at, running)
         running.reads_its_tables()
         yield running
 

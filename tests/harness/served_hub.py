@@ -133,9 +133,11 @@ class ServedHub(RunningHub):
 
 
 @contextmanager
-def serving(at: Site, spark: SparkSession, **hub: object) -> Iterator[ServedHub]:
-    """A hub of this site at work in a thread, served at a free port; `hub`: other settings."""
-    port, end = free_port(), threading.Event()
+def serving(
+    at: Site, spark: SparkSession, port: int | None = None, **hub: object
+) -> Iterator[ServedHub]:
+    """A hub of this site at work in a thread, served at a port; `hub`: other settings."""
+    port, end = port or free_port(), threading.Event()
     config = at.config()
     served_at = config.http.model_copy(update={"port": port})
     changed = config.hub.model_copy(update=hub)
