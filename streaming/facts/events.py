@@ -33,7 +33,7 @@ def epoch_event(checkpoint: Checkpoint, conflicts: pa.Table) -> dict[str, Any]:
         "counts": without_counters(checkpoint.counts),
         "conflicts": {
             "count": conflicts.num_rows,
-            "first": [_conflict(row) for row in records(conflicts.slice(0, CONFLICTS_MAX))],
+            "first": [conflict_document(row) for row in records(conflicts.slice(0, CONFLICTS_MAX))],
         },
     }
 
@@ -46,6 +46,7 @@ def state_event(found: LiveFacts) -> dict[str, Any]:
         for one in status.agreements
     )
     return {
+        "hub": status.hub,
         "hub_epoch": status.hub_epoch,
         "batch": status.batch,
         "readiness": found.readiness.document(),
@@ -59,7 +60,8 @@ def state_event(found: LiveFacts) -> dict[str, Any]:
     }
 
 
-def _conflict(row: Mapping[str, Any]) -> dict[str, Any]:
+def conflict_document(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of `conflicts`; `omitted` names the images that are too long and left out."""
     long = [name for name in _IMAGES if len(row[name] or "") > IMAGE_MAX]
     return {**row, **dict.fromkeys(long), "omitted": long}
 

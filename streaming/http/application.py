@@ -1,9 +1,10 @@
-"""The paths of the port: metrics for Prometheus, health for Kubernetes, the status for people."""
+"""The paths of the port: a page for people, metrics for Prometheus, health for Kubernetes."""
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Protocol
+from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
@@ -13,14 +14,16 @@ from starlette.routing import Route
 
 from streaming.core.model.errors import HubError
 from streaming.facts.documents import document_text
+from streaming.facts.events import conflict_document
 from streaming.facts.health import status_document
 from streaming.facts.readiness import Readiness
 from streaming.facts.status import HubStatus
 from streaming.http.feed import WATCHERS_MAX, EpochFeed
+from streaming.http.page import page_routes
 from streaming.metrics.exposition import exposition
 
-STATUS_KEPT_S = 1.0
-"""The status is read from the tables at most so often, whoever asks for it."""
+KEPT_S = 1.0
+"""What the tables say is read at most so often, whoever asks for it."""
 
 
 class HubAtWork(Protocol):
@@ -35,6 +38,9 @@ class HubAtWork(Protocol):
     def recorded_status(self, now_s: float) -> HubStatus:
         """Its status by its tables, as the command line reads it; HubError if there is none."""
 
+    def recorded_conflicts(self) -> Sequence[dict[str, Any]]:
+        """Its last conflicts by its tables, the newest last; HubError if there are no tables."""
+
 
 def application(hub: HubAtWork, registry: CollectorRegistry, feed: EpochFeed) -> Starlette:
     """The application that answers for a hub."""
@@ -45,9 +51,28 @@ def application(hub: HubAtWork, registry: CollectorRegistry, feed: EpochFeed) ->
             Route("/livez", answers.livez),
             Route("/readyz", answers.readyz),
             Route("/status", answers.status),
+            Route("/conflicts", answers.conflicts),
             Route("/events", answers.events),
+            *page_routes(),
         ]
     )
+
+
+@dataclass(slots=True)
+class KeptTexts:
+    """Documents that are read anew when they are older than `KEPT_S`."""
+
+    turn: Lock = field(default_factory=Lock)
+    texts: dict[str, tuple[float, str]] = field(default_factory=dict)
+
+    def text(self, name: str, read: Callable[[], object]) -> str:
+        """The document of this name as JSON."""
+        with self.turn:
+            at_s, text = self.texts.get(name, (-KEPT_S, ""))
+            if time.monotonic() - at_s >= KEPT_S:
+                text = document_text(read())
+                self.texts[name] = time.monotonic(), text
+            return text
 
 
 @dataclass(slots=True)
@@ -57,9 +82,7 @@ class Answers:
     hub: HubAtWork
     registry: CollectorRegistry
     feed: EpochFeed
-    turn: Lock = field(default_factory=Lock)
-    status_text: str = ""
-    status_s: float = -STATUS_KEPT_S
+    kept: KeptTexts = field(default_factory=KeptTexts)
 
     def metrics(self, request: Request) -> Response:
         """The metrics, in the format that the scraper accepts."""
@@ -77,10 +100,15 @@ class Answers:
 
     def status(self, _: Request) -> Response:
         """The document of `slackwater status --json`."""
-        try:
-            return _json(self._status())
-        except HubError as error:
-            return _json(document_text({"error": str(error)}), 503)
+        return self._recorded(
+            "status", lambda: status_document(self.hub.recorded_status(time.time()))
+        )
+
+    def conflicts(self, _: Request) -> Response:
+        """The last conflicts, each as an `epoch` event tells it."""
+        return self._recorded(
+            "conflicts", lambda: list(map(conflict_document, self.hub.recorded_conflicts()))
+        )
 
     async def events(self, request: Request) -> Response:
         """Server-sent events: `epoch` for each hub epoch, whose id it has, and `state`.
@@ -96,14 +124,11 @@ class Answers:
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         return StreamingResponse(self.feed.events(after), 200, headers, "text/event-stream")
 
-    def _status(self) -> str:
-        with self.turn:
-            if time.monotonic() - self.status_s >= STATUS_KEPT_S:
-                self.status_text = document_text(
-                    status_document(self.hub.recorded_status(time.time()))
-                )
-                self.status_s = time.monotonic()
-            return self.status_text
+    def _recorded(self, name: str, read: Callable[[], object]) -> Response:
+        try:
+            return _json(self.kept.text(name, read))
+        except HubError as error:
+            return _json(document_text({"error": str(error)}), 503)
 
 
 def _json(text: str, code: int = 200) -> Response:

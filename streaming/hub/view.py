@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +18,8 @@ from streaming.core.delivery.epoch_history import EpochHistory, EpochSpan
 from streaming.core.model.state import HubState
 from streaming.facts.backlog import acknowledged_by_all, unacknowledged
 from streaming.facts.conflict_counters import conflict_kinds
+from streaming.facts.conflicts import conflicts
+from streaming.facts.events import CONFLICTS_MAX
 from streaming.facts.live import BacklogDrain, KafkaBehind, LiveFacts
 from streaming.facts.open_in_memory import open_changes
 from streaming.facts.readiness import BatchUnderWay, HubStage, Readiness, readiness
@@ -163,6 +166,10 @@ class HubView:
     def recorded_status(self, now_s: float) -> HubStatus:
         """The status as the command line reads it from the tables; HubError if there is none."""
         return hub_status(self.config, open_state(self.config.hub.state), now_s)
+
+    def recorded_conflicts(self) -> list[dict[str, Any]]:
+        """The last conflicts, as the command line lists them; HubError if there is no state."""
+        return conflicts(open_state(self.config.hub.state), {}, newest=CONFLICTS_MAX)
 
     def readiness(self, now_s: float) -> Readiness:
         """Whether the hub does its work; it waits neither for a batch nor for Kafka."""
