@@ -28,6 +28,10 @@ Scenario = Annotated[
 Seconds = Annotated[
     float, typer.Option("--seconds", min=1, help="How long the replicas write, at least.")
 ]
+Stay = Annotated[
+    bool,
+    typer.Option("--stay", help="Keep everything running, with its page, until Ctrl-C."),
+]
 Check = Annotated[
     Path | None,
     typer.Option("--check", metavar="DIR", help="Only check the result of a run with --keep."),
@@ -47,12 +51,13 @@ def demo(
     scenario: Scenario = DemoScenario.COLLISIONS,
     keep: Keep = None,
     seconds: Seconds = 10,
+    stay: Stay = False,
     check: Check = None,
     as_json: AsJson = False,
 ) -> None:
     """Run three replicas that conflict and one hub: exit 0 if all checks of the result pass."""
     demonstration = import_module("streaming.demo.run")
     code = demonstration.main(
-        keep=keep, seconds=seconds, scenario=scenario, check=check, as_json=as_json
+        keep=keep, seconds=seconds, scenario=scenario, stay=stay, check=check, as_json=as_json
     )
     raise typer.Exit(code)

@@ -92,6 +92,15 @@ class PartMonitor:
             time.sleep(every_s)
             self.check()
 
+    def wait_for_signal(self) -> None:
+        """Wait for a signal, which ends only this; DemoError if a part has ended before."""
+        try:
+            while True:
+                self.check()
+                time.sleep(POLL_S)
+        except Interrupted:
+            self.signal = None
+
 
 def tail(log: Path) -> str:
     """The last lines of a log."""

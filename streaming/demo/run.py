@@ -17,10 +17,14 @@ def main(
     keep: Path | None = None,
     seconds: float = 10,
     scenario: DemoScenario = DemoScenario.COLLISIONS,
+    stay: bool = False,
     check: Path | None = None,
     as_json: bool = False,
 ) -> int:
-    """Run a demonstration, or verify again one that was kept (`check`); the exit code."""
+    """Run a demonstration, or verify again one that was kept (`check`); the exit code.
+
+    `stay`: it ends when a signal comes, not when all are level.
+    """
     with PartMonitor() as monitor:
         try:
             from streaming.demo.stage import perform, verify_kept  # noqa: PLC0415 see above
@@ -28,7 +32,7 @@ def main(
             monitor.check()
             if check is not None:
                 return verify_kept(check, as_json=as_json)
-            return perform(monitor, keep, seconds, scenario, as_json=as_json)
+            return perform(monitor, keep, seconds, scenario, stay=stay, as_json=as_json)
         except (Interrupted, HubError):
             if monitor.signal is None:
                 raise

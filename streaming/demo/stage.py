@@ -39,6 +39,7 @@ def perform(
     seconds: float,
     scenario: DemoScenario,
     *,
+    stay: bool,
     as_json: bool,
 ) -> int:
     """Run a demonstration and show it; the exit code. Its folder stays unless it is interrupted."""
@@ -49,7 +50,7 @@ def perform(
     )  # failures are raised as errors of the hub
     with _place(keep) as folder:
         with ProgressSteps() as steps:
-            _run(monitor, folder, steps, seconds, scenario)
+            _run(monitor, folder, steps, seconds, scenario, stay=stay)
         holds = _conclude(folder, steps.seconds, as_json=as_json)
         monitor.check()
     return 0 if holds else 1
@@ -104,6 +105,8 @@ def _run(
     steps: ProgressSteps,
     seconds: float,
     scenario: DemoScenario,
+    *,
+    stay: bool,
 ) -> None:
     """Start everything, wait for the workload, and end writers, agents, hub and broker in order."""
     with ExitStack() as ends:
@@ -127,13 +130,17 @@ def _run(
                 lambda: is_attached(config), START_S, lambda: not_level(config), STATE_POLL_S
             )
             pids = ", ".join(str(p.process.pid) for p in (hub, *agents))
-            step.show(f"processes {pids}; status at http://{http.host}:{port}/status")
+            page = f"http://{http.host}:{port}/"
+            step.show(f"processes {pids}; page at {page}")
         act = Act(monitor, folder, config, steps, ends, seconds)
         measured_since_ms = _perform(scenario, act, agents)
         with steps.step("until level"):
             monitor.wait(
                 lambda: is_level(config, folder), LEVEL_S, lambda: not_level(config), STATE_POLL_S
             )
+        if stay:
+            with steps.step(f"stays until Ctrl-C, page at {page}"):
+                monitor.wait_for_signal()
         with steps.step("end in order"):
             store_timing(read_timing(config, measured_since_ms), folder.timing)
             end_all(agents)

@@ -21,6 +21,7 @@ class Demonstration:
 
     folder: Path
     scenario: str = "collisions"
+    more: tuple[str, ...] = ()
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     process: "subprocess.Popen[str]" = field(init=False)
 
@@ -29,7 +30,7 @@ class Demonstration:
             [
                 *(sys.executable, "-m", "streaming.cli.main", "demo"),
                 *("--seconds", "3", "--keep", str(self.folder), "--json"),
-                *("--scenario", self.scenario),
+                *("--scenario", self.scenario, *self.more),
             ],
             env=os.environ | {MARK: self.mark, "SLACKWATER_KAFKA__BOOTSTRAP_SERVERS": "nobody:1"},
             stdout=subprocess.PIPE,
