@@ -18,13 +18,13 @@ from streaming.cli.resume import resume
 from streaming.cli.resync import resync
 from streaming.cli.retire import retire
 from streaming.cli.status import status
+from streaming.cli.top import top
 from streaming.core.model.errors import ConfigError, HubError
 
 app = typer.Typer(
     name="slackwater",
     help="A multi-master replication hub.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # they would show local variables, and so secrets
 )
@@ -58,6 +58,7 @@ app.command()(resync)
 app.command()(pause)
 app.command()(retire)
 app.command()(status)
+app.command()(top)
 app.command()(level)
 app.command()(abort)
 app.command()(positions.ruv)
