@@ -1,8 +1,9 @@
 """Topics as the hub needs them: created or validated, their ids and their offsets."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import IntEnum
 from types import TracebackType
 from typing import Any, Self
 
@@ -25,6 +26,14 @@ ENVELOPE_BYTES = 32_768
 """The most that the wire adds to a change: names, positions, Kafka's framing."""
 DEFAULT_BYTES_MAX = 1_048_588
 """Kafka's default for the largest record of a topic."""
+
+
+class TopicRight(IntEnum):
+    """What a user may be allowed on a topic, by Kafka's numbers."""
+
+    READ = 3
+    WRITE = 4
+    DESCRIBE_CONFIGS = 10
 
 
 class Topics:
@@ -59,6 +68,23 @@ class Topics:
         complaints = [text for topic in found for text in topic.complaints(record_bytes)]
         if complaints:
             raise SourceError("topics cannot be used:\n" + "\n".join(complaints))
+
+    def complaints(self, name: str, record_bytes: int) -> list[str]:
+        """What makes a topic that is there unusable, a sentence each."""
+        with self._client_errors():
+            return list(self._settings_of(name).complaints(record_bytes))
+
+    def retention_complaints(self, name: str) -> list[str]:
+        """Why records may be deleted before somebody has read them, a sentence each."""
+        with self._client_errors():
+            return list(self._settings_of(name).retention_complaints())
+
+    def lacking_rights(self, name: str, wanted: Collection[TopicRight]) -> list[TopicRight]:
+        """The rights on a topic that are wanted and that this user does not have."""
+        with self._client_errors():
+            (topic,) = self._admin.describe_topic_partitions([name])["topics"]
+        bits = int(topic["topic_authorized_operations"])
+        return [one for one in wanted if not bits >> one & 1]
 
     def existing(self, names: Sequence[str]) -> list[str]:
         """Those of the topics that are there."""
@@ -140,6 +166,8 @@ class Topics:
             cleanup=configs["cleanup.policy"]["value"],
             timestamps=configs["message.timestamp.type"]["value"],
             bytes_max=int(configs["max.message.bytes"]["value"]),
+            retention_ms=int(configs["retention.ms"]["value"]),
+            retention_bytes=int(configs["retention.bytes"]["value"]),
         )
 
     def _described(self, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -184,6 +212,23 @@ class _TopicSettings:
     cleanup: str
     timestamps: str
     bytes_max: int
+    retention_ms: int
+    retention_bytes: int
+
+    def retention_complaints(self) -> Iterator[str]:
+        """One sentence for each setting that deletes records, read or not."""
+        alter = f"kafka-configs --alter --entity-type topics --entity-name {self.name} --add-config"
+        if self.retention_ms >= 0:
+            hours = self.retention_ms / 3_600_000
+            yield (
+                f"{self.name} deletes records after {hours:g} hours, also unread ones: "
+                f"{alter} retention.ms=-1, or be sure that nobody is away for so long"
+            )
+        if self.retention_bytes >= 0:
+            yield (
+                f"{self.name} deletes records beyond {self.retention_bytes} bytes, also unread "
+                f"ones: {alter} retention.bytes=-1"
+            )
 
     def complaints(self, record_bytes: int) -> Iterator[str]:
         """One sentence for each setting that makes the topic unusable for replication."""

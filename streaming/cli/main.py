@@ -9,6 +9,7 @@ import typer
 
 from streaming.cli import agent, config, conflicts, positions, quarantine, run, services
 from streaming.cli.abort import abort
+from streaming.cli.doctor import doctor
 from streaming.cli.level import level
 from streaming.cli.output import write_error
 from streaming.cli.pause import pause
@@ -59,6 +60,7 @@ app.command()(pause)
 app.command()(retire)
 app.command()(status)
 app.command()(top)
+app.command()(doctor)
 app.command()(level)
 app.command()(abort)
 app.command()(positions.ruv)

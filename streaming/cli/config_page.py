@@ -1,0 +1,60 @@
+"""docs/configuration.md from the sections' docstrings: `python -m streaming.cli.config_page`."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+
+from streaming.cli.config import FieldDoc, fields
+from streaming.config.config import ENV_PREFIX
+
+PLACE = Path(__file__).parents[2] / "docs" / "configuration.md"
+
+_HEAD = f"""\
+# Configuration
+
+This page is made from `streaming/config/sections.py`; `make docs` writes it.
+`slackwater config schema` prints the same, and `slackwater config check` lists the mistakes of a file.
+
+The configuration is one file of TOML, `hub.toml` in the current folder unless `--config` names another.
+Every value can be overridden from the environment as `{ENV_PREFIX}<SECTION>__<FIELD>`.
+A section with `[]` is a list: `[[replicas]]`.
+`deploy/hub.toml` is an example with every section.
+"""
+_COLUMNS = ("field", "type", "default", "meaning")
+
+
+def page() -> str:
+    """The whole page."""
+    sections = groupby(fields(), lambda one: one.path.rpartition(".")[0])
+    return "\n".join([_HEAD, *(_section(name, found) for name, found in sections)])
+
+
+def _section(name: str, found: Iterable[FieldDoc]) -> str:
+    title = name.replace("[]", "") or "The file itself"
+    kind = " (a list)" if name.endswith("[]") else ""
+    lines = [f"## {title}{kind}", "", _line(_COLUMNS), _line(["---"] * len(_COLUMNS))]
+    return "\n".join([*lines, *(_line(_cells(one)) for one in found), ""])
+
+
+def _cells(one: FieldDoc) -> Iterator[str]:
+    yield _code(one.path.rpartition(".")[2])
+    yield one.type
+    yield "required" if one.default is None else _code(one.default)
+    yield _prose(one.meaning)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _prose(text: str) -> str:
+    """A text in which `<name>` is no markup."""
+    return text.replace("<", "&lt;")
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+if __name__ == "__main__":
+    PLACE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,180 @@
+"""`doctor`: what a hub needs of its machine and its broker, each line in order or what to do."""
+
+import os
+import platform
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+
+import typer
+
+from checkpoints.query import open_table
+from checkpoints.reader import Reader, open_state
+from checkpoints.tables import TableName
+from connectors.kafka.topics import TopicRight, Topics
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now
+from streaming.cli.output import write_json, write_sentence
+from streaming.config.config import Config, load
+from streaming.core.model.errors import HubError
+from streaming.core.model.wording import as_bytes, as_count
+from streaming.facts.status import hub_status
+from streaming.jvm.java import check_java, find_java
+
+CONNECT_MS = 5_000
+FREE_SHARE = 0.1
+"""The share of a disk from which on it counts as full."""
+SKEW_S = 60.0
+"""From which difference on two clocks count as wrong."""
+_RIGHTS = {
+    "changes": (TopicRight.READ, TopicRight.DESCRIBE_CONFIGS),
+    "updates": (TopicRight.WRITE, TopicRight.DESCRIBE_CONFIGS),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedItem:
+    """One line: a subject, and how it is or what to do about it."""
+
+    subject: str
+    is_ok: bool
+    text: str
+
+
+def doctor(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
+    """Check Java, configuration, state, disk, clocks, broker and topics; exit 1 if one is wrong."""
+    found: list[CheckedItem] = []
+    for one in checked_items(config):
+        found.append(one)
+        if not as_json:
+            write_sentence(f"{'ok' if one.is_ok else 'no'}  {one.subject}: {one.text}")
+    if as_json:
+        write_json([asdict(one) for one in found])
+    if not all(one.is_ok for one in found):
+        raise typer.Exit(1)
+
+
+def checked_items(path: Path) -> Iterator[CheckedItem]:
+    """Every line, in the order in which a hub needs them."""
+    yield CheckedItem("versions", is_ok=True, text=_versions())
+    yield _checked("java", _java)
+    try:
+        config = load(path)
+    except HubError as error:
+        yield CheckedItem("configuration", is_ok=False, text=str(error))
+        return
+    counts = as_count(len(config.replicas), "replica"), as_count(len(config.tables), "table")
+    yield CheckedItem("configuration", is_ok=True, text=f"{path} is valid: {', '.join(counts)}")
+    yield _checked("state", lambda: _state(config))
+    yield _checked("disk", lambda: _disk(config))
+    yield _checked("clocks", lambda: _clocks(config))
+    yield _checked("port", lambda: _port(config))
+    yield from _broker(config)
+
+
+def _checked(subject: str, look: Callable[[], str]) -> CheckedItem:
+    """What a look says, or the error with its remedy."""
+    try:
+        return CheckedItem(subject, is_ok=True, text=look())
+    except (HubError, OSError) as error:
+        return CheckedItem(subject, is_ok=False, text=str(error))
+
+
+def _versions() -> str:
+    packages = ", ".join(
+        f"{name} {metadata.version(name)}"
+        for name in ("slackwater", "pyspark", "delta-spark", "deltalake")
+    )
+    return f"{packages}, Python {platform.python_version()}"
+
+
+def _java() -> str:
+    check_java()
+    return str(find_java())
+
+
+def _state(config: Config) -> str:
+    root = config.hub.state
+    place = _existing(root)
+    if not os.access(place, os.W_OK):
+        raise HubError(f"{place} cannot be written by this user: change its rights, or hub.state")
+    reader = _reader(config)
+    if reader is None:
+        return f"{root}: no hub has run there yet"
+    return f"{root}: hub epoch {reader.commit.state.hub_epoch if reader.commit else 0}"
+
+
+def _reader(config: Config) -> Reader | None:
+    """The state; None: no hub has run yet."""
+    root = config.hub.state
+    return None if open_table(root, TableName.EPOCHS) is None else open_state(root)
+
+
+def _existing(path: Path) -> Path:
+    """The path, or the nearest folder above it that is there."""
+    return next(one for one in (path, *path.absolute().parents) if one.exists())
+
+
+def _disk(config: Config) -> str:
+    disk = shutil.disk_usage(_existing(config.hub.state))
+    free = f"{as_bytes(disk.free)} of {as_bytes(disk.total)} are free"
+    if disk.free < disk.total * FREE_SHARE:
+        raise HubError(f"{free}: make room; a hub on a full disk ends")
+    return free
+
+
+def _clocks(config: Config) -> str:
+    """By the records that the hub has read: their times are their writers'."""
+    reader = _reader(config)
+    if reader is None:
+        return "unknown: no hub has run yet"
+    status = hub_status(config, reader, now().timestamp())
+    ahead = {
+        one.name: max(one.clock_ahead_s or 0.0, -(one.seen_age_s or 0.0)) for one in status.replicas
+    }
+    wrong = [f"{name} is {by_s:.0f} s ahead" for name, by_s in ahead.items() if by_s > SKEW_S]
+    if wrong:
+        raise HubError(f"{', '.join(wrong)}: correct the clocks (NTP)")
+    return f"no replica is more than {SKEW_S:.0f} s ahead"
+
+
+def _port(config: Config) -> str:
+    http = config.http
+    if not http.port:
+        return "off"
+    with socket.socket() as client:
+        client.settimeout(1.0)
+        is_taken = client.connect_ex((http.host, http.port)) == 0
+    return f"{http.host}:{http.port} {'answers' if is_taken else 'is free'}"
+
+
+def _broker(config: Config) -> Iterator[CheckedItem]:
+    kafka = config.kafka
+    try:
+        with Topics(kafka.bootstrap_servers, kafka.options, CONNECT_MS) as topics:
+            yield CheckedItem("broker", is_ok=True, text=f"{kafka.bootstrap_servers} answers")
+            yield from _topics(config, topics)
+    except HubError as error:
+        yield CheckedItem("broker", is_ok=False, text=str(error))
+
+
+def _topics(config: Config, topics: Topics) -> Iterator[CheckedItem]:
+    named = {config.changes_topic(one.name): "changes" for one in config.replicas}
+    named |= {config.updates_topic(one.name): "updates" for one in config.agreements}
+    there = set(topics.existing([*named]))
+    for name, kind in named.items():
+        if name not in there:
+            missing = "is not there yet: a hub creates it when it starts"
+            yield CheckedItem(f"topic {name}", is_ok=True, text=missing)
+            continue
+        faults = topics.complaints(name, config.limits.record_bytes)
+        faults += topics.retention_complaints(name) if kind == "changes" else []
+        lacking = [one.name for one in topics.lacking_rights(name, _RIGHTS[kind])]
+        if lacking:
+            faults.append(f"the hub's user lacks {', '.join(lacking)} on it: grant it by an ACL")
+        for fault in faults:
+            yield CheckedItem(f"topic {name}", is_ok=False, text=fault)
+        if not faults:
+            yield CheckedItem(f"topic {name}", is_ok=True, text="settings and rights are right")
