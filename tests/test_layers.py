@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "connectors": (*LEAF, "connectors"),
     "connectors/agent": (
         "streaming.core",
-        *("connectors.wire", "connectors.kafka", "connectors.agent"),
+        *("connectors.wire", "connectors.kafka", "connectors.agent", "connectors.logs"),
     ),
     "checkpoints": (*LEAF, "checkpoints"),
     "streaming/stages": (*LEAF, "connectors", "checkpoints", "streaming.stages"),

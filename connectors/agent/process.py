@@ -1,6 +1,5 @@
 """An agent as a process, whatever its database: settings, signals, log and exit code."""
 
-import logging
 import signal
 import sys
 import threading
@@ -11,7 +10,9 @@ from pathlib import Path
 from connectors.agent.contract import ReplicaStore
 from connectors.agent.loop import run
 from connectors.agent.settings import AgentSettings, parse
+from connectors.logs import configure_logs
 from streaming.core.model.errors import HubError
+from streaming.core.model.secret_names import secrets_of
 
 OpenStore = Callable[[AgentSettings], AbstractContextManager[ReplicaStore]]
 """Open a replica's database and lock out other agents; HubError if that fails."""
@@ -32,12 +33,14 @@ def run_process(settings: AgentSettings, open_store: OpenStore) -> int:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    logging.basicConfig(
-        level=logging.INFO,
-        format=f"%(asctime)s {settings.replica} %(levelname)s %(message)s",
-        stream=sys.stderr,
+    secrets = secrets_of(settings.options)
+    configure_logs(
+        settings.log_format,
+        settings.log_level,
+        settings.replica,
+        lambda: {"replica": settings.replica},
+        secrets,
     )
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # topics.py logs an outage once
     try:
         with open_store(settings) as store:
             run(settings, store, stop)

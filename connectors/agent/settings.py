@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from connectors import wire
+from connectors.logs import LogFormat
 from streaming.core.model.csn import MAX_SKEW_S
 from streaming.core.model.errors import ConfigError, WireError
 from streaming.core.model.record import RECORD_BYTES
@@ -21,7 +22,7 @@ class AgentSettings:
     `rows_are_shared`: rows that were there before are the same at every replica; `tells_rows`: all
     rows are told to the others, whoever wrote them. `skew_s`: how far
     a CSN may be ahead of its record's time before the hub refuses it. `journal_rows`: how many
-    published rows the journal keeps.
+    published rows the journal keeps. `log_format`, `log_level`: of its log, on standard error.
     """
 
     database: Path
@@ -37,6 +38,8 @@ class AgentSettings:
     tells_rows: bool = False
     skew_s: int = MAX_SKEW_S
     journal_rows: int = 1_000
+    log_format: LogFormat = LogFormat.AUTO
+    log_level: str = "info"
 
     def text(self) -> str:
         """The settings as the document that `parse` reads."""
@@ -58,6 +61,8 @@ class AgentSettings:
                 "tells_rows": self.tells_rows,
                 "skew_s": self.skew_s,
                 "journal_rows": self.journal_rows,
+                "log_format": self.log_format.value,
+                "log_level": self.log_level,
             }
         )
 
@@ -67,7 +72,9 @@ def parse(text: str) -> AgentSettings:
     try:
         values: dict[str, Any] = wire.loads(text)
         tables = tuple(_table(table) for table in values.pop("tables"))
-        return AgentSettings(database=Path(values.pop("database")), tables=tables, **values)
+        log_format = LogFormat(values.pop("log_format", LogFormat.AUTO))
+        database = Path(values.pop("database"))
+        return AgentSettings(database=database, tables=tables, log_format=log_format, **values)
     except WireError as error:
         raise ConfigError(f"the agent's settings are {error}") from error
     except KeyError as error:

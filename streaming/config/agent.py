@@ -34,4 +34,6 @@ def agent_settings(
         tells_rows,
         config.limits.skew_s,
         config.limits.journal_rows,
+        config.log.format,
+        config.log.level,
     )

@@ -19,6 +19,7 @@ from streaming.config.sections import (
     HubConfig,
     KafkaConfig,
     LimitsConfig,
+    LogConfig,
     ReplicaConfig,
     TableConfig,
 )
@@ -49,6 +50,8 @@ class Config(BaseModel):
     """Bounds on memory, records and batches."""
     http: HttpConfig = Field(default_factory=HttpConfig)
     """What a hub serves over HTTP."""
+    log: LogConfig = Field(default_factory=LogConfig)
+    """The log of a hub and of its agents."""
     spark: Options = {}
     """Settings for the Spark session, by their full names."""
 

@@ -7,7 +7,7 @@ from typing import get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from streaming.config.options import is_secret
+from streaming.core.model.secret_names import is_secret
 
 _WORDING = {
     "input should be": "should be",

@@ -1,23 +1,11 @@
 """Options for other programs: flat dotted names, and no secret is ever shown."""
 
-import re
 from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import BeforeValidator
 
-HIDDEN = "***"
-"""What stands for a secret wherever the configuration is shown or stored."""
-
-_SECRET = re.compile(
-    r"password|passphrase|jaas|secret|token|credential|access\.?key|keystore\.key|private",
-    re.IGNORECASE,
-)
-
-
-def is_secret(name: str) -> bool:
-    """Return whether the value of an option of this name must not be shown."""
-    return _SECRET.search(name) is not None
+from streaming.core.model.secret_names import HIDDEN, is_secret
 
 
 def masked(options: Mapping[str, str]) -> dict[str, str]:

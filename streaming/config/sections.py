@@ -18,6 +18,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from connectors.logs import LogFormat
 from streaming.config.options import Options, masked
 from streaming.core.conflict.function import ConflictRule, parse_function
 from streaming.core.model.change import HUB_RID
@@ -120,6 +121,15 @@ class HttpConfig(_Section):
     host: str = "127.0.0.1"
     """The address that it listens at. It asks nobody who they are: whoever reaches it may read what
     conflicts hold, so keep it to networks that you trust."""
+
+
+class LogConfig(_Section):
+    """The log of a hub and of its agents, on standard error."""
+
+    format: LogFormat = LogFormat.AUTO
+    """text for people, json for programs; auto: text on a terminal, else json."""
+    level: Literal["debug", "info", "warning"] = "info"
+    """From which level on its own lines are written; debug: one for each hub epoch."""
 
 
 class ReplicaConfig(_Section):

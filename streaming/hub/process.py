@@ -1,6 +1,5 @@
 """The hub as a process: what is checked before Spark starts, and what it runs."""
 
-import logging
 import os
 from typing import TYPE_CHECKING
 
@@ -8,8 +7,10 @@ from checkpoints import faults
 from checkpoints.config import documents
 from checkpoints.lock import only_hub
 from checkpoints.store import storage_errors
+from connectors.logs import configure_logs
 from streaming.config.config import Config
 from streaming.config.history import check_history, config_history
+from streaming.core.model.secret_names import secrets_of
 from streaming.hub.served import served
 from streaming.hub.service import SCRATCH, Service
 from streaming.hub.stopping import StopSignals
@@ -29,14 +30,20 @@ def run(config: Config, stop: StopSignals, *, available_now: bool = False) -> No
     HubError: it could not start or go on, with the reason. StopRequested: it was stopped while it
     started. `available_now`: process what is there, publish all of it, then end.
     """
-    logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s")
-    logging.getLogger("slackwater").setLevel(logging.INFO)
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters comes as an error of ours
+    view = HubView(config)
+    secrets = secrets_of(config.kafka.options, config.spark)
+    configure_logs(
+        config.log.format, config.log.level, "slackwater", lambda: _fields(view), secrets
+    )
     with storage_errors(config.hub.state), only_hub(config.hub.state):
         check_history(config, config_history(documents(config.hub.state)))
-        view = HubView(config)
         with served(view):
             _run_on_spark(config, view, stop, available_now=available_now)
+
+
+def _fields(view: HubView) -> dict[str, object]:
+    """What is in every line of the log."""
+    return {"hub": view.config.hub.name, "hub_epoch": view.hub_epoch()}
 
 
 def _run_on_spark(config: Config, view: HubView, stop: StopSignals, *, available_now: bool) -> None:

@@ -29,10 +29,14 @@ _NOTICES = {
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """A replica or agreement that got another state; `is_stopped`: a person is needed."""
+    """A replica or agreement that got another state; `is_stopped`: a person is needed.
+
+    `of`: which one, by the name of its field in the log.
+    """
 
     text: str
     is_stopped: bool
+    of: tuple[str, str]
 
 
 def state_changes(
@@ -43,14 +47,15 @@ def state_changes(
         known = before.replicas.get(rid)
         was = known.status_text if known else ReplicaStatus.SILENT.value
         if was != replica.status_text:
-            text = f"replica {names.get(rid, rid)}: {was} -> {replica.status_text}"
-            yield StateChange(text, replica.is_stopped)
+            named = str(names.get(rid, rid))
+            text = f"replica {named}: {was} -> {replica.status_text}"
+            yield StateChange(text, replica.is_stopped, ("replica", named))
     for name, agreement in after.agreements.items():
         earlier = before.agreements.get(name)
         was = earlier.status_text if earlier else AgreementStatus.WAITING_FOR_HELLO.value
         if was != agreement.status_text:
             text = f"agreement {name}: {was} -> {agreement.status_text}"
-            yield StateChange(text, agreement.is_stopped)
+            yield StateChange(text, agreement.is_stopped, ("agreement", name))
 
 
 def ready_text(state: HubState, names: Mapping[int, str], bootstrap: str) -> str:
@@ -119,7 +124,11 @@ class HubReport:
         self.counts.update(counts)
         self.noticed.update({name: counts.get(name, 0) for name in _NOTICES})
         for change in state_changes(before, after, self.names):
-            LOG.log(logging.WARNING if change.is_stopped else logging.INFO, "%s", change.text)
+            level = logging.WARNING if change.is_stopped else logging.INFO
+            LOG.log(level, "%s", change.text, extra=dict([change.of]))
+        if after.hub_epoch > before.hub_epoch:
+            judged = as_count(counts.get("judged", 0), "change")
+            LOG.debug("hub epoch %d, batch %d: %s", after.hub_epoch, after.batch, judged)
 
     def sent_again(self, topics: Sequence[str]) -> None:
         """Say which updates topics were deleted."""

@@ -25,10 +25,10 @@ NOTHING_OF_IT = {
         "Kafka",
         "Purge",
     ),  # between two batches; nothing is purged
-    "Late and twice",  # nothing is late
+    "Unread records",  # the hub has read all
     "Level",  # the third consumer is behind
 }
-"""Panels with a line that may be at 0 under this workload; they have data all the same."""
+"""Panels that may be at 0 under this workload; they have data all the same."""
 
 COMMITS = 25
 """A table's log gets its first checkpoint after twenty."""
@@ -60,9 +60,9 @@ def server(
             ),
             lambda: "the tables are read again, and scraped",
         )
-        collide(at, hub, "last")
-        at.replicas["b"].write("behind", "b")
-        hub.takes(at.replicas["b"])
+        for one in (at.replicas["a"], at.replicas["b"]):
+            one.write("contended", f"{one.name} last")
+            hub.takes(one)  # and brings them nothing, so b does not know that it lost
         running.scrapes(20)
         yield running
 
@@ -87,9 +87,9 @@ PANELS = [(board, panel) for board in BOARDS for row in board.rows for panel in 
 )
 def test_a_panel_shows_data(server: Prometheus, board: Board, panel: Panel) -> None:
     """A question that has no answer is found at night otherwise; `board` tells where to mend it."""
-    for query in panel.queries:
-        values = answers(server, query.scoped)
+    found = {query.scoped: answers(server, query.scoped) for query in panel.queries}
 
-        assert values, f"{board.uid}: {query.scoped}"
-        assert not any(map(math.isnan, values)), f"{board.uid}: {query.scoped}"
-        assert any(values) or panel.title in NOTHING_OF_IT, f"{board.uid}: {query.scoped}"
+    for query, values in found.items():
+        assert values, f"{board.uid}: {query}"
+        assert not any(map(math.isnan, values)), f"{board.uid}: {query}"
+    assert panel.title in NOTHING_OF_IT or any(map(any, found.values())), f"{board.uid}: {found}"

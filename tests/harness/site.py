@@ -53,6 +53,9 @@ bootstrap_servers = "{bootstrap}"
 [http]
 port = 0
 
+[log]
+format = "text"
+
 [spark]
 "spark.driver.memory" = "1g"
 "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

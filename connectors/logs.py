@@ -1,0 +1,112 @@
+"""Log lines: text for people on a terminal, JSON for programs; a secret is in neither."""
+
+import logging
+import sys
+from collections.abc import Callable, Collection, Mapping, MutableMapping
+from enum import StrEnum
+from typing import Any, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from streaming.core.model.secret_names import HIDDEN
+
+SHORTEST = 4
+"""A shorter secret is left in: its letters are in every other word."""
+
+
+class LogFormat(StrEnum):
+    """How log lines are written."""
+
+    AUTO = "auto"
+    """text on a terminal, else JSON"""
+    TEXT = "text"
+    """a line for people"""
+    JSON = "json"
+    """an object a line, with all fields"""
+
+
+def configure_logs(
+    kind: LogFormat,
+    level: str,
+    who: str,
+    fields: Callable[[], Mapping[str, object]],
+    secrets: Collection[str],
+    stream: TextIO | None = None,
+) -> None:
+    """Write the log of this process to `stream` (standard error).
+
+    `level`: from which one on its own lines are written; those of libraries from warning on.
+    `who`: whose lines they are, in text. `fields`: what is in every object; called for each.
+    """
+    target = stream or sys.stderr
+    is_json = kind is LogFormat.JSON or (kind is LogFormat.AUTO and not target.isatty())
+    handler = logging.StreamHandler(target)
+    handler.setFormatter(_formatter(who, fields, secrets, is_json=is_json))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    for name in _OWN:
+        logging.getLogger(name).setLevel(level.upper())
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters comes as an error of ours
+
+
+_OWN = ("slackwater", "connectors")
+"""The loggers of this project; those inside them follow."""
+
+
+def _formatter(
+    who: str, fields: Callable[[], Mapping[str, object]], secrets: Collection[str], *, is_json: bool
+) -> logging.Formatter:
+    hide = _hiding([one for one in secrets if len(one) >= SHORTEST])
+    before: list[Processor] = [
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper("iso", utc=True),
+    ]
+    shown: list[Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
+    if is_json:
+        shown += [
+            _adding(fields),
+            structlog.processors.format_exc_info,
+            hide,
+            structlog.processors.JSONRenderer(ensure_ascii=False),
+        ]
+    else:
+        shown += [structlog.processors.format_exc_info, hide, _text(who)]
+    return structlog.stdlib.ProcessorFormatter(foreign_pre_chain=before, processors=shown)
+
+
+def _adding(fields: Callable[[], Mapping[str, object]]) -> Processor:
+    """The fields of every line; those of the line itself go before."""
+
+    def add(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+        return {**fields(), **event}
+
+    return add
+
+
+def _hiding(secrets: Collection[str]) -> Processor:
+    def hide(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+        return {name: _hidden(value, secrets) for name, value in event.items()}
+
+    return hide
+
+
+def _hidden(value: object, secrets: Collection[str]) -> object:
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, HIDDEN)
+    return value
+
+
+def _text(who: str) -> Processor:
+    """Time, program, level and message; an exception below."""
+
+    def render(_: WrappedLogger, __: str, event: MutableMapping[str, Any]) -> str:
+        name = who if event["logger"].partition(".")[0] in _OWN else event["logger"]
+        line = f"{event['timestamp']} {name} {event['level'].upper()} {event['event']}"
+        return "\n".join([line, *([event["exception"]] if "exception" in event else [])])
+
+    return render

@@ -1,0 +1,24 @@
+"""Which options are secrets, by their names; no value of one is ever shown, stored or logged."""
+
+import re
+from collections.abc import Mapping
+
+HIDDEN = "***"
+"""What stands for a secret wherever it is shown or stored."""
+
+_SECRET = re.compile(
+    r"password|passphrase|jaas|secret|token|credential|access\.?key|keystore\.key|private",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r'"([^"]+)"')
+
+
+def is_secret(name: str) -> bool:
+    """Return whether the value of an option of this name must not be shown."""
+    return _SECRET.search(name) is not None
+
+
+def secrets_of(*options: Mapping[str, str]) -> frozenset[str]:
+    """The values that must not be shown, and what is in quotes inside them (JAAS)."""
+    values = {text for one in options for name, text in one.items() if is_secret(name) and text}
+    return frozenset(values | {part for text in values for part in _QUOTED.findall(text)})

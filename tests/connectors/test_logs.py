@@ -1,0 +1,88 @@
+"""Claims about log lines."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from connectors.logs import LogFormat, configure_logs
+from streaming.core.model.secret_names import HIDDEN, secrets_of
+
+SECRET = "correct-horse"
+LOG = logging.getLogger("slackwater")
+
+
+@pytest.fixture(autouse=True)
+def root_as_it_was() -> Iterator[None]:
+    """Give the process its own log back."""
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = before
+
+
+def written(kind: LogFormat, level: str = "info", options: dict[str, str] | None = None) -> str:
+    """What some lines become."""
+    stream, epochs = io.StringIO(), iter(range(7, 99))
+    fields = {"hub": "centre"}
+    secrets = secrets_of(options or {})
+    every = lambda: {**fields, "hub_epoch": next(epochs)}  # noqa: E731
+    configure_logs(kind, level, "centre", every, secrets, stream=stream)
+    LOG.debug("an epoch")
+    LOG.info("agreement %s: %s", "to-a", "in_sync", extra={"agreement": "to-a"})
+    LOG.warning("refused by %s", SECRET)
+    logging.getLogger("py4j").info("noise")
+    try:
+        {"known": 0}[SECRET]
+    except KeyError:
+        LOG.exception("it failed")
+    return stream.getvalue()
+
+
+def test_a_program_gets_an_object_a_line_with_its_fields() -> None:
+    """A log store finds all lines of an agreement without a pattern for each text."""
+    first, second, third = map(json.loads, written(LogFormat.JSON).splitlines())
+
+    assert first.pop("timestamp").endswith("Z")
+    assert first == {
+        "hub": "centre",
+        "hub_epoch": 7,
+        "agreement": "to-a",
+        "event": "agreement to-a: in_sync",
+        "level": "info",
+        "logger": "slackwater",
+    }
+    assert (second["hub_epoch"], second["level"]) == (8, "warning")
+    assert "KeyError" in third["exception"]
+
+
+def test_a_person_gets_text() -> None:
+    """On a terminal a line is read from left to right."""
+    lines = written(LogFormat.TEXT).splitlines()
+
+    assert lines[0].endswith("Z centre INFO agreement to-a: in_sync")
+    assert lines[3].startswith("Traceback")
+
+
+def test_what_is_no_terminal_gets_json() -> None:
+    """A container's log is read by a program."""
+    assert all(json.loads(line) for line in written(LogFormat.AUTO).splitlines())
+
+
+@pytest.mark.parametrize("kind", [LogFormat.JSON, LogFormat.TEXT])
+def test_a_secret_is_never_written(kind: LogFormat) -> None:
+    """Not in a message, not in an exception of a library."""
+    jaas = f'org.apache.kafka...ScramLoginModule required username="u" password="{SECRET}";'
+
+    text = written(kind, options={"sasl.jaas.config": jaas})
+
+    assert SECRET not in text
+    assert f"refused by {HIDDEN}" in text
+
+
+def test_an_epoch_is_a_line_at_debug_only() -> None:
+    """Ten lines a second hide the one that matters."""
+    assert "an epoch" not in written(LogFormat.TEXT)
+    assert "an epoch" in written(LogFormat.TEXT, "debug")
