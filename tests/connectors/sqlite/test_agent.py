@@ -22,6 +22,7 @@ from connectors.agent.settings import AgentSettings
 from connectors.kafka.broker import Broker
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics
+from connectors.logs import LogFormat
 from connectors.sqlite.lock import exclusive
 from streaming.core.model.change import Change
 from streaming.core.model.errors import StateError
@@ -159,7 +160,10 @@ class Agents:
 def settings_of(replica: Replica, bootstrap: str, prefix: str) -> AgentSettings:
     """The settings of the replica's agent."""
     topics = f"{prefix}changes.r7", f"{prefix}updates.to-r7"
-    return AgentSettings(replica.path, "r7", RID, bootstrap, *topics, replica.tables)
+    text = LogFormat.TEXT
+    return AgentSettings(
+        replica.path, "r7", RID, bootstrap, *topics, replica.tables, log_format=text
+    )
 
 
 @contextmanager
