@@ -50,7 +50,7 @@ class LiveFacts:
     files: StateFiles | None
     purge_horizon: int
     time_to_level_s: Mapping[str, float]
-    certificates: Mapping[str, float] = field(default_factory=dict)
+    certificates: Mapping[str, float]
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from checkpoints.epochs import Checkpoint
 from checkpoints.files import StateFiles, state_files
 from checkpoints.reader import Reader, open_state
+from connectors.kafka.certificates import expiries
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Verdict
 from streaming.core.delivery.epoch_history import EpochHistory, EpochSpan
@@ -53,6 +54,7 @@ class HubView:
     paused: frozenset[int] = frozenset()
     kafka: KafkaBehind | None = None
     files: StateFiles | None = None
+    certificates: Mapping[str, float] = field(default_factory=dict)
     recorded: RecordedFacts = field(default_factory=RecordedFacts)
     epochs: EpochHistory = field(default_factory=EpochHistory)
     slow_batches: int = 0
@@ -132,6 +134,7 @@ class HubView:
             self._knows_older = True
         self.recorded = recorded_facts(self.config, reader, epochs)
         self.files = state_files(self.config.hub.state)
+        self.certificates = expiries(self.config.kafka.options)
         return True
 
     def facts(self, now_s: float) -> LiveFacts | None:
@@ -157,6 +160,7 @@ class HubView:
             files=self.files,
             purge_horizon=acknowledged_by_all(self.config, self._reader(checkpoint)),
             time_to_level_s=self._time_to_level_s(checkpoint.state),
+            certificates=self.certificates,
         )
 
     def hub_epoch(self) -> int:

@@ -63,10 +63,8 @@ def address(hub: ServedHub) -> str:
 
 def is_filled(page: OpenPage) -> None:
     """Wait until state and conflicts are there."""
-    page.page.wait_for_function(
-        "document.querySelectorAll('#agreements td').length"
-        " && document.querySelectorAll('#conflicts li').length"
-    )
+    for selector in ("#agreements td", "#conflicts li"):
+        page.page.locator(selector).first.wait_for()
 
 
 def shows(page: OpenPage, text: str) -> None:

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from connectors.kafka.broker import Broker
 from deploy.dashboards.__main__ import BOARDS
 from deploy.dashboards.board import Board, Panel
-from tests.harness.busy_hub import collide, say_hello, spoil
+from tests.harness.busy_hub import collide, fall_behind, leave_open, say_hello, spoil
 from tests.harness.hub_process import wait_until
 from tests.harness.prometheus import JOB, Prometheus, prometheus
 from tests.harness.served_hub import free_port, serving
@@ -60,9 +60,8 @@ def server(
             ),
             lambda: "the tables are read again, and scraped",
         )
-        for one in (at.replicas["a"], at.replicas["b"]):
-            one.write("contended", f"{one.name} last")
-            hub.takes(one)  # and brings them nothing, so b does not know that it lost
+        fall_behind(at, hub)
+        leave_open(at, hub)
         running.scrapes(20)
         yield running
 

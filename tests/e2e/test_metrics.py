@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from connectors.kafka.broker import Broker
 from streaming.core.model.record import Reason
 from streaming.metrics.catalogue import CERTIFICATE_EXPIRY, CHECKPOINT_TIME, HUB, metrics_of
-from tests.harness.busy_hub import collide, say_hello, spoil
+from tests.harness.busy_hub import collide, leave_open, say_hello, spoil
 from tests.harness.hub_process import wait_until
 from tests.harness.served_hub import Port, ServedHub, serving
 from tests.harness.site import Site, site
@@ -35,6 +35,7 @@ def hub(at: Site, spark: SparkSession) -> Iterator[ServedHub]:
         for round_ in range(3):
             collide(at, running, str(round_))
         spoil(at, running)
+        leave_open(at, running)
         running.reads_its_tables()
         yield running
 

@@ -22,11 +22,25 @@ def collide(at: Site, hub: ServedHub, row: str) -> None:
 
 
 def spoil(at: Site, hub: ServedHub) -> None:
-    """Send a record twice, one that is no JSON, and changes that stay open."""
-    a, b, *_ = replicas = list(at.replicas.values())
+    """Send a record twice, and one that is no JSON."""
+    a, b, *_ = at.replicas.values()
     a.publish(a.published[-1])
     b.send_bytes(b"no JSON")
+    hub.takes(a, b)
+
+
+def fall_behind(at: Site, hub: ServedHub) -> None:
+    """Let the first two collide once more, and bring them nothing: the second has lost unknown."""
+    a, b, *_ = at.replicas.values()
+    for one in (a, b):
+        one.write("contended", f"{one.name} last")
+        hub.takes(one)
+
+
+def leave_open(at: Site, hub: ServedHub) -> None:
+    """Begin transactions that stay open: what the first two write from now on waits."""
+    a, b, *_ = at.replicas.values()
     b.write("open", "b", inside="open")
     a.write("waits", "a", inside="early")
     a.write("for it", "a")
-    hub.takes(*replicas)
+    hub.takes(a, b)
