@@ -36,7 +36,10 @@ MAY_IMPORT = {
         *("streaming.core", "streaming.config", "connectors", "checkpoints", "streaming.facts"),
         *("streaming.stages.recipients", "streaming.stages.tracked"),
     ),
-    "streaming/metrics": ("streaming.core", "checkpoints", "streaming.facts", "streaming.metrics"),
+    "streaming/metrics": (
+        *("streaming.core", "checkpoints", "streaming.facts", "streaming.metrics"),
+        "connectors.agent.metrics",
+    ),
     **{
         f"streaming/metrics/{name}.py": ("streaming.metrics.metric",)
         for name in ("metric", "catalogue", "exposition")

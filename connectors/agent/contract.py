@@ -67,6 +67,9 @@ class CaptureJournal(Protocol):
         everything is published. No change may come later with a CSN below one returned here.
         """
 
+    def backlog(self) -> int:
+        """About how many entries are behind the last one marked as published; it must be quick."""
+
     def mark_published(self, id_: int) -> None:
         """Store durably that the changes topic holds the journal up to this entry."""
 

@@ -23,6 +23,8 @@ from connectors.agent.contract import (
     ReplicaStore,
     StoreBusyError,
 )
+from connectors.agent.counts import AgentCounts
+from connectors.agent.metrics import served_metrics
 from connectors.agent.own_topic import FindEntry, OwnTopic
 from connectors.agent.set_back import lost_text, quarantined_text, refused_texts, stranded_text
 from connectors.agent.settings import AgentSettings
@@ -75,9 +77,10 @@ def run(settings: AgentSettings, store: ReplicaStore, stop: threading.Event) -> 
         watch = ClockWatch(settings.rid, settings.skew_s)
         agent = Agent(settings.rid, store, changes, updates, watch=watch)
         try:
-            agent.start()
-            while not stop.is_set():
-                agent.run_once()
+            with served_metrics(settings.metrics_port, settings.replica, agent.counts):
+                agent.start()
+                while not stop.is_set():
+                    agent.run_once()
         except StopRequested:
             log.info("stopped while it waited for Kafka; the journal keeps what is not published")
         finally:
@@ -104,6 +107,7 @@ class Agent:
     schema_checked_s: float = 0.0
     is_busy: bool = False
     uncarried: UncarriedRows = field(default_factory=UncarriedRows)
+    counts: AgentCounts = field(default_factory=AgentCounts)
 
     # -- the start of a session -------------------------------------------------------------
 
@@ -142,6 +146,7 @@ class Agent:
         hello = self.store.start_session(str(uuid.uuid4()), own, lost=lost, position=position)
         self.session = self.store.position.session or ""
         self._publish_record(hello)
+        self.counts.sessions += 1
         log.info("session %s starts: covers %d", self.session, hello.covers)
 
     # -- one iteration of the loop ----------------------------------------------------------
@@ -163,10 +168,14 @@ class Agent:
             self.is_busy = True
 
     def check_schema(self) -> None:
-        """Let the store compare the schema with the configuration, every second."""
+        """Let the store compare the schema with the configuration, and count, every second."""
         now_s = time.monotonic()
         if now_s - self.schema_checked_s >= SCHEMA_CHECK_S:
             self.store.check_schema()
+            self.counts.backlog, self.counts.covers = (
+                self.store.backlog(),
+                self.store.position.covers,
+            )
             self.schema_checked_s = now_s
 
     def publish(self) -> bool:
@@ -185,9 +194,11 @@ class Agent:
             return
         if not self.inbox:
             self.inbox.extend(self.updates.poll(timeout_ms))
+            self.counts.held_since_s = time.monotonic() if self.inbox else None
         while self.inbox:  # a record leaves the inbox once it is applied: the store may be busy
             self._receive_record(*self.inbox[0])
             self.inbox.popleft()
+        self.counts.held_since_s = None
 
     def send_heartbeat(self) -> None:
         """Publish the epoch every second if it moved, else every ten."""
@@ -208,6 +219,9 @@ class Agent:
             case ApplyBatch():
                 self._watch_clocks(item.csn for item in outcome.rows)
                 applied = self.store.apply(outcome, offset + 1, self.clock_ms())
+                self.counts.batches += 1
+                self.counts.items += len(outcome.items)
+                self.counts.refused += len(applied.refused)
                 _log_set_back(outcome, applied)
             case BufferChunk(position):
                 self.store.position = position
@@ -230,6 +244,7 @@ class Agent:
         values = [wire.encode(entry.session or session, entry.record) for entry in entries]
         self.changes.publish(values)
         self.store.mark_published(entries[-1].id)
+        self.counts.published += len(entries)
         self.uncarried.add_published(entries)
         groups = [entry.record for entry in entries if _group(entry.record) is not None]
         if groups:

@@ -23,6 +23,7 @@ class AgentSettings:
     rows are told to the others, whoever wrote them. `skew_s`: how far
     a CSN may be ahead of its record's time before the hub refuses it. `journal_rows`: how many
     published rows the journal keeps. `log_format`, `log_level`: of its log, on standard error.
+    `metrics_port`: where its metrics are served on loopback; 0: nowhere.
     """
 
     database: Path
@@ -40,6 +41,7 @@ class AgentSettings:
     journal_rows: int = 1_000
     log_format: LogFormat = LogFormat.AUTO
     log_level: str = "info"
+    metrics_port: int = 0
 
     def text(self) -> str:
         """The settings as the document that `parse` reads."""
@@ -63,6 +65,7 @@ class AgentSettings:
                 "journal_rows": self.journal_rows,
                 "log_format": self.log_format.value,
                 "log_level": self.log_level,
+                "metrics_port": self.metrics_port,
             }
         )
 

@@ -57,6 +57,15 @@ def unpublished(
     return entries
 
 
+def backlog(connection: sqlite3.Connection) -> int:
+    """How many entries are not yet known to be in the topic; rolled back ones may count."""
+    (count,) = connection.execute(
+        "SELECT max(0, ifnull((SELECT max(id) FROM _slackwater_journal), 0) - published)"
+        " FROM _slackwater_position"
+    ).fetchone()
+    return int(count)
+
+
 def changes(connection: sqlite3.Connection, rid: int) -> Iterator[Change]:
     """Every change in the journal, in commit order."""
     rows = connection.execute(

@@ -143,6 +143,11 @@ class SqliteStore:
         return journal.unpublished(self.connection, self.rid, rows_max, bytes_max)
 
     @store_errors()
+    def backlog(self) -> int:
+        """About how many entries are not yet known to be in the topic."""
+        return journal.backlog(self.connection)
+
+    @store_errors()
     def mark_published(self, id_: int) -> None:
         """Store that the topic holds the journal up to this row."""
         journal.mark_published(self.connection, id_, self.journal_bound)

@@ -26,6 +26,12 @@ Snapshot = Annotated[
     bool,
     typer.Option("--snapshot", help="Tell the others all rows that the database has, once."),
 ]
+MetricsPort = Annotated[
+    int,
+    typer.Option(
+        "--metrics-port", min=0, max=65_535, help="Serve metrics on loopback there; 0: do not."
+    ),
+]
 Print = Annotated[
     bool,
     typer.Option(
@@ -47,6 +53,7 @@ def agent(
     config: ConfigPath = DEFAULT_CONFIG,
     rows_are_shared: Shared = False,
     snapshot: Snapshot = False,
+    metrics_port: MetricsPort = 0,
     print_: Print = False,
 ) -> None:
     """Run the agent of one SQLite replica until SIGTERM or Ctrl-C."""
@@ -61,6 +68,7 @@ def agent(
         database.absolute(),
         rows_are_shared=rows_are_shared,
         tells_rows=snapshot,
+        metrics_port=metrics_port,
     )
     if print_:
         typer.echo(settings.text())

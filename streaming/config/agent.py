@@ -14,6 +14,7 @@ def agent_settings(
     *,
     rows_are_shared: bool = False,
     tells_rows: bool = False,
+    metrics_port: int = 0,
 ) -> AgentSettings:
     """The settings of the agent beside this database; ConfigError: there is no such replica."""
     known = {one.name: one for one in config.replicas}
@@ -36,4 +37,5 @@ def agent_settings(
         config.limits.journal_rows,
         config.log.format,
         config.log.level,
+        metrics_port,
     )

@@ -117,7 +117,8 @@ UNREAD = gauge(
 )
 CHANGES = counter(
     "slackwater_changes_total",
-    "Changes of a replica that were judged, by verdict: accepted, rejected or quarantined.",
+    "Changes of a replica that were judged, by verdict: accepted, adopted (a row of a snapshot that"
+    " was there), rejected or quarantined.",
     "sum by (replica) (rate(slackwater_changes_total[5m]))",
     *("replica", "verdict"),
 )

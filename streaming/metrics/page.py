@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from connectors.agent.metrics import METRICS
 from streaming.metrics.catalogue import HUB
 from streaming.metrics.metric import Metric, MetricGroup
 
@@ -34,7 +35,30 @@ _COLUMNS = ("metric", "type", "unit", "labels", "meaning", "example")
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([_HEAD, *(_section(group) for group in HUB)])
+    return "\n".join([_HEAD, *(_section(group) for group in HUB), _AGENTS, _agents()])
+
+
+_AGENTS = """\
+## Agents
+
+An agent serves its metrics on loopback if it is started with `slackwater agent --metrics-port PORT`.
+Each has the label `replica`; counters begin at 0 when the agent starts.
+"""
+
+
+def _agents() -> str:
+    columns = ("metric", "type", "unit", "meaning", "example")
+    rows = (
+        (
+            _code(one.name),
+            "counter" if one.name.endswith("_total") else "gauge",
+            one.unit,
+            one.help,
+            _code(one.query),
+        )
+        for one in METRICS
+    )
+    return "\n".join([_line(columns), _line(["---"] * len(columns)), *map(_line, rows), ""])
 
 
 def _section(group: MetricGroup) -> str:

@@ -1,5 +1,6 @@
 """The agent's loop over a store in memory: it needs nothing of any one database."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -55,6 +56,10 @@ class MemoryStore:
         """The entries behind the mark."""
         assert bytes_max > 0
         return [entry for entry in self.entries if entry.id > self.published][:rows_max]
+
+    def backlog(self) -> int:
+        """The entries behind the mark."""
+        return sum(entry.id > self.published for entry in self.entries)
 
     def mark_published(self, id_: int) -> None:
         """Move the mark."""
@@ -178,6 +183,39 @@ def test_a_round_publishes_then_applies_and_the_next_answers(
         Applied(1, 1, 1, Ruv("5f00"), reached=1),
     ]
     assert (store.published, store.updates_offset) == (2, 6)
+
+
+def test_an_agent_counts_what_it_does(
+    agent: Agent, store: MemoryStore, topics: MemoryTopics
+) -> None:
+    """What a monitoring system shows of it is no estimate."""
+    store.write(CHANGE)
+    store.write(CHANGE)
+    topics.updates.append(batch(agent.session, 5))
+
+    agent.check_schema()
+    before = replace(agent.counts)
+    agent.schema_checked_s = time.monotonic()
+    agent.run_once()
+
+    assert (before.backlog, before.published, before.batches) == (2, 0, 0)
+    assert (agent.counts.published, agent.counts.batches, agent.counts.sessions) == (2, 1, 1)
+    assert agent.counts.held_s() == 0
+
+
+def test_records_that_wait_for_the_database_are_seen(
+    agent: Agent, store: MemoryStore, topics: MemoryTopics
+) -> None:
+    """A long transaction of an application is the usual reason why a replica lags."""
+    store.busy = 1
+    topics.updates.append(batch(agent.session))
+
+    agent.run_once()
+    held_s = agent.counts.held_s()
+    agent.run_once()
+
+    assert held_s > 0
+    assert agent.counts.held_s() == 0
 
 
 def test_a_busy_store_is_tried_again_and_reported_once(

@@ -388,3 +388,16 @@ def test_a_full_disk_is_an_error_that_says_what_to_do(replica: Replica, store: S
     assert not isinstance(full.value, StoreBusyError)
     assert replica.rows() == []
     assert replica.store().position.covers == 0
+
+
+def test_the_backlog_is_what_is_not_known_to_be_published(replica: Replica) -> None:
+    """What is lost with the database file, if it is lost now."""
+    store = replica.store()
+    empty = store.backlog()
+    for id_ in range(3):
+        replica.client.execute(f"INSERT INTO items (id, name) VALUES ({id_}, 'x{id_}')")
+    full = store.backlog()
+
+    store.mark_published(store.unpublished(2, 1_000_000)[-1].id)
+
+    assert (empty, full, store.backlog()) == (0, 3, 1)

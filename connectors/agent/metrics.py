@@ -1,0 +1,117 @@
+"""An agent's metrics for Prometheus, at a port of its own if it is given one."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from connectors.agent.counts import AgentCounts
+from streaming.core.model.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMetric:
+    """A metric of an agent; a name that ends in `_total` is a counter's."""
+
+    name: str
+    help: str
+    query: str
+    value: Callable[[AgentCounts], float]
+    unit: str = ""
+
+
+METRICS = (
+    AgentMetric(
+        "slackwater_agent_published_total",
+        "Journal entries that the agent has published.",
+        "rate(slackwater_agent_published_total[5m])",
+        lambda of: of.published,
+    ),
+    AgentMetric(
+        "slackwater_agent_journal_backlog",
+        "Journal entries that are not known to be in the changes topic: lost with this database.",
+        "slackwater_agent_journal_backlog > 10000",
+        lambda of: of.backlog,
+    ),
+    AgentMetric(
+        "slackwater_agent_batches_total",
+        "Batches of the hub that the agent has applied.",
+        "rate(slackwater_agent_batches_total[5m])",
+        lambda of: of.batches,
+    ),
+    AgentMetric(
+        "slackwater_agent_items_total",
+        "Rows and ranges of the hub's batches that the agent has applied.",
+        "rate(slackwater_agent_items_total[5m])",
+        lambda of: of.items,
+    ),
+    AgentMetric(
+        "slackwater_agent_refused_total",
+        "Items that the database refused.",
+        "increase(slackwater_agent_refused_total[1h]) > 0",
+        lambda of: of.refused,
+    ),
+    AgentMetric(
+        "slackwater_agent_sessions_total",
+        "Sessions that the agent has begun; more than one: it lost its place and found it again.",
+        "increase(slackwater_agent_sessions_total[1h]) > 1",
+        lambda of: of.sessions,
+    ),
+    AgentMetric(
+        "slackwater_agent_covers_epoch",
+        "The hub epoch up to which the database has everything that it was sent.",
+        "scalar(max(slackwater_hub_epoch)) - slackwater_agent_covers_epoch",
+        lambda of: of.covers,
+    ),
+    AgentMetric(
+        "slackwater_agent_held_seconds",
+        "How long the oldest received record waits for the database; 0: none does.",
+        "slackwater_agent_held_seconds > 60",
+        AgentCounts.held_s,
+        unit="seconds",
+    ),
+)
+
+
+class AgentCollector(Collector):
+    """The metrics with the values of the moment in which they are scraped."""
+
+    def __init__(self, replica: str, counts: AgentCounts) -> None:
+        self._replica, self._counts = replica, counts
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """Yield each metric with its value."""
+        for one in METRICS:
+            is_counter = one.name.endswith("_total")
+            kind = CounterMetricFamily if is_counter else GaugeMetricFamily
+            family = kind(
+                one.name.removesuffix("_total"), one.help, labels=("replica",), unit=one.unit
+            )
+            family.add_metric((self._replica,), one.value(self._counts))
+            yield family
+
+
+@contextmanager
+def served_metrics(port: int, replica: str, counts: AgentCounts) -> Iterator[None]:
+    """Serve the counts on loopback as long as the block takes; port 0: do not."""
+    if not port:
+        yield
+        return
+    registry = CollectorRegistry()
+    registry.register(AgentCollector(replica, counts))
+    try:
+        server, thread = start_http_server(port, "127.0.0.1", registry)
+    except OSError as error:
+        raise ConfigError(
+            f"the agent's metrics cannot be served at port {port} ({error.strerror}): give another"
+            " --metrics-port, or none"
+        ) from error
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

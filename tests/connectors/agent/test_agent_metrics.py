@@ -1,0 +1,60 @@
+"""Claims about the metrics of an agent."""
+
+import socket
+import urllib.request
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from connectors.agent.counts import AgentCounts
+from connectors.agent.metrics import METRICS, served_metrics
+from streaming.core.model.errors import ConfigError
+from streaming.metrics.catalogue import HUB, metrics_of
+
+
+@pytest.fixture
+def port() -> int:
+    """A port that nobody listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
+def test_it_exposes_exactly_what_its_page_lists(port: int) -> None:
+    """Each value is that of the moment of the scrape, and names its replica."""
+    counts = AgentCounts(published=7, backlog=3, items=5)
+
+    with served_metrics(port, "oslo", counts):
+        counts.published += 1
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            text = answer.read().decode()
+
+    samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
+    values = {one.name: one.value for one in samples}
+    assert set(values) == {one.name for one in METRICS}
+    assert all(one.labels == {"replica": "oslo"} for one in samples)
+    assert values["slackwater_agent_published_total"] == 8
+    assert values["slackwater_agent_journal_backlog"] == 3
+    assert values["slackwater_agent_items_total"] == 5
+
+
+def test_without_a_port_nothing_listens(port: int) -> None:
+    """Two agents on one machine need no configuration."""
+    with served_metrics(0, "oslo", AgentCounts()), socket.socket() as client:
+        assert client.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_a_port_in_use_says_what_to_do() -> None:
+    """It is given by hand, for each agent another one."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = int(taken.getsockname()[1])
+
+        with (
+            pytest.raises(ConfigError, match="give another --metrics-port"),
+            served_metrics(port, "oslo", AgentCounts()),
+        ):
+            pass
+
+
+def test_no_name_is_one_of_the_hubs() -> None:
+    """One Prometheus scrapes both."""
+    assert {one.name for one in METRICS}.isdisjoint(one.name for one in metrics_of(HUB))
