@@ -167,7 +167,7 @@ def test_its_numbers_are_those_of_the_command_line(at: Site, page: OpenPage) -> 
 def test_the_picture_of_the_readme(hub: ServedHub, browser: Browser, tmp_path: Path) -> None:
     """`SLACKWATER_SCREENSHOT=docs/console.png` makes it anew; it must stay small."""
     picture = Path(SCREENSHOT or tmp_path / "console.png")
-    with opened_page(browser, address(hub), (1100, 760)) as page:
+    with opened_page(browser, address(hub), (1100, 900)) as page:
         is_filled(page)
         page.page.wait_for_timeout(5_000)  # two states, for the rates
 
