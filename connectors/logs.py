@@ -3,27 +3,16 @@
 import logging
 import sys
 from collections.abc import Callable, Collection, Mapping, MutableMapping
-from enum import StrEnum
 from typing import Any, TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from connectors.log_format import LogFormat
 from streaming.core.model.secret_names import HIDDEN
 
 SHORTEST = 4
 """A shorter secret is left in: its letters are in every other word."""
-
-
-class LogFormat(StrEnum):
-    """How log lines are written."""
-
-    AUTO = "auto"
-    """text on a terminal, else JSON"""
-    TEXT = "text"
-    """a line for people"""
-    JSON = "json"
-    """an object a line, with all fields"""
 
 
 def configure_logs(

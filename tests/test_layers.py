@@ -24,7 +24,8 @@ MAY_IMPORT = {
     "connectors": (*LEAF, "connectors"),
     "connectors/agent": (
         "streaming.core",
-        *("connectors.wire", "connectors.kafka", "connectors.agent", "connectors.logs"),
+        *("connectors.wire", "connectors.kafka", "connectors.agent"),
+        *("connectors.log_format", "connectors.logs"),
     ),
     "checkpoints": (*LEAF, "checkpoints"),
     "streaming/stages": (*LEAF, "connectors", "checkpoints", "streaming.stages"),

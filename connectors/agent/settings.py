@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from connectors import wire
-from connectors.logs import LogFormat
+from connectors.log_format import LogFormat
 from streaming.core.model.csn import MAX_SKEW_S
 from streaming.core.model.errors import ConfigError, WireError
 from streaming.core.model.record import RECORD_BYTES

@@ -5,8 +5,8 @@ import platform
 import shutil
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from importlib import metadata
+from dataclasses import asdict
+from importlib import import_module, metadata
 from pathlib import Path
 
 import typer
@@ -14,7 +14,7 @@ import typer
 from checkpoints.query import open_table
 from checkpoints.reader import Reader, open_state
 from checkpoints.tables import TableName
-from connectors.kafka.topics import TopicRight, Topics
+from streaming.cli.checked_item import CheckedItem
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now
 from streaming.cli.output import write_json, write_sentence
 from streaming.config.config import Config, load
@@ -23,24 +23,10 @@ from streaming.core.model.wording import as_bytes, as_count
 from streaming.facts.status import hub_status
 from streaming.jvm.java import check_java, find_java
 
-CONNECT_MS = 5_000
 FREE_SHARE = 0.1
 """The share of a disk from which on it counts as full."""
 SKEW_S = 60.0
 """From which difference on two clocks count as wrong."""
-_RIGHTS = {
-    "changes": (TopicRight.READ, TopicRight.DESCRIBE_CONFIGS),
-    "updates": (TopicRight.WRITE, TopicRight.DESCRIBE_CONFIGS),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedItem:
-    """One line: a subject, and how it is or what to do about it."""
-
-    subject: str
-    is_ok: bool
-    text: str
 
 
 def doctor(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
@@ -71,7 +57,8 @@ def checked_items(path: Path) -> Iterator[CheckedItem]:
     yield _checked("disk", lambda: _disk(config))
     yield _checked("clocks", lambda: _clocks(config))
     yield _checked("port", lambda: _port(config))
-    yield from _broker(config)
+    broker = import_module("streaming.cli.broker_check")  # it imports a client of Kafka
+    yield from broker.broker_items(config)
 
 
 def _checked(subject: str, look: Callable[[], str]) -> CheckedItem:
@@ -148,33 +135,3 @@ def _port(config: Config) -> str:
         client.settimeout(1.0)
         is_taken = client.connect_ex((http.host, http.port)) == 0
     return f"{http.host}:{http.port} {'answers' if is_taken else 'is free'}"
-
-
-def _broker(config: Config) -> Iterator[CheckedItem]:
-    kafka = config.kafka
-    try:
-        with Topics(kafka.bootstrap_servers, kafka.options, CONNECT_MS) as topics:
-            yield CheckedItem("broker", is_ok=True, text=f"{kafka.bootstrap_servers} answers")
-            yield from _topics(config, topics)
-    except HubError as error:
-        yield CheckedItem("broker", is_ok=False, text=str(error))
-
-
-def _topics(config: Config, topics: Topics) -> Iterator[CheckedItem]:
-    named = {config.changes_topic(one.name): "changes" for one in config.replicas}
-    named |= {config.updates_topic(one.name): "updates" for one in config.agreements}
-    there = set(topics.existing([*named]))
-    for name, kind in named.items():
-        if name not in there:
-            missing = "is not there yet: a hub creates it when it starts"
-            yield CheckedItem(f"topic {name}", is_ok=True, text=missing)
-            continue
-        faults = topics.complaints(name, config.limits.record_bytes)
-        faults += topics.retention_complaints(name) if kind == "changes" else []
-        lacking = [one.name for one in topics.lacking_rights(name, _RIGHTS[kind])]
-        if lacking:
-            faults.append(f"the hub's user lacks {', '.join(lacking)} on it: grant it by an ACL")
-        for fault in faults:
-            yield CheckedItem(f"topic {name}", is_ok=False, text=fault)
-        if not faults:
-            yield CheckedItem(f"topic {name}", is_ok=True, text="settings and rights are right")

@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from connectors.logs import LogFormat
+from connectors.log_format import LogFormat
 from streaming.config.options import Options, masked
 from streaming.core.conflict.function import ConflictRule, parse_function
 from streaming.core.model.change import HUB_RID

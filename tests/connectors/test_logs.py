@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from connectors.logs import LogFormat, configure_logs
+from connectors.log_format import LogFormat
+from connectors.logs import configure_logs
 from streaming.core.model.secret_names import HIDDEN, secrets_of
 
 SECRET = "correct-horse"

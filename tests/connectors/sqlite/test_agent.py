@@ -22,7 +22,7 @@ from connectors.agent.settings import AgentSettings
 from connectors.kafka.broker import Broker
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics
-from connectors.logs import LogFormat
+from connectors.log_format import LogFormat
 from connectors.sqlite.lock import exclusive
 from streaming.core.model.change import Change
 from streaming.core.model.errors import StateError
