@@ -25,6 +25,7 @@ NOTHING_OF_IT = {
         "Kafka",
         "Purge",
     ),  # between two batches; nothing is purged
+    "Late and twice",  # this replica sent nothing late, and nothing twice
     "Unread records",  # the hub has read all
     "Level",  # the third consumer is behind
 }
