@@ -12,7 +12,7 @@ from connectors.kafka.broker import Broker
 from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site, site
 
-OF_THE_HUB = re.compile(r"[\d-]+ [\d:,]+ slackwater (INFO|WARNING) ")
+OF_THE_HUB = re.compile(r"[\d-]+T[\d:.]+Z slackwater (INFO|WARNING) ")
 OF_JAVA = "WARNING: Using incubator modules: jdk.incubator.vector"
 """The one line that the JVM writes before it reads any configuration."""
 
