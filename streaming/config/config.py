@@ -1,10 +1,10 @@
-"""The configuration: one TOML file, which the environment may override, checked before use."""
+"""The configuration: one TOML file, which secret files and the environment override."""
 
 import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from streaming.config.errors import explain
 from streaming.config.options import Options, flat, masked
+from streaming.config.secret_files import secret_files
 from streaming.config.sections import (
     AgreementConfig,
     HttpConfig,
@@ -167,33 +168,34 @@ def _twice(section: str, field: str, values: list[Any]) -> Iterator[str]:
 
 
 def load(path: Path) -> Config:
-    """Read the file and the environment; ConfigError names each field that cannot be used.
+    """Read the file, secret files, environment; ConfigError names each field that cannot be used.
 
     `hub.state` becomes absolute: a relative one starts at the file's folder.
     """
     data = _read(path)
+    variables = [*_ours(os.environ), *_ours(secret_files())]
     try:
-        config = _with_environment(data) if _our_variables() else Config(**data)
+        config = _with_environment(data) if variables else Config(**data)
     except ValidationError as error:
-        lines = explain(error, Config, ENV_PREFIX, os.environ)
+        lines = explain(error, Config, ENV_PREFIX, variables)
         raise ConfigError("\n".join(f"{path}: {line}" for line in lines)) from None
     state = path.resolve().parent / config.hub.state.expanduser()
     hub = config.hub.model_copy(update={"state": state})
     return config.model_copy(update={"hub": hub})
 
 
-def _our_variables() -> list[str]:
-    """The variables that override a field; one of an unknown section is refused.
+def _ours(variables: Iterable[str]) -> list[str]:
+    """Those that override a field, in upper case; one of an unknown section is refused.
 
     A misspelt variable would be ignored in silence; the user would believe it is in force.
     """
-    names = [name.upper() for name in os.environ if name.upper().startswith(ENV_PREFIX)]
+    names = [name.upper() for name in variables if name.upper().startswith(ENV_PREFIX)]
     sections = {f"{ENV_PREFIX}{name}".upper() for name in Config.model_fields}
     ours = [n for n in names if n in sections or ENV_DELIMITER in n.removeprefix(ENV_PREFIX)]
     for name in ours:
         if ENV_PREFIX + name.removeprefix(ENV_PREFIX).split(ENV_DELIMITER)[0] not in sections:
             raise ConfigError(
-                f"environment variable {name}: the configuration has no such section:"
+                f"variable {name}: the configuration has no such section:"
                 f" use {ENV_PREFIX}<section>{ENV_DELIMITER}<field> with a section of"
                 f" {', '.join(Config.model_fields)}"
             )

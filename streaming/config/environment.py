@@ -1,12 +1,18 @@
-"""The environment's values over those of the file: SLACKWATER_<SECTION>__<FIELD>."""
+"""Over the file's values secret files, over both the environment: SLACKWATER_<SECTION>__<FIELD>."""
 
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    NestedSecretsSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from streaming.config.config import ENV_DELIMITER, ENV_PREFIX, Config
+from streaming.config.secret_files import secrets_folder
 
 
 class FileAndEnvironment(Config, BaseSettings):
-    """The configuration as it comes from the file, with the environment's values over it."""
+    """The configuration as it comes from the file, with what overrides it."""
 
     model_config = SettingsConfigDict(
         frozen=True,
@@ -22,7 +28,8 @@ class FileAndEnvironment(Config, BaseSettings):
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """First the environment, then the file; nothing else."""
-        return env_settings, init_settings
+        """First the environment, then secret files, then the file; nothing else."""
+        secrets = NestedSecretsSettingsSource(file_secret_settings, secrets_dir=secrets_folder())
+        return env_settings, secrets, init_settings

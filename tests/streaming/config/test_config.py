@@ -209,6 +209,59 @@ def test_a_bad_variable_is_named(
     assert "tell-" not in str(refused.value)
 
 
+def test_a_secret_file_stands_for_a_variable(
+    file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Kubernetes mounts a secret as links into a hidden folder, editors end a line; both work."""
+    versions = tmp_path / "secrets" / "..2026_11_24"
+    versions.mkdir(parents=True)
+    (versions / "SLACKWATER_KAFKA__OPTIONS__SASL__PASSWORD").write_text("of the file\n")
+    (versions / "SLACKWATER_HUB__TRIGGER_MS").write_text("250")
+    (versions / "ca.crt").write_text("for an option of its own")
+    for each in versions.iterdir():
+        (tmp_path / "secrets" / each.name).symlink_to(f"..2026_11_24/{each.name}")
+    monkeypatch.setenv("SLACKWATER_SECRETS", str(tmp_path / "secrets"))
+    monkeypatch.setenv("SLACKWATER_HUB__TRIGGER_MS", "300")
+
+    config = load(file)
+
+    assert config.kafka.options == {"sasl.password": "of the file", "sasl.mechanism": "PLAIN"}
+    assert config.hub.trigger_ms == 300
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "received"),
+    [
+        ("SLACKWATER_HUBB__RID", "1", "SLACKWATER_HUBB__RID: the configuration has no such"),
+        ("SLACKWATER_HUB__RID", "70000", "hub.rid = '70000'.*from SLACKWATER_HUB__RID"),
+        ("SLACKWATER_KAFKA__OPTIONS", '{"password": "tell-', "give JSON"),
+    ],
+)
+def test_a_bad_secret_file_is_named(
+    file: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, received: str
+) -> None:
+    """A misspelt key of a secret must not look like one that is in force."""
+    secrets = file.parent / "secrets"
+    secrets.mkdir()
+    (secrets / name).write_text(value)
+    monkeypatch.setenv("SLACKWATER_SECRETS", str(secrets))
+
+    with pytest.raises(ConfigError, match=received) as refused:
+        load(file)
+
+    assert "tell-" not in str(refused.value)
+
+
+def test_a_folder_of_secrets_that_is_not_there_is_refused(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without its password a hub would fail at the broker, with an error about the broker."""
+    monkeypatch.setenv("SLACKWATER_SECRETS", str(file.parent / "absent"))
+
+    with pytest.raises(ConfigError, match=r"SLACKWATER_SECRETS=.*absent: .*name a folder"):
+        load(file)
+
+
 REPLICA_A, TABLE_T = '[[replicas]]\nname = "a"', '[[tables]]\nname = "t"'
 
 

@@ -1,0 +1,34 @@
+"""Secret files: a folder whose files stand for environment variables, as containers mount it.
+
+A variable can be read in the process's own listing and is inherited by all that it starts; a
+file is readable by its owner only.
+"""
+
+import os
+from pathlib import Path
+
+from streaming.core.model.errors import ConfigError
+
+FOLDER_VARIABLE = "SLACKWATER_SECRETS"
+
+
+def secrets_folder() -> Path | None:
+    """The folder of secret files, by SLACKWATER_SECRETS; None: there is none."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    return Path(named).expanduser() if named else None
+
+
+def secret_files() -> list[str]:
+    """The names of the files in it; ConfigError if one of them cannot be read."""
+    folder = secrets_folder()
+    if folder is None:
+        return []
+    try:
+        files = [file for file in folder.iterdir() if not file.name.startswith(".")]
+        for file in files:
+            file.open("rb").close()
+    except OSError as error:
+        raise ConfigError(
+            f"{FOLDER_VARIABLE}={folder}: {error}: name a folder of files that this user can read"
+        ) from None
+    return sorted(file.name for file in files)
