@@ -77,7 +77,7 @@ def cached(jars: JarSet) -> list[Path]:
     """The set's files, from the cache alone."""
     found = sorted(folder(jars).glob("*.jar"))
     if not found:
-        raise JarsError(f"the jars of {jars.name} are not in {folder(jars)}: run make setup")
+        raise JarsError(f"the jars of {jars.name} are not in {folder(jars)}: run slackwater setup")
     return found
 
 
@@ -119,7 +119,7 @@ def _retrieve(jars: JarSet, scratch: Path) -> None:
         raise JarsError(
             f"the jars of {jars.name} could not be fetched: check that Maven Central can be "
             "reached (a proxy goes into JAVA_TOOL_OPTIONS, as -Dhttps.proxyHost=...), "
-            f"then run make setup again\n{tail}"
+            f"then run setup again\n{tail}"
         )
     target = scratch / "jars"
     target.mkdir()

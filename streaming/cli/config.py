@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from enum import Enum
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from types import UnionType
@@ -73,6 +74,13 @@ def _option_complaints(config: Config) -> Iterator[str]:
         yield from kafka_complaints(config.kafka.options)
     except JarsError as error:
         yield f"the options of [spark] and [kafka.options] are not checked: {error}"
+
+
+@app.command()
+def sample() -> None:
+    """Print a configuration that explains itself, to begin with."""
+    text = files("streaming.config").joinpath("sample.toml").read_text(encoding="utf-8")
+    write_line(text.rstrip())
 
 
 @app.command()

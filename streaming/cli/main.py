@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from typing import Annotated
 
 import typer
@@ -11,16 +10,18 @@ from streaming.cli import agent, config, conflicts, positions, quarantine, run, 
 from streaming.cli.abort import abort
 from streaming.cli.doctor import doctor
 from streaming.cli.level import level
-from streaming.cli.output import write_error
+from streaming.cli.output import write_error, write_line
 from streaming.cli.pause import pause
 from streaming.cli.recover import recover
 from streaming.cli.reinit import reinit
 from streaming.cli.resume import resume
 from streaming.cli.resync import resync
 from streaming.cli.retire import retire
+from streaming.cli.setup import setup
 from streaming.cli.status import status
 from streaming.cli.top import top
 from streaming.core.model.errors import ConfigError, HubError
+from streaming.facts.versions import versions
 
 app = typer.Typer(
     name="slackwater",
@@ -33,7 +34,16 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer passes it by position
     if wanted:
-        typer.echo(f"slackwater {metadata.version('slackwater')}")
+        found = versions()
+        write_line(f"slackwater {found.slackwater}")
+        write_line(
+            f"Spark {found.spark}, Delta Lake {found.delta}, deltalake {found.deltalake}, "
+            f"Python {found.python}"
+        )
+        write_line(
+            f"wire {', '.join(map(str, found.wire))}, state format {found.state_format}, "
+            f"SQLite database format {found.database_format}"
+        )
         raise typer.Exit
 
 
@@ -43,13 +53,14 @@ def options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", is_eager=True, callback=_show_version, help="Print the version and exit."
+            "--version", is_eager=True, callback=_show_version, help="Print the versions and exit."
         ),
     ] = False,
 ) -> None:
     """A multi-master replication hub."""
 
 
+app.command()(setup)
 app.command()(run.demo)
 app.command()(run.run)
 app.command()(reinit)

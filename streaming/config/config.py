@@ -234,7 +234,7 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise ConfigError(
             f"there is no configuration at {path}: name one with --config or"
-            f" {ENV_PREFIX}CONFIG (deploy/hub.toml is a sample)"
+            f" {ENV_PREFIX}CONFIG (`slackwater config sample` prints one)"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None

@@ -65,7 +65,7 @@ def test_the_sets_hold_what_starts_the_broker_and_what_spark_lacks() -> None:
 
 def test_an_empty_cache_says_what_to_do(empty_cache: Path) -> None:
     """Nothing is fetched at run time, so the reader must be told when it was to be."""
-    with pytest.raises(JarsError, match="run make setup") as missing:
+    with pytest.raises(JarsError, match="run slackwater setup") as missing:
         spark_jars()
 
     assert str(empty_cache) in str(missing.value)
@@ -78,7 +78,7 @@ def test_a_fetch_that_fails_leaves_nothing_and_says_what_to_do(
     unknown = JarSet("unknown", (("org.example.slackwater", "nothing", "1.0"),))
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", CLOSED_PROXY)
 
-    with pytest.raises(JarsError, match=r"Maven Central(.|\n)*make setup"):
+    with pytest.raises(JarsError, match=r"Maven Central(.|\n)*run setup again"):
         fill(unknown)
 
     assert [path.name for path in (empty_cache / "jars").iterdir()] == [

@@ -10,6 +10,8 @@ from streaming.config.config import Config, load
 from tests.checkpoints.written_state import WrittenState
 from tests.streaming.cli.conftest import Slackwater
 
+SAMPLE = Path(__file__).parents[3] / "deploy" / "hub.toml"
+
 
 def test_a_valid_configuration_is_exit_code_0(slackwater: Slackwater) -> None:
     """A deployment checks before it restarts."""
@@ -150,6 +152,17 @@ def test_a_hub_refuses_a_changed_rid_before_it_looks_for_java(
     assert answer.code == 2
     (line,) = answer.err.splitlines()
     assert "replicas[1].rid = 3: the state knows replica b by rid 2" in line
+
+
+def test_sample_is_a_valid_configuration(slackwater: Slackwater, config_file: Path) -> None:
+    """An installed package has no checkout beside it to copy the sample from."""
+    printed = slackwater("config", "sample")
+    config_file.write_text(printed.out, encoding="utf-8")
+
+    answer = slackwater("config", "check")
+
+    assert printed.out == SAMPLE.read_text(encoding="utf-8")
+    assert answer.code == 0
 
 
 def test_schema_documents_every_field(slackwater: Slackwater) -> None:

@@ -1,5 +1,6 @@
 """Claims about every command: exit codes, errors, and what they cost."""
 
+import platform
 import subprocess
 import sys
 from importlib import metadata
@@ -7,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from checkpoints import tables
+from connectors import jars
+from connectors.sqlite import system
+from streaming.core.model import record
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
@@ -110,9 +115,39 @@ def test_a_broken_pipe_ends_quietly(state: WrittenState) -> None:
     assert len(done.stdout.splitlines()) == 1
 
 
-def test_version_is_the_one_of_the_package(slackwater: Slackwater) -> None:
-    """A report of a fault begins with it."""
+def test_version_names_what_decides_who_works_together(slackwater: Slackwater) -> None:
+    """A report of a fault begins with it, and so does an upgrade."""
     answer = slackwater("--version")
 
     assert answer.code == 0
-    assert answer.out == f"slackwater {metadata.version('slackwater')}\n"
+    assert answer.out.splitlines() == [
+        f"slackwater {metadata.version('slackwater')}",
+        (
+            f"Spark {metadata.version('pyspark')}, Delta Lake {metadata.version('delta-spark')}, "
+            f"deltalake {metadata.version('deltalake')}, Python {platform.python_version()}"
+        ),
+        (
+            f"wire {record.WIRE_VERSIONS[0]}, state format {tables.FORMAT}, "
+            f"SQLite database format {system.FORMAT}"
+        ),
+    ]
+
+
+def test_the_jars_are_of_the_versions_that_are_shown() -> None:
+    """Spark and its connectors work together only in versions that belong to each other."""
+    versions = {name: version for _, name, version in jars.SPARK.roots}
+
+    assert versions["delta-spark_4.2_2.13"] == metadata.version("delta-spark")
+    assert versions["spark-sql-kafka-0-10_2.13"] == metadata.version("pyspark")
+
+
+def test_a_second_setup_is_done_at_once_and_fetches_nothing(
+    slackwater: Slackwater, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stands in scripts and images, where it may run again."""
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9")
+
+    answer = slackwater("setup")
+
+    assert answer.code == 0
+    assert answer.out == f"ready: the jars are in {jars.cache_folder()}\n"

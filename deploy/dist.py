@@ -1,0 +1,31 @@
+"""Builds what a release consists of: wheel, source archive, and the jars for an image.
+
+usage: dist.py FOLDER, which is emptied first. The wheel is built from the source archive, so
+nothing that lies about in the checkout gets into it. Needs what `make setup` installs; fetches
+nothing.
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from connectors.jars import KAFKA, SPARK, folder, kafka_jars, spark_jars
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+def build(target: Path) -> None:
+    """Fill the folder; CalledProcessError: the packages could not be built."""
+    shutil.rmtree(target, ignore_errors=True)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", target, CHECKOUT]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    for jars, files in ((KAFKA, kafka_jars()), (SPARK, spark_jars())):
+        copy = target / "jars" / folder(jars).name
+        copy.mkdir(parents=True)
+        for file in files:
+            shutil.copy2(file, copy)
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]))
