@@ -18,8 +18,8 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 def build(target: Path) -> None:
     """Fill the folder; CalledProcessError: the packages could not be built."""
     shutil.rmtree(target, ignore_errors=True)
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", target, CHECKOUT]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    command: list[str | Path] = [sys.executable, "-m", "build", "--no-isolation"]
+    subprocess.run([*command, "--outdir", target, CHECKOUT], check=True, stdout=subprocess.DEVNULL)
     for jars, files in ((KAFKA, kafka_jars()), (SPARK, spark_jars())):
         copy = target / "jars" / folder(jars).name
         copy.mkdir(parents=True)

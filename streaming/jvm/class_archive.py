@@ -6,6 +6,7 @@ earlier. The JVM itself checks whether the file fits its jars; if not, it starts
 """
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -57,6 +58,9 @@ consumer = "a"
 
 _TOPIC = "changes.a"
 
+_ANY_HOST = {"SPARK_LOCAL_IP": "127.0.0.1"}
+"""Spark otherwise looks its host's name up, which has no address where an image is built."""
+
 
 class ArchiveError(HubError):
     """The archive could not be written."""
@@ -90,7 +94,11 @@ def write() -> None:
             _publish_input(bootstrap)
             command = [sys.executable, "-m", "streaming.cli.main", "run", "--available-now"]
             done = subprocess.run(
-                [*command, "--config", config], capture_output=True, text=True, check=False
+                [*command, "--config", config],
+                env={**os.environ, **_ANY_HOST},
+                capture_output=True,
+                text=True,
+                check=False,
             )
         changes = list((folder / "state" / "changelog").glob("*.parquet"))
         if done.returncode or not fresh.exists() or not changes:
