@@ -6,10 +6,13 @@ RECORDS ?= 1000000
 
 .PHONY: setup programs demo test test-deep fuzz-check mutants check format docs dashboards
 .PHONY: bench bench-quick
+.PHONY: dist image deploy-tools check-deploy test-release schemas
 
 SEED := $(or $(SEED),$(shell date +%s))
 SLACKWATER_EXAMPLES ?= 15000
 MUTANTS_MINUTES ?= 30
+ENGINE ?= docker
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
 setup:  ## .venv and caches; offline once they are full
 	@$(PYTHON) deploy/setup.py
@@ -39,6 +42,7 @@ check: setup  ## format, lint, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/hadolint deploy/docker/Dockerfile
 
 format: setup
 	$(BIN)/ruff format .
@@ -56,3 +60,21 @@ bench: setup  ## all measures, for hours: one table, and benchmarks/latest.json
 
 bench-quick: setup  ## some of them, small: the same table and file
 	$(BIN)/python -m tests.benchmarks.quick
+
+dist: setup  ## wheel, source archive and jars of this version, in dist/
+	@$(BIN)/python deploy/dist.py dist
+
+image: dist  ## the container image; ENGINE=podman for that
+	$(ENGINE) build -f deploy/docker/Dockerfile -t slackwater:$(VERSION) .
+
+deploy-tools: setup  ## what the tests of deploy/ need: helm, podman, a base image; offline once they are there
+	@$(BIN)/python deploy/tools.py
+
+check-deploy: deploy-tools  ## image file, compose, chart, units: linted, rendered, validated; no check skips
+	SLACKWATER_DEPLOY_TOOLS=required $(BIN)/python -m pytest tests/deploy
+
+test-release: deploy-tools  ## the release, installed in an empty environment and built into an image, works
+	SLACKWATER_DEPLOY_TOOLS=required $(BIN)/python -m pytest tests/release
+
+schemas: setup  ## the schemas of tests/deploy/schemas, from the Go modules that define them
+	$(BIN)/python -m tests.deploy.schemas.generate

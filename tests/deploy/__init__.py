@@ -1,0 +1,1 @@
+"""What `deploy/` has, rendered, validated and run as far as it can be without a cluster."""

@@ -1,0 +1,1 @@
+"""A release, built, installed and run where nothing else is: `make test-release`, not the gate."""
