@@ -1,0 +1,149 @@
+{{- define "slackwater.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "slackwater.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- else if contains (include "slackwater.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "slackwater.name" .) | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "slackwater.selector" -}}
+app.kubernetes.io/name: {{ include "slackwater.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: hub
+{{- end -}}
+
+{{- define "slackwater.labels" -}}
+{{ include "slackwater.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "slackwater.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+
+{{- define "slackwater.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{ .Values.serviceAccount.name | default (include "slackwater.fullname" .) }}
+{{- else -}}
+{{ .Values.serviceAccount.name | default "default" }}
+{{- end -}}
+{{- end -}}
+
+{{- define "slackwater.configMap" -}}
+{{ .Values.existingConfigMap | default (include "slackwater.fullname" .) }}
+{{- end -}}
+
+{{- define "slackwater.claim" -}}
+{{ .Values.persistence.existingClaim | default (include "slackwater.fullname" .) }}
+{{- end -}}
+
+{{/* What cannot be said by the schema: values that do not go together. */}}
+{{- define "slackwater.check" -}}
+{{- if not (or .Values.config .Values.existingConfigMap) -}}
+{{- fail "the hub has no configuration: give --set-file config=hub.toml, or existingConfigMap" -}}
+{{- end -}}
+{{- $shared := or .Values.standby.enabled (eq .Values.mode "sparkapplication") -}}
+{{- $claims := and .Values.persistence.enabled (not .Values.persistence.existingClaim) -}}
+{{- if and $shared $claims (not (has "ReadWriteMany" .Values.persistence.accessModes)) -}}
+{{- fail "several pods share the state: persistence.accessModes must be [ReadWriteMany]" -}}
+{{- end -}}
+{{- if and $shared (not .Values.persistence.enabled) -}}
+{{- fail "several pods share the state: persistence.enabled must be true" -}}
+{{- end -}}
+{{- if and .Values.standby.enabled (eq .Values.mode "sparkapplication") -}}
+{{- fail "the Spark operator starts one driver: standby.enabled is for mode deployment" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "slackwater.env" -}}
+- name: SLACKWATER_CONFIG
+  value: /etc/slackwater/hub.toml
+- name: SLACKWATER_HUB__STATE
+  value: /var/lib/slackwater/state
+- name: SLACKWATER_HTTP__HOST
+  value: 0.0.0.0
+- name: SLACKWATER_HTTP__PORT
+  value: {{ .Values.http.port | quote }}
+{{- if .Values.existingSecret }}
+- name: SLACKWATER_SECRETS
+  value: /run/secrets/slackwater
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "slackwater.volumes" -}}
+- name: config
+  configMap:
+    name: {{ include "slackwater.configMap" . }}
+- name: state
+{{- if .Values.persistence.enabled }}
+  persistentVolumeClaim:
+    claimName: {{ include "slackwater.claim" . }}
+{{- else }}
+  emptyDir: {}
+{{- end }}
+- name: tmp
+  emptyDir:
+    sizeLimit: {{ .Values.scratch.size }}
+{{- if .Values.existingSecret }}
+- name: secrets
+  secret:
+    secretName: {{ .Values.existingSecret }}
+    defaultMode: 0440
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "slackwater.volumeMounts" -}}
+- name: config
+  mountPath: /etc/slackwater
+  readOnly: true
+- name: state
+  mountPath: /var/lib/slackwater
+- name: tmp
+  mountPath: /tmp
+{{- if .Values.existingSecret }}
+- name: secrets
+  mountPath: /run/secrets/slackwater
+  readOnly: true
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "slackwater.probes" -}}
+startupProbe:
+  httpGet: { path: /livez, port: http }
+  {{- toYaml .Values.probes.startup | nindent 2 }}
+livenessProbe:
+  httpGet: { path: /livez, port: http }
+  {{- toYaml .Values.probes.liveness | nindent 2 }}
+readinessProbe:
+  httpGet: { path: /readyz, port: http }
+  {{- toYaml .Values.probes.readiness | nindent 2 }}
+{{- end -}}
+
+{{- define "slackwater.podAnnotations" -}}
+{{- if .Values.config }}
+checksum/config: {{ .Values.config | sha256sum }}
+{{- end }}
+{{- with .Values.podAnnotations }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
