@@ -7,7 +7,7 @@ system only says so early, and only among hubs of one machine. It ends with its 
 import fcntl
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,8 +17,11 @@ FILE = "hub.lock"
 
 
 @contextmanager
-def only_hub(root: Path) -> Iterator[None]:
-    """Hold the lock of a state root; StateError, which names its owner, if a hub has it."""
+def only_hub(root: Path, waits: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Hold the lock of a state root; StateError, which names its owner, if a hub has it.
+
+    `waits`: is called with the owner instead, and then the lock is waited for, as long as it takes.
+    """
     root.mkdir(parents=True, exist_ok=True)
     with (root / FILE).open("a+", encoding="utf-8") as file:
         try:
@@ -26,12 +29,19 @@ def only_hub(root: Path) -> Iterator[None]:
         except BlockingIOError as error:
             file.seek(0)
             owner = file.read().strip() or "another hub"
-            raise StateError(
-                f"{owner} works on the state in {root}: stop it first, or name another folder in"
-                " hub.state"
-            ) from error
-        except OSError:
-            pass  # a file system without locks: the commit protocol alone tells the two apart
+            if waits is None:
+                raise StateError(
+                    f"{owner} works on the state in {root}: stop it first, or name another folder"
+                    " in hub.state"
+                ) from error
+            waits(owner)
+            fcntl.flock(file, fcntl.LOCK_EX)  # of a process that dies it is free at once
+        except OSError as error:
+            if waits is not None:
+                raise StateError(
+                    f"a standby waits for a lock, and the file system of {root} has none ({error})"
+                ) from error
+            # otherwise the commit protocol alone tells the two apart
         file.truncate(0)
         file.write(f"the hub with process id {os.getpid()} on {socket.gethostname()}\n")
         file.flush()

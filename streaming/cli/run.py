@@ -14,6 +14,10 @@ from streaming.hub.stopping import stop_signals
 AvailableNow = Annotated[
     bool, typer.Option("--available-now", help="Process the available records, then stop.")
 ]
+Standby = Annotated[
+    bool,
+    typer.Option("--standby", help="While another hub works on the state, wait to take over."),
+]
 Keep = Annotated[
     Path | None,
     typer.Option("--keep", metavar="DIR", help="Keep configuration, state and logs there."),
@@ -38,12 +42,17 @@ Check = Annotated[
 ]
 
 
-def run(*, config: ConfigPath = DEFAULT_CONFIG, available_now: AvailableNow = False) -> None:
+def run(
+    *,
+    config: ConfigPath = DEFAULT_CONFIG,
+    available_now: AvailableNow = False,
+    standby: Standby = False,
+) -> None:
     """Run the hub until SIGTERM or Ctrl-C; it stops after a complete batch."""
     with stop_signals() as stop:
         configured = load(config)
         process = import_module("streaming.hub.process")  # it imports Spark
-        process.run(configured, stop, available_now=available_now)
+        process.run(configured, stop, available_now=available_now, standby=standby)
 
 
 def demo(

@@ -15,6 +15,8 @@ LONG_BATCH_S = 60.0
 class HubStage(StrEnum):
     """What a hub does as a whole."""
 
+    STANDBY = "standby"
+    """it waits, with Spark at work, until no other hub works on the state; that is ready"""
     STARTING = "starting"
     """it starts Spark, opens the state, and finishes what a dead hub left"""
     RUNNING = "running"
@@ -75,9 +77,9 @@ def readiness(
 def _reasons(
     stage: HubStage, status: HubStatus | None, under_way: BatchUnderWay | None, *, reads: bool
 ) -> Iterator[str]:
-    if stage is not HubStage.RUNNING:
+    if stage in {HubStage.STARTING, HubStage.ENDED}:
         yield f"the hub {'is starting' if stage is HubStage.STARTING else 'has ended'}"
-    elif not reads:
+    elif stage is HubStage.RUNNING and not reads:
         yield "Spark's query does not read"
     if status is not None and status.stale is not None:
         yield status.stale

@@ -1,6 +1,9 @@
 """The hub as a process: what is checked before Spark starts, and what it runs."""
 
+import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from checkpoints import faults
@@ -11,6 +14,7 @@ from connectors.logs import configure_logs
 from streaming.config.config import Config
 from streaming.config.history import check_history, config_history
 from streaming.core.model.secret_names import secrets_of
+from streaming.facts.readiness import HubStage
 from streaming.hub.served import served
 from streaming.hub.service import SCRATCH, Service
 from streaming.hub.stopping import StopSignals
@@ -21,24 +25,28 @@ from streaming.jvm.java import check_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+LOG = logging.getLogger("slackwater")
+
 FAULT_VARIABLE = "SLACKWATER_FAULT"
 
 
-def run(config: Config, stop: StopSignals, *, available_now: bool = False) -> None:
+def run(
+    config: Config, stop: StopSignals, *, available_now: bool = False, standby: bool = False
+) -> None:
     """Run the hub until a signal stops it.
 
     HubError: it could not start or go on, with the reason. StopRequested: it was stopped while it
-    started. `available_now`: process what is there, publish all of it, then end.
+    started. `available_now`: process what is there, publish all of it, then end. `standby`: where
+    another hub works on the state, wait until it does not, with Spark at work.
     """
     view = HubView(config)
     secrets = secrets_of(config.kafka.options, config.spark)
     configure_logs(
         config.log.format, config.log.level, "slackwater", lambda: _fields(view), secrets
     )
-    with storage_errors(config.hub.state), only_hub(config.hub.state):
-        check_history(config, config_history(documents(config.hub.state)))
-        with served(view):
-            _run_on_spark(config, view, stop, available_now=available_now)
+    at_work = _standby(view, config) if standby else _at_once(view, config)
+    with storage_errors(config.hub.state), at_work as spark:
+        _run_on_spark(config, spark, view, stop, available_now=available_now)
 
 
 def _fields(view: HubView) -> dict[str, object]:
@@ -46,23 +54,57 @@ def _fields(view: HubView) -> dict[str, object]:
     return {"hub": view.config.hub.name, "hub_epoch": view.hub_epoch()}
 
 
-def _run_on_spark(config: Config, view: HubView, stop: StopSignals, *, available_now: bool) -> None:
-    """Start Spark, which takes seconds: what can be refused without it has been refused."""
+@contextmanager
+def _at_once(view: HubView, config: Config) -> Iterator["SparkSession"]:
+    """Spark, for the only hub: what can be refused without it is refused before it starts."""
+    with only_hub(config.hub.state):
+        check_history(config, config_history(documents(config.hub.state)))
+        with served(view), _spark(config) as spark:
+            yield spark
+
+
+@contextmanager
+def _standby(view: HubView, config: Config) -> Iterator["SparkSession"]:
+    """Spark, once no other hub works on the state: it is started, and warm, before that."""
+    view.stage = HubStage.STANDBY
+    with served(view), _spark(config) as spark, only_hub(config.hub.state, waits=_stand_by):
+        view.stage = HubStage.STARTING
+        LOG.info("takes over the state in %s", config.hub.state)
+        check_history(config, config_history(documents(config.hub.state)))
+        yield spark
+
+
+def _stand_by(owner: str) -> None:
+    LOG.info("stands by: %s works on the state", owner)
+
+
+@contextmanager
+def _spark(config: Config) -> Iterator["SparkSession"]:
     check_java()
     from streaming.jvm.session import started  # noqa: PLC0415 - only now is Java known to be there
 
+    with started(f"slackwater {config.hub.name}", {**_scratch(config), **config.spark}) as spark:
+        yield spark
+
+
+def _run_on_spark(
+    config: Config,
+    spark: "SparkSession",
+    view: HubView,
+    stop: StopSignals,
+    *,
+    available_now: bool,
+) -> None:
     reach = faults.parse_fault(os.environ.get(FAULT_VARIABLE))
-    settings = {**_scratch(config), **config.spark}
-    with started(f"slackwater {config.hub.name}", settings) as spark:
-        watchdog = _watchdog(view, spark)
-        watchdog.start()
-        try:
-            service = Service(config, spark, reach, view)
-            watchdog.waiting = service.waiting
-            stop.started()
-            service.run(stop.end, available_now=available_now)
-        finally:
-            watchdog.stop()
+    watchdog = _watchdog(view, spark)
+    watchdog.start()
+    try:
+        service = Service(config, spark, reach, view)
+        watchdog.waiting = service.waiting
+        stop.started()
+        service.run(stop.end, available_now=available_now)
+    finally:
+        watchdog.stop()
 
 
 def _watchdog(view: HubView, spark: "SparkSession") -> Watchdog:

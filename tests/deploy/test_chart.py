@@ -67,6 +67,7 @@ def test_a_hub_and_its_standby_are_replaced_one_by_one_and_on_two_nodes(render: 
     rules = pod_of(objects)["spec"]["affinity"]["podAntiAffinity"]
 
     assert deployment["replicas"] == 2
+    assert container_of(objects)["args"] == ["run", "--standby"]
     assert deployment["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
     (rule,) = rules["preferredDuringSchedulingIgnoredDuringExecution"]
     assert rule["podAffinityTerm"]["topologyKey"] == "kubernetes.io/hostname"

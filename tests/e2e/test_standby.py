@@ -1,0 +1,93 @@
+"""A hub that stands by takes over when the other one is gone, and does nothing before that."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from checkpoints.reader import open_state
+from connectors.kafka.broker import Broker
+from tests.harness.hub_process import HubProcess
+from tests.harness.site import Site, site
+from tests.model.replica import image, row_of
+
+STANDS_BY = "stands by: the hub with process id"
+TAKES_OVER = "takes over the state"
+
+
+@pytest.fixture
+def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+    """A hub of two replicas that have said hello."""
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
+        for replica in made.replicas.values():
+            replica.hello()
+        yield made
+
+
+def waits(standby: HubProcess) -> None:
+    """Wait until a standby has nothing more to do."""
+    standby.waits_for(lambda: STANDS_BY in standby.output, "it stands by")
+
+
+def is_taken(at: Site, hub: HubProcess, value: str) -> None:
+    """Let the first replica write, and wait until this hub has sent it to the second."""
+    a, b = at.replicas["a"], at.replicas["b"]
+    a.write("row", value)
+
+    def is_there() -> bool:
+        a.catch_up()
+        b.catch_up()
+        return b.rows == {row_of("row"): image("row", value)}
+
+    hub.waits_for(is_there, f"{value} is sent")
+
+
+def test_a_standby_takes_over_from_a_hub_that_is_killed(pair: Site) -> None:
+    """Nobody has to notice it, and the numbers go on where the dead one was."""
+    with pair.hub() as active, pair.hub("--standby") as standby:
+        is_taken(pair, active, "before")
+        waits(standby)
+        commit = open_state(pair.state).commit
+        assert commit is not None
+
+        active.kill()
+        is_taken(pair, standby, "after")
+
+        found = open_state(pair.state).commit
+        assert found is not None
+        assert TAKES_OVER in standby.output
+        assert found.state.generation == commit.state.generation
+        assert found.state.hub_epoch > commit.state.hub_epoch
+
+
+def test_a_standby_does_nothing_while_the_other_hub_works(pair: Site) -> None:
+    """Two that publish would send two batches under one number."""
+    with pair.hub() as active, pair.hub("--standby") as standby:
+        is_taken(pair, active, "first")
+        waits(standby)
+
+        is_taken(pair, active, "second")
+
+        assert standby.runs()
+        assert TAKES_OVER not in standby.output.split(STANDS_BY)[1]
+
+
+def test_a_standby_alone_is_the_hub(pair: Site) -> None:
+    """Both processes of a pair may be started by the same command, in any order."""
+    with pair.hub("--standby") as only:
+        is_taken(pair, only, "row")
+
+        assert STANDS_BY not in only.output
+
+
+def test_a_standby_that_is_stopped_ends_in_order(pair: Site) -> None:
+    """A supervisor stops it like a hub, and must not have to kill it."""
+    with pair.hub() as active, pair.hub("--standby") as standby:
+        is_taken(pair, active, "row")
+        waits(standby)
+
+        standby.signal_group(signal.SIGTERM)
+
+        assert "Traceback" not in standby.ends_with(0)
+        assert active.runs()
