@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from streaming.facts.readiness import HubStage
 from streaming.http.feed import EpochFeed
 from streaming.http.server import HttpServer, listening
 from streaming.hub.phases import BatchTimes
@@ -64,7 +65,7 @@ def registry_of(view: HubView) -> CollectorRegistry:
     ProcessCollector(registry=registry)
 
     def now() -> Iterator[Sample]:
-        return samples(view.facts(time.time()))
+        return samples(view.facts(time.time()), stands_by=view.stage is HubStage.STANDBY)
 
     registry.register(SamplesCollector(catalogue.metrics_of(catalogue.HUB), now))
     whole = histogram_of(catalogue.BATCH_SECONDS, registry)

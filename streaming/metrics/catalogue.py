@@ -81,7 +81,7 @@ LAST_POLL = seconds(
 )
 READY = gauge(
     "slackwater_ready",
-    "1: the hub reads its topics and reaches Kafka, as /readyz says; 0: it does not.",
+    "1: the hub reads its topics and reaches Kafka, or stands by, as /readyz says; 0: it does not.",
     "slackwater_ready == 0",
 )
 HUBS_SEEN = gauge(

@@ -35,12 +35,12 @@ def versions() -> tuple[str, ...]:
     return own, platform.python_version(), spark, delta
 
 
-def samples(found: LiveFacts | None) -> Iterator[Sample]:
-    """Every value of a hub at work, histograms apart; None: it is starting."""
+def samples(found: LiveFacts | None, *, stands_by: bool = False) -> Iterator[Sample]:
+    """Every value of a hub at work, histograms apart; None: it is starting, or stands by."""
     yield c.BUILD_INFO, versions(), 1
     yield c.WIRE_VERSION, (), max(WIRE_VERSIONS)
     yield c.FORMAT_VERSION, (), FORMAT
-    yield c.READY, (), found is not None and found.readiness.ready
+    yield c.READY, (), stands_by or (found is not None and found.readiness.ready)
     if found is None:
         return
     yield from _hub(found)

@@ -175,7 +175,7 @@ def test_every_dashboard_and_rule_of_the_project_is_in_the_chart(render: Render)
     boards = {file.name for file in (CHECKOUT / "deploy" / "grafana").glob("*.json")}
     rules = [
         yaml.safe_load(file.read_text())
-        for file in sorted((CHECKOUT / "deploy" / "prometheus" / "rules").glob("*.yml"))
+        for file in sorted((CHECKOUT / "deploy" / "prometheus").glob("alerts*.yaml"))
     ]
 
     maps = [m["data"] for m in of_kind(objects, "ConfigMap") if "hub.toml" not in m["data"]]

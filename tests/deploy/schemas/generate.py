@@ -64,6 +64,8 @@ def strict(node: Any) -> Any:  # noqa: ANN401  # any JSON
     if new.pop("x-kubernetes-int-or-string", None):
         new.pop("anyOf", None)
         new["type"] = ["integer", "string"]
+    if isinstance(new.get("pattern"), str):  # Python takes a flag at the start alone
+        new["pattern"] = new["pattern"].replace("^(?i)", "(?i)^")
     if isinstance(new.get("properties"), dict) and new.get("type") == "object":
         new.setdefault("additionalProperties", False)
     return new
