@@ -1,5 +1,6 @@
 """Claims about the Helm chart, by what it renders: no cluster is needed to see a wrong object."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,19 @@ def test_services_policies_and_monitors_select_the_hub(render: Render) -> None:
     monitor = the(objects, "ServiceMonitor")["spec"]
     assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     assert monitor["endpoints"][0]["port"] == service["spec"]["ports"][0]["name"]
+
+
+def test_the_job_of_the_monitor_is_the_one_that_the_alerts_expect(render: Render) -> None:
+    """An alert that matches no job never fires, and nobody misses it."""
+    objects = render("everything")
+    labels = the(objects, "Service")["metadata"]["labels"]
+    alerts = str(the(objects, "PrometheusRule")["spec"])
+
+    job = labels[the(objects, "ServiceMonitor")["spec"]["jobLabel"]]
+
+    jobs = re.findall(r'job=~"([^"]+)"', alerts)
+    assert jobs
+    assert all(re.fullmatch(expected, job) for expected in jobs)
 
 
 def test_a_changed_configuration_replaces_the_pod(render: Render, tmp_path: Path) -> None:
