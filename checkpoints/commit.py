@@ -11,6 +11,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 
 from checkpoints.epochs import COMMIT, PLAN, Checkpoint, Plan, checkpoint_of, commit_row, plan_row
 from checkpoints.faults import FaultHook, FaultPoint, no_fault
+from checkpoints.root import open_delta
 from checkpoints.store import Rows, StateStore, among, append, rows_of
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import OvertakenError, StateError
@@ -63,7 +64,7 @@ class Ledger:
         self._open()
 
     def _open(self) -> None:
-        self._table = DeltaTable(self.store.uri(TableName.EPOCHS))
+        self._table = open_delta(self.store.root, TableName.EPOCHS)
         self._number = self._table.transaction_version(_KEY) or 0
 
     def write_plan(self, plan: Plan) -> None:
@@ -121,7 +122,7 @@ class Ledger:
 
     def _newest_number(self) -> int:
         """The last transaction in `epochs`, whoever wrote it."""
-        return DeltaTable(self.store.uri(TableName.EPOCHS)).transaction_version(_KEY) or 0
+        return open_delta(self.store.root, TableName.EPOCHS).transaction_version(_KEY) or 0
 
     def _overtaken(self) -> OvertakenError:
         return OvertakenError(

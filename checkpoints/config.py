@@ -1,7 +1,5 @@
 """Table `config`: every version of the configuration, and the operators' commands."""
 
-from pathlib import Path
-
 import pyarrow.dataset as ds
 
 from checkpoints import query
@@ -9,6 +7,7 @@ from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from checkpoints.times import time_of
 from streaming.core.model.command import Command, CommandName
+from streaming.core.model.root import StateRoot
 
 COMMANDS_MAX = 10_000
 """How many commands a batch carries out at most."""
@@ -46,7 +45,7 @@ def settings_document(store: StateStore, version: int) -> str | None:
     return next(iter(rows["document"].to_pylist()), None)
 
 
-def documents(root: Path) -> list[str]:
+def documents(root: StateRoot) -> list[str]:
     """Every configuration that was stored, the oldest first; none where there is no state yet."""
     table = query.open_table(root, TableName.CONFIG)
     where = query.equals({"kind": "config"})

@@ -7,9 +7,11 @@ appended is in no log yet and is left alone.
 
 import math
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from deltalake import DeltaTable
+
+from checkpoints.root import remove_file
+from streaming.core.model.root import StateRoot
 
 DEAD_KEPT_S = 600
 """How long a reader may go on with a version that it opened just before a compaction."""
@@ -20,19 +22,19 @@ class DeadFiles:
     """The replaced files of the tables, each with the time at which it may be removed."""
 
     kept_s: float = DEAD_KEPT_S
-    _due_s: dict[Path, dict[str, float]] = field(default_factory=dict)
+    _due_s: dict[str, dict[str, float]] = field(default_factory=dict)
 
-    def remove(self, folder: Path, table: DeltaTable, now_s: float) -> None:
-        """Remove the files of the table in this folder that were first seen replaced `kept_s` ago.
+    def remove(self, root: StateRoot, name: str, table: DeltaTable, now_s: float) -> None:
+        """Remove the files of this table of the root that were first seen replaced `kept_s` ago.
 
         `table`: at its newest version.
         """
-        known = self._due_s.get(folder, {})
-        due_s = {name: known.get(name, now_s + self.kept_s) for name in _replaced(table)}
-        for name in [name for name, at_s in due_s.items() if at_s <= now_s]:
-            (folder / name).unlink(missing_ok=True)
-            due_s[name] = math.inf  # the log names it for a while still
-        self._due_s[folder] = due_s
+        known = self._due_s.get(name, {})
+        due_s = {file: known.get(file, now_s + self.kept_s) for file in _replaced(table)}
+        for file in [file for file, at_s in due_s.items() if at_s <= now_s]:
+            remove_file(root, f"{name}/{file}")
+            due_s[file] = math.inf  # the log names it for a while still
+        self._due_s[name] = due_s
 
 
 def _replaced(table: DeltaTable) -> list[str]:

@@ -3,12 +3,13 @@
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
 from checkpoints.query import open_table
+from checkpoints.root import folder_of, local_folder
 from checkpoints.tables import TableName
+from streaming.core.model.root import StateRoot
 
 _LAST_CHECKPOINT = "_delta_log/_last_checkpoint"
 
@@ -24,27 +25,28 @@ class TableFiles:
 
 @dataclass(frozen=True, slots=True)
 class StateFiles:
-    """The files of all tables, and the bytes of the disk that they are on."""
+    """The files of all tables, and the bytes of the disk of the state, or of a bucket's scratch."""
 
     tables: Mapping[TableName, TableFiles]
     free_bytes: int
     disk_bytes: int
 
 
-def state_files(root: Path) -> StateFiles:
+def state_files(root: StateRoot) -> StateFiles:
     """The files as they are now; opens each table, which takes some milliseconds."""
-    disk = shutil.disk_usage(root)
+    disk = shutil.disk_usage(local_folder(root))
     found = {name: _table_files(root, name) for name in TableName}
     return StateFiles(
         {name: one for name, one in found.items() if one is not None}, disk.free, disk.total
     )
 
 
-def _table_files(root: Path, name: TableName) -> TableFiles | None:
+def _table_files(root: StateRoot, name: TableName) -> TableFiles | None:
     table = open_table(root, name)
     if table is None:
         return None
     sizes = pa.table(table.get_add_actions(flatten=True)).column("size_bytes").to_pylist()
-    checkpoint = root / name / _LAST_CHECKPOINT
-    written_s = checkpoint.stat().st_mtime if checkpoint.exists() else None
+    files, path = folder_of(root, f"{name}/{_LAST_CHECKPOINT}")
+    written_ns = files.get_file_info(path).mtime_ns
+    written_s = None if written_ns is None else written_ns / 1e9
     return TableFiles(len(sizes), sum(sizes), written_s)

@@ -7,7 +7,9 @@ is down. The file is scratch: no batch depends on it, and it may be removed at a
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
+
+from checkpoints.root import read_file, replace_file
+from streaming.core.model.root import StateRoot
 
 FILE = "last_poll.json"
 
@@ -26,18 +28,16 @@ class LastPoll:
     ended: bool = False
 
 
-def write_poll(root: Path, poll: LastPoll) -> None:
+def write_poll(root: StateRoot, poll: LastPoll) -> None:
     """Replace the file of this state root; a reader sees the old or the new one."""
-    fresh = root / f".{FILE}"
     document = asdict(poll) | {"ends": dict(poll.ends)}
-    fresh.write_text(json.dumps(document), encoding="utf-8")
-    fresh.replace(root / FILE)
+    replace_file(root, FILE, json.dumps(document).encode())
 
 
-def read_poll(root: Path) -> LastPoll | None:
+def read_poll(root: StateRoot) -> LastPoll | None:
     """The last poll; None if no hub of this version has polled yet, or the file is damaged."""
     try:
-        found = json.loads((root / FILE).read_text(encoding="utf-8"))
+        found = json.loads(read_file(root, FILE))
         hub, at_ms, ends = str(found["hub"]), int(found["at_ms"]), dict(found["ends"])
         return LastPoll(hub, at_ms, ends, found.get("ended") is True)
     except (OSError, ValueError, KeyError, TypeError):

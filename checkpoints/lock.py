@@ -9,21 +9,23 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
+from checkpoints.root import local_folder
 from streaming.core.model.errors import StateError
+from streaming.core.model.root import StateRoot
 
 FILE = "hub.lock"
 
 
 @contextmanager
-def only_hub(root: Path, waits: Callable[[str], None] | None = None) -> Iterator[None]:
+def only_hub(root: StateRoot, waits: Callable[[str], None] | None = None) -> Iterator[None]:
     """Hold the lock of a state root; StateError, which names its owner, if a hub has it.
 
     `waits`: is called with the owner instead, and then the lock is waited for, as long as it takes.
     """
-    root.mkdir(parents=True, exist_ok=True)
-    with (root / FILE).open("a+", encoding="utf-8") as file:
+    folder = local_folder(root)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / FILE).open("a+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -31,8 +33,8 @@ def only_hub(root: Path, waits: Callable[[str], None] | None = None) -> Iterator
             owner = file.read().strip() or "another hub"
             if waits is None:
                 raise StateError(
-                    f"{owner} works on the state in {root}: stop it first, or name another folder"
-                    " in hub.state"
+                    f"{owner} works on the state in {root}: stop it first, or name another state in"
+                    " hub.state"
                 ) from error
             waits(owner)
             fcntl.flock(file, fcntl.LOCK_EX)  # of a process that dies it is free at once

@@ -7,7 +7,6 @@ table objects stay at their version until it refreshes them.
 import time
 from concurrent.futures import Future
 from contextlib import suppress
-from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -15,6 +14,7 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
 from checkpoints.dead_files import DEAD_KEPT_S, DeadFiles
+from checkpoints.root import open_delta
 from checkpoints.rows import materialize
 from checkpoints.spark_errors import translated
 from checkpoints.spark_threads import POOL, SparkThreads
@@ -73,12 +73,12 @@ class Maintenance:
                 self._maintain(name)
 
     def _maintain(self, name: TableName) -> None:
-        table, merged = DeltaTable(self._store.uri(name)), name is TableName.ROWS
+        table, merged = open_delta(self._store.root, name), name is TableName.ROWS
         if table.version() - self._maintained_at[name] < CHECKPOINT_EVERY_COMMITS:
             return
         compact(self._spark, table, merged=merged)
         if not merged:  # Spark maintains `rows`
-            self._dead_files.remove(Path(self._store.uri(name)), table, time.monotonic())
+            self._dead_files.remove(self._store.root, name, table, time.monotonic())
             table.cleanup_metadata()  # up to the checkpoint before, at which the hub has it open
             table.create_checkpoint()
         self._maintained_at[name] = table.version()
@@ -87,7 +87,7 @@ class Maintenance:
         """Of `rows` by Spark, which knows its deletion vectors."""
         for name in TableName:
             if name is not TableName.ROWS:
-                DeltaTable(self._store.uri(name)).vacuum(KEPT_HOURS, dry_run=False, full=True)
+                open_delta(self._store.root, name).vacuum(KEPT_HOURS, dry_run=False, full=True)
         with translated():
             rows = self._store.uri(TableName.ROWS)
             self._spark.sql(f"VACUUM delta.`{rows}`")

@@ -9,23 +9,25 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from checkpoints.root import open_delta, table_uri
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import StateError
+from streaming.core.model.root import StateRoot
 
 Value = str | int | bool
 
 
-def open_table(root: Path, name: TableName) -> DeltaTable | None:
+def open_table(root: StateRoot, name: TableName) -> DeltaTable | None:
     """The table as it is now; None: it was never made."""
-    path = root / name
-    if not path.is_dir():
+    if isinstance(root, Path) and not (root / name).is_dir():
         return None
     try:
-        return DeltaTable(path)
+        return open_delta(root, name)
     except TableNotFoundError:
         return None
-    except DeltaError as error:
-        raise StateError(f"the table {path} cannot be read: {_one_line(error)}") from error
+    except (DeltaError, OSError) as error:
+        where = table_uri(root, name)
+        raise StateError(f"the table {where} cannot be read: {_one_line(error)}") from error
 
 
 def execute(table: DeltaTable, sql: str, **others: DeltaTable) -> pa.Table:

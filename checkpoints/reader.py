@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from checkpoints.query import (
 )
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import StateError
+from streaming.core.model.root import StateRoot
 
 _LATEST_ACTION = """
     SELECT * FROM (
@@ -100,7 +100,7 @@ class Reader:
     or whose hub crashed. `hub`: the process that wrote last.
     """
 
-    root: Path
+    root: StateRoot
     commit: Checkpoint | None
     planned: int | None
     hub: str
@@ -315,7 +315,7 @@ class Reader:
         return self.tables[name]
 
 
-def open_state(root: Path) -> Reader:
+def open_state(root: StateRoot) -> Reader:
     """The state as of its last commit; StateError when no hub has run there yet."""
     table = open_table(root, TableName.EPOCHS)
     if table is None:

@@ -4,24 +4,25 @@ A table's rows are sorted by Spark, which needs no memory for it, into files of 
 are scratch: a hub that starts sorts them anew, from the last key that was sent on.
 """
 
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow.fs import FileSelector
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from checkpoints import query
+from checkpoints.root import folder_of, remove_folder, table_uri
 from checkpoints.spark_errors import translated
 from checkpoints.store import StateStore
 from checkpoints.tables import ROWS, TableName
 from streaming.core.model.errors import StateError
+from streaming.core.model.root import StateRoot
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.tracking.ranges import KeyOrder, key_order
 
@@ -52,11 +53,12 @@ def row_counts(store: StateStore) -> Counter[str]:
 
 
 def sort_rows(
-    spark: SparkSession, store: StateStore, table: Table, tracked: pa.Table | None, folder: Path
+    spark: SparkSession, store: StateStore, table: Table, tracked: pa.Table | None, folder: str
 ) -> "SortedRows":
-    """Sort the rows of a table in order of keys; with `tracked` (TRACKED) those keys only.
+    """Sort the rows of a table in order of keys, into a folder of the state root.
 
-    A row whose image cannot be read (core/model/row.py) is sent as a delete, so a range is without.
+    With `tracked` (TRACKED) those keys only. A row whose image cannot be read (core/model/row.py)
+    is sent as a delete, so a range is without.
     """
     with translated():
         rows = spark.read.format("delta").load(store.uri(TableName.ROWS))
@@ -67,8 +69,8 @@ def sort_rows(
         else:
             rows = spark.createDataFrame(tracked).join(rows, "key", "left")
         ordered = rows.orderBy(*_order(table)).select(*SORTED.names)
-        ordered.write.mode("overwrite").parquet(folder.absolute().as_uri())
-    return SortedRows(folder, key_order(table))
+        ordered.write.mode("overwrite").parquet(table_uri(store.root, folder))
+    return SortedRows(store.root, folder, key_order(table))
 
 
 _KINDS: dict[ColumnType, T.DataType] = {
@@ -132,7 +134,8 @@ class SortedRows:
     `after`: the key behind which the next row is.
     """
 
-    folder: Path
+    root: StateRoot
+    folder: str
     order: KeyOrder
     after: str | None = None
     _parts: Iterator[pa.Table] = field(init=False)
@@ -166,13 +169,15 @@ class SortedRows:
 
     def remove(self) -> None:
         """Remove the files."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_folder(self.root, self.folder)
 
     def _read(self) -> Iterator[pa.Table]:
         """Read the files in order; StateError if they are not sorted as core sorts."""
         last: Any = None
-        for path in sorted(self.folder.glob("part-*.parquet")):
-            for batch in pq.ParquetFile(path).iter_batches(READ_ROWS):
+        files, folder = folder_of(self.root, self.folder)
+        names = sorted(one.path for one in files.get_file_info(FileSelector(folder)))
+        for name in (name for name in names if name.endswith(".parquet")):
+            for batch in pq.ParquetFile(name, filesystem=files).iter_batches(READ_ROWS):
                 for key in batch.column("key").to_pylist():
                     place = self.order(key)
                     if last is not None and place < last:

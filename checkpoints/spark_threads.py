@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -11,6 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from checkpoints.store import storage_errors
+from streaming.core.model.root import StateRoot
 
 POOL = "maintenance"
 """Spark's scheduler pool of these jobs (streaming/jvm/fairscheduler.xml)."""
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 class SparkThreads:
     """So many threads that work on one state root; StateError if its storage fails."""
 
-    def __init__(self, spark: SparkSession, root: Path, name: str, count: int) -> None:
+    def __init__(self, spark: SparkSession, root: StateRoot, name: str, count: int) -> None:
         self._spark = spark
         self._root = root
         self._tag = f"{name}-{uuid4().hex}"

@@ -25,8 +25,17 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from checkpoints.comments import TABLE_COMMENTS, column_comments
+from checkpoints.root import (
+    exist,
+    files_of_table,
+    make_root,
+    open_delta,
+    storage_options,
+    table_uri,
+)
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import StateError
+from streaming.core.model.root import StateRoot
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 KEPT_HOURS = 168
@@ -91,7 +100,7 @@ Rows: TypeAlias = "pa.Table | RemoteRows"
 class StateStore:
     """The tables of one hub. Only one process appends at a time; any number may read."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: StateRoot) -> None:
         self.root = root
         self._open: dict[TableName, DeltaTable] = {}
         self._appended: dict[TableName, tuple[int, str, int]] = {}
@@ -101,7 +110,7 @@ class StateStore:
 
         Tables that an earlier hub created get the columns, comments and settings added since.
         """
-        self.root.mkdir(parents=True, exist_ok=True)
+        make_root(self.root)
         for name in sorted(SCHEMAS, key=lambda n: n is TableName.EPOCHS):
             settings = _MERGED if name is TableName.ROWS else _APPENDED
             DeltaTable.create(
@@ -110,12 +119,13 @@ class StateStore:
                 mode="ignore",
                 description=TABLE_COMMENTS[name],
                 configuration=settings,
+                storage_options=storage_options(self.root),
             )
             self._update(name, settings)
 
     def _update(self, name: TableName, settings: Mapping[str, str]) -> None:
         """Bring a table up to date with this version; nothing is committed if it is."""
-        table = DeltaTable(self.uri(name))
+        table = open_delta(self.root, name)
         known = table.metadata().configuration
         if changed := {key: value for key, value in settings.items() if known.get(key) != value}:
             table.alter.set_table_properties(changed)
@@ -135,12 +145,12 @@ class StateStore:
 
     def uri(self, name: TableName) -> str:
         """Where a table is."""
-        return str(self.root / name.value)
+        return table_uri(self.root, name.value)
 
     def table(self, name: TableName) -> DeltaTable:
         """The table at the version that this process last read; see `refreshed`."""
         if name not in self._open:
-            self._open[name] = DeltaTable(self.uri(name))
+            self._open[name] = open_delta(self.root, name)
         return self._open[name]
 
     def refreshed(self, name: TableName) -> DeltaTable:
@@ -155,18 +165,23 @@ class StateStore:
 
         Old entries go before newer ones: while that of a version is there, so is the next.
         """
-        log = self.root / name.value / "_delta_log"
-        return (log / f"{version + 1:020}.json").exists() or not (
-            log / f"{version:020}.json"
-        ).exists()
+        entries = (f"{name}/_delta_log/{v:020}.json" for v in (version + 1, version))
+        is_newer, is_there = exist(self.root, *entries)
+        return is_newer or not is_there
 
     def reopen(self) -> None:
         """Reopen the tables at their newest versions: loaded versions slow down each commit."""
-        self._open = {name: DeltaTable(self.uri(name)) for name in self._open}
+        self._open = {name: open_delta(self.root, name) for name in self._open}
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
-        """Hold the lock of the maintenance; False when another process or thread holds it."""
+        """Hold the lock of the maintenance; False when another process or thread holds it.
+
+        A bucket has no locks: there Delta alone refuses the second of two compactions.
+        """
+        if not isinstance(self.root, Path):
+            yield True
+            return
         with (self.root / LOCK).open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -230,7 +245,8 @@ class StateStore:
 
         `keep`: marks the rows of each part that are kept; the others are never in memory at once.
         """
-        dataset = self.table(name).to_pyarrow_dataset()
+        files = files_of_table(self.root, name)
+        dataset = self.table(name).to_pyarrow_dataset(filesystem=files)
         names = list(columns) if columns else None
         if keep is None:
             return dataset.to_table(filter=where, columns=names)
@@ -244,7 +260,7 @@ class StateStore:
 
 
 @contextmanager
-def storage_errors(root: Path) -> Iterator[None]:
+def storage_errors(root: StateRoot) -> Iterator[None]:
     """Raise a failure of the state root's storage as a StateError that names the remedy.
 
     Connection errors are not the storage's: streaming/jvm/session.py handles those of Spark's JVM.
@@ -255,9 +271,12 @@ def storage_errors(root: Path) -> Iterator[None]:
         raise
     except (DeltaError, OSError) as error:
         plain = " ".join(_COLOUR.sub("", str(error)).split())
+        what = (
+            "disk (space, rights)" if isinstance(root, Path) else "bucket (address, keys, rights)"
+        )
         raise StateError(
-            f"the state in {root} cannot be used ({plain}): check its disk (space, "
-            "rights), then start the hub again; nothing is lost, it resumes where it stopped"
+            f"the state in {root} cannot be used ({plain}): check its {what}, then start the hub"
+            " again; nothing is lost, it resumes where it stopped"
         ) from error
 
 

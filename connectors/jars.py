@@ -31,7 +31,7 @@ class JarSet:
 
     name: str
     roots: tuple[tuple[str, str, str], ...]
-    excludes: tuple[str, ...] = ()  # organisations that pyspark brings anyway
+    excludes: tuple[str, ...] = ()  # organisations, or organisation#module
     beside_pyspark: bool = False  # leaves out every jar that pyspark has, in any version
 
 
@@ -49,7 +49,23 @@ SPARK = JarSet(
         ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0"),
         ("com.globalmentor", "hadoop-bare-naked-local-fs", "0.1.0"),
     ),
-    excludes=("org.apache.hadoop", "org.scala-lang"),
+    excludes=("org.apache.hadoop", "org.scala-lang"),  # pyspark brings them
+    beside_pyspark=True,
+)
+S3 = JarSet(
+    name="s3",
+    roots=(
+        ("org.apache.hadoop", "hadoop-aws", "3.5.0"),  # the version of pyspark's hadoop-client-api
+        *(
+            ("software.amazon.awssdk", name, "2.35.4")
+            for name in ("s3", "s3-transfer-manager", "sts")
+        ),
+    ),
+    excludes=(
+        "software.amazon.awssdk#bundle",  # the whole of it has 686 MB, and what is needed 13
+        "org.apache.hadoop#hadoop-client-api",
+        "org.apache.hadoop#hadoop-client-runtime",
+    ),
     beside_pyspark=True,
 )
 
@@ -71,6 +87,11 @@ def kafka_jars() -> list[Path]:
 def spark_jars() -> list[Path]:
     """Spark's jars for Delta and Kafka; JarsError if the cache does not hold them."""
     return cached(SPARK)
+
+
+def s3_jars() -> list[Path]:
+    """Spark's jars for a state in a bucket; JarsError if the cache does not hold them."""
+    return cached(S3)
 
 
 def cached(jars: JarSet) -> list[Path]:
@@ -140,11 +161,15 @@ def _module(jars: JarSet) -> str:
         f'<dependency org="{organisation}" name="{name}" rev="{version}" conf="default"/>'
         for organisation, name, version in jars.roots
     )
-    unwanted = "".join(f'<exclude org="{organisation}"/>' for organisation in jars.excludes)
+    unwanted = "".join(_exclude(*what.split("#")) for what in jars.excludes)
     return (
         f'<ivy-module version="2.0"><info organisation="slackwater" module="{jars.name}"/>'
         f"<dependencies>{wanted}{unwanted}</dependencies></ivy-module>"
     )
+
+
+def _exclude(organisation: str, module: str = "*") -> str:
+    return f'<exclude org="{organisation}" module="{module}"/>'
 
 
 def _ivy() -> Path:
@@ -165,8 +190,11 @@ def pyspark_jars() -> Path:
 
 def fill_all() -> None:
     """Fill the cache with every set; JarsError if one cannot be fetched."""
-    for jars in (KAFKA, SPARK):
+    from connectors.log_store import build  # noqa: PLC0415 - it is built from these sets
+
+    for jars in (KAFKA, SPARK, S3):
         fill(jars)
+    build()
 
 
 def setup_step(work: Callable[[], None]) -> int:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from connectors.jars import KAFKA, SPARK, folder, kafka_jars, spark_jars
+from connectors.jars import KAFKA, S3, SPARK, folder, kafka_jars, s3_jars, spark_jars
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -20,7 +20,7 @@ def build(target: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     command: list[str | Path] = [sys.executable, "-m", "build", "--no-isolation"]
     subprocess.run([*command, "--outdir", target, CHECKOUT], check=True, stdout=subprocess.DEVNULL)
-    for jars, files in ((KAFKA, kafka_jars()), (SPARK, spark_jars())):
+    for jars, files in ((KAFKA, kafka_jars()), (SPARK, spark_jars()), (S3, s3_jars())):
         copy = target / "jars" / folder(jars).name
         copy.mkdir(parents=True)
         for file in files:

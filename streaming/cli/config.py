@@ -26,6 +26,7 @@ from streaming.config.config import Config, load
 from streaming.config.errors import section
 from streaming.config.history import config_history, history_faults
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.root import BucketRoot
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The configuration.")
 
@@ -159,4 +160,4 @@ def _type_text(kind: Any) -> str:  # noqa: ANN401  # annotations have no common 
         return " or ".join(json.dumps(one) for one in inner)
     if issubclass(kind, Enum):
         return "one of " + ", ".join(member.value for member in kind)
-    return {str: "text", int: "integer", Path: "path"}[kind]
+    return {str: "text", int: "integer", Path: "path", BucketRoot: "s3://bucket/prefix"}[kind]

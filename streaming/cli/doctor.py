@@ -13,6 +13,7 @@ import typer
 
 from checkpoints.query import open_table
 from checkpoints.reader import Reader, open_state
+from checkpoints.root import local_folder
 from checkpoints.tables import TableName
 from streaming.cli.checked_item import CheckedItem
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now
@@ -84,7 +85,7 @@ def _java() -> str:
 
 def _state(config: Config) -> str:
     root = config.hub.state
-    place = _existing(root)
+    place = _existing(local_folder(root))
     if not os.access(place, os.W_OK):
         raise HubError(f"{place} cannot be written by this user: change its rights, or hub.state")
     reader = _reader(config)
@@ -105,7 +106,7 @@ def _existing(path: Path) -> Path:
 
 
 def _disk(config: Config) -> str:
-    disk = shutil.disk_usage(_existing(config.hub.state))
+    disk = shutil.disk_usage(_existing(local_folder(config.hub.state)))
     free = f"{as_bytes(disk.free)} of {as_bytes(disk.total)} are free"
     if disk.free < disk.total * FREE_SHARE:
         raise HubError(f"{free}: make room; a hub on a full disk ends")

@@ -5,6 +5,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import PydanticCustomError
 
 from streaming.config.errors import explain
-from streaming.config.options import Options, flat, masked
+from streaming.config.options import Options, flat, masked, masked_values
 from streaming.config.secret_files import secret_files
 from streaming.config.sections import (
     AgreementConfig,
@@ -22,10 +23,12 @@ from streaming.config.sections import (
     LimitsConfig,
     LogConfig,
     ReplicaConfig,
+    S3Config,
     TableConfig,
 )
 from streaming.core.conflict.function import ConflictRule, parse_function
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.root import BucketRoot, StateRoot
 from streaming.core.model.table import Table
 
 ENV_PREFIX = "SLACKWATER_"
@@ -53,6 +56,8 @@ class Config(BaseModel):
     """What a hub serves over HTTP."""
     log: LogConfig = Field(default_factory=LogConfig)
     """The log of a hub and of its agents."""
+    s3: S3Config = Field(default_factory=S3Config)
+    """The storage of a state that is in a bucket."""
     spark: Options = {}
     """Settings for the Spark session, by their full names."""
 
@@ -93,6 +98,7 @@ class Config(BaseModel):
         """The configuration as canonical JSON, fields in their order here, secrets replaced."""
         data = self.model_dump(mode="json")
         data["kafka"]["options"] = masked(self.kafka.options)
+        data["s3"] = masked_values(data["s3"])
         data["spark"] = masked(self.spark)
         return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
@@ -179,9 +185,16 @@ def load(path: Path) -> Config:
     except ValidationError as error:
         lines = explain(error, Config, ENV_PREFIX, variables)
         raise ConfigError("\n".join(f"{path}: {line}" for line in lines)) from None
-    state = path.resolve().parent / config.hub.state.expanduser()
-    hub = config.hub.model_copy(update={"state": state})
+    hub = config.hub.model_copy(update={"state": _reachable(config, path)})
     return config.model_copy(update={"hub": hub})
+
+
+def _reachable(config: Config, path: Path) -> StateRoot:
+    """Where the state is, for whoever opens it: absolute, or with the access to its bucket."""
+    state = config.hub.state
+    if isinstance(state, BucketRoot):
+        return replace(state, access=config.s3.access)
+    return path.resolve().parent / state.expanduser()
 
 
 def _ours(variables: Iterable[str]) -> list[str]:

@@ -13,6 +13,11 @@ def masked(options: Mapping[str, str]) -> dict[str, str]:
     return {name: HIDDEN if is_secret(name) else options[name] for name in sorted(options)}
 
 
+def masked_values(values: Mapping[str, object]) -> dict[str, object]:
+    """The values of a section, in its order, with every secret that is set replaced."""
+    return {n: HIDDEN if is_secret(n) and v is not None else v for n, v in values.items()}
+
+
 def flat(value: object) -> object:
     """Turn nested tables into dotted names: TOML reads a bare `a.b = 1` as a table in a table.
 

@@ -8,8 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
@@ -19,10 +21,11 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from connectors.log_format import LogFormat
-from streaming.config.options import Options, masked
+from streaming.config.options import Options, masked, masked_values
 from streaming.core.conflict.function import ConflictRule, parse_function
 from streaming.core.model.change import HUB_RID
 from streaming.core.model.errors import FunctionError
+from streaming.core.model.root import S3, S3Access, StateRoot, parse_bucket
 from streaming.core.model.table import DEFAULT_DATASET, ColumnType, OnRefused, Table
 
 _BROKER = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]]+):[0-9]{1,5}$")
@@ -40,6 +43,17 @@ def _number_or_auto(value: object, validate: ValidatorFunctionWrapHandler) -> ob
 
 
 NumberOrAuto = Annotated[NonNegative | Literal["auto"], WrapValidator(_number_or_auto)]
+
+
+def _place(value: object) -> object:
+    if not isinstance(value, str) or not value.startswith(S3):
+        return value
+    if (found := parse_bucket(value)) is None:
+        raise PydanticCustomError("bucket", "give a bucket and a prefix, as s3://bucket/prefix")
+    return found
+
+
+Place = Annotated[StateRoot, BeforeValidator(_place), PlainSerializer(str)]
 
 
 class _Section(BaseModel):
@@ -69,8 +83,8 @@ class HubConfig(_Section):
     """Its name, in the topic of the changes that an operator makes at the hub."""
     rid: int = Field(default=HUB_RID, ge=1, le=HUB_RID)
     """Its own replica id, for those changes."""
-    state: Path = Path("state")
-    """The folder of the Delta tables; relative to this file."""
+    state: Place = Path("state")
+    """The folder of the Delta tables, relative to this file; or s3://bucket/prefix, see [s3]."""
     topic_prefix: str = Field(default="slackwater.", pattern="^[a-zA-Z0-9._-]*$", max_length=40)
     """What all its topics start with."""
     trigger_ms: int = Field(default=100, ge=0)
@@ -130,6 +144,32 @@ class LogConfig(_Section):
     """text for people, json for programs; auto: text on a terminal, else json."""
     level: Literal["debug", "info", "warning"] = "info"
     """From which level on its own lines are written; debug: one for each hub epoch."""
+
+
+class S3Config(_Section):
+    """How the bucket of hub.state is reached; it must honour conditional PUTs (If-None-Match)."""
+
+    endpoint: str | None = Field(default=None, pattern=r"^https?://[^\s/]+$")
+    """Its address, as https://host:port; by default Amazon's."""
+    region: str = "us-east-1"
+    """Its region."""
+    access_key_id: str | None = None
+    """The access key; by default what the environment or the machine's role has."""
+    secret_access_key: str | None = None
+    """Its secret; set it through the environment: SLACKWATER_S3__SECRET_ACCESS_KEY."""
+
+    @property
+    def access(self) -> S3Access:
+        """The section as a value."""
+        return S3Access(**self.model_dump())
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What is set of it, by name."""
+        return {name: text for name, text in self.model_dump().items() if text is not None}
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        yield from masked_values(self.model_dump()).items()
 
 
 class ReplicaConfig(_Section):

@@ -2,13 +2,13 @@
 
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from checkpoints.last_poll import read_poll
 from checkpoints.reader import Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
+from streaming.core.model.root import StateRoot
 from streaming.core.model.ruv import Ruv
 from streaming.facts.agreements import AgreementSummary, agreement_summaries
 from streaming.facts.conflict_counters import (
@@ -63,7 +63,7 @@ class HubStatus:
     """
 
     hub: str
-    state: Path
+    state: StateRoot
     process: str
     committed_at: datetime | None
     age_s: float | None

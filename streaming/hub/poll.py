@@ -5,11 +5,11 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from checkpoints.last_poll import LastPoll, read_poll, write_poll
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.model.errors import SourceError
+from streaming.core.model.root import StateRoot
 from streaming.hub.topic_look import TopicLook
 
 LOG = logging.getLogger("slackwater")
@@ -34,7 +34,7 @@ class TopicPoll:
     for minutes otherwise.
     """
 
-    root: Path
+    root: StateRoot
     hub: str
     look: TopicLook
     topics: Sequence[str]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from checkpoints import faults
 from checkpoints.config import documents
 from checkpoints.lock import only_hub
+from checkpoints.root import local_folder
 from checkpoints.store import storage_errors
 from connectors.logs import configure_logs
 from streaming.config.config import Config
@@ -21,6 +22,7 @@ from streaming.hub.stopping import StopSignals
 from streaming.hub.view import HubView
 from streaming.hub.watchdog import Watchdog
 from streaming.jvm.java import check_java
+from streaming.jvm.master import check_master
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +42,7 @@ def run(
     another hub works on the state, wait until it does not, with Spark at work.
     """
     view = HubView(config)
-    secrets = secrets_of(config.kafka.options, config.spark)
+    secrets = secrets_of(config.kafka.options, config.spark, config.s3.options)
     configure_logs(
         config.log.format, config.log.level, "slackwater", lambda: _fields(view), secrets
     )
@@ -81,9 +83,12 @@ def _stand_by(owner: str) -> None:
 @contextmanager
 def _spark(config: Config) -> Iterator["SparkSession"]:
     check_java()
-    from streaming.jvm.session import started  # noqa: PLC0415 - only now is Java known to be there
+    check_master(config.spark.get("spark.master", ""))
+    from streaming.jvm.bucket import bucket_settings  # noqa: PLC0415 - only now is Java known
+    from streaming.jvm.session import started  # noqa: PLC0415 - to be there
 
-    with started(f"slackwater {config.hub.name}", {**_scratch(config), **config.spark}) as spark:
+    settings = {**_scratch(config), **bucket_settings(config.hub.state), **config.spark}
+    with started(f"slackwater {config.hub.name}", settings) as spark:
         yield spark
 
 
@@ -122,5 +127,5 @@ def _watchdog(view: HubView, spark: "SparkSession") -> Watchdog:
 
 def _scratch(config: Config) -> dict[str, str]:
     """Where Spark creates the folder that a MERGE needs; by default the current folder."""
-    warehouse = config.hub.state / SCRATCH / "warehouse"
+    warehouse = local_folder(config.hub.state) / SCRATCH / "warehouse"
     return {"spark.sql.warehouse.dir": warehouse.absolute().as_uri()}

@@ -12,7 +12,9 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from checkpoints.root import local_folder
 from streaming.core.model.errors import HubError
+from streaming.core.model.root import StateRoot
 from streaming.facts.live import KafkaBehind
 
 _STATISTICS = ("avg", "max", "min")
@@ -21,10 +23,10 @@ ROOM_BYTES = 1_000_000
 """What must be free in the state root for a query to start."""
 
 
-def start(writer: DataStreamWriter, checkpoint: Path, root: Path) -> StreamingQuery:
-    """Start a query whose scratch is this folder of the state root.
+def start(writer: DataStreamWriter, checkpoint: Path, root: StateRoot) -> StreamingQuery:
+    """Start a query whose scratch is this folder.
 
-    HubError: Spark refuses, with its reason. OSError: the state root takes no file.
+    HubError: Spark refuses, with its reason. OSError: the disk takes no file.
     """
     check_room(root)
     writer = writer.option("checkpointLocation", checkpoint.absolute().as_uri())
@@ -38,7 +40,7 @@ def start(writer: DataStreamWriter, checkpoint: Path, root: Path) -> StreamingQu
         raise HubError(f"Spark could not start to read: {_first_line(str(error))}") from error
 
 
-def failure(error: StreamingQueryException, root: Path) -> HubError:
+def failure(error: StreamingQueryException, root: StateRoot) -> HubError:
     """What ended the query, without the JVM's part of it; OSError if the state root takes no file.
 
     Spark's own error does not say that the disk is full.
@@ -58,9 +60,9 @@ def kafka_behind(query: StreamingQuery) -> KafkaBehind | None:
     return KafkaBehind(offsets, float(found.get("estimatedTotalBytesBehindLatest", 0)))
 
 
-def check_room(root: Path) -> None:
-    """Raise OSError unless the state root takes a file of ROOM_BYTES."""
-    with tempfile.TemporaryFile(dir=root) as file:
+def check_room(root: StateRoot) -> None:
+    """Raise OSError unless the disk of state or scratch takes a file of ROOM_BYTES."""
+    with tempfile.TemporaryFile(dir=local_folder(root)) as file:
         file.write(bytes(ROOM_BYTES))
         file.flush()
         os.fsync(file.fileno())

@@ -1,10 +1,8 @@
 """Reads the state for resyncs, on threads beside the batches."""
 
 import itertools
-import shutil
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
@@ -12,9 +10,11 @@ import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
 from checkpoints.resync_rows import SortedRows, row_counts, sort_rows
+from checkpoints.root import remove_folder
 from checkpoints.spark_threads import SparkThreads
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
+from streaming.core.model.root import StateRoot
 from streaming.core.model.table import Table
 from streaming.hub.resyncs import LackingRows
 from streaming.stages.tracked import TRACKED_COLUMNS, newest, tracked_rows
@@ -31,10 +31,10 @@ Result = TypeVar("Result")
 class StateSource:
     """A ResyncSource on the tables of one state root; `name`: of the hub's process."""
 
-    def __init__(self, spark: SparkSession, root: Path, name: str, workers: int) -> None:
+    def __init__(self, spark: SparkSession, root: StateRoot, name: str, workers: int) -> None:
         self._spark = spark
         self._root = root
-        self._folder = root / FOLDER / name
+        self._folder = f"{FOLDER}/{name}"
         self._threads = SparkThreads(spark, root, FOLDER, workers)
         self._numbers = itertools.count()
 
@@ -72,13 +72,13 @@ class StateSource:
 
     def sort(self, agreement: str, table: Table, tracked: pa.Table | None) -> SortedRows:
         """See ResyncSource."""
-        folder = self._folder / f"{agreement}-{next(self._numbers)}"
+        folder = f"{self._folder}/{agreement}-{next(self._numbers)}"
         return sort_rows(self._spark, StateStore(self._root), table, tracked, folder)
 
     def close(self) -> None:
         """End the threads and remove the files."""
         self._threads.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_folder(self._root, self._folder)
 
 
 def _between(after: int, to: int) -> ds.Expression:

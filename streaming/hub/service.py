@@ -20,12 +20,14 @@ from checkpoints import faults
 from checkpoints.config import COMMANDS_MAX, commands, documents
 from checkpoints.epochs import Plan
 from checkpoints.maintenance import Maintenance
+from checkpoints.root import local_folder
 from checkpoints.store import StateStore, storage_errors
 from checkpoints.tables import TableName
 from connectors.kafka.topics import Topics
 from streaming.carriers.carrier import Carrier, is_carried_by_executors
 from streaming.carriers.offsets import end_offsets
 from streaming.carriers.read import stream
+from streaming.carriers.warm_up import WarmExecutors
 from streaming.config.config import Config
 from streaming.config.history import check_history, config_history
 from streaming.core.intake.input_lost import TopicFacts, heads
@@ -50,7 +52,7 @@ from streaming.hub.source import Source, ranges
 from streaming.hub.topic_look import TopicLook
 from streaming.hub.updates import UpdatesTopics
 from streaming.hub.view import HubView
-from streaming.jvm.session import is_local_master
+from streaming.jvm.master import is_local_master
 
 LOG = logging.getLogger("slackwater")
 
@@ -86,6 +88,8 @@ class Service:
         self.paused: AbstractSet[int] = frozenset()
         self.report = HubReport({replica.rid: replica.name for replica in config.replicas})
         self.settings, self.hub = self._open(_followed(self.view.phases, reach))
+        is_local = is_local_master(spark.sparkContext.master or "")
+        self.warm = None if is_local else WarmExecutors(spark, root)
         topics, others = [*self.settings.topics], [*self.settings.updates_topics]
         self.poll = TopicPoll(config.hub.state, self.name, self._topic_look(), topics, others)
         self.view.hubs_seen = self.poll.hubs_seen
@@ -147,6 +151,7 @@ class Service:
         try:
             self._find_losses()
             self.poll.start()
+            self._warm_up(end)
             self.report.ready(self.hub.state, self.config.kafka.bootstrap_servers)
             while self._read(end, available_now=available_now):
                 LOG.info("reading the topics again from where the hub goes on in them")
@@ -163,9 +168,18 @@ class Service:
             self.poll.stop()
             self.maintenance.close()
             self.resyncs.close()
+            if self.warm is not None:
+                self.warm.close()
             self.updates.close()
             self.topics.close()
         LOG.info("stopped after batch %d", self.hub.state.batch)
+
+    def _warm_up(self, end: threading.Event) -> None:
+        """On a cluster: have executors that have started all that a batch needs of them."""
+        if self.warm is not None:
+            self.warm.wait(end)
+            if not end.is_set():
+                self.source.warm_up(self.settings, self.config.limits, self._look())
 
     def _read(self, end: threading.Event, *, available_now: bool) -> bool:
         """Let one query read until it or the hub ends; whether another one has to go on.
@@ -253,6 +267,8 @@ class Service:
         """Do what is due although no input came: pages, a lagging covers, an operator's command."""
         with self.turn:
             if not self.ended:
+                if self.warm is not None:
+                    self.warm.keep()
                 self.hub.resyncs.follow(self.hub.state, self.hub.upkeep.rows_epoch)
                 if not self._process(self.planned):
                     bring_rows_up(self.hub, _now_ms())
@@ -370,7 +386,8 @@ class Service:
         return found
 
     def _checkpoint(self) -> Path:
-        return self.config.hub.state / SCRATCH / f"{self.name}-{self.query_number}"
+        scratch = local_folder(self.config.hub.state) / SCRATCH
+        return scratch / f"{self.name}-{self.query_number}"
 
 
 def _followed(phases: BatchPhases, reach: faults.FaultHook) -> faults.FaultHook:

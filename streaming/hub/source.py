@@ -14,11 +14,14 @@ from streaming.carriers.read import batch
 from streaming.config.config import Config
 from streaming.config.sections import LimitsConfig
 from streaming.core.intake.check import Limits
+from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.model.errors import SourceError
 from streaming.hub.settings import BatchSettings
-from streaming.jvm.session import is_local_master
+from streaming.jvm.master import is_local_master
 from streaming.stages.check import check_records
 from streaming.stages.checked import NO_CHECKED
+
+WARM_UP_RECORDS = 100
 
 
 class Source:
@@ -62,6 +65,20 @@ class Source:
             carrier = DriverCarrier(parse_on_driver(records, topics, tables, allowed))
         _check_range(carrier.facts, plan, topics)
         return carrier
+
+    def warm_up(
+        self, settings: BatchSettings, limits: LimitsConfig, topics: Mapping[str, TopicFacts]
+    ) -> None:
+        """Read the last records of the topics, on every core, so that the next read is no first."""
+        there = {topic: topics[topic] for topic in settings.topics if topics[topic].id}
+        ends = {topic: one.end for topic, one in there.items() if one.end > one.first}
+        first = {
+            topic: max(there[topic].first, end - WARM_UP_RECORDS) for topic, end in ends.items()
+        }
+        if ends:
+            cores = self.spark.sparkContext.defaultParallelism
+            records = batch(self.spark, self.options, ends, first, ends, min_partitions=cores)
+            parse_on_driver(records, settings.topics, settings.topology.tables, _allowed(limits))
 
     def revalidated(
         self, records: pa.Table, settings: BatchSettings, limits: LimitsConfig

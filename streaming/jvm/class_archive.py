@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from connectors.jars import setup_step, spark_jars
+from connectors.jars import setup_step
 from connectors.kafka.broker import Broker
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics
@@ -23,6 +23,7 @@ from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.errors import HubError
 from streaming.core.model.record import Hello
 from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.jvm.class_path import class_path
 from streaming.jvm.java import find_java
 
 _CONFIG = """\
@@ -69,7 +70,7 @@ class ArchiveError(HubError):
 def archive() -> Path:
     """Where this environment's archive for its present Java is; the file need not exist."""
     java = find_java().resolve()
-    versions = repr((java, java.stat().st_mtime_ns, spark_jars()))
+    versions = repr((java, java.stat().st_mtime_ns, class_path()))
     mark = hashlib.sha256(versions.encode()).hexdigest()[:8]
     return Path(sys.prefix) / "share" / "slackwater" / f"spark-classes-{mark}.jsa"
 

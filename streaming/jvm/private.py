@@ -123,6 +123,12 @@ def hadoop_configuration(spark: SparkSession) -> Any:  # noqa: ANN401 - py4j has
     return context._jsc.hadoopConfiguration()  # noqa: SLF001
 
 
+def executor_count(spark: SparkSession) -> int:
+    """How many executors are registered with the driver, which is none itself."""
+    context: Any = spark.sparkContext
+    return len(context._jsc.sc().statusTracker().getExecutorInfos()) - 1  # noqa: SLF001
+
+
 def jvm_pid(spark: SparkSession) -> int:
     """The process id of the JVM that this Python started for the session."""
     gateway: Any = spark.sparkContext._gateway  # noqa: SLF001

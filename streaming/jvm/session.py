@@ -1,6 +1,5 @@
 """The SparkSession that the hub runs in, with the settings that its speed rests on."""
 
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -10,9 +9,12 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
-from connectors.jars import spark_jars
+from connectors.log_store import CLASS
 from streaming.jvm.class_archive import archive, java_options
+from streaming.jvm.class_path import class_path
+from streaming.jvm.executor_python import shipped
 from streaming.jvm.java import JavaError
+from streaming.jvm.master import is_local_master
 from streaming.jvm.private import hadoop_configuration, jvm, start_context
 
 _BESIDE = Path(__file__).parent
@@ -28,6 +30,7 @@ _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "1",  # 50 by default: seconds for a tiny table
+    "spark.delta.logStore.file.impl": CLASS,
     # 10,000 by default, a task each: VACUUM takes most of a minute for a table without files
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
 }
@@ -54,15 +57,15 @@ _MICRO_BATCHES = {
 
 _LOCAL_FILES = "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem"
 
-_ONE_MACHINE = {
-    "spark.master": "local[2]",
+_DRIVER = {
     "spark.driver.memory": "2g",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+
+LOCAL = "local[2]"
+_ONE_MACHINE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
 
 def session(app: str, extra: Mapping[str, str] | None = None) -> SparkSession:
@@ -70,21 +73,29 @@ def session(app: str, extra: Mapping[str, str] | None = None) -> SparkSession:
 
     Nothing is resolved at the start: the jars come from the cache (JarsError if it lacks them).
     """
-    jars = {"spark.jars": ",".join(jar.as_uri() for jar in spark_jars())}
-    java = {"spark.driver.defaultJavaOptions": f"{_LOGGING} {_ALWAYS_ON} {java_options(archive())}"}
-    settings = {**_ONE_MACHINE, **_MICRO_BATCHES, **_DELTA, **jars, **java, **(extra or {})}
+    settings = settings_of_session(extra or {})
     conf = SparkConf().setAppName(app).setAll(list(settings.items()))
     start_context(conf)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.pythonExec = settings.get("spark.pyspark.python", sys.executable)
-    if is_local_master(settings["spark.master"]):
-        _write_files_without_chmod(spark)
+    _write_files_without_chmod(spark)
     return spark
 
 
-def is_local_master(master: str) -> bool:
-    """Return whether `spark.master` names this process: local or local[n], not local-cluster."""
-    return re.match(r"local(\[|$)", master) is not None
+def settings_of_session(extra: Mapping[str, str]) -> dict[str, str]:
+    """Spark's settings, by their full names; those of `extra` come last."""
+    jars = {"spark.jars": ",".join(jar.as_uri() for jar in class_path())}
+    java = {"spark.driver.defaultJavaOptions": f"{_LOGGING} {_ALWAYS_ON} {java_options(archive())}"}
+    common = {"spark.master": LOCAL, **_DRIVER, **_MICRO_BATCHES, **_DELTA, **jars, **java}
+    return {**common, **_place(extra), **extra}
+
+
+def _place(extra: Mapping[str, str]) -> Mapping[str, str]:
+    """What follows from where Spark is: in this process, or on a cluster."""
+    if is_local_master(extra.get("spark.master", LOCAL)):
+        return _ONE_MACHINE
+    java = {"spark.executor.defaultJavaOptions": _ALWAYS_ON}
+    return java if "spark.pyspark.python" in extra else {**java, **shipped()}
 
 
 @contextmanager
@@ -107,7 +118,8 @@ def started(app: str, extra: Mapping[str, str]) -> Iterator[SparkSession]:
 def _write_files_without_chmod(spark: SparkSession) -> None:
     """Hadoop's local files start a chmod for each file written: 12 ms, twice a micro-batch.
 
-    Only now has the JVM the class that leaves that out; on a cluster every executor would need it.
+    Only now has the JVM the class that leaves that out. Executors are told with each task, and get
+    the class with the jars.
     """
     hadoop_configuration(spark).set("fs.file.impl", _LOCAL_FILES)
     jvm(spark).org.apache.hadoop.fs.FileSystem.closeAll()  # opened anew at their next use

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from checkpoints.commit import create_state
 from checkpoints.epochs import Checkpoint
+from checkpoints.root import local_folder
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.config.config import Config
@@ -74,7 +75,7 @@ def _commits(environment: BenchmarkEnvironment, commits: int) -> dict[str, objec
         "commits_early_batch_p50_s": round(early, 4),
         "commits_late_batch_p50_s": round(late, 4),
         "commits_ratio": round(late / early, 3),
-        **disk_numbers(table_files(run.config.hub.state), starts[-1] - starts[0]),
+        **disk_numbers(table_files(local_folder(run.config.hub.state)), starts[-1] - starts[0]),
     }
 
 

@@ -18,6 +18,7 @@ import threading  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 from checkpoints.faults import FaultPoint  # noqa: E402
+from checkpoints.root import local_folder  # noqa: E402
 from streaming.config.config import load  # noqa: E402
 from streaming.hub.service import Service  # noqa: E402
 from streaming.jvm.java import check_java  # noqa: E402
@@ -40,7 +41,7 @@ def main(config_path: Path, marks: Path) -> None:
     config = load(config_path)
     check_java()
     mark("checked")
-    warehouse = (config.hub.state / "spark" / "warehouse").absolute().as_uri()
+    warehouse = (local_folder(config.hub.state) / "spark" / "warehouse").absolute().as_uri()
     settings = {"spark.sql.warehouse.dir": warehouse, "spark.log.level": "ERROR"}
     spark = session("benchmark of the hub", settings)
     mark("session")

@@ -27,4 +27,4 @@ def sorted_files(
         path = folder / f"part-{place:05}-of-a-job.parquet"
         pq.write_table(pa.Table.from_pylist(rows, schema=SORTED), path)
     (folder / "_SUCCESS").touch()
-    return SortedRows(folder, order)
+    return SortedRows(folder.parent, folder.name, order)

@@ -56,11 +56,11 @@ def test_a_reader_has_ten_minutes_for_the_version_that_it_opened(folder: Path) -
     reader = DeltaTable(folder)
     table, dead = compacted(folder), DeadFiles()
 
-    dead.remove(folder, table, now_s=1_000)
-    dead.remove(folder, table, now_s=1_000 + DEAD_KEPT_S - 1)
+    dead.remove(folder.parent, folder.name, table, now_s=1_000)
+    dead.remove(folder.parent, folder.name, table, now_s=1_000 + DEAD_KEPT_S - 1)
     assert numbers(reader) == list(range(ROWS))
 
-    dead.remove(folder, table, now_s=1_000 + DEAD_KEPT_S)
+    dead.remove(folder.parent, folder.name, table, now_s=1_000 + DEAD_KEPT_S)
     assert data_files(folder) == live_files(folder)
     assert numbers(DeltaTable(folder)) == list(range(ROWS))
 
@@ -70,7 +70,7 @@ def test_a_file_that_is_being_appended_is_left_alone(folder: Path) -> None:
     (folder / "part-of-an-append.parquet").write_bytes(b"not committed yet")
     table, dead = compacted(folder), DeadFiles(kept_s=0)
 
-    dead.remove(folder, table, now_s=0)
+    dead.remove(folder.parent, folder.name, table, now_s=0)
 
     assert data_files(folder) == live_files(folder) | {"part-of-an-append.parquet"}
 
@@ -78,15 +78,15 @@ def test_a_file_that_is_being_appended_is_left_alone(folder: Path) -> None:
 def test_what_an_earlier_hub_left_goes_too(folder: Path) -> None:
     """A hub that died remembers nothing: the log, its checkpoint included, names the files."""
     table = compacted(folder)
-    DeadFiles().remove(folder, table, now_s=0)
+    DeadFiles().remove(folder.parent, folder.name, table, now_s=0)
     table.cleanup_metadata()
     table.create_checkpoint()
 
     later = DeadFiles()
-    later.remove(folder, DeltaTable(folder), now_s=5_000)
+    later.remove(folder.parent, folder.name, DeltaTable(folder), now_s=5_000)
     assert len(data_files(folder)) == ROWS + 1
 
-    later.remove(folder, DeltaTable(folder), now_s=5_000 + DEAD_KEPT_S)
+    later.remove(folder.parent, folder.name, DeltaTable(folder), now_s=5_000 + DEAD_KEPT_S)
     assert data_files(folder) == live_files(folder)
 
 
@@ -102,7 +102,7 @@ def die_in_the_middle(folder: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     Path.unlink = unlink_until_killed  # type: ignore[assignment, method-assign]
-    DeadFiles(kept_s=0).remove(folder, DeltaTable(folder), now_s=0)
+    DeadFiles(kept_s=0).remove(folder.parent, folder.name, DeltaTable(folder), now_s=0)
 
 
 def test_kill_9_in_the_middle_does_no_harm(folder: Path) -> None:
@@ -115,7 +115,7 @@ def test_kill_9_in_the_middle_does_no_harm(folder: Path) -> None:
     assert child.exitcode == -signal.SIGKILL
     assert len(data_files(folder)) == ROWS + 1 - ROWS // 3
     assert numbers(DeltaTable(folder)) == list(range(ROWS))
-    DeadFiles(kept_s=0).remove(folder, DeltaTable(folder), now_s=0)
+    DeadFiles(kept_s=0).remove(folder.parent, folder.name, DeltaTable(folder), now_s=0)
     assert data_files(folder) == live_files(folder)
 
 

@@ -198,13 +198,13 @@ def all_of(rows: SortedRows) -> pa.Table:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_spark_sorts_keys_as_core_orders_them(
-    spark: SparkSession, store: StateStore, tmp_path: Path, case: tuple[Table, list[str]]
+    spark: SparkSession, store: StateStore, case: tuple[Table, list[str]]
 ) -> None:
     """A page ends at a key: rows that Spark puts elsewhere would be left out, or deleted."""
     table, _ = case
     expected = existing(store, table)
 
-    rows = all_of(sort_rows(spark, store, table, None, tmp_path / "sorted"))
+    rows = all_of(sort_rows(spark, store, table, None, "sorted"))
 
     found = rows["key"].to_pylist()
     order = key_order(table)
@@ -217,7 +217,7 @@ def test_spark_sorts_keys_as_core_orders_them(
 
 
 def test_a_tracked_key_is_there_with_its_row_or_without(
-    spark: SparkSession, store: StateStore, tmp_path: Path
+    spark: SparkSession, store: StateStore
 ) -> None:
     """Its row may be a tombstone, or may never have been written; others are left out."""
     table, keys = of_two()
@@ -229,7 +229,7 @@ def test_a_tracked_key_is_there_with_its_row_or_without(
         [{"key": key, "tracked": epoch} for key, epoch in asked.items()], schema=TRACKED
     )
 
-    rows = all_of(sort_rows(spark, store, table, tracked, tmp_path / "sorted")).to_pylist()
+    rows = all_of(sort_rows(spark, store, table, tracked, "sorted")).to_pylist()
 
     found = {row["key"]: row for row in rows}
     assert {key: row["tracked"] for key, row in found.items()} == asked
@@ -244,13 +244,11 @@ def test_a_tracked_key_is_there_with_its_row_or_without(
         assert (found[key]["author"], found[key]["csn"]) == (3, csn(number, 3))
 
 
-def test_a_row_that_cannot_be_read_is_in_no_range(
-    spark: SparkSession, store: StateStore, tmp_path: Path
-) -> None:
+def test_a_row_that_cannot_be_read_is_in_no_range(spark: SparkSession, store: StateStore) -> None:
     """An early release accepted such images; an item that holds one is no JSON."""
     table = Table("unreadable", ("k",), {"k": ColumnType.TEXT})
 
-    rows = sort_rows(spark, store, table, None, tmp_path / "sorted")
+    rows = sort_rows(spark, store, table, None, "sorted")
 
     assert all_of(rows).num_rows == 0
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 
+from checkpoints.root import open_delta
 from checkpoints.tables import TableName
 from streaming.cli.main import main
 from streaming.config.config import load
@@ -35,7 +35,7 @@ def broken(folder: DemoFolder) -> set[str]:
 
 def delete_one(folder: DemoFolder, name: TableName, column: str, value: str) -> None:
     """Remove from a Delta table of the kept state the first row with this value."""
-    table = DeltaTable(load(folder.config).hub.state / name)
+    table = open_delta(load(folder.config).hub.state, name)
     rows = table.to_pyarrow_table(columns=["hub_epoch", "place", column]).to_pylist()
     found = next(row for row in rows if row[column] == value)
     table.delete(f"hub_epoch = {found['hub_epoch']} AND place = {found['place']}")
@@ -204,7 +204,7 @@ def test_a_loser_that_is_not_logged_is_found(copy: DemoFolder) -> None:
 
 def test_a_verdict_that_the_journals_do_not_support_is_found(copy: DemoFolder) -> None:
     """A hub that rejects whom it likes would still be consistent with itself."""
-    delta = DeltaTable(load(copy.config).hub.state / TableName.CHANGELOG)
+    delta = open_delta(load(copy.config).hub.state, TableName.CHANGELOG)
     rows = delta.to_pyarrow_table(columns=["csn", "verdict", "kind"]).to_pylist()
     csn = next(row["csn"] for row in rows if row["verdict"] == "rejected")
     delta.update(updates={"verdict": "'accepted'"}, predicate=f"csn = '{csn}' AND kind = 'change'")
@@ -217,7 +217,7 @@ def test_a_verdict_that_the_journals_do_not_support_is_found(copy: DemoFolder) -
 
 def test_too_few_conflicts_fail(copy: DemoFolder) -> None:
     """A workload in which nothing collides proves nothing."""
-    delta = DeltaTable(load(copy.config).hub.state / TableName.CONFLICTS)
+    delta = open_delta(load(copy.config).hub.state, TableName.CONFLICTS)
     delta.delete("kind = 'update_origin_change'")
 
     assert "at least 20 conflicts of each kind" in broken(copy)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 
 from checkpoints.reader import open_state
+from checkpoints.root import open_delta
 from checkpoints.tables import TableName
 from streaming.cli.main import main
 from streaming.config.config import load
@@ -75,7 +75,7 @@ def test_a_hole_in_what_arrived_is_found(copy: DemoFolder) -> None:
     """What is behind the last that arrived may be missing, and nothing before it."""
     evidence = gather(copy)
     csn = evidence.arrived(dead_of(evidence))[0].change.csn
-    delta = DeltaTable(load(copy.config).hub.state / TableName.CHANGELOG)
+    delta = open_delta(load(copy.config).hub.state, TableName.CHANGELOG)
 
     delta.delete(f"csn = '{csn}' AND kind = 'change'")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 
+from checkpoints.root import open_delta
 from checkpoints.tables import TableName
 from streaming.cli.main import main
 from streaming.config.config import load
@@ -85,7 +85,7 @@ def test_a_lost_write_that_the_hub_does_not_have_is_found(copy: DemoFolder) -> N
     """The lost file is kept: its journal says what was published."""
     (replica,) = gather(copy).restored
     csn = replica.lost_writes[0].change.csn
-    delta = DeltaTable(load(copy.config).hub.state / TableName.CHANGELOG)
+    delta = open_delta(load(copy.config).hub.state, TableName.CHANGELOG)
 
     delta.delete(f"csn = '{csn}' AND kind = 'change'")
 
@@ -100,7 +100,7 @@ def test_an_overwritten_row_that_was_not_known_is_found(copy: DemoFolder) -> Non
     csn = next(
         row["csn"] for row in evidence.judged if row["csn"] in new and row["cause"] == "floor"
     )
-    delta = DeltaTable(load(copy.config).hub.state / TableName.CHANGELOG)
+    delta = open_delta(load(copy.config).hub.state, TableName.CHANGELOG)
 
     delta.update(updates={"verdict": "'accepted'"}, predicate=f"csn = '{csn}' AND kind = 'change'")
 

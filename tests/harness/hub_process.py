@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-TIMEOUT_S = 240
+TIMEOUT_S = 600
 """How long a hub may take for anything, on a machine that is busy with other things."""
 
 KILLED = -signal.SIGKILL

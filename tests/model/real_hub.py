@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from checkpoints.config import commands
 from checkpoints.faults import FaultPoint
 from checkpoints.reader import open_state
+from checkpoints.root import local_folder
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from connectors import wire
@@ -224,13 +225,13 @@ class RealHub:
     def back_up(self) -> None:
         """Copy the folder of the state."""
         shutil.rmtree(self.folder / "backup", ignore_errors=True)
-        shutil.copytree(self.config.hub.state, self.folder / "backup")
+        shutil.copytree(local_folder(self.config.hub.state), self.folder / "backup")
 
     def put_back(self, now_ms: int) -> None:
         """Put the copy in the folder's place, while no hub runs."""
         self._close()
-        shutil.rmtree(self.config.hub.state)
-        shutil.copytree(self.folder / "backup", self.config.hub.state)
+        shutil.rmtree(local_folder(self.config.hub.state))
+        shutil.copytree(self.folder / "backup", local_folder(self.config.hub.state))
         self.tables = StateStore(self.config.hub.state)
         self.restart(now_ms)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.jars import KAFKA, SPARK, cache_folder, cached, folder
+from connectors.jars import KAFKA, S3, SPARK, cache_folder, cached, folder
 from deploy.setup import platform_tag
 from streaming.facts.versions import versions
 from tests.test_setup import CHECKOUT, NO_PROXY
@@ -85,7 +85,7 @@ def test_the_changelog_knows_the_version() -> None:
 
 def test_a_release_comes_with_the_jars(release: Path) -> None:
     """An image that is built from it reaches no Maven repository."""
-    for jars in (KAFKA, SPARK):
+    for jars in (KAFKA, SPARK, S3):
         found = {file.name for file in (release / "jars" / folder(jars).name).iterdir()}
         assert found == {file.name for file in cached(jars)}
 

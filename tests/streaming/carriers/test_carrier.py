@@ -6,7 +6,7 @@ import pytest
 
 from streaming.carriers.carrier import DRIVER_BATCH_RECORDS, is_carried_by_executors
 from streaming.config.sections import LimitsConfig
-from streaming.jvm.session import is_local_master
+from streaming.jvm.master import is_local_master
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def test_a_resync_that_was_rolled_back_sorts_its_rows_anew(
 
     assert prepared.goes_on(None if after is None else key(after)) is goes_on
 
-    assert rows.folder.exists() is goes_on
+    assert (tmp_path / rows.folder).exists() is goes_on
     if goes_on:
         left = rows.next_rows(9)["key"].to_pylist()
         assert left == [key(n) for n in range(0, 10, 2) if after is None or n > after]

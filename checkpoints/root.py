@@ -1,0 +1,132 @@
+"""The files of a state root: its tables, and small files beside them, in a folder or a bucket.
+
+What differs between the two is here. Both refuse an entry of a table's log that exists, by a hard
+link or by a conditional PUT: that is what the commit protocol rests on.
+"""
+
+import os
+import tempfile
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow.fs as pafs
+from deltalake import DeltaTable
+
+from streaming.core.model.root import BucketRoot, S3Access, StateRoot
+
+
+def table_uri(root: StateRoot, name: str) -> str:
+    """Where a table is, as deltalake and Spark name it."""
+    return str(root / name) if isinstance(root, Path) else f"{root}/{name}"
+
+
+def storage_options(root: StateRoot) -> dict[str, str] | None:
+    """What deltalake needs besides the place of a table."""
+    if isinstance(root, Path):
+        return None
+    access = root.access
+    options = {
+        "AWS_ENDPOINT_URL": access.endpoint,
+        "AWS_REGION": access.region,
+        "AWS_ACCESS_KEY_ID": access.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": access.secret_access_key,
+        "AWS_ALLOW_HTTP": "true" if _is_plain(access) else None,
+        "AWS_CONDITIONAL_PUT": "etag",  # the default of this version, and nothing works without it
+    }
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def open_delta(root: StateRoot, name: str) -> DeltaTable:
+    """The table at its newest version; TableNotFoundError if there is none."""
+    return DeltaTable(table_uri(root, name), storage_options=storage_options(root))
+
+
+def local_folder(root: StateRoot) -> Path:
+    """A folder of this machine for the locks and the scratch of hubs on this state."""
+    if isinstance(root, Path):
+        return root
+    return Path(tempfile.gettempdir()) / f"slackwater-{os.getuid()}" / root.name
+
+
+def make_root(root: StateRoot) -> None:
+    """Create the folder; a bucket has to be there, and prefixes need not be made."""
+    if isinstance(root, Path):
+        root.mkdir(parents=True, exist_ok=True)
+
+
+def exist(root: StateRoot, *names: str) -> list[bool]:
+    """Return of each of these files whether it is there."""
+    if isinstance(root, Path):
+        return [(root / name).exists() for name in names]
+    found = _files(root.access).get_file_info([_path(root, name) for name in names])
+    return [one.type is not pafs.FileType.NotFound for one in found]
+
+
+def read_file(root: StateRoot, name: str) -> bytes:
+    """Return what a file holds; OSError if it cannot be read."""
+    if isinstance(root, Path):
+        return (root / name).read_bytes()
+    with _files(root.access).open_input_file(_path(root, name)) as file:
+        return bytes(file.read())
+
+
+def replace_file(root: StateRoot, name: str, content: bytes) -> None:
+    """Replace a file; a reader sees the old or the new one."""
+    if isinstance(root, Path):
+        fresh = root / f".{name}"
+        fresh.write_bytes(content)
+        fresh.replace(root / name)
+        return
+    with _files(root.access).open_output_stream(_path(root, name)) as file:
+        file.write(content)
+
+
+def remove_file(root: StateRoot, name: str) -> None:
+    """Remove a file if it is there."""
+    if isinstance(root, Path):
+        (root / name).unlink(missing_ok=True)
+    elif all(exist(root, name)):
+        _files(root.access).delete_file(_path(root, name))
+
+
+def folder_of(root: StateRoot, name: str) -> tuple[pafs.FileSystem, str]:
+    """Return a folder of the root as pyarrow reads it."""
+    if isinstance(root, Path):
+        return pafs.LocalFileSystem(), str(root / name)
+    return _files(root.access), _path(root, name)
+
+
+def remove_folder(root: StateRoot, name: str) -> None:
+    """Remove a folder and what is in it, as far as that is possible."""
+    with suppress(OSError):
+        files, path = folder_of(root, name)
+        files.delete_dir(path)
+
+
+def files_of_table(root: StateRoot, name: str) -> pafs.FileSystem | None:
+    """Return the files of a table as pyarrow reads them; None: as deltalake does."""
+    if isinstance(root, Path):
+        return None
+    return pafs.SubTreeFileSystem(_path(root, name), _files(root.access))
+
+
+def _path(root: BucketRoot, name: str) -> str:
+    return f"{root.bucket}/{root.prefix}/{name}"
+
+
+def _is_plain(access: S3Access) -> bool:
+    return (access.endpoint or "").startswith("http://")
+
+
+@lru_cache
+def _files(access: S3Access) -> pafs.S3FileSystem:
+    """The client of pyarrow; it shares connections, so there is one."""
+    scheme, _, address = (access.endpoint or "https://").partition("://")
+    return pafs.S3FileSystem(
+        access_key=access.access_key_id,
+        secret_key=access.secret_access_key,
+        region=access.region,
+        scheme=scheme,
+        endpoint_override=address or None,
+    )

@@ -1,0 +1,11 @@
+"""The jars of Spark's sessions beside pyspark's own, the same ones for driver and executors."""
+
+from pathlib import Path
+
+from connectors.jars import spark_jars
+from connectors.log_store import log_store_jar
+
+
+def class_path() -> list[Path]:
+    """What every session has; JarsError if the cache lacks some of it."""
+    return [*spark_jars(), log_store_jar()]
