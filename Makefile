@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 RECORDS ?= 1000000
 
-.PHONY: setup programs demo test test-deep fuzz-check mutants check format docs dashboards
+.PHONY: setup programs demo test test-cluster test-deep fuzz-check mutants check format docs dashboards
 .PHONY: bench bench-quick
 .PHONY: dist image deploy-tools check-deploy test-release schemas
 
@@ -25,6 +25,9 @@ programs: setup  ## what the tests need of Debian: prometheus and chromium; as r
 
 test: programs  ## all tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-cluster: setup  ## the hub on a Spark cluster whose processes are killed; SEED repeats the moments
+	SLACKWATER_SEED=$(SEED) $(BIN)/python -m pytest tests/cluster
 
 test-deep: setup  ## every property on many more random cases; SEED repeats a run, SLACKWATER_EXAMPLES sizes it
 	@echo "seed $(SEED), $(SLACKWATER_EXAMPLES) examples"
