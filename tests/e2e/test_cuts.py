@@ -94,16 +94,21 @@ class Rerun:
         """The record with the hub epoch of this run that means what it speaks of."""
         match received.record:
             case Hello(covers=covers) as hello:
-                sent[received.rid] = self._epoch(covers, self.hub.hub_epoch())
-                ruv = self._ruv(sent[received.rid])
-                return replace(received, record=replace(hello, covers=sent[received.rid], ruv=ruv))
+                epoch = self._epoch(covers, self._published_to(received.rid))
+                sent[received.rid] = epoch
+                known = replace(hello, covers=epoch, ruv=self._ruv(epoch), reached=epoch)
+                return replace(received, record=known)
             case Applied(covers=covers) as applied:
                 epoch = self._epoch(covers, sent[received.rid])
-                return replace(
-                    received, record=replace(applied, covers=epoch, ruv=self._ruv(epoch))
-                )
+                seen = replace(applied, covers=epoch, ruv=self._ruv(epoch), reached=epoch)
+                return replace(received, record=seen)
             case _:
                 return received
+
+    def _published_to(self, rid: int) -> int:
+        """What a hello may claim to cover: a larger covers means that the hub was rolled back."""
+        agreements = self.hub.state.agreements.values()
+        return max((one.largest_published for one in agreements if one.consumer == rid), default=0)
 
     def _epoch(self, covers: int, limit: int) -> int:
         known = (e for e, means in self.means.items() if e <= limit and means <= self.meant[covers])
