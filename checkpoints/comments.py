@@ -141,9 +141,11 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
     },
     TableName.EVENTS: {
         "topic": "topic of the record",
-        "kind": "hello, applied, commit, abort, heartbeat ...",
-        "outcome": "taken, duplicate, unknown, stopped",
-        "value": "the record as received",
+        "kind": "hello, applied, commit, abort, heartbeat ...; change: a repeated one",
+        "outcome": "taken, duplicate, unknown, stopped or given up",
+        "value": "the record as received; of a repeated change empty if it is valid",
+        "csn": "of a repeated change: its CSN",
+        "content": "of a repeated change: its hash",
     },
     TableName.CONFIG: {
         "number": "1, 2, 3 ... over both kinds",
@@ -164,7 +166,7 @@ TABLE_COMMENTS: Mapping[TableName, str] = {
     TableName.CONFLICTS: "every loser with its winner, every refused row",
     TableName.QUARANTINE: "records the hub could not process, with their original bytes",
     TableName.PENDING: "changes of transactions that are pending, waiting or ended",
-    TableName.EVENTS: "control records: hello, applied, commit, abort, heartbeat",
+    TableName.EVENTS: "control records: hello, applied, commit, abort, heartbeat; repeated changes",
     TableName.CONFIG: "configuration versions and operator commands",
 }
 

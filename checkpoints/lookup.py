@@ -21,12 +21,15 @@ from streaming.core.delivery.sending import WHOLE, EpochMark
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Reason
-from streaming.core.model.row import Realign, RowState, readable, realigned
+from streaming.core.model.row import Realign, RowState, readable
 from streaming.core.model.truncation import ALL_KEYS, Truncation
+from streaming.core.replay.fold import after_change, after_refresh
 
 KEYS_OF_A_QUERY = 5_000
 """The query engine goes down into a list of values: of 30,000 it overflows a stack of 8 MiB, which
 ends the process."""
+UNKNOWN = RowState()
+
 SCANNED_ROWS = 1_000_000
 """How many changelog rows one page is made from, at most."""
 
@@ -292,15 +295,13 @@ def told(
             continue
         if wanted is not None and row not in wanted:
             continue
-        old = state.get(row) or before.get(row)
+        old, exists = state.get(row) or before.get(row), op != Op.DELETE
         if kind == "refresh":
-            realign = old.realign if old else ()
-            base = old if old and old.csn else RowState(rid, epoch, csn, op != Op.DELETE)
+            sent = RowState(rid, epoch, csn, exists)
             new = Realign(to, hub_epoch, offset, cause == WHOLE)
-            state[row] = realigned(base._replace(realign=realign), new)
+            state[row] = after_refresh(old or UNKNOWN, sent, new)
         elif verdict == Verdict.ACCEPTED and (old is None or hub_epoch >= old.epoch):
-            realign = old.realign if old else ()
-            state[row] = RowState(rid, hub_epoch, csn, op != Op.DELETE, None, realign)
+            state[row] = after_change(old or UNKNOWN, rid, hub_epoch, csn, exists=exists)
     return state
 
 

@@ -29,7 +29,7 @@ class TableName(StrEnum):
     PENDING = "pending"
     """changes of transactions that are pending, waiting or ended"""
     EVENTS = "events"
-    """control records: hello, applied, commit, abort, heartbeat ..."""
+    """control records (hello, applied, commit, abort, heartbeat ...), and repeated changes"""
     CONFIG = "config"
     """configuration versions and operator commands"""
 
@@ -170,6 +170,8 @@ EVENTS = pa.schema(
         ("kind", pa.string()),
         ("outcome", pa.string()),
         ("value", pa.string()),
+        ("csn", pa.string()),
+        ("content", pa.string()),
     ]
 )
 

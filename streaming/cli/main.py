@@ -14,6 +14,7 @@ from streaming.cli.output import write_error, write_line
 from streaming.cli.pause import pause
 from streaming.cli.recover import recover
 from streaming.cli.reinit import reinit
+from streaming.cli.replay import replay
 from streaming.cli.resume import resume
 from streaming.cli.resync import resync
 from streaming.cli.retire import retire
@@ -74,6 +75,7 @@ app.command()(top)
 app.command()(doctor)
 app.command()(level)
 app.command()(abort)
+app.command()(replay)
 app.command()(positions.ruv)
 app.command()(positions.lacks)
 app.add_typer(agent.app, name="agent")

@@ -71,11 +71,7 @@ def rows_after(hub: Hub, verdicts: Verdicts, keys: Collection[RowKey]) -> Mappin
     window = hub.window.rows
     known = {key: row for key in keys if (row := window.get(text_of(key))) is not None}
     older = [key for key in keys if key not in changed and key not in known]
-    edge, rows_epoch = hub.window.edge, hub.upkeep.rows_epoch
-    before = {
-        **lookup.forgotten(hub.ledger.store, older, rows_epoch, edge, hub.images),
-        **{key: unpacked(row) for key, row in known.items()},
-    }
+    before = {**hub.look_up(older), **{key: unpacked(row) for key, row in known.items()}}
     standing = as_truncated(keys, before, verdicts.tables.truncations)
     return {**standing, **{key: unpacked(row) for key, row in changed.items()}}
 

@@ -105,7 +105,7 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     ranges = read_ranges(hub, intake, verdicts, pages)
     sent_whole = [(one.consumer, keys) for one in ranges for keys, _ in one.ranges]
     log = log_stage.changelog(verdicts, plan.batch, hub_epoch, sent_whole)
-    outgoing = Outgoing(log)
+    outgoing = Outgoing(log, ahead=hub.settings.publishes)
     settle_refusals(hub, intake, verdicts, pages, hub_epoch)
     after = state_after(hub, plan, taken, outgoing, hub_epoch, verdicts, pages)
     others = table_rows(hub, plan, taken, log, hub_epoch, judged)

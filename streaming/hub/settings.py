@@ -24,7 +24,8 @@ class BatchSettings:
     `topics`: changes topic -> rid. `names`: rid -> name, the hub's own included. `retired_topics`:
     topics of replicas that are not configured any more; they are not read on, but earlier records
     of theirs are looked up. `updates_topics`: updates topic -> agreement.
-    `is_carried_by_executors`: whether a batch of so many records is.
+    `is_carried_by_executors`: whether a batch of so many records is. `publishes`: what a batch
+    decides is sent; not so in a replay.
     """
 
     topology: Topology
@@ -42,6 +43,7 @@ class BatchSettings:
     is_carried_by_executors: Callable[[int], bool] = lambda _: False
     retired_topics: Mapping[str, int] = field(default_factory=dict)
     updates_topics: Mapping[str, str] = field(default_factory=dict)
+    publishes: bool = True
 
     @property
     def all_topics(self) -> dict[str, int]:

@@ -56,7 +56,7 @@ class Source:
     ) -> Carrier:
         """Return these records of a plan; SourceError if Spark delivered other offsets."""
         count = sum(end - first for first, end in plan.named.values())
-        topics, tables, allowed = settings.topics, settings.topology.tables, _allowed(limits)
+        topics, tables, allowed = settings.topics, settings.topology.tables, limits_of(limits)
         carrier: Carrier
         is_local = is_local_master(self.spark.sparkContext.master or "")
         if is_carried_by_executors(count, limits.driver_batch_records, is_local=is_local):
@@ -85,7 +85,7 @@ class Source:
     ) -> pa.Table:
         """CHECKED of records that were in quarantine, under these settings and limits."""
         topics, tables = settings.all_topics, settings.topology.tables
-        return check_records(records, topics, tables, _allowed(limits))
+        return check_records(records, topics, tables, limits_of(limits))
 
 
 def ranges(from_: Mapping[str, int], to: Mapping[str, int]) -> dict[str, tuple[int, int]]:
@@ -93,7 +93,7 @@ def ranges(from_: Mapping[str, int], to: Mapping[str, int]) -> dict[str, tuple[i
     return {topic: (from_[topic], end) for topic, end in to.items() if end > from_[topic]}
 
 
-def _allowed(limits: LimitsConfig) -> Limits:
+def limits_of(limits: LimitsConfig) -> Limits:
     """Return a record's limits under a configuration."""
     return Limits(record_bytes=limits.record_bytes, skew_s=limits.skew_s)
 

@@ -72,6 +72,10 @@ class Upkeep:
             work = self.maintenance.materialize(self.rows_epoch, state.hub_epoch)
             self.materializing = state.hub_epoch, work
         self.materialized(wait=False)
+        self.bound(window, state, window_rows)
+
+    def bound(self, window: Window, state: HubState, window_rows: int) -> None:
+        """Drop the rows from the window that may be looked up instead."""
         edge = min(self.rows_epoch, state.smallest_mre)
         if edge > window.edge:
             window.advance(edge)

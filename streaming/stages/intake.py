@@ -19,11 +19,21 @@ from streaming.core.intake.reflection import mre, mre_same
 from streaming.core.intake.transactions import Intake, Transaction
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import is_csn_of
+from streaming.core.model.order import JudgingOrder
 from streaming.core.model.record import Reason, ReceivedRecord, Record, RecordKind
 from streaming.core.model.row import Arrived
 from streaming.core.model.state import OpenTransactions
 from streaming.core.model.values import json_text
-from streaming.stages.checked import Bools, CheckedRecords, Ints, bools, ints, is_away, texts
+from streaming.stages.checked import (
+    Bools,
+    CheckedRecords,
+    Ints,
+    Texts,
+    bools,
+    ints,
+    is_away,
+    texts,
+)
 from streaming.stages.runs import RecordRun, closing, runs
 
 ReadPending = Callable[[Collection[Context]], pa.Table]
@@ -104,7 +114,8 @@ def take(intake: Intake, facts: CheckedRecords, read_pending: ReadPending) -> Ta
     lacking = one_by_one & is_away(facts.table)
     again = bool(lacking.any()) or bool(intake.wanted)
     evicted = [] if again else [_on_disk(intake, read_pending)]
-    eligible = _ordered([*bulk, _single(intake, intake.eligible), *evicted])
+    parts = [*bulk, _single(intake, intake.eligible), *evicted]
+    eligible = _ordered(parts, intake.topology.order)
     commits = facts.table.filter(pa.array(in_bulk & facts.commit))
     return TakenRecords(eligible, commits, lacking)
 
@@ -301,12 +312,35 @@ def _with_partial(rows: pa.Table, intake: Intake) -> pa.Table:
     )
 
 
-def _ordered(parts: list[pa.Table]) -> pa.Table:
-    """Transactions in order of their largest CSN, inside in CSN order."""
+def _ordered(parts: list[pa.Table], order: JudgingOrder) -> pa.Table:
+    """Return the transactions in the order in which they are judged, inside in CSN order.
+
+    This is the rule of core's `in_order`.
+    """
     table = pa.concat_tables(parts).combine_chunks()
     if table.num_rows == 0:
         return table
-    return table.take(pa.array(np.lexsort((texts(table["csn"]), texts(table["tx"])))))
+    csn, tx = texts(table["csn"]), texts(table["tx"])
+    ranks: list[np.ndarray] = [csn, tx]
+    match order:
+        case JudgingOrder.LARGEST_CSN:
+            pass
+        case JudgingOrder.PRIMARY_CSN:
+            ranks.append(_of_each(table, tx, "csn", "min"))
+        case JudgingOrder.ARRIVAL:
+            ranks.append(_of_each(table, tx, "time", "max"))
+    return table.take(pa.array(np.lexsort(ranks)))
+
+
+def _of_each(rows: pa.Table, tx: Texts, column: str, which: str) -> np.ndarray:
+    """Return, by row, the smallest or largest value of its transaction, as a rank."""
+    _, code = np.unique(tx, return_inverse=True)
+    values = rows.select([column]).append_column("tx", pa.array(code))
+    by_tx = values.group_by("tx").aggregate([(column, which)]).sort_by("tx")
+    found = by_tx[f"{column}_{which}"]
+    whole = found if column == "csn" else pc.divide(found.cast(pa.int64()), 1000)
+    ranks: np.ndarray = np.unique(np.asarray(whole), return_inverse=True)[1]
+    return ranks[code]
 
 
 def arrived_of(eligible: pa.Table) -> list[Arrived]:

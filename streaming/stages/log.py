@@ -13,8 +13,9 @@ from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.delivery.sending import PAGE, Refresh
 from streaming.core.intake.arrival import ControlOutcome, Quarantined
 from streaming.core.intake.transactions import Intake
-from streaming.core.model.change import Op
+from streaming.core.model.change import Change, Op
 from streaming.core.model.kinds import KIND_OF
+from streaming.core.model.record import ReceivedRecord
 from streaming.core.model.topology import Topology
 from streaming.core.tracking.ranges import KeyRange
 from streaming.stages.checked import CHECKED, Ints
@@ -295,7 +296,7 @@ def events(
     batch: int,
     hub_epoch: int,
 ) -> pa.Table:
-    """Return EVENTS: the control records with their outcomes, in topic order.
+    """Return EVENTS: control records with their outcomes, and repeated changes, in topic order.
 
     `commits`: CHECKED of the commits that were processed in bulk.
     """
@@ -311,6 +312,7 @@ def events(
             "kind": KIND_OF[type(received.record)].value if received.record else None,
             "outcome": outcome.value,
             "value": values.get((received.rid, received.offset), b"").decode(errors="replace"),
+            **_repeated(received),
         }
         for received, outcome in intake.events
     ]
@@ -319,6 +321,13 @@ def events(
         return single
     both = pa.concat_tables([single, _taken(commits, topics, batch, hub_epoch)])
     return both.sort_by([("rid", "ascending"), ("offset", "ascending")])
+
+
+def _repeated(received: ReceivedRecord) -> dict[str, str | None]:
+    """What names a repeated change, of which no other table has this record."""
+    if not isinstance(received.record, Change):
+        return {}
+    return {"csn": received.record.csn, "content": received.content}
 
 
 def _taken(commits: pa.Table, topics: Mapping[int, str], batch: int, hub_epoch: int) -> pa.Table:

@@ -47,16 +47,16 @@ class Outgoing:
     """Changelog rows, prepared once for all agreements.
 
     `log`: LOG. `order`: its row numbers in hub order. `away`: by row, whether its images are on
-    the executors.
+    the executors. `ahead`: its items are encoded at once, for they will be sent.
     """
 
-    def __init__(self, log: pa.Table) -> None:
+    def __init__(self, log: pa.Table, *, ahead: bool = True) -> None:
         self.log = log
         self.order: Ints = hub_order(log)
         has_away = "size" in log.column_names
         self.away = is_away(log) if has_away else np.zeros(log.num_rows, dtype=np.bool_)
         self._recipients = Recipients(log)
-        self._items = _BESIDE.submit(lambda: items_text(_items(log)).cast(pa.large_binary()))
+        self._ahead = _BESIDE.submit(self._encoded) if ahead else None
 
     def for_consumer(
         self, consumer: int, tables: frozenset[str], ruv: Ruv, floors: Sequence[Floor] = ()
@@ -74,7 +74,10 @@ class Outgoing:
     @property
     def items(self) -> pa.Array:
         """Return, by row, its item as JSON text (large_binary); undefined where `away`."""
-        return self._items.result()
+        return self._ahead.result() if self._ahead else self._encoded()
+
+    def _encoded(self) -> pa.Array:
+        return items_text(_items(self.log)).cast(pa.large_binary())
 
     @cached_property
     def sizes(self) -> Ints:

@@ -110,11 +110,21 @@ class Plan:
     pages: tuple[PlannedPage, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class DecidedBatch:
+    """A committed batch: the state before it, its plan, and what was decided."""
+
+    before: HubState
+    plan: Plan
+    decision: BatchDecision
+
+
 @dataclass(slots=True)
 class PureHub:
     """The order of a batch (docs/protocol.md) around the pure core; every attribute is durable.
 
-    `log`: per batch its entries, which count once the batch is committed. `repeats`: duplicates.
+    `log`: per batch its entries, which count once the batch is committed. `decided`: the committed
+    batches. `repeats`: duplicates.
     `requested_aborts`, `requested_retries`, `requested_recovers`, `requested_retires`,
     `requested_resumes`, `requested_resyncs`, `requested_pauses`: the arguments of commands that no
     batch has processed. `firsts`: rid -> the offset of the first record that its topic still has.
@@ -131,6 +141,7 @@ class PureHub:
     epochs: dict[int, int] = field(default_factory=dict)
     marks: list[EpochMark] = field(default_factory=list)
     table: dict[RowKey, RowState] = field(default_factory=dict)
+    decided: list[DecidedBatch] = field(default_factory=list)
     kept: list[Quarantined] = field(default_factory=list)
     repeats: int = 0
     requested_aborts: list[str] = field(default_factory=list)
@@ -306,7 +317,7 @@ class PureHub:
         """Mark a consumer as away, as when it has acknowledged nothing in time."""
         name = self.topology.agreement_of(rid) or ""
         away = self.state.agreements[name].away(AwayReason.SILENT, 0)
-        self.state.agreements[name] = away
+        self.state = replace(self.state, agreements={**self.state.agreements, name: away})
 
     def resume(self, rid: int) -> None:
         """Append an operator's command to resume the agreement of this consumer."""
@@ -396,7 +407,7 @@ class PureHub:
             if rid not in lost
             for record in self.topics[rid][self.taken[rid] : end]
         ]
-        decision = self._decide(received, plan)
+        decision = self.decision_of(received, plan)
         self._at(FaultPoint.AFTER_READ)
         number = decision.state.batch
         if self.log.setdefault(number, decision.entries) != decision.entries:
@@ -404,7 +415,7 @@ class PureHub:
         for point in BEFORE_THE_COMMIT:
             self._at(point)
         before = self.state
-        self._commit(decision, plan)
+        self.commit(decision, plan)
         self._at(FaultPoint.AFTER_COMMIT)
         self._publish(before)
         self._at(FaultPoint.AFTER_PUBLISH)
@@ -418,7 +429,8 @@ class PureHub:
             self.log.pop(self.state.batch + 1, None)
         return replace(plan, losses=(*plan.losses, *gone))
 
-    def _decide(self, received: Sequence[ReceivedRecord], plan: Plan) -> BatchDecision:
+    def decision_of(self, received: Sequence[ReceivedRecord], plan: Plan) -> BatchDecision:
+        """What these records mean, by this plan; nothing is committed."""
         behind = {rid: taken - 1 for rid, taken in self.taken.items()}
         view = SendingView(
             0,
@@ -465,7 +477,9 @@ class PureHub:
         }
         return {csn: frozenset(known[csn]) for csn in csns}
 
-    def _commit(self, decision: BatchDecision, plan: Plan) -> None:
+    def commit(self, decision: BatchDecision, plan: Plan) -> None:
+        """Take a decision over."""
+        self.decided.append(DecidedBatch(self.state, plan, decision))
         if decision.hub_epoch > self.state.hub_epoch:
             self.marks.append(
                 EpochMark(decision.hub_epoch, len(decision.entries), decision.state.ruvs)

@@ -71,8 +71,11 @@ class RealHub:
         names = [s.name for s in self.topology.subscriptions.values()]
         topics = [self.config.changes_topic(n) for n in names]
         topics += [self.config.updates_topic(n) for n in names]
-        ensure_topics(self.ends.bootstrap, {}, topics, RECORD_BYTES)
+        self._make_topics(topics)
         self.restart(0)
+
+    def _make_topics(self, topics: Sequence[str]) -> None:
+        ensure_topics(self.ends.bootstrap, {}, topics, RECORD_BYTES)
 
     def _text(self) -> str:
         subscriptions = self.topology.subscriptions.values()

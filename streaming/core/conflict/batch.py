@@ -106,7 +106,7 @@ def decide(
         truncations=dict(state.truncations),
     )
     batch_judge.realign(intake.repairs)
-    for transaction in in_order(intake.eligible):
+    for transaction in in_order(intake.eligible, topology.order):
         batch_judge.judge(transaction)
     batch_judge.refresh(intake.repairs)
     for page in pages:

@@ -52,7 +52,7 @@ class AbortTransaction:
 
 
 class ControlOutcome(StrEnum):
-    """The outcome of a control record."""
+    """The outcome of a control record, or of a change that leaves no other trace."""
 
     TAKEN = "taken"
     """it changed the hub's state"""
@@ -62,6 +62,8 @@ class ControlOutcome(StrEnum):
     """a commit or abort of a transaction that is not open"""
     STOPPED = "stopped"
     """the replica is stopped at this record"""
+    GIVEN_UP = "given up"
+    """it told of a session behind a stop, which never came into force"""
 
 
 def quarantined_record(

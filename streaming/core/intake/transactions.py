@@ -44,6 +44,7 @@ from streaming.core.intake.stopped import says_nothing_of_rows, starts_again, wi
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.command import ResyncOrder
 from streaming.core.model.csn import is_csn_of, rid_of
+from streaming.core.model.order import JudgingOrder
 from streaming.core.model.record import (
     Abort,
     Applied,
@@ -435,9 +436,11 @@ class Intake:
                 self._fill_opno(rid, change.opno)
                 if change.prim_csn is not None:
                     self._give_up_transaction((change.prim_csn, rid))
-            if not says_nothing_of_rows(received):
-                reason = received.reason or Reason.SESSION
-                self._quarantine(received, reason, received.detail or detail)
+            if says_nothing_of_rows(received):
+                self.events.append((received, ControlOutcome.GIVEN_UP))
+                continue
+            reason = received.reason or Reason.SESSION
+            self._quarantine(received, reason, received.detail or detail)
 
     def _give_up_transaction(self, context: Context) -> None:
         if context in self.open.ended or context in self.open.lists.committed:
@@ -544,7 +547,7 @@ class Intake:
         context = (change.prim_csn or change.csn, received.rid)
         known = self.known.contents(change.csn)
         if content in known:
-            self._count_duplicate(received.rid)
+            self._repeated(received, change, content)
             return
         bad = self._bad(change, context, reused=bool(known))
         if bad is not None:
@@ -567,6 +570,13 @@ class Intake:
         if change.prim_csn is None:
             self.open.lists.commit(context)
         self._roll_up({key, *self._lists_behind(received.rid)})
+
+    def _repeated(self, received: ReceivedRecord, change: Change, content: str) -> None:
+        """Count a change that is known already; its event, without images, says where it stood."""
+        self.counts["duplicates"] += 1
+        bare = change._replace(before=None, after=None)
+        again = replace(received, record=bare, content=content)
+        self.events.append((again, ControlOutcome.DUPLICATE))
 
     def _list_of(self, change: Change) -> ListKey:
         return self.topology.dataset_of(change.table), change.rid
@@ -804,7 +814,7 @@ class Intake:
         content = received.content if change and is_csn_of(change.csn, received.rid) else None
         if change is not None and content is not None:
             if content in self.known.contents(change.csn):
-                self._count_duplicate(received.rid)
+                self._repeated(received, change, content)
                 return
             self.known.quarantine(change.csn, content)
         if change is not None:
@@ -865,6 +875,19 @@ _REASONS = {
 }
 
 
-def in_order(transactions: Sequence[Transaction]) -> list[Transaction]:
-    """Transactions in judging order: by their largest CSN; each is in CSN order inside."""
-    return sorted(transactions, key=lambda t: t[-1].change.csn)
+def in_order(
+    transactions: Sequence[Transaction], order: JudgingOrder = JudgingOrder.LARGEST_CSN
+) -> list[Transaction]:
+    """Return the transactions in the order in which they are judged; each is in CSN order."""
+    match order:
+        case JudgingOrder.LARGEST_CSN:
+            return sorted(transactions, key=lambda t: t[-1].change.csn)
+        case JudgingOrder.PRIMARY_CSN:
+            return sorted(transactions, key=lambda t: (t[0].change.csn, t[-1].change.csn))
+        case JudgingOrder.ARRIVAL:
+            return sorted(transactions, key=_arrival)
+
+
+def _arrival(transaction: Transaction) -> tuple[int, str]:
+    """When the last record of a transaction came; of several at once the largest CSN decides."""
+    return max(one.time_ms for one in transaction), transaction[-1].change.csn

@@ -45,9 +45,14 @@ def format_csn(parts: CsnParts) -> Csn:
     return Csn(f"{parts.time_s:08x}{parts.sequence:04x}{parts.rid:04x}{parts.subsequence:04x}")
 
 
+def is_csn(text: str) -> bool:
+    """Return whether the text is a CSN."""
+    return _CSN.fullmatch(text) is not None
+
+
 def is_csn_of(text: str, rid: int) -> bool:
     """Return whether the text is a CSN of this replica."""
-    return _CSN.fullmatch(text) is not None and rid_of(text) == rid
+    return is_csn(text) and rid_of(text) == rid
 
 
 def rid_of(csn: str) -> int:

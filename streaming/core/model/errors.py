@@ -39,3 +39,7 @@ class CsnError(HubError):
 
 class RuvError(HubError):
     """A text is not an element of a RUV."""
+
+
+class QuestionError(HubError):
+    """What is asked of the history cannot be answered: no such hub epoch, CSN, time or row."""

@@ -1,0 +1,66 @@
+"""The configuration of then, and what of it is set otherwise for a what-if."""
+
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from checkpoints.config import settings_document
+from checkpoints.store import StateStore
+from checkpoints.tables import TableName
+from streaming.config.config import Config
+from streaming.config.history import config_history
+from streaming.core.model.errors import StateError
+from streaming.hub.configured import settings_of, with_retired
+from streaming.hub.settings import BatchSettings
+from streaming.hub.source import limits_of
+from streaming.replay.what_if import NO_CHANGE, WhatIf
+from streaming.stages.check import check_records
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigThen:
+    """A version of the configuration, as batches were decided under it."""
+
+    config: Config
+    settings: BatchSettings
+
+    def check(self, records: pa.Table) -> pa.Table:
+        """CHECKED of records by their bytes (topic, offset, timestamp, value)."""
+        settings = self.settings
+        topics, tables = settings.all_topics, settings.topology.tables
+        return check_records(records, topics, tables, limits_of(self.config.limits))
+
+
+@dataclass(slots=True)
+class ConfigsThen:
+    """The versions that were stored, each read once; `what_if`: what is set otherwise in each."""
+
+    store: StateStore
+    what_if: WhatIf = NO_CHANGE
+    known: dict[int, ConfigThen] = field(default_factory=dict)
+
+    def at(self, version: int) -> ConfigThen:
+        """This version of the configuration; StateError if `config` does not have it."""
+        if version not in self.known:
+            self.known[version] = self._read(version)
+        return self.known[version]
+
+    def first(self) -> int:
+        """The version under which the state was founded."""
+        rows = self.store.read(TableName.CONFIG, ds.field("kind") == "config", ["number"])
+        return min(rows["number"].to_pylist(), default=0)
+
+    def _read(self, version: int) -> ConfigThen:
+        document = settings_document(self.store, version)
+        if document is None:
+            raise StateError(
+                f"{self.store.uri(TableName.CONFIG)} has no configuration {version}, by which the"
+                " hub decided: the state is not complete"
+            )
+        config = self.what_if.config(Config.from_document(document))
+        earlier = [settings_document(self.store, number) for number in range(1, version + 1)]
+        history = config_history([text for text in earlier if text is not None])
+        settings = with_retired(config, settings_of(config), history)
+        topology = replace(settings.topology, order=self.what_if.order)
+        return ConfigThen(config, replace(settings, topology=topology, publishes=False))

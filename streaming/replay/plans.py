@@ -1,0 +1,40 @@
+"""The plan of a recorded batch as it was run, which may be less than its row of `epochs` says.
+
+A hub that finds planned records gone decides without them, and one that finishes the batch of a
+dead hub sends no page of it. What the commit records of both comes from outside, as the records do.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from checkpoints.epochs import Checkpoint, Plan, plan_of
+from checkpoints.recorded import RecordedRows
+from streaming.core.intake.input_lost import TopicFacts, TopicLoss
+from streaming.core.model.command import Command
+from streaming.core.model.statuses import ReplicaStatus
+from streaming.hub.settings import BatchSettings
+
+
+def plan_as_run(
+    rows: RecordedRows, commands: Mapping[int, Command], after: Checkpoint, settings: BatchSettings
+) -> Plan:
+    """The plan by which a batch was decided; `after`: what its commit recorded."""
+    plan = plan_of(rows.plan, commands)
+    if rows.plan["hub"] != rows.commit["hub"]:
+        plan = replace(plan, pages=())
+    return plan.without(_lost_while_read(plan, after, settings))
+
+
+def _lost_while_read(
+    plan: Plan, after: Checkpoint, settings: BatchSettings
+) -> dict[str, TopicLoss]:
+    """Topic -> what was lost of it between plan and decision."""
+    known = [topic for topic in plan.lost if topic in settings.all_topics]
+    if after.counts.get("input_lost", 0) == len(known):
+        return {}
+    states = {t: after.state.replicas.get(settings.all_topics[t]) for t in plan.named}
+    return {
+        topic: TopicLoss(one.detail, TopicFacts(after.topic_ids[topic], after.offsets[topic]))
+        for topic, one in states.items()
+        if one is not None and one.status is ReplicaStatus.INPUT_LOST
+    }

@@ -1,0 +1,111 @@
+"""Judge a part of the history again, batch by batch, and compare each with what was recorded.
+
+Per batch:
+1. the records that it took, from the input columns of the tables (arrivals.py);
+2. its plan, with the configuration and the commands of then (plans.py, configured.py);
+3. the hub's own decision (streaming/hub/pipeline.py), from the state that replay has come to;
+4. the comparison with the tables and the commit row (compare.py);
+5. replay goes on from its own rows and replicas, and from what was sent as it is recorded.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from checkpoints.config import commands
+from checkpoints.epochs import Checkpoint, Plan, checkpoint_of
+from checkpoints.past import PastStore
+from checkpoints.recorded import BatchMark, Read, RecordedRows, commit_of, recorded_rows
+from checkpoints.tables import TableName
+from streaming.carriers.driver import DriverCarrier
+from streaming.core.model.command import Command
+from streaming.core.model.errors import StateError
+from streaming.core.replay.compare import Difference
+from streaming.core.replay.span import Span
+from streaming.core.replay.states import different_states
+from streaming.hub.pipeline import decide
+from streaming.hub.publishing import DecidedBatch
+from streaming.replay.arrivals import Arrivals
+from streaming.replay.compare import different
+from streaming.replay.configured import ConfigsThen, ConfigThen
+from streaming.replay.differing import follow
+from streaming.replay.past_hub import PastHub, hub_before
+from streaming.replay.plans import plan_as_run
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedBatch:
+    """A batch as it is recorded, and as it comes out; `config`: by which it was decided."""
+
+    recorded: RecordedRows
+    after: Checkpoint
+    config: ConfigThen
+    plan: Plan
+    tables: Mapping[TableName, pa.Table]
+    replayed: Checkpoint
+    differences: list[Difference]
+
+    @property
+    def logs(self) -> tuple[pa.Table, pa.Table]:
+        """Return its changelog as it is recorded, and as it comes out."""
+        return self.recorded.tables[TableName.CHANGELOG], self.tables[TableName.CHANGELOG]
+
+
+@dataclass(slots=True)
+class Replay:
+    """A run over the batches of a span; `hub`: where it has come to."""
+
+    store: PastStore
+    configs: ConfigsThen
+    hub: PastHub
+    arrivals: Arrivals
+    commands: Mapping[int, Command]
+    process: str
+    version: int
+
+    def batches(self, read: Read, marks: list[BatchMark]) -> Iterator[ReplayedBatch]:
+        """Decide the batches of these marks, one after another."""
+        for rows in recorded_rows(read, marks):
+            yield self._again(rows)
+
+    def _again(self, rows: RecordedRows) -> ReplayedBatch:
+        config = self._configured(rows)
+        after, hub = checkpoint_of(rows.commit), self.hub
+        plan = plan_as_run(rows, self.commands, after, config.settings)
+        hub.send_as(rows.tables[TableName.CHANGELOG], after)
+        facts = self.arrivals.of(rows, config.settings, config.check)
+        decided = decide(hub, plan, DriverCarrier(facts))
+        tables = _tables(decided)
+        found = different(rows.tables, tables)
+        found += different_states(after.state, decided.checkpoint.state)
+        follow(hub, rows.tables[TableName.CHANGELOG], tables[TableName.CHANGELOG], found)
+        hub.take_over(decided, after)
+        return ReplayedBatch(rows, after, config, plan, tables, decided.checkpoint, found)
+
+    def _configured(self, rows: RecordedRows) -> ConfigThen:
+        """Take over the configuration of a batch; a process that starts takes it over too."""
+        version, process = rows.plan["config_version"], rows.plan["hub"]
+        config = self.configs.at(version)
+        if (version, process) != (self.version, self.process):
+            self.hub.start_with(config)
+            self.version, self.process = version, process
+        return config
+
+
+def _tables(decided: DecidedBatch) -> dict[TableName, pa.Table]:
+    tables = decided.tables.items()
+    return {name: rows for name, rows in tables if isinstance(rows, pa.Table)}
+
+
+def replay_from(store: PastStore, configs: ConfigsThen, span: Span) -> Replay:
+    """The run over a span, at its beginning; StateError if the state before it is gone."""
+    row = commit_of(store, span.first - 1)
+    if row is None:
+        raise StateError(f"the commit of batch {span.first - 1} is gone: start later")
+    commit = checkpoint_of(row)
+    config = configs.at(commit.config_version or configs.first())
+    hub = hub_before(store, commit, config)
+    known = {command.number: command for command in commands(store, 0)}
+    version = commit.config_version
+    return Replay(store, configs, hub, Arrivals(store), known, row["hub"], version)

@@ -1,0 +1,53 @@
+"""How questions to the past read the tables: beside a hub that may be running, never writing."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from checkpoints.past import PastStore
+from checkpoints.query import open_table
+from checkpoints.recorded import ROWS_AT_ONCE, BatchMark, Read, from_spark, from_store
+from checkpoints.tables import TableName
+from streaming.config.config import Config
+from streaming.core.model.errors import StateError
+from streaming.jvm.java import check_java
+from streaming.jvm.session import started
+
+
+@contextmanager
+def past(config: Config) -> Iterator[PastStore]:
+    """The tables of the configured state, to be read as they were; StateError without a state."""
+    root = config.hub.state
+    if open_table(root, TableName.EPOCHS) is None:
+        raise StateError(
+            f"no hub has run at {root} yet: there is no state in it; correct hub.state, or start a"
+            " hub with `slackwater run`"
+        )
+    store = PastStore(root)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@contextmanager
+def own_session(config: Config, what: str) -> Iterator[SparkSession]:
+    """A Spark session as `[spark]` has it, whose scratch is outside of the state."""
+    check_java()
+    with tempfile.TemporaryDirectory(prefix="slackwater-") as scratch:
+        warehouse = {"spark.sql.warehouse.dir": Path(scratch).absolute().as_uri()}
+        with started(f"slackwater {what}", {**warehouse, **config.spark}) as spark:
+            yield spark
+
+
+@contextmanager
+def reading(config: Config, store: PastStore, marks: Sequence[BatchMark]) -> Iterator[Read]:
+    """What reads these batches: this process if they fit into memory at once, else Spark."""
+    if sum(mark.entries for mark in marks) <= ROWS_AT_ONCE:
+        yield from_store(store)
+        return
+    with own_session(config, "replay") as spark:
+        yield from_spark(spark, store.root)

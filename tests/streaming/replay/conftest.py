@@ -1,0 +1,106 @@
+"""A short history with conflicts on real tables, and copies of it that may be changed."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from checkpoints.tables import TableName
+from tests.model.language import play
+from tests.model.local_hub import local_hubs
+from tests.streaming.cli.conftest import slackwater
+
+__all__ = ["slackwater"]
+
+STORY = """
+given r1 r2 r3; t is EPOCH; u is MAX(v)
+
+r1 writes k = w1
+r1 publishes
+the hub takes all
+r2 writes k = w2
+r2 publishes
+the hub takes all
+everything settles
+
+r3 writes u.k = w3
+r1 writes u.k = w4 in T
+r1 writes j = w5 in T
+r1 commits T
+r1 publishes
+the hub takes all
+r3 publishes
+the hub takes all
+everything settles
+
+r2 deletes j as w6
+r2 writes i = w7
+everything settles
+w2 is rejected
+w3 is rejected
+w4 is accepted
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The folder of a hub: its configuration and its state."""
+
+    folder: Path
+
+    @property
+    def state(self) -> Path:
+        """Where its tables are."""
+        return self.folder / "state"
+
+    def rows(self, name: TableName) -> pa.Table:
+        """All rows of a table."""
+        return pa.table(DeltaTable(self.state / name).to_pyarrow_table())
+
+    def rewrite(self, name: TableName, rows: pa.Table) -> None:
+        """Put other rows in the place of all that a table has."""
+        write_deltalake(self.state / name, rows, mode="overwrite")
+
+    def tamper(self, name: TableName, csn: str, column: str, value: object) -> None:
+        """Change one column of the rows of this change."""
+        rows = self.rows(name)
+        changed = [
+            value if one == csn else old
+            for one, old in zip(rows["csn"].to_pylist(), rows[column].to_pylist(), strict=True)
+        ]
+        place = rows.column_names.index(column)
+        field = rows.schema.field(column)
+        self.rewrite(name, rows.set_column(place, field, pa.array(changed, field.type)))
+
+    def csn_of(self, value: str) -> str:
+        """The CSN of the change that wrote this value."""
+        log = self.rows(TableName.CHANGELOG).to_pylist()
+        found = (row["csn"] for row in log if value in (row["after"] or ""))
+        return str(next(found))
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """The history of STORY; nobody changes it."""
+    folder = tmp_path_factory.mktemp("recorded")
+    play(STORY, local_hubs(folder))
+    return History(folder)
+
+
+@pytest.fixture
+def history(recorded: History, tmp_path: Path) -> History:
+    """A copy of it."""
+    folder = tmp_path / "hub"
+    shutil.copytree(recorded.folder, folder)
+    return History(folder)
+
+
+@pytest.fixture
+def config_file(history: History, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Its configuration, which the command finds."""
+    path = history.folder / "hub.toml"
+    monkeypatch.setenv("SLACKWATER_CONFIG", str(path))
+    return path

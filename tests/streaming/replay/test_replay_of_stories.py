@@ -1,0 +1,37 @@
+"""The tables of a hub are enough to judge its history again, and tell when they were changed."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.replays import check_replay_is_equal
+from tests.model.language import play
+from tests.model.local_hub import local_hubs
+
+FOLDER = Path(__file__).parents[2] / "scenarios"
+STORIES = (
+    "ancestor_of_a_rejected_transaction_stays",
+    "backup_that_covers_little_gets_own_and_others_rows",
+    "batch_cut_in_mid_publish_comes_again_whole",
+    "change_of_a_transaction_ended_by_hand_is_taken_back",
+    "hello_speaks_for_later_epochs_only",
+    "hole_in_the_opnos_is_waited_for",
+    "largest_value_wins_whoever_comes_first",
+    "late_change_takes_its_transaction_along",
+    "refused_row_outlives_crashes",
+    "retired_origin_leaves_no_open_transaction",
+    "reused_csn_is_kept_aside_and_its_row_refreshed",
+    "second_delete_wins_and_so_does_what_follows_it",
+    "transaction_open_over_batches_is_seen_when_it_commits",
+    "waiting_change_is_judged_by_its_own_epoch",
+    "winner_that_was_concurrent_is_sent_back",
+)
+"""Of each rule one that a hub without Spark can live; test_scenarios has them all."""
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_a_history_is_judged_again_as_it_is_recorded(story: str, tmp_path: Path) -> None:
+    """A verdict that does not follow from the record would mean that the record is wrong."""
+    play((FOLDER / f"{story}.txt").read_text(encoding="utf-8"), local_hubs(tmp_path))
+
+    check_replay_is_equal(tmp_path / "state")
