@@ -11,6 +11,7 @@ from streaming.cli.abort import abort
 from streaming.cli.doctor import doctor
 from streaming.cli.level import level
 from streaming.cli.output import write_error, write_line
+from streaming.cli.past import blame, diff, rows
 from streaming.cli.pause import pause
 from streaming.cli.recover import recover
 from streaming.cli.reinit import reinit
@@ -76,6 +77,9 @@ app.command()(doctor)
 app.command()(level)
 app.command()(abort)
 app.command()(replay)
+app.command()(rows)
+app.command()(diff)
+app.command()(blame)
 app.command()(positions.ruv)
 app.command()(positions.lacks)
 app.add_typer(agent.app, name="agent")

@@ -117,8 +117,9 @@ def _moment(text: str | None) -> Moment | None:
 def _answer(
     config: Config, begin: Moment | None, end: Moment | None, settings: list[str]
 ) -> "ReplayAnswer":
-    from streaming.replay.answer import choose, replay  # noqa: PLC0415  # they import Spark
-    from streaming.replay.session import past, reading  # noqa: PLC0415
+    from streaming.facts.past_rows import past  # noqa: PLC0415  # they import Spark
+    from streaming.replay.answer import choose, replay  # noqa: PLC0415
+    from streaming.replay.session import reading  # noqa: PLC0415
     from streaming.replay.what_if import parse_what_if  # noqa: PLC0415
 
     what_if = parse_what_if(settings)

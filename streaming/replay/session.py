@@ -8,29 +8,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from checkpoints.past import PastStore
-from checkpoints.query import open_table
 from checkpoints.recorded import ROWS_AT_ONCE, BatchMark, Read, from_spark, from_store
-from checkpoints.tables import TableName
 from streaming.config.config import Config
-from streaming.core.model.errors import StateError
 from streaming.jvm.java import check_java
 from streaming.jvm.session import started
-
-
-@contextmanager
-def past(config: Config) -> Iterator[PastStore]:
-    """The tables of the configured state, to be read as they were; StateError without a state."""
-    root = config.hub.state
-    if open_table(root, TableName.EPOCHS) is None:
-        raise StateError(
-            f"no hub has run at {root} yet: there is no state in it; correct hub.state, or start a"
-            " hub with `slackwater run`"
-        )
-    store = PastStore(root)
-    try:
-        yield store
-    finally:
-        store.close()
 
 
 @contextmanager
