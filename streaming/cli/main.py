@@ -9,6 +9,7 @@ import typer
 from streaming.cli import agent, config, conflicts, positions, quarantine, run, services
 from streaming.cli.abort import abort
 from streaming.cli.doctor import doctor
+from streaming.cli.explain import explain
 from streaming.cli.level import level
 from streaming.cli.output import write_error, write_line
 from streaming.cli.past import blame, diff, rows
@@ -80,6 +81,7 @@ app.command()(replay)
 app.command()(rows)
 app.command()(diff)
 app.command()(blame)
+app.command()(explain)
 app.command()(positions.ruv)
 app.command()(positions.lacks)
 app.add_typer(agent.app, name="agent")

@@ -19,6 +19,7 @@ from streaming.core.intake.eviction import evict
 from streaming.core.model.change import RowKey
 from streaming.core.model.membership import adopted
 from streaming.core.model.row import RowState
+from streaming.core.model.statuses import AwayReason
 from streaming.hub.hub import Hub, resume
 from streaming.hub.publishing import DecidedBatch
 from streaming.hub.settings import Effects
@@ -65,16 +66,22 @@ class PastHub(Hub):
 
     def start_with(self, config: ConfigThen) -> None:
         """Go on as a process that starts with this configuration does."""
-        state, settings = self.state.without_ranges(), config.settings
+        state, settings = self.state.without_ranges().waiting_anew(), config.settings
         self.settings, self.outlets = settings, _effects(config)
         self.state = adopted(state, settings.topology, settings.topics.values())
         self.ledger.last = replace(self.ledger.last, state=self.state)
 
     def send_as(self, log: pa.Table, after: Checkpoint) -> None:
-        """Take the pages that the next batch sends from its changelog and its commit."""
+        """Take from a recorded batch what came from outside of it.
+
+        The pages that it sent; and of whom its topics may have held more than it read, for nobody
+        is silent whose word is only unread.
+        """
         source, topology = self.resyncs.source, self.settings.topology
         agreements = after.state.agreements
         self.resyncs = RecordedPages(source, topology, log=log, after=agreements)
+        heard = (one.consumer for one in agreements.values() if one.detail != AwayReason.SILENT)
+        self.unread = frozenset(heard)
 
     def take_over(self, decided: DecidedBatch, recorded: Checkpoint) -> None:
         """Go on behind a decided batch.

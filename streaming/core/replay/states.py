@@ -29,6 +29,7 @@ def _known(agreement: AgreementState | None) -> AgreementState | None:
 
     The session that a stopped consumer is answered: records that were only looked at tell of it,
     and no table has those. How far the pages of a resync are: they are taken as they were sent.
+    Since when it waits for its consumer: not while the topic held more than the batch read.
     """
     if agreement is None:
         return None
@@ -36,7 +37,7 @@ def _known(agreement: AgreementState | None) -> AgreementState | None:
     if resync is not None:
         resync = replace(resync, accounting=None, unacked=())
     session = None if agreement.is_stopped else agreement.session
-    return replace(agreement, session=session, resync=resync)
+    return replace(agreement, session=session, resync=resync, behind_ms=0)
 
 
 def _fields(

@@ -1,6 +1,7 @@
 """A short history with conflicts on real tables, and copies of it that may be changed."""
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from checkpoints.store import rows_of
 from checkpoints.tables import TableName
 from tests.model.language import play
 from tests.model.local_hub import local_hubs
@@ -63,6 +65,10 @@ class History:
     def rewrite(self, name: TableName, rows: pa.Table) -> None:
         """Put other rows in the place of all that a table has."""
         write_deltalake(self.state / name, rows, mode="overwrite")
+
+    def append(self, name: TableName, row: Mapping[str, object]) -> None:
+        """Add a row; columns that are not given are null."""
+        write_deltalake(self.state / name, rows_of(name, [row]), mode="append")
 
     def tamper(self, name: TableName, csn: str, column: str, value: object) -> None:
         """Change one column of the rows of this change."""

@@ -18,6 +18,7 @@ STORIES = (
     "hole_in_the_opnos_is_waited_for",
     "largest_value_wins_whoever_comes_first",
     "late_change_takes_its_transaction_along",
+    "refused_row_is_sent_again_by_itself",
     "refused_row_outlives_crashes",
     "retired_origin_leaves_no_open_transaction",
     "reused_csn_is_kept_aside_and_its_row_refreshed",
