@@ -61,7 +61,16 @@ def rows_as_of(
     The store must have travelled there: `travel_to`.
     """
     older = _materialized(store, table, keys)
-    log = _written(store, table, hub_epoch, keys)
+    return _standing(older, _written(store, table, store.rows_epoch, hub_epoch, keys))
+
+
+def rows_of_changelog(store: PastStore, table: str, hub_epoch: int) -> pa.Table:
+    """STANDING: the rows of a table as the changelog alone makes them, by key."""
+    return _standing(STANDING.empty_table(), _written(store, table, 0, hub_epoch, None))
+
+
+def _standing(older: pa.Table, log: pa.Table) -> pa.Table:
+    """The rows behind a changelog that starts from older ones."""
     truncates = np.flatnonzero(np.asarray(pc.equal(log["key"], ALL_KEYS)))
     if len(truncates):
         older, log = older.slice(0, 0), log.slice(int(truncates[-1]) + 1)
@@ -78,9 +87,11 @@ def _materialized(store: PastStore, table: str, keys: Sequence[str] | None) -> p
     return select(store.table(name), name, columns=STANDING.names, where=where)
 
 
-def _written(store: PastStore, table: str, hub_epoch: int, keys: Sequence[str] | None) -> pa.Table:
-    """The accepted changes behind `rows`, in hub order."""
-    where = between(store.rows_epoch, hub_epoch) & (ds.field("table") == table)
+def _written(
+    store: PastStore, table: str, after: int, to: int, keys: Sequence[str] | None
+) -> pa.Table:
+    """The accepted changes of the hub epochs (after, to], in hub order."""
+    where = between(after, to) & (ds.field("table") == table)
     where &= ds.field("verdict") == Verdict.ACCEPTED.value
     wanted = None if keys is None else [*keys, ALL_KEYS]
     log = store.read(TableName.CHANGELOG, _of_keys(where, wanted), _WRITTEN)

@@ -23,6 +23,7 @@ from streaming.cli.retire import retire
 from streaming.cli.setup import setup
 from streaming.cli.status import status
 from streaming.cli.top import top
+from streaming.cli.verify import verify
 from streaming.core.model.errors import ConfigError, HubError
 from streaming.facts.versions import versions
 
@@ -82,6 +83,7 @@ app.command()(rows)
 app.command()(diff)
 app.command()(blame)
 app.command()(explain)
+app.command()(verify)
 app.command()(positions.ruv)
 app.command()(positions.lacks)
 app.add_typer(agent.app, name="agent")

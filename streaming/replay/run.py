@@ -36,12 +36,16 @@ from streaming.replay.plans import plan_as_run
 
 @dataclass(frozen=True, slots=True)
 class ReplayedBatch:
-    """A batch as it is recorded, and as it comes out; `config`: by which it was decided."""
+    """A batch as it is recorded, and as it comes out; `config`: by which it was decided.
+
+    `facts`: CHECKED of the records that it took.
+    """
 
     recorded: RecordedRows
     after: Checkpoint
     config: ConfigThen
     plan: Plan
+    facts: pa.Table
     tables: Mapping[TableName, pa.Table]
     replayed: Checkpoint
     differences: list[Difference]
@@ -81,7 +85,7 @@ class Replay:
         found += different_states(after.state, decided.checkpoint.state)
         follow(hub, rows.tables[TableName.CHANGELOG], tables[TableName.CHANGELOG], found)
         hub.take_over(decided, after)
-        return ReplayedBatch(rows, after, config, plan, tables, decided.checkpoint, found)
+        return ReplayedBatch(rows, after, config, plan, facts, tables, decided.checkpoint, found)
 
     def _configured(self, rows: RecordedRows) -> ConfigThen:
         """Take over the configuration of a batch; a process that starts takes it over too."""

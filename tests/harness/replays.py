@@ -5,6 +5,7 @@ from pathlib import Path
 from checkpoints.past import PastStore
 from checkpoints.recorded import from_store
 from streaming.replay.answer import ReplayAnswer, choose, replay
+from streaming.replay.verify import verify
 from streaming.replay.what_if import NO_CHANGE, WhatIf
 
 
@@ -28,3 +29,13 @@ def check_replay_is_equal(root: Path, *, without: str = "") -> None:
         if not (without and one.difference.id.startswith(without))
     ]
     assert not found, "\n".join(map(str, found))
+
+
+def check_audit_is_sound(root: Path) -> None:
+    """Nothing is wrong with what is recorded."""
+    store = PastStore(root)
+    try:
+        audit = verify(store, choose(store, None, None), from_store(store))
+    finally:
+        store.close()
+    assert audit.is_sound, "\n".join(map(str, audit.findings))

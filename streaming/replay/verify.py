@@ -1,0 +1,163 @@
+"""Audit the state from the changelog alone: judged again, and what must hold of every history."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from checkpoints.as_of import STANDING, rows_of_changelog
+from checkpoints.epochs import Checkpoint, checkpoint_of
+from checkpoints.past import PastStore, readable_version, rows_version
+from checkpoints.query import equals, select
+from checkpoints.recorded import BatchMark, Read, commit_of
+from checkpoints.tables import TableName
+from streaming.core.replay.audit import Check, Finding, different_ends, holes
+from streaming.replay.answer import Chosen
+from streaming.replay.configured import ConfigsThen
+from streaming.replay.run import ReplayedBatch, replay_from
+from streaming.stages.log import CHANGE
+
+KEPT = 1_000
+"""How many findings are kept one by one."""
+
+
+@dataclass(slots=True)
+class Audit:
+    """What an audit found; `largest`: rid -> the largest CSN judged; `seen`: every judged CSN."""
+
+    from_epoch: int
+    to_epoch: int
+    changes: int = 0
+    records: int = 0
+    rows: int = 0
+    seconds: float = 0.0
+    count: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    largest: dict[int, str] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+
+    @property
+    def is_sound(self) -> bool:
+        """Return whether nothing was found."""
+        return not self.count
+
+    def found(self, findings: Iterator[Finding]) -> None:
+        """Add findings."""
+        for one in findings:
+            self.count += 1
+            if len(self.findings) < KEPT:
+                self.findings.append(one)
+
+    def add(self, one: ReplayedBatch) -> None:
+        """Add a batch."""
+        log = one.logs[0]
+        changes = log.filter(pc.equal(log["kind"], CHANGE))
+        epoch = one.after.state.hub_epoch
+        self.changes += changes.num_rows
+        self.records += one.facts.num_rows
+        self.found(_facts(one, epoch))
+        self.found(_offsets(one, epoch))
+        self.found(self._csns(changes, epoch))
+        self.found(self._ruvs(one.after, epoch))
+
+    def _csns(self, changes: pa.Table, epoch: int) -> Iterator[Finding]:
+        for rid, csn in zip(changes["rid"].to_pylist(), changes["csn"].to_pylist(), strict=True):
+            if csn in self.seen:
+                yield Finding(Check.CSN, epoch, csn, "judged twice")
+            self.seen.add(csn)
+            self.largest[rid] = max(self.largest.get(rid, ""), csn)
+
+    def _ruvs(self, after: Checkpoint, epoch: int) -> Iterator[Finding]:
+        for rid, largest, judged in different_ends(after.state.ruvs.values(), self.largest):
+            yield Finding(
+                Check.RUV,
+                epoch,
+                f"replica {rid}",
+                f"the RUV ends with {largest}, the changelog with {judged or 'nothing'}",
+            )
+
+    def document(self) -> dict[str, object]:
+        """The audit as one JSON document."""
+        return {
+            "sound": self.is_sound,
+            "from_epoch": self.from_epoch,
+            "to_epoch": self.to_epoch,
+            "changes": self.changes,
+            "records": self.records,
+            "rows": self.rows,
+            "seconds": round(self.seconds, 3),
+            "findings": self.count,
+            "found": [one._asdict() for one in self.findings],
+        }
+
+
+def _facts(one: ReplayedBatch, epoch: int) -> Iterator[Finding]:
+    for d in one.differences:
+        where = f"{d.part} {d.id}" + (f", {d.table} {d.key}" if d.table else "")
+        detail = f"{d.fact} is recorded as {d.recorded}, and comes out as {d.replayed}"
+        yield Finding(Check.FACT, epoch, where, detail)
+
+
+def _offsets(one: ReplayedBatch, epoch: int) -> Iterator[Finding]:
+    """Records that a batch read and no table has; one without a value leaves no trace either."""
+    topics, after = one.config.settings.all_topics, one.after
+    for topic, (first, _) in one.plan.named.items():
+        there = one.facts.filter(pc.equal(one.facts["rid"], topics[topic]))["offset"].to_pylist()
+        for begin, end in holes(there, first, after.offsets[topic]):
+            yield Finding(
+                Check.OFFSETS, epoch, topic, f"no table has the records from {begin} to {end - 1}"
+            )
+
+
+def verify(store: PastStore, chosen: Chosen, read: Read) -> Audit:
+    """Audit a part of the history, and the full state against the changelog."""
+    started_s, span = time.monotonic(), chosen.span
+    audit = Audit(span.from_epoch, span.to_epoch, largest=_largest_before(store, chosen.marks))
+    for one in replay_from(store, ConfigsThen(store), span).batches(read, chosen.marks):
+        audit.add(one)
+    last = commit_of(store, span.last)
+    if last is not None:
+        found = [*_rows(store, checkpoint_of(last), audit)]
+        audit.found(iter(found))
+    audit.seconds = time.monotonic() - started_s
+    return audit
+
+
+def _largest_before(store: PastStore, marks: list[BatchMark]) -> dict[int, str]:
+    where = (ds.field("batch") < marks[0].batch) & (ds.field("kind") == CHANGE)
+    log = store.read(TableName.CHANGELOG, where, ["rid", "csn"])
+    largest: Mapping[str, list[str]] = log.group_by("rid").aggregate([("csn", "max")]).to_pydict()
+    pairs = zip(largest["rid"], largest["csn_max"], strict=True)
+    return {int(rid): csn for rid, csn in pairs}
+
+
+def _rows(store: PastStore, commit: Checkpoint, audit: Audit) -> Iterator[Finding]:
+    """Where `rows`, as this commit names it, is not what the changelog makes of every row.
+
+    What is purged cannot be rebuilt, so a state of which something is purged is not looked at.
+    """
+    version = rows_version(commit)
+    if version is None or not version.rows_epoch or commit.state.purge_epoch:
+        return
+    table = readable_version(store.root, version.version)
+    if table is None:
+        return
+    names = store.read(TableName.CHANGELOG, columns=["table"])["table"]
+    for name in pc.unique(names).drop_null().to_pylist():
+        where = [*equals({"table": name}), f"epoch <= {version.rows_epoch}"]
+        rows = select(table, TableName.ROWS, columns=STANDING.names, where=where)
+        recorded = _by_key(rows.filter(pc.is_valid(rows["image"])))
+        rebuilt = _by_key(rows_of_changelog(store, name, version.rows_epoch))
+        audit.rows += len(rebuilt)
+        for key in sorted(recorded.keys() | rebuilt.keys()):
+            mine, theirs = recorded.get(key), rebuilt.get(key)
+            if mine != theirs:
+                detail = f"`rows` has {mine}, the changelog makes it {theirs}"
+                yield Finding(Check.ROWS, version.rows_epoch, f"{name} {key}", detail)
+
+
+def _by_key(rows: pa.Table) -> dict[str, dict[str, object]]:
+    return {row.pop("key"): row for row in rows.to_pylist()}

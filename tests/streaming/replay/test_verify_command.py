@@ -1,0 +1,104 @@
+"""Claims about `verify`: a sound state is sound, and each kind of damage is found."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from deltalake import write_deltalake
+
+from checkpoints.store import rows_of
+from checkpoints.tables import TableName
+from tests.streaming.cli.conftest import Answer, Slackwater
+from tests.streaming.replay.conftest import History
+
+
+def checks(answer: Answer) -> set[str]:
+    """The checks that failed."""
+    return {one["check"] for one in answer.facts["found"]}
+
+
+def materialize(history: History, *rows: dict[str, object]) -> None:
+    """Fill `rows` as if a hub had, up to its last hub epoch, and note that in its last commit."""
+    path = history.state / TableName.ROWS
+    write_deltalake(path, rows_of(TableName.ROWS, rows), mode="append")
+    epochs = history.rows(TableName.EPOCHS).to_pylist()
+    last = max((row for row in epochs if row["kind"] == "commit"), key=lambda row: row["batch"])
+    last["rows_epoch"] = last["hub_epoch"]
+    last["versions"] = [*(p for p in last["versions"] if p[0] != "rows"), ("rows", 1)]
+    history.rewrite(TableName.EPOCHS, rows_of(TableName.EPOCHS, epochs))
+
+
+def standing(history: History) -> list[dict[str, object]]:
+    """The rows that the story ends with, as `rows` holds them."""
+    log = history.rows(TableName.CHANGELOG).to_pylist()
+    by_csn = {row["csn"]: row for row in log if row["verdict"] == "accepted"}
+    found = (by_csn[history.csn_of(value)] for value in ("w1", "w4", "w7"))
+    return [
+        {
+            "table": row["table"],
+            "key": row["key"],
+            "author": row["rid"],
+            "epoch": row["hub_epoch"],
+            "csn": row["csn"],
+            "image": row["image"],
+        }
+        for row in found
+    ]
+
+
+def test_a_history_that_nobody_touched_is_sound(history: History, slackwater: Slackwater) -> None:
+    """All checks look at something, and none complains."""
+    materialize(history, *standing(history))
+
+    answer = slackwater("verify", "--json")
+
+    assert answer.code == 0, answer.out
+    assert answer.facts["sound"]
+    assert (answer.facts["changes"], answer.facts["rows"]) == (7, 3)
+    assert answer.facts["records"] > 20
+
+
+def test_a_verdict_that_was_changed_is_found(history: History, slackwater: Slackwater) -> None:
+    """Nothing that is recorded of a verdict is believed."""
+    history.tamper(TableName.CHANGELOG, history.csn_of("w2"), "verdict", "accepted")
+
+    answer = slackwater("verify", "--json")
+
+    assert answer.code == 1
+    assert "fact" in checks(answer)
+
+
+def test_a_change_that_was_removed_is_found(history: History, slackwater: Slackwater) -> None:
+    """Its offset has no trace, and the RUV covers what is not there."""
+    log = history.rows(TableName.CHANGELOG)
+    gone = pc.not_equal(log["csn"], history.csn_of("w7"))
+    history.rewrite(TableName.CHANGELOG, log.filter(gone))
+
+    answer = slackwater("verify", "--json")
+
+    assert {"offsets", "ruv"} <= checks(answer)
+
+
+def test_a_change_that_stands_twice_is_found(history: History, slackwater: Slackwater) -> None:
+    """A consumer that counts by CSN would have applied it twice."""
+    log = history.rows(TableName.CHANGELOG)
+    twice = log.filter(pc.equal(log["csn"], history.csn_of("w7")))
+    history.rewrite(TableName.CHANGELOG, pa.concat_tables([log, twice]))
+
+    answer = slackwater("verify", "--json")
+
+    assert "csn" in checks(answer)
+
+
+@pytest.mark.parametrize("column", ["image", "csn", "author", "epoch"])
+def test_a_row_that_was_changed_is_found(
+    column: str, history: History, slackwater: Slackwater
+) -> None:
+    """The full state decides conflicts whose changes are purged one day."""
+    others = {"image": '{"k":"k","v":"w9"}', "csn": "6553f120000000030000", "author": 3, "epoch": 1}
+    first, *rest = standing(history)
+    materialize(history, first | {column: others[column]}, *rest)
+
+    answer = slackwater("verify")
+
+    assert answer.code == 1
+    assert "the changelog makes it" in answer.out
