@@ -10,6 +10,7 @@ from streaming.cli import agent, config, conflicts, positions, quarantine, run, 
 from streaming.cli.abort import abort
 from streaming.cli.doctor import doctor
 from streaming.cli.explain import explain
+from streaming.cli.export import export
 from streaming.cli.level import level
 from streaming.cli.output import write_error, write_line
 from streaming.cli.past import blame, diff, rows
@@ -84,6 +85,7 @@ app.command()(diff)
 app.command()(blame)
 app.command()(explain)
 app.command()(verify)
+app.command()(export)
 app.command()(positions.ruv)
 app.command()(positions.lacks)
 app.add_typer(agent.app, name="agent")

@@ -18,8 +18,9 @@ from streaming.cli.output import (
     write_sentence,
     write_table,
 )
+from streaming.cli.resend import resend
 from streaming.config.config import Config, load
-from streaming.core.model.errors import HubError
+from streaming.core.model.errors import HubError, QuestionError
 from streaming.core.replay.span import Moment, parse_moment
 from streaming.facts.names import names_of
 
@@ -59,6 +60,18 @@ HtmlFile = Annotated[
     typer.Option("--html", metavar="FILE", help="Write a report that a browser shows."),
 ]
 
+ToAgreement = Annotated[
+    str | None,
+    typer.Option(
+        "--agreement",
+        metavar="AGREEMENT",
+        help="Judge nothing: send this agreement again what it was sent from --from on.",
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="With --agreement: count only, and send nothing.")
+]
+
 
 def replay(
     *,
@@ -68,15 +81,26 @@ def replay(
     end: To = None,
     settings: Set = None,
     html: HtmlFile = None,
+    agreement: ToAgreement = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Judge the past again, and compare with what the hub recorded.
 
     Exit 0 if every verdict and fact comes out as it is recorded, 1 if one does not, 2 if that
     cannot be said. With --set nothing is compared: the answer is what another rule would have
     done, and exit 0. A running hub is not disturbed, and nothing of its state is written.
+
+    With --agreement the records that this agreement was sent are sent again, with the ids that they
+    had: a consumer skips what it has.
     """
     with cannot_say():
         configured = load(config)
+        if agreement is not None:
+            first = _moment(begin)
+            if first is None:
+                raise QuestionError("--agreement needs --from: say where to begin")
+            resend(configured, agreement, first, _moment(end), dry_run=dry_run, as_json=as_json)
+            return
         found = _answer(configured, _moment(begin), _moment(end), settings or [])
     if html is not None:
         _write_html(found, html)

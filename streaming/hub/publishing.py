@@ -10,6 +10,7 @@ from numpy import isin
 from checkpoints.commit import BatchOutcome
 from checkpoints.epochs import Plan
 from checkpoints.faults import FaultPoint
+from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from connectors.wire import encode_stopped
 from streaming.carriers.carrier import Carrier
@@ -74,7 +75,8 @@ def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> None:
             if to_send.ranges:
                 outgoing = OutgoingWithRanges(outgoing, fresh.page_items[name])
         else:
-            outgoing = _page(hub, to_send, agreement.consumer, tables, floors)
+            store, configured = hub.ledger.store, hub.settings.topology.tables
+            outgoing = logged(store, configured, to_send, agreement.consumer, tables, floors)
         chunks = publish_stage.chunks(
             outgoing, agreement, to_send, tables, state.generation, hub.settings.chunks, floors
         )
@@ -91,19 +93,22 @@ def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> None:
         fresh.carrier.send(fresh.outgoing, carried)
 
 
-def _page(
-    hub: Hub,
+def logged(
+    store: StateStore,
+    configured: Collection[str],
     to_send: SendRange,
     consumer: int,
     tables: frozenset[str],
     floors: Sequence[Floor],
 ) -> Outgoing:
-    """The changelog rows that a range sends to a consumer.
+    """The changelog rows that a range sends to a consumer, of tables that are configured.
 
-    First they are chosen without the images, for of a long absence most are not sent.
+    An agent without the table would refuse its rows. First they are chosen without the images, for
+    of a long absence most are not sent.
     """
-    store, after, to = hub.ledger.store, to_send.after, to_send.to
-    where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= to) & _is_configured(hub)
+    after, to = to_send.after, to_send.to
+    where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= to)
+    where &= ds.field("table").isin(sorted(configured))
     log = store.read(TableName.CHANGELOG, where, PAGE_COLUMNS)
     chosen = _positions(log)[sent_rows(log, consumer, tables, to_send, floors)]
     rows = store.read(TableName.CHANGELOG, where, keep=lambda part: isin(_positions(part), chosen))
@@ -113,8 +118,3 @@ def _page(
 def _positions(log: pa.Table | pa.RecordBatch) -> Ints:
     """The position of each row in hub order, as one number."""
     return ints(log["hub_epoch"]) << 32 | ints(log["place"])
-
-
-def _is_configured(hub: Hub) -> ds.Expression:
-    """Of a table that is configured: an agent without the table would refuse its rows."""
-    return ds.field("table").isin(sorted(hub.settings.topology.tables))

@@ -1,5 +1,8 @@
 """Claims about `rows`, `diff` and `blame`: what stood when, and who wrote it."""
 
+import sqlite3
+from contextlib import closing
+
 from tests.streaming.cli.conftest import Slackwater
 from tests.streaming.replay.conftest import History
 
@@ -62,3 +65,19 @@ def test_blame_names_the_change_behind_each_column(
         ("k", "v"), history.csn_of("w1")
     )
     assert slackwater("blame", "t", "j").code == 2
+
+
+def test_a_database_is_exported_as_it_was(history: History, slackwater: Slackwater) -> None:
+    """Somebody wants to look at Tuesday with the tools that they have."""
+    file, then = history.folder / "then.db", history.csn_of("w5")
+
+    answer = slackwater("export", "--as-of", then, "--sqlite", str(file))
+
+    assert answer.code == 0, answer.err
+    with closing(sqlite3.connect(file)) as database:
+        assert database.execute("SELECT * FROM t ORDER BY k").fetchall() == [
+            ("j", "w5"),
+            ("k", "w1"),
+        ]
+        assert database.execute("SELECT * FROM u").fetchall() == [("k", "w4")]
+    assert "is there already" in slackwater("export", "--sqlite", str(file)).err
