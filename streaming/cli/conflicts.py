@@ -1,5 +1,6 @@
 """`conflicts`: every change that lost a conflict, with its winner; every refused row."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,10 +8,13 @@ import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
 from streaming.cli.output import as_count, write_json, write_line, write_pairs, write_table
+from streaming.cli.replay import From, To, cannot_say
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Cause, ConflictKind
 from streaming.core.model.change import NOBODY
 from streaming.core.model.command import CommandName
+from streaming.core.replay.span import parse_moment, span_of
+from streaming.facts.avoidable import avoidable as avoidable_conflicts
 from streaming.facts.conflicts import conflicts, conflicts_of, open_conflict, refused_rows
 from streaming.facts.names import names_of, rid_of_any
 
@@ -108,6 +112,53 @@ def show(which: Which, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson =
         is_refused = row["kind"] == ConflictKind.REFUSED
         write_pairs((_refused_pairs if is_refused else _pairs)(row, configured))
         write_line()
+
+
+@app.command()
+def avoidable(
+    *,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+    begin: From = None,
+    end: To = None,
+) -> None:
+    """Show by table how many conflicts of a period would not have been, and by what.
+
+    With half the lag: the loser's replica would have had the row in time. Without the same-epoch
+    rule: a reflection of its own epoch would have counted. By column: both changed other columns,
+    as their before-images tell; where one is missing nobody knows. One conflict may count in
+    several columns.
+    """
+    from checkpoints.recorded import batch_marks, judged_in  # noqa: PLC0415  # it imports Spark
+    from checkpoints.store import StateStore  # noqa: PLC0415
+
+    with cannot_say():
+        _, reader = opened(config)
+        store = StateStore(reader.root)
+        first, last = (None if text is None else parse_moment(text) for text in (begin, end))
+        span = span_of(batch_marks(store), first, last, lambda csn: judged_in(store, csn))
+        found = avoidable_conflicts(reader, span.from_epoch, span.to_epoch)
+    if as_json:
+        tables = [asdict(one) for one in found]
+        write_json({"from_epoch": span.from_epoch, "to_epoch": span.to_epoch, "tables": tables})
+        return
+    write_table(
+        ("table", "conflicts", "half the lag", "no same-epoch rule", "by column", "unknown"),
+        (
+            (
+                one.table,
+                one.conflicts,
+                one.half_the_lag,
+                one.same_epoch,
+                one.by_column,
+                one.no_before,
+            )
+            for one in found
+        ),
+    )
+    write_line(
+        f"conflicts that would not have been, hub epochs {span.from_epoch} to {span.to_epoch}"
+    )
 
 
 @app.command()

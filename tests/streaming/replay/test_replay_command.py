@@ -99,3 +99,13 @@ def test_a_report_for_a_browser_needs_nothing_else(
     assert text.count("<rect") >= 2
     assert history.csn_of("w2") in text
     assert "would stand as" in text
+
+
+def test_avoidable_conflicts_are_counted_by_table(slackwater: Slackwater) -> None:
+    """One table says where to invest: here inserts met, so no column can be told apart."""
+    answer = slackwater("conflicts", "avoidable", "--json")
+
+    found = {one["table"]: one for one in answer.facts["tables"]}
+    assert {name: one["conflicts"] for name, one in found.items()} == {"t": 1, "u": 1}
+    assert all(one["no_before"] == 1 and one["by_column"] == 0 for one in found.values())
+    assert "half the lag" in slackwater("conflicts", "avoidable", "--from", "3").out
