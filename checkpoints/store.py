@@ -55,14 +55,19 @@ contains nothing more. A commit lists the log, 2 ms for 1,000 entries: a second 
 A checkpoint names the files that compaction replaced within that hour: checkpoints/dead_files.py.
 Reading skips files by their first columns, up to the CSN; more of them make commits slow."""
 
-_MERGED = {
-    "delta.checkpointInterval": "100",
-    "delta.logRetentionDuration": f"interval {KEPT_HOURS} hours",
-    "delta.deletedFileRetentionDuration": f"interval {KEPT_HOURS} hours",
-    "delta.enableDeletionVectors": "true",
-}
-"""Of `rows`; without deletion vectors a MERGE of a thousand rows writes all files anew that hold
-one of them."""
+
+def _merged(kept_hours: int) -> dict[str, str]:
+    """Of `rows`, whose versions of so many hours can be read.
+
+    Without deletion vectors a MERGE of a thousand rows writes all files anew that hold one of them.
+    """
+    return {
+        "delta.checkpointInterval": "100",
+        "delta.logRetentionDuration": f"interval {kept_hours} hours",
+        "delta.deletedFileRetentionDuration": f"interval {kept_hours} hours",
+        "delta.enableDeletionVectors": "true",
+    }
+
 
 _DIFFERENT = (
     *("place", "offset", "csn", "prim_csn", "key", "before", "after", "content"),
@@ -98,10 +103,15 @@ Rows: TypeAlias = "pa.Table | RemoteRows"
 
 
 class StateStore:
-    """The tables of one hub. Only one process appends at a time; any number may read."""
+    """The tables of one hub. Only one process appends at a time; any number may read.
 
     def __init__(self, root: StateRoot) -> None:
+    `kept_hours`: how long older versions of `rows` can be read.
+    """
+
+    def __init__(self, root: Path, kept_hours: int = KEPT_HOURS) -> None:
         self.root = root
+        self.kept_hours = kept_hours
         self._open: dict[TableName, DeltaTable] = {}
         self._appended: dict[TableName, tuple[int, str, int]] = {}
 
@@ -112,7 +122,7 @@ class StateStore:
         """
         make_root(self.root)
         for name in sorted(SCHEMAS, key=lambda n: n is TableName.EPOCHS):
-            settings = _MERGED if name is TableName.ROWS else _APPENDED
+            settings = _merged(self.kept_hours) if name is TableName.ROWS else _APPENDED
             DeltaTable.create(
                 self.uri(name),
                 schema=_commented(name),

@@ -97,6 +97,9 @@ class HubConfig(_Section):
     ack_timeout_s: Positive = 300
     """A consumer that acknowledges nothing for so many seconds counts as away: it is sent nothing
     more until it is heard again, and then the last version of each row that it lacks."""
+    replay_window_h: Positive = 168
+    """How many hours back the full state can be read as it was: for `slackwater rows --as-of`, and
+    as the start of a replay once the changelog before it is purged."""
 
 
 class KafkaConfig(_Section):

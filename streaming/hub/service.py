@@ -76,7 +76,7 @@ class Service:
         self.view = view or HubView(config)
         self.spark = spark
         self.source = Source(spark, config)
-        self.store = StateStore(config.hub.state)
+        self.store = StateStore(config.hub.state, config.hub.replay_window_h)
         self.maintenance = Maintenance(spark, self.store)
         self.name = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
         root, workers = config.hub.state, config.limits.resync_workers

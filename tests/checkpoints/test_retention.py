@@ -3,10 +3,13 @@
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from checkpoints.past import PastStore
 from checkpoints.recorded import batch_marks
 from checkpoints.retention import oldest_epoch
+from checkpoints.store import StateStore
+from checkpoints.tables import TableName
 from streaming.core.model.errors import QuestionError
 from streaming.core.replay.span import Moment, span_of
 from tests.checkpoints.written_state import WrittenState, ruv
@@ -44,3 +47,14 @@ def test_a_range_beyond_retention_is_refused_with_the_oldest_epoch(tmp_path: Pat
 
     with pytest.raises(QuestionError, match="the oldest one that can be judged again is 5"):
         span_of(marks, Moment("3", hub_epoch=3), None, lambda _: None, oldest_epoch(store, marks))
+
+
+def test_the_window_is_that_of_the_last_start(tmp_path: Path) -> None:
+    """Log, replaced files and VACUUM of the full state follow from one setting."""
+    for hours in (168, 720):
+        StateStore(tmp_path, hours).create()
+
+    found = DeltaTable(tmp_path / TableName.ROWS).metadata().configuration
+
+    assert found["delta.logRetentionDuration"] == "interval 720 hours"
+    assert found["delta.deletedFileRetentionDuration"] == "interval 720 hours"
