@@ -1,7 +1,7 @@
 """Audit the state from the changelog alone: judged again, and what must hold of every history."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -12,9 +12,10 @@ from checkpoints.as_of import STANDING, rows_of_changelog
 from checkpoints.epochs import Checkpoint, checkpoint_of
 from checkpoints.past import PastStore, readable_version, rows_version
 from checkpoints.query import equals, select
-from checkpoints.recorded import BatchMark, Read, commit_of
+from checkpoints.recorded import Read, commit_of
 from checkpoints.tables import TableName
 from streaming.core.replay.audit import Check, Finding, different_ends, holes
+from streaming.core.replay.span import Span
 from streaming.replay.answer import Chosen
 from streaming.replay.configured import ConfigsThen
 from streaming.replay.run import ReplayedBatch, replay_from
@@ -26,7 +27,7 @@ KEPT = 1_000
 
 @dataclass(slots=True)
 class Audit:
-    """What an audit found; `largest`: rid -> the largest CSN judged; `seen`: every judged CSN."""
+    """What an audit found; `largest`: rid -> the largest CSN judged."""
 
     from_epoch: int
     to_epoch: int
@@ -37,7 +38,6 @@ class Audit:
     count: int = 0
     findings: list[Finding] = field(default_factory=list)
     largest: dict[int, str] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)
 
     @property
     def is_sound(self) -> bool:
@@ -60,15 +60,9 @@ class Audit:
         self.records += one.facts.num_rows
         self.found(_facts(one, epoch))
         self.found(_offsets(one, epoch))
-        self.found(self._csns(changes, epoch))
-        self.found(self._ruvs(one.after, epoch))
-
-    def _csns(self, changes: pa.Table, epoch: int) -> Iterator[Finding]:
-        for rid, csn in zip(changes["rid"].to_pylist(), changes["csn"].to_pylist(), strict=True):
-            if csn in self.seen:
-                yield Finding(Check.CSN, epoch, csn, "judged twice")
-            self.seen.add(csn)
+        for rid, csn in _largest(changes).items():
             self.largest[rid] = max(self.largest.get(rid, ""), csn)
+        self.found(self._ruvs(one.after, epoch))
 
     def _ruvs(self, after: Checkpoint, epoch: int) -> Iterator[Finding]:
         for rid, largest, judged in different_ends(after.state.ruvs.values(), self.largest):
@@ -115,9 +109,12 @@ def _offsets(one: ReplayedBatch, epoch: int) -> Iterator[Finding]:
 def verify(store: PastStore, chosen: Chosen, read: Read) -> Audit:
     """Audit a part of the history, and the full state against the changelog."""
     started_s, span = time.monotonic(), chosen.span
-    audit = Audit(span.from_epoch, span.to_epoch, largest=_largest_before(store, chosen.marks))
+    older = ds.field("batch") < span.first
+    before = store.read(TableName.CHANGELOG, older & _IS_CHANGE, ["rid", "csn"])
+    audit = Audit(span.from_epoch, span.to_epoch, largest=_largest(before))
     for one in replay_from(store, ConfigsThen(store), span).batches(read, chosen.marks):
         audit.add(one)
+    audit.found(_judged_twice(store, span))
     last = commit_of(store, span.last)
     if last is not None:
         found = [*_rows(store, checkpoint_of(last), audit)]
@@ -126,12 +123,25 @@ def verify(store: PastStore, chosen: Chosen, read: Read) -> Audit:
     return audit
 
 
-def _largest_before(store: PastStore, marks: list[BatchMark]) -> dict[int, str]:
-    where = (ds.field("batch") < marks[0].batch) & (ds.field("kind") == CHANGE)
-    log = store.read(TableName.CHANGELOG, where, ["rid", "csn"])
-    largest: Mapping[str, list[str]] = log.group_by("rid").aggregate([("csn", "max")]).to_pydict()
-    pairs = zip(largest["rid"], largest["csn_max"], strict=True)
+_IS_CHANGE = ds.field("kind") == CHANGE
+
+
+def _largest(changes: pa.Table) -> dict[int, str]:
+    """Rid -> its largest CSN."""
+    found = changes.group_by("rid").aggregate([("csn", "max")])
+    pairs = zip(found["rid"].to_pylist(), found["csn_max"].to_pylist(), strict=True)
     return {int(rid): csn for rid, csn in pairs}
+
+
+def _judged_twice(store: PastStore, span: Span) -> Iterator[Finding]:
+    """CSNs of this span that were judged more than once, or before it too."""
+    where = _IS_CHANGE & (ds.field("batch") <= span.last)
+    log = store.read(TableName.CHANGELOG, where, ["csn", "hub_epoch"])
+    found = log.group_by("csn").aggregate([("hub_epoch", "count"), ("hub_epoch", "max")])
+    for row in found.filter(pc.greater(found["hub_epoch_count"], 1)).to_pylist():
+        if row["hub_epoch_max"] >= span.from_epoch:
+            times = f"judged {row['hub_epoch_count']} times"
+            yield Finding(Check.CSN, row["hub_epoch_max"], row["csn"], times)
 
 
 def _rows(store: PastStore, commit: Checkpoint, audit: Audit) -> Iterator[Finding]:
