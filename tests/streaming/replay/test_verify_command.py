@@ -1,5 +1,8 @@
 """Claims about `verify`: a sound state is sound, and each kind of damage is found."""
 
+import shutil
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -7,6 +10,9 @@ from deltalake import write_deltalake
 
 from checkpoints.store import rows_of
 from checkpoints.tables import TableName
+from streaming.cli.proof import Proof
+from streaming.cli.verify import audits_of_what_is_new
+from streaming.config.config import load
 from tests.streaming.cli.conftest import Answer, Slackwater
 from tests.streaming.replay.conftest import History
 
@@ -102,3 +108,26 @@ def test_a_row_that_was_changed_is_found(
 
     assert answer.code == 1
     assert "the changelog makes it" in answer.out
+
+
+def test_an_audit_goes_on_with_what_is_new(recorded: History, tmp_path: Path) -> None:
+    """Beside a running hub nobody waits for the whole history again; here a hub's first half."""
+    whole = recorded.rows(TableName.EPOCHS)
+    shutil.copytree(recorded.folder, tmp_path / "hub")
+    grown = History(tmp_path / "hub")
+    grown.rewrite(TableName.EPOCHS, whole.filter(pc.less_equal(whole["batch"], 6)))
+    config, proof = load(grown.folder / "hub.toml"), Proof(None)
+
+    def grow() -> None:
+        grown.rewrite(TableName.EPOCHS, whole)
+
+    rounds = audits_of_what_is_new(config, None, grow, proof.note)
+
+    first, second = next(rounds), next(rounds)
+
+    assert first.is_sound
+    assert second.is_sound
+    assert (first.from_epoch, first.to_epoch) == (1, 3)
+    assert (second.from_epoch, second.to_epoch) == (4, 5)
+    assert proof.registry.get_sample_value("slackwater_proven_hub_epoch") == 5
+    assert (proof.registry.get_sample_value("slackwater_proof_age_seconds") or 0) >= 0
