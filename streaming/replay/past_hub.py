@@ -18,6 +18,7 @@ from streaming.core.conflict.window import text_of, unpacked
 from streaming.core.intake.eviction import evict
 from streaming.core.model.change import RowKey
 from streaming.core.model.membership import adopted
+from streaming.core.model.put_back import SentPosition, raised
 from streaming.core.model.row import RowState
 from streaming.core.model.statuses import AwayReason
 from streaming.hub.hub import Hub, resume
@@ -64,9 +65,17 @@ class PastHub(Hub):
         found |= {key: row._replace(image=seen.get(key)) for key, row in known.items()}
         return {key: found.get(key, UNKNOWN_ROW) for key in keys}
 
-    def start_with(self, config: ConfigThen) -> None:
-        """Go on as a process that starts with this configuration does."""
-        state, settings = self.state.without_ranges().waiting_anew(), config.settings
+    def start_with(self, config: ConfigThen, position: SentPosition) -> None:
+        """Go on as a process that starts with this configuration does.
+
+        `position`: from which it planned its first batch. One of a higher generation is that of a
+        hub whose state was put back.
+        """
+        state, settings = self.state, config.settings
+        if position.generation > state.generation:
+            sent = SentPosition(position.generation - 1, position.hub_epoch - 2)
+            state = raised(state, [sent])
+        state = state.without_ranges().waiting_anew()
         self.settings, self.outlets = settings, _effects(config)
         self.state = adopted(state, settings.topology, settings.topics.values())
         self.ledger.last = replace(self.ledger.last, state=self.state)

@@ -21,6 +21,7 @@ from checkpoints.tables import TableName
 from streaming.carriers.driver import DriverCarrier
 from streaming.core.model.command import Command
 from streaming.core.model.errors import StateError
+from streaming.core.model.put_back import SentPosition
 from streaming.core.replay.compare import Difference
 from streaming.core.replay.span import Span
 from streaming.core.replay.states import different_states
@@ -92,7 +93,8 @@ class Replay:
         version, process = rows.plan["config_version"], rows.plan["hub"]
         config = self.configs.at(version)
         if (version, process) != (self.version, self.process):
-            self.hub.start_with(config)
+            position = SentPosition(rows.plan["generation"], rows.plan["hub_epoch"])
+            self.hub.start_with(config, position)
             self.version, self.process = version, process
         return config
 

@@ -1,12 +1,16 @@
 """The tables of a hub are enough to judge its history again, and tell when they were changed."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from streaming.core.model.put_back import SentPosition, raised
+from streaming.core.model.record import Heartbeat
 from tests.harness.replays import check_audit_is_sound
 from tests.model.language import play
-from tests.model.local_hub import local_hubs
+from tests.model.local_hub import LocalHub, local_hubs
+from tests.streaming.replay.conftest import STORY
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 STORIES = (
@@ -38,4 +42,21 @@ def test_a_history_is_judged_again_and_audited(story: str, tmp_path: Path) -> No
     """
     play((FOLDER / f"{story}.txt").read_text(encoding="utf-8"), local_hubs(tmp_path))
 
+    check_audit_is_sound(tmp_path / "state")
+
+
+def test_a_hub_that_went_on_from_an_older_state_is_judged_again(tmp_path: Path) -> None:
+    """Its first batch is of the next generation, above everything that the lost one had sent."""
+    hub = play(STORY, local_hubs(tmp_path)).hub
+    assert isinstance(hub, LocalHub)
+    hub.restart(0)
+    assert hub.service is not None
+    at_work = hub.service.hub
+    at_work.state = raised(at_work.state, [SentPosition(1, at_work.state.hub_epoch + 5)])
+    at_work.ledger.last = replace(at_work.ledger.last, state=at_work.state)
+
+    hub.send(1, "r1-1", Heartbeat(99), 1_700_000_900_000)
+    hub.take(None, 0, None)
+
+    assert hub.hub_epoch() == at_work.state.hub_epoch == 13
     check_audit_is_sound(tmp_path / "state")
