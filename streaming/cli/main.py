@@ -22,6 +22,7 @@ from streaming.cli.resume import resume
 from streaming.cli.resync import resync
 from streaming.cli.retire import retire
 from streaming.cli.setup import setup
+from streaming.cli.sql import sql
 from streaming.cli.status import status
 from streaming.cli.top import top
 from streaming.cli.verify import verify
@@ -85,6 +86,7 @@ app.command()(diff)
 app.command()(blame)
 app.command()(explain)
 app.command()(verify)
+app.command()(sql)
 app.command()(export)
 app.command()(positions.ruv)
 app.command()(positions.lacks)

@@ -1,0 +1,34 @@
+"""Claims about `sql`: one language over the rows of then, and over what the hub recorded."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.streaming.replay.conftest import History
+
+
+@pytest.mark.spark
+def test_a_query_sees_everything_as_of_a_moment(history: History) -> None:
+    """Rows, verdicts and conflicts of one moment fit together.
+
+    The command has a process of its own, for it ends its Spark session.
+    """
+    joined = """
+        SELECT t.k, t.v, t._csn, count(c.id) AS conflicts
+        FROM t LEFT JOIN hub_conflicts AS c ON c.winner_csn = t._csn
+        GROUP BY ALL ORDER BY t.k
+    """
+    then = history.csn_of("w5")
+
+    command = [sys.executable, "-m", "streaming.cli.main", "sql", joined, "--as-of", then, "--json"]
+    named = os.environ | {"SLACKWATER_CONFIG": str(history.folder / "hub.toml")}
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, env=named)
+
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout)["rows"] == [
+        {"k": "j", "v": "w5", "_csn": then, "conflicts": 0},
+        {"k": "k", "v": "w1", "_csn": history.csn_of("w1"), "conflicts": 1},
+    ]
