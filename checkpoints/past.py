@@ -1,7 +1,7 @@
 """The state of a hub as it was: `rows` by Delta time travel, every other table by its batches.
 
 A row of any other table names its batch, so what is read of it is bounded by that, and its newest
-version tells the past (docs/tables.md, What was a row at 14:05?).
+version tells the past (docs/tables.md, The past).
 """
 
 import tempfile
