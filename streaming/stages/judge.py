@@ -155,6 +155,7 @@ class _Grouped:
     csn: list[str | None]
     unknown: Bools
     realigned: Bools
+    rejecting: Bools
 
 
 _UNKNOWN: WindowRow = (NOBODY, 0, None, False, ())
@@ -188,6 +189,7 @@ def _grouped(eligible: pa.Table, window: Window, truncations: Truncations) -> _G
         list(csn),
         np.array([k is None for k in known], dtype=np.bool_),
         np.array([bool(r) for r in realign], dtype=np.bool_),
+        np.array([any(one.rejects_transaction for one in r) for r in realign], dtype=np.bool_),
     )
 
 
@@ -245,7 +247,14 @@ def _contended(
     whole = any(
         t.function.rule is ConflictRule.EPOCH_TRANS for t in intake.topology.tables.values()
     )
-    return _whole_transactions(grouped, eligible, marked) if whole else marked
+    if whole:
+        return _whole_transactions(grouped, eligible, marked)
+    # what was rejected with its transaction stays so when no function does that any more
+    rejecting = grouped.rejecting.copy()
+    rejecting[code[below | _in_ranges(eligible, rid, mre, intake, only_rejecting=True)]] = True
+    if not rejecting.any():
+        return marked
+    return marked | _whole_transactions(grouped, eligible, rejecting)
 
 
 def _floored(eligible: pa.Table, rid: Ints, mre: Ints, intake: Intake) -> Bools:
@@ -257,10 +266,17 @@ def _floored(eligible: pa.Table, rid: Ints, mre: Ints, intake: Intake) -> Bools:
     return marked
 
 
-def _in_ranges(eligible: pa.Table, rid: Ints, mre: Ints, intake: Intake) -> Bools:
-    """Mark the changes that a range which was sent to their replica may block."""
+def _in_ranges(
+    eligible: pa.Table, rid: Ints, mre: Ints, intake: Intake, *, only_rejecting: bool = False
+) -> Bools:
+    """Mark the changes that a range which was sent to their replica may block.
+
+    `only_rejecting`: those whose transaction it rejects.
+    """
     marked = np.zeros(len(rid), dtype=np.bool_)
     for one in intake.state.ranges:
+        if only_rejecting and not one.rejects_transaction:
+            continue
         older = (rid == one.rid) & (mre < one.epoch)
         if older.any():
             marked |= older & bools(pc.equal(eligible["table"], one.range.table))

@@ -11,13 +11,15 @@ from hypothesis import given
 
 from streaming.core.conflict.judge import Judged
 from streaming.core.delivery.sending import Refresh
-from streaming.core.model.change import RowKey
+from streaming.core.model.change import Op, RowKey
 from streaming.core.model.record import Applied, Hello, Reason, ReceivedRecord
 from streaming.core.model.row import Arrived
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import DEFAULT_DATASET
+from streaming.core.model.truncation import ALL_KEYS
 from tests.harness.examples import examples
 from tests.model.hub import Plan, PureHub
+from tests.model.replica import TABLE
 from tests.model.storyteller import REORDERS, REUSES, Plot, Step, Storyteller, plots
 from tests.model.world import topology
 
@@ -131,32 +133,40 @@ def facts(hub: PureHub) -> dict[str, object]:
 
 
 def histories(hub: PureHub) -> dict[RowKey, list[tuple[str, object, str]]]:
-    """Of each row its changes in hub order: the CSN, what its replica knew, the verdict."""
-    rows: dict[RowKey, list[tuple[int, Judged]]] = {}
-    for epoch, entry in hub.by_epoch():
-        if isinstance(entry, Judged):
-            rows.setdefault(entry.arrived.change.row, []).append((epoch, entry))
-    return {
-        row: [
-            (one.arrived.change.csn, _knew(hub, one.arrived, changes), one.verdict)
+    """Of each row its changes in hub order: the CSN, what its replica knew, the verdict.
+
+    A truncate is one of each row, and its verdict, which other rows decide, is known as a fact.
+    """
+    judged = [(epoch, one) for epoch, one in hub.by_epoch() if isinstance(one, Judged)]
+    found = dict[RowKey, list[tuple[str, object, str]]]()
+    for row in {one.arrived.change.row for _, one in judged} - {(TABLE.name, ALL_KEYS)}:
+        changes = [one for one in judged if one[1].arrived.change.row in (row, (row[0], ALL_KEYS))]
+        found[row] = [
+            (one.arrived.change.csn, (_knew(hub, one.arrived, changes), _decided(one)), one.verdict)
             for _, one in changes
         ]
-        for row, changes in rows.items()
-    }
+    return found
+
+
+def _decided(one: Judged) -> str | None:
+    """What other rows decided."""
+    return one.verdict if one.arrived.change.op is Op.TRUNCATE else None
 
 
 def _knew(hub: PureHub, arrived: Arrived, changes: Sequence[tuple[int, Judged]]) -> object:
     """Which changes of the row its replica had seen, and whether a repair was still on its way."""
+    change = arrived.change
     seen = {one.arrived.change.csn for epoch, one in changes if epoch <= arrived.mre}
     blocked = any(
         epoch > arrived.mre
         for epoch, entry in hub.by_epoch()
         if isinstance(entry, Refresh)
         and entry.cause != "conflict"
-        and (entry.to, entry.table, entry.key) == (arrived.change.rid, *arrived.change.row)
+        and (entry.to, entry.table, entry.key) == (change.rid, *change.row)
         and entry.behind < arrived.offset
     )
-    return seen, blocked
+    own = (e for e, one in changes if _decided(one) and one.arrived.change.rid == change.rid)
+    return seen, blocked, any(epoch > arrived.mre for epoch in own)
 
 
 def same_verdicts(one: PureHub, other: PureHub) -> Counter[str]:

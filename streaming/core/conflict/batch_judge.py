@@ -183,9 +183,14 @@ class BatchJudge:
     def _send_table(self, rid: int, table: str, *, rejects_transaction: bool = False) -> None:
         """Send a replica a whole table; what it writes there is concurrent until it has it."""
         whole = RangeRealign(KeyRange(table), rid, self.hub_epoch)
-        whole = replace(whole, rejects_transaction=rejects_transaction)
-        self.ranges[:] = with_range(self.ranges, whole)
+        self._add(replace(whole, rejects_transaction=rejects_transaction))
         self.rescans.add((rid, table))
+
+    def _add(self, whole: RangeRealign) -> None:
+        """Realign all rows of a table from here on, those that the batch changed too."""
+        self.ranges[:] = with_range(self.ranges, whole)
+        for key in [key for key in self.changed if key[0] == whole.range.table]:
+            self.changed[key] = realigned(self.changed[key], whole.as_realign())
 
     def _is_overtaken_by_floor(self, one: Arrived) -> bool:
         floors = self._floors(one.change.rid)
@@ -236,8 +241,7 @@ class BatchJudge:
         for repair in repairs:
             if repair.row[1] == ALL_KEYS:
                 keys = KeyRange(repair.row[0])
-                whole = RangeRealign(keys, repair.rid, self.hub_epoch, repair.offset)
-                self.ranges[:] = with_range(self.ranges, whole)
+                self._add(RangeRealign(keys, repair.rid, self.hub_epoch, repair.offset))
                 continue
             realign = Realign(repair.rid, self.hub_epoch, repair.offset)
             self.changed[repair.row] = realigned(self.row(repair.row), realign)

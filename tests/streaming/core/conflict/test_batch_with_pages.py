@@ -18,7 +18,7 @@ from streaming.core.delivery.sending import (
 )
 from streaming.core.intake.refused_rows import RefusedRows
 from streaming.core.intake.transactions import Intake
-from streaming.core.model.change import RowKey
+from streaming.core.model.change import Op, RowKey
 from streaming.core.model.record import Hello, ReceivedRecord, Refused
 from streaming.core.model.refusal import Refusal, sent_last
 from streaming.core.model.row import Arrived, Realign, RowState
@@ -379,3 +379,21 @@ def test_what_is_refused_in_a_page_is_of_the_session() -> None:
 
     assert found.intake.quarantined == []
     assert list(found.state.refusals[CONSUMER]) == [key("k")]
+
+
+def test_what_is_written_behind_a_lost_truncate_is_rejected_in_the_same_batch() -> None:
+    """Its replica gets the table back; a row that the batch has changed already is no exception."""
+    rows = {key("theirs"): row(3)}
+    judge = BatchJudge(rows, NOW, RULES, REPLICAS)
+    truncate = change(41, rid=2)._replace(op=Op.TRUNCATE, key="", after=None)
+
+    judge.judge([arrived(40, "mine", rid=2)])
+    judge.judge([Arrived(truncate, "", "s", 1, 1, 0, 0)])
+    judge.judge([Arrived(change(42, "mine", rid=2), "", "s", 1, 2, 0, 0)])
+
+    judged = [one for one in judge.take_entries() if isinstance(one, Judged)]
+    assert [(one.verdict, one.cause) for one in judged] == [
+        (Verdict.ACCEPTED, None),
+        (Verdict.REJECTED, Cause.AUTHOR),
+        (Verdict.REJECTED, Cause.REALIGN),
+    ]
