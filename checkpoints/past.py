@@ -6,15 +6,17 @@ version tells the past (docs/tables.md, The past).
 
 import tempfile
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import DeltaError
 
 from checkpoints.epochs import Checkpoint
+from checkpoints.root import exist, storage_options, table_uri
 from checkpoints.store import StateStore
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import StateError
+from streaming.core.model.root import StateRoot
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class PastStore(StateStore):
     away stay for ten minutes only.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: StateRoot) -> None:
         super().__init__(root)
         self._empty = tempfile.TemporaryDirectory(prefix="slackwater-")
         self._rows: RowsVersion | None = None
@@ -88,16 +90,16 @@ def rows_version(commit: Checkpoint) -> RowsVersion | None:
     return None if version is None else RowsVersion(version, commit.rows_epoch)
 
 
-def readable_version(root: Path, version: int) -> DeltaTable | None:
+def readable_version(root: StateRoot, version: int) -> DeltaTable | None:
     """`rows` at this version; None if its log or one of its files is gone."""
-    folder = root / TableName.ROWS
+    options = storage_options(root)
     try:
-        table = DeltaTable(folder, version=version)
-        files = table.file_uris()
+        table = DeltaTable(table_uri(root, TableName.ROWS), version, storage_options=options)
+        names = [f"{TableName.ROWS}/{PurePath(file).name}" for file in table.file_uris()]
     except DeltaError:
         return None
-    return table if all(Path(file).exists() for file in files) else None
+    return table if all(exist(root, *names)) else None
 
 
-def _is_past(root: Path) -> StateError:
+def _is_past(root: StateRoot) -> StateError:
     return StateError(f"the state in {root} is read as it was: nothing is written to it")

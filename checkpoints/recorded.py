@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +11,11 @@ import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
 from checkpoints.epochs import COMMIT, PLAN
+from checkpoints.root import table_uri
 from checkpoints.spark_errors import translated
 from checkpoints.store import StateStore
 from checkpoints.tables import SCHEMAS, TableName
+from streaming.core.model.root import StateRoot
 
 Row = Mapping[str, Any]
 
@@ -91,12 +92,12 @@ def from_store(store: StateStore) -> Read:
     return read
 
 
-def from_spark(spark: SparkSession, root: Path) -> Read:
+def from_spark(spark: SparkSession, root: StateRoot) -> Read:
     """Read the tables of a state root by Spark."""
 
     def read(name: TableName, first: int, last: int) -> pa.Table:
         with translated():
-            rows = spark.read.format("delta").load(str(root / name))
+            rows = spark.read.format("delta").load(table_uri(root, name))
             there = [column for column in SCHEMAS[name].names if column in rows.columns]
             found = rows.where(f"batch >= {first} AND batch <= {last}").select(*there).toArrow()
         return pa.table([_column(found, field) for field in SCHEMAS[name]], SCHEMAS[name])

@@ -105,11 +105,10 @@ Rows: TypeAlias = "pa.Table | RemoteRows"
 class StateStore:
     """The tables of one hub. Only one process appends at a time; any number may read.
 
-    def __init__(self, root: StateRoot) -> None:
     `kept_hours`: how long older versions of `rows` can be read.
     """
 
-    def __init__(self, root: Path, kept_hours: int = KEPT_HOURS) -> None:
+    def __init__(self, root: StateRoot, kept_hours: int = KEPT_HOURS) -> None:
         self.root = root
         self.kept_hours = kept_hours
         self._open: dict[TableName, DeltaTable] = {}

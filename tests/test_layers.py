@@ -48,6 +48,7 @@ MAY_IMPORT = {
     "streaming/http": (
         *("streaming.core", "checkpoints", "streaming.facts", "streaming.http"),
         "streaming.metrics.exposition",
+    ),
     "streaming/replay": (
         *(*LEAF, "checkpoints", "streaming.config", "streaming.stages", "streaming.carriers"),
         *("streaming.hub", "streaming.jvm.session", "streaming.replay"),

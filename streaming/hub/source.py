@@ -78,7 +78,7 @@ class Source:
         if ends:
             cores = self.spark.sparkContext.defaultParallelism
             records = batch(self.spark, self.options, ends, first, ends, min_partitions=cores)
-            parse_on_driver(records, settings.topics, settings.topology.tables, _allowed(limits))
+            parse_on_driver(records, settings.topics, settings.topology.tables, limits_of(limits))
 
     def revalidated(
         self, records: pa.Table, settings: BatchSettings, limits: LimitsConfig

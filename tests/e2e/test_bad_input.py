@@ -60,7 +60,7 @@ def say_everything_bad(a: ScriptedReplica) -> Kept:
     bad(Reason.CSN, altered(a, lambda r: r.update(csn=r["csn"].upper().replace("0", "G"))))
     bad(Reason.RID, altered(a, lambda r: r.update(csn=r["csn"][:12] + "00090000")))
     bad(Reason.SESSION, wire.encode("another", a.change("k", "v")))
-    bad(Reason.SESSION, wire.encode(a.session, Applied(1, 999, 1, Ruv())))
+    bad(Reason.SESSION, wire.encode(a.session, Applied(1, 999, 9, Ruv())))
     bad(Reason.TABLE, altered(a, lambda r: r.update(table="u")))
     bad(Reason.TABLE, altered(a, lambda r: r["after"].update(w="no such column")))
     bad(Reason.TABLE, altered(a, lambda r: r["after"].update(v=1)))
