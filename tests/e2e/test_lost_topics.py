@@ -216,13 +216,13 @@ def test_retention_is_a_loss_only_above_what_was_read(
 
     assert shown(three, "recover", "c")[0] == 0
     c.hello()
-    three.run_available(spark)
-    c.catch_up()
-    c.write("c-after", "of c")
-    three.run_available(spark)
+    with three.running(spark) as hub:
+        hub.takes(c)
+        hub.brings(c)  # what it writes before its full copy is there would be in conflict
+        c.write("c-after", "of c")
+        hub.takes(c)
+        hub.brings(*three.replicas.values())
 
-    for replica in three.replicas.values():
-        replica.catch_up()
     rows = verdict.rows_of_changelog(three)
     assert three.replica_states()["c"] == "live"
     assert ("t", '{"k":"c-after"}') in rows
