@@ -573,7 +573,7 @@ class Intake:
 
     def _repeated(self, received: ReceivedRecord, change: Change, content: str) -> None:
         """Count a change that is known already; its event, without images, says where it stood."""
-        self.counts["duplicates"] += 1
+        self._count_duplicate(received.rid)
         bare = change._replace(before=None, after=None)
         again = replace(received, record=bare, content=content)
         self.events.append((again, ControlOutcome.DUPLICATE))
