@@ -98,7 +98,7 @@ class Opening:
         LOG.info("finishing batch %d of a hub that died", plan.batch)
         if plan.pages:  # what it had prepared is gone: they are read anew
             ledger.drop_uncommitted(plan)
-        plan = replace(plan, pages=())
+            plan = replace(plan, pages=())
         process(hub, plan, lambda p: self.source.planned(p, settings, config.limits))
         return hub
 

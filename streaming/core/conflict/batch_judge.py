@@ -28,9 +28,7 @@ from streaming.core.delivery.sending import (
     RangeRefresh,
     Refresh,
 )
-from streaming.core.intake.arrival import (
-    Repair,
-)
+from streaming.core.intake.arrival import Repair
 from streaming.core.intake.refused_rows import NONE_REFUSED
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.refusal import Refusal, Refusals
