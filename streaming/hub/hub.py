@@ -79,7 +79,7 @@ class Hub:
         """
         last = self.ledger.last
         plan = Plan(
-            last.state.batch + 1,
+            self.state.batch + 1,  # a hub that missed its own commit does not get this batch
             max(at_ms, last.at_ms),
             last.config_version,
             last.offsets,

@@ -258,10 +258,6 @@ class Service:
                     self._process(lambda plan: self._of_micro_batch(records, before, plan))
             except HubError as error:
                 self.failure = error  # raised by `run`, without the stack of Spark and the JVM
-                self.ended = True  # the hub in memory is not the committed one: no batch after it
-            except BaseException:
-                self.ended = True
-                raise
 
     def _idle(self) -> None:
         """Do what is due although no input came: pages, a lagging covers, an operator's command."""
@@ -299,12 +295,20 @@ class Service:
         is_due = self.hub.is_due(plan)
         if is_due:
             before = self.hub.state
-            plan = process(self.hub, plan, read)
+            plan = self._run_batch(plan, read)
             self.is_misplaced |= any(topic in self.settings.topics for topic in plan.lost)
             self.report.batch(before, self.hub.state, self.hub.ledger.last.counts)
             self.report.sent_again([t for t in plan.lost if t in self.settings.updates_topics])
             self._tell_paused()
         return is_due
+
+    def _run_batch(self, plan: Plan, read: Read) -> Plan:
+        """Run a batch; if it fails there is none after it, whichever thread has the next turn."""
+        try:
+            return process(self.hub, plan, read)
+        except BaseException:
+            self.ended = True  # the hub in memory is not the committed one
+            raise
 
     def _suspected(self) -> Mapping[str, TopicFacts]:
         """The topics as they are now, if the last poll or Spark found that something is lost."""
