@@ -1,0 +1,55 @@
+"""A hub whose batch failed behind its commit: what it has in memory is not what is committed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from checkpoints.faults import FaultPoint
+from connectors.kafka.broker import Broker
+from streaming.core.model.errors import OvertakenError
+from streaming.hub.pipeline import process
+from streaming.hub.service import Service
+from tests.harness import verdict
+from tests.harness.site import Site, site
+from tests.model.hub import HubKilledError
+
+
+@pytest.fixture
+def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+    """A hub with two replicas."""
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
+        for replica in made.replicas.values():
+            replica.hello()
+        yield made
+
+
+def publishing_fails(point: FaultPoint) -> None:
+    """Fail between the commit of a batch and what follows it."""
+    if point is FaultPoint.AFTER_COMMIT:
+        raise HubKilledError
+
+
+def take_next(service: Service, at: Site) -> None:
+    """Process one batch of all that the topics hold."""
+    ends = {one.changes: one.ends.end(one.changes) for one in at.replicas.values()}
+    process(service.hub, service.hub.next_plan(ends, 0, ()), service.planned)
+
+
+def test_no_batch_follows_one_that_failed(pair: Site, spark: SparkSession) -> None:
+    """It would judge the next records from the rows and positions of the batch before."""
+    service = Service(pair.config(), spark, publishing_fails)
+    a, b = pair.replicas.values()
+    a.write("row", "a")
+    with pytest.raises(HubKilledError):
+        take_next(service, pair)
+    b.write("row", "b")
+
+    with pytest.raises(OvertakenError):
+        take_next(service, pair)
+
+    with pair.running(spark) as again:
+        again.takes(a, b)
+        again.brings(a, b)
+    verdict.check(pair)
