@@ -1,5 +1,6 @@
 """Reads the state of a hub without a JVM: committed batches only, and nothing is written."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -60,6 +61,13 @@ _NOT_SET_RIGHT = """
 _NEWEST = """
     SELECT *, row_number() OVER (PARTITION BY id ORDER BY batch DESC) AS n
     FROM t WHERE batch <= {batch}
+"""
+_STANDING = 'SELECT "table", count(*) AS count FROM t WHERE image IS NOT NULL GROUP BY "table"'
+_WRITTEN = """
+    SELECT "table", count(DISTINCT key) AS count FROM t
+    WHERE batch <= {batch} AND hub_epoch > {after} AND kind = 'change' AND verdict = 'accepted'
+        AND op NOT IN ('delete', 'truncate')
+    GROUP BY "table"
 """
 _LATEST_PENDING = """
     SELECT * FROM (
@@ -187,6 +195,16 @@ class Reader:
             SELECT * FROM ({newest}) WHERE n = 1 AND resolution = 'open' ORDER BY "time", id
         """  # noqa: S608
         return self._query(TableName.CONFLICTS, sql)
+
+    def row_counts(self) -> dict[str, int]:
+        """Table -> how many rows it has at most: as materialized, and those written since."""
+        after = self.commit.rows_epoch if self.commit else 0
+        standing = self._query(TableName.ROWS, _STANDING)
+        written = self._query(TableName.CHANGELOG, _WRITTEN.format(batch=self.batch, after=after))
+        found = Counter[str]()
+        for row in (*standing, *written):
+            found[row["table"]] += row["count"]
+        return dict(found)
 
     def quarantine(self, equal: Mapping[str, Value | None] | None = None) -> list[dict[str, Any]]:
         """Each record as it was last kept, with its latest `action` and that one's batch.

@@ -20,6 +20,7 @@ from kafka.protocol.consumer import OffsetSpec
 from connectors.kafka.options import client_options
 from streaming.core.intake.input_lost import GONE, TopicFacts
 from streaming.core.model.errors import SourceError
+from streaming.core.model.retained import Retained
 
 CONNECT_TIMEOUT_MS = 15_000
 ENVELOPE_BYTES = 32_768
@@ -78,6 +79,12 @@ class Topics:
         """Why records may be deleted before somebody has read them, a sentence each."""
         with self._client_errors():
             return list(self._settings_of(name).retention_complaints())
+
+    def retained(self, names: Collection[str]) -> dict[str, Retained]:
+        """Topic -> how long and how much of its records it keeps."""
+        with self._client_errors():
+            found = [self._settings_of(name) for name in names]
+        return {one.name: one.retained for one in found}
 
     def lacking_rights(self, name: str, wanted: Collection[TopicRight]) -> list[TopicRight]:
         """The rights on a topic that are wanted and that this user does not have."""
@@ -214,6 +221,14 @@ class _TopicSettings:
     bytes_max: int
     retention_ms: int
     retention_bytes: int
+
+    @property
+    def retained(self) -> Retained:
+        """How long and how much of its records it keeps."""
+        return Retained(
+            self.retention_ms if self.retention_ms >= 0 else None,
+            self.retention_bytes if self.retention_bytes >= 0 else None,
+        )
 
     def retention_complaints(self) -> Iterator[str]:
         """One sentence for each setting that deletes records, read or not."""

@@ -15,7 +15,13 @@ from streaming.core.model.change import NOBODY
 from streaming.core.model.command import CommandName
 from streaming.core.replay.span import parse_moment, span_of
 from streaming.facts.avoidable import avoidable as avoidable_conflicts
-from streaming.facts.conflicts import conflicts, conflicts_of, open_conflict, refused_rows
+from streaming.facts.conflicts import (
+    check_can_win,
+    conflicts,
+    conflicts_of,
+    open_conflict,
+    refused_rows,
+)
 from streaming.facts.names import names_of, rid_of_any
 
 app = typer.Typer(
@@ -84,7 +90,7 @@ def list_(
                 row["id"],
                 row["kind"],
                 row["table"],
-                row["key"],
+                row["key"] or "all rows",
                 _change(row, "loser", names),
                 row["loser_epoch"],
                 _change(row, "winner", names),
@@ -218,7 +224,9 @@ def _append_commands(
 
     _, reader = opened(config)
     for id_ in ids:
-        open_conflict(reader, id_)
+        found = open_conflict(reader, id_)
+        if command is CommandName.OVERRIDE:
+            check_can_win(found)
     append_commands(reader, command, ids, seen, as_json=as_json)
 
 

@@ -11,6 +11,7 @@ from streaming.cli.abort import abort
 from streaming.cli.doctor import doctor
 from streaming.cli.explain import explain
 from streaming.cli.export import export
+from streaming.cli.init import init
 from streaming.cli.level import level
 from streaming.cli.output import write_error, write_line
 from streaming.cli.past import blame, diff, rows
@@ -74,6 +75,7 @@ app.command()(recover)
 app.command()(resume)
 app.command()(resync)
 app.command()(pause)
+app.command()(init)
 app.command()(retire)
 app.command()(status)
 app.command()(top)

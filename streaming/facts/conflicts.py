@@ -6,6 +6,7 @@ from typing import Any
 from checkpoints.query import Value, records
 from checkpoints.reader import Reader
 from streaming.core.conflict.judge import ConflictKind
+from streaming.core.model.change import Op
 from streaming.core.model.errors import HubError
 
 
@@ -41,6 +42,15 @@ def open_conflict(reader: Reader, id_: str) -> dict[str, Any]:
     if found[0]["resolution"] != "open":
         raise HubError(f"conflict {id_} is {found[0]['resolution']} already")
     return found[0]
+
+
+def check_can_win(conflict: dict[str, Any]) -> None:
+    """HubError if the loser is no row, so that no change of the hub can write it."""
+    if conflict["op"] == Op.TRUNCATE:
+        raise HubError(
+            f"conflict {conflict['id']} is about all rows of {conflict['table']}: no change of a"
+            " row brings its truncate back; accept it, and delete what is not to stand"
+        )
 
 
 def refused_rows(

@@ -42,7 +42,7 @@ def act(
 
     An override is a change of the hub with the loser's image; it is judged by the hub epoch that
     the operator looked at, so it loses against later changes of the row. A conflict of a table that
-    is no longer configured cannot be overridden and stays open.
+    is no longer configured, or of a truncate, cannot be overridden and stays open.
     """
     by_id = {c.argument: c for c in commands if c.argument}
     if not by_id:
@@ -50,7 +50,8 @@ def act(
     found = [
         row
         for row in _open(store, list(by_id), batch)
-        if by_id[row["id"]].name is CommandName.ACCEPT or author.knows(row["table"])
+        if by_id[row["id"]].name is CommandName.ACCEPT
+        or (author.knows(row["table"]) and row["op"] != Op.TRUNCATE)
     ]
     changes = {
         row["id"]: _overridden(row, author, by_id[row["id"]].seen)

@@ -36,12 +36,15 @@ def rows(at: Site, name: str) -> dict[str, str]:
         return dict(client.execute("SELECT k, v FROM t"))
 
 
-def agent(at: Site, name: str, file: Path | None = None) -> "subprocess.Popen[str]":
+def agent(
+    at: Site, name: str, file: Path | None = None, *arguments: str
+) -> "subprocess.Popen[str]":
     """Start a replica's agent; `file`: on another one than its own."""
     return subprocess.Popen(
         [
             *(sys.executable, "-m", "streaming.cli.main", "agent", "--config", str(at.file)),
             *("--replica", name, "--database", str(file or database(at, name))),
+            *arguments,
         ],
         stderr=subprocess.PIPE,
         text=True,

@@ -270,3 +270,20 @@ def test_a_refused_row_is_neither_accepted_nor_overridden(
 
     assert answer.code == 1
     assert "`slackwater conflicts retry r2-5`" in answer.err
+
+
+def test_a_truncate_that_lost_is_shown_and_can_only_be_accepted(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """It has no key and no row that could win after all."""
+    lost = {"batch": 1, "hub_epoch": 1, "place": 0, "id": "1-1", "lost": "change", "table": "t"}
+    lost |= {"kind": "truncate", "key": "", "op": "truncate", "loser_csn": csn(1, 2)}
+    state.append(TableName.CONFLICTS, lost | {"loser_rid": 2, "resolution": "open"})
+
+    listed = slackwater("conflicts", "list")
+    refused = slackwater("conflicts", "override", "1-1")
+
+    assert "all rows" in listed.out
+    assert refused.code == 1
+    assert "conflict 1-1 is about all rows of t" in refused.err
+    assert slackwater("conflicts", "accept", "1-1").code == 0

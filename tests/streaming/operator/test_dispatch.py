@@ -14,6 +14,7 @@ from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.row import ALL_OFFSETS
+from streaming.core.model.truncation import ALL_KEYS
 from streaming.operator.dispatch import CommandEffects, carry_out
 from tests.checkpoints.written_state import WrittenState, change_row, ruv
 from tests.harness.builders import change, csn
@@ -167,6 +168,18 @@ def test_override_makes_the_loser_a_change_of_the_hub(store: StateStore) -> None
     (row,) = effects.resolved.rows(2, ()).to_pylist()
     assert (made.table, made.key, made.after) == (LOSER.table, LOSER.key, LOSER.after)
     assert (row["resolution"], row["resolved_by"]) == ("overridden", made.csn)
+
+
+def test_a_truncate_is_not_brought_back_by_an_override(written: WrittenState) -> None:
+    """The hub writes rows, and none has the empty key: the conflict stays open."""
+    truncate = CONFLICT | {"id": "3-1", "key": ALL_KEYS, "after": None, "op": "truncate"}
+    written.append(TableName.CONFLICTS, truncate)
+
+    intake, effects = carried_out(
+        StateStore(written.root), Command(1, CommandName.OVERRIDE, "3-1", seen=4)
+    )
+
+    assert (own_changes(intake), effects.resolved.rows(2, ()).num_rows) == ([], 0)
 
 
 def test_all_commands_of_a_plan_are_carried_out(store: StateStore) -> None:
