@@ -39,6 +39,16 @@ def execute(table: DeltaTable, sql: str, **others: DeltaTable) -> pa.Table:
         return pa.table(query.execute(sql).read_all())
 
 
+def each(table: DeltaTable, sql: str, **others: DeltaTable) -> Iterator[dict[str, Any]]:
+    """The rows of `execute`, some thousand in memory at a time."""
+    with _state_errors(table):
+        query = QueryBuilder().register("t", table)
+        for name, other in others.items():
+            query = query.register(name, other)
+        for batch in query.execute(sql):
+            yield from pa.table(batch).to_pylist()
+
+
 @contextmanager
 def _state_errors(table: DeltaTable) -> Iterator[None]:
     try:

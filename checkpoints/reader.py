@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from checkpoints.epochs import COMMIT, PLAN, Checkpoint, checkpoint_of
 from checkpoints.query import (
     Value,
     among,
+    each,
     equals,
     execute,
     open_table,
@@ -21,9 +23,11 @@ from checkpoints.query import (
     scan,
     select,
 )
+from checkpoints.sent_ranges import SentRanges
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import StateError
 from streaming.core.model.root import StateRoot
+from streaming.core.model.table import Table
 
 _LATEST_ACTION = """
     SELECT * FROM (
@@ -56,7 +60,7 @@ _NOT_SET_RIGHT = """
         SELECT * FROM c
         WHERE c.batch <= {batch} AND c.kind = 'change' AND c.verdict <> 'quarantined'
     ) AS j ON j.csn = k.csn AND j.rid = k.rid AND k.reason = 'session'
-    ORDER BY k.batch, k.rid, k."offset" LIMIT {limit}
+    ORDER BY k.batch, k.rid, k."offset"
 """
 _NEWEST = """
     SELECT *, row_number() OVER (PARTITION BY id ORDER BY batch DESC) AS n
@@ -241,26 +245,36 @@ class Reader:
         return {row["reason"]: row["count"] for row in self._query(TableName.QUARANTINE, sql)}
 
     def quarantined_rows(
-        self, receives: Mapping[int, Iterable[str]], limit: int
+        self, receives: Mapping[int, Iterable[str]], tables: Mapping[str, Table], limit: int
     ) -> list[dict[str, Any]]:
         """Kept records whose row nothing has set right at its origin since; the oldest first.
 
-        What sets it right: a refresh to the origin; a later accepted change of the origin, which
-        holds the whole row; an accepted change of another replica, if the origin is sent it. A
-        record of an old session is harmless if its change was judged from another record. The rows
-        of one without a table are unknown. `receives`: rid -> the tables that it is sent.
+        What sets it right: a refresh to the origin, or a range; a later accepted change of the
+        origin, which holds the whole row; an accepted change of another replica, if the origin is
+        sent it. A record of an old session is harmless if its change was judged from another
+        record. The row of one without a table is unknown: only ranges over all rows of all tables
+        set it right. `receives`: rid -> the tables that it is sent; `tables`: those configured.
         """
         quarantine, log = self._table(TableName.QUARANTINE), self._table(TableName.CHANGELOG)
         if quarantine is None or log is None:
             return []
-        tables = [
+        sent = {rid: sorted(names) for rid, names in receives.items()}
+        among_tables = [
             " AND ".join((f"k.rid = {rid}", f"c.{among('table', names)}"))
-            for rid, names in receives.items()
+            for rid, names in sent.items()
         ]
         kept = _STILL_KEPT.format(latest=self._latest_action, batch=self.batch)
-        received = " OR ".join(f"({one})" for one in tables) or "false"
-        sql = _NOT_SET_RIGHT.format(kept=kept, receives=received, batch=self.batch, limit=limit)
-        return records(execute(quarantine, sql, c=log))
+        received = " OR ".join(f"({one})" for one in among_tables) or "false"
+        sql = _NOT_SET_RIGHT.format(kept=kept, receives=received, batch=self.batch)
+        ranges = SentRanges(self._sent_ranges(), sent, tables)
+        found = each(quarantine, sql, c=log)
+        return [*islice((row for row in found if not ranges.set_right(row)), limit)]
+
+    def _sent_ranges(self) -> list[dict[str, Any]]:
+        sql = f"""SELECT batch, "to" AS rid, "table", key_after, key FROM t
+            WHERE batch <= {self.batch} AND kind = 'range'
+            ORDER BY hub_epoch, place"""  # noqa: S608
+        return self._query(TableName.CHANGELOG, sql)
 
     def open_changes(self) -> dict[tuple[int, str], OpenChanges]:
         """(rid, pending | waiting) -> the replica's changes in that state."""

@@ -78,7 +78,7 @@ def _quarantined(config: Config, reader: Reader) -> Iterable[DivergentRow]:
     if not reader.quarantine_counts():
         return
     names = names_of(config)
-    for row in reader.quarantined_rows(_receives(config), MOST):
+    for row in reader.quarantined_rows(_receives(config), config.table_map(), MOST):
         if row["rid"] != config.hub.rid and (row["table"] or writes_rows(row["value"])):
             yield DivergentRow(
                 names.get(row["rid"], str(row["rid"])),

@@ -69,7 +69,8 @@ def left_different(
     if not ids:
         return {}
     found = dict[tuple[int, RowKey], str]()
-    for kept in open_state(store.root).quarantined_rows(topology.visible, ALL):
+    reader = open_state(store.root)
+    for kept in reader.quarantined_rows(topology.visible, topology.tables, ALL):
         if kept["id"] in ids and kept["table"] is not None and kept["key"] is not None:
             row = row_named(kept["table"], kept["key"], topology.tables)
             if row is not None:
