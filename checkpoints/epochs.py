@@ -39,6 +39,7 @@ class Plan:
     Offsets: topic -> first offset, and topic -> next offset behind the batch. `topic_ids`: topic ->
     the id of the topic that they are of. `lost`: topic -> what happened to it; its offsets and id
     are those of what there is now. `pages`: those of resyncs that the batch sends.
+    `undelivered`: the agreements whose topics refused what the batch before sent them.
     """
 
     batch: int
@@ -51,6 +52,7 @@ class Plan:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     lost: Mapping[str, str] = field(default_factory=dict)
     pages: tuple[PlannedPage, ...] = ()
+    undelivered: tuple[str, ...] = ()
 
     @property
     def named(self) -> dict[str, tuple[int, int]]:
@@ -114,6 +116,7 @@ def plan_row(plan: Plan, last: Checkpoint, hub: str) -> dict[str, object]:
             {"agreement": page.agreement, "parts": [part._asdict() for part in page.parts]}
             for page in plan.pages
         ],
+        "undelivered": list(plan.undelivered),
     }
 
 
@@ -140,6 +143,7 @@ def plan_of(row: Mapping[str, Any], commands: Mapping[int, Command]) -> Plan:
             PlannedPage(page["agreement"], tuple(PagePart(**part) for part in page["parts"]))
             for page in row.get("pages") or ()
         ),
+        tuple(row.get("undelivered") or ()),
     )
 
 

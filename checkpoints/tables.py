@@ -354,6 +354,7 @@ EPOCHS = pa.schema(
             "pages",
             pa.list_(pa.struct([("agreement", pa.string()), ("parts", pa.list_(_RANGE))])),
         ),
+        ("undelivered", pa.list_(pa.string())),
         ("sending", pa.list_(_SENDING)),
         (
             "ranges",

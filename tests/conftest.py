@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from connectors.kafka.broker import Broker
 from streaming.jvm.session import session
 from tests.harness.examples import examples
+from tests.harness.rights import WITH_RIGHTS
 
 settings.register_profile("slackwater", examples())
 settings.load_profile("slackwater")
@@ -32,8 +33,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker for all tests; who stops or kills one starts one of his own."""
-    with Broker.start(tmp_path_factory.mktemp("broker")) as running:
+    """A broker for all tests, who may take rights away; who stops one starts one of his own."""
+    with Broker.start(tmp_path_factory.mktemp("broker"), settings=WITH_RIGHTS) as running:
         yield running
 
 

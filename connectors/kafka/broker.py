@@ -14,8 +14,9 @@ import socket
 import subprocess
 import time
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from connectors.jars import kafka_jars
@@ -72,6 +73,8 @@ num.recovery.threads.per.data.dir=1
 log.cleaner.dedupe.buffer.size=8388608
 """
 
+_NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
+
 
 class BrokerError(HubError):
     """The embedded broker did not start; the text ends with the tail of its log."""
@@ -85,18 +88,21 @@ class Broker:
         self._process = process
 
     @classmethod
-    def start(cls, folder: Path, port: int | None = None) -> "Broker":
+    def start(
+        cls, folder: Path, port: int | None = None, settings: Mapping[str, str] = _NO_SETTINGS
+    ) -> "Broker":
         """Start the broker of the folder and wait until it serves; BrokerError if it does not.
 
         A new folder is formatted and gets a free port unless `port` names one. The same folder
         started again has its old data and port. If it runs already, that one is returned.
+        `settings`: more of Kafka's own.
         """
         folder = folder.resolve()
         running = cls.running(folder)
         if running:
             return running
         folder.mkdir(parents=True, exist_ok=True)
-        _configure(folder, port)
+        _configure(folder, port, settings)
         _format(folder)
         with _log(folder).open("ab") as log:
             read_from = log.tell()
@@ -190,7 +196,7 @@ class Broker:
             time.sleep(0.05)
 
 
-def _configure(folder: Path, port: int | None) -> None:
+def _configure(folder: Path, port: int | None, settings: Mapping[str, str]) -> None:
     """Write the settings, with the folder's earlier ports or with free ones."""
     if _settings(folder).exists():
         had, controller_port = _remembered_ports(folder)
@@ -201,6 +207,7 @@ def _configure(folder: Path, port: int | None) -> None:
     text = _SETTINGS.format(
         host=HOST, port=port, controller_port=controller_port, data=folder / "data"
     )
+    text += "".join(f"{name}={value}\n" for name, value in settings.items())
     for one in (port, controller_port):
         if not _is_free(one):
             raise BrokerError(

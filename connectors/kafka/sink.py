@@ -31,13 +31,22 @@ _PRODUCER: Mapping[str, str | int | bool] = {
     "socket.nagle.disable": True,
 }
 
+_OF_TOPIC = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.MSG_SIZE_TOO_LARGE,
+    KafkaError.POLICY_VIOLATION,
+    KafkaError.INVALID_RECORD,
+}
+"""What a broker says of one topic, and would say again."""
+
 
 class UpdatesSink:
     """Sends records to updates topics, in order within a topic.
 
     Nothing is certain before `flush` returns. After the first failure the sink raises on every
     call: what it sent meanwhile may be in the topic, so a new sink publishes the batch again, with
-    the same ids.
+    the same ids. A topic that refuses a record for its settings or rights is no failure: until the
+    next flush nothing more is sent there, so that nothing follows a hole.
     """
 
     def __init__(
@@ -57,22 +66,37 @@ class UpdatesSink:
             ) from error
         self._unflushed_bytes = 0
         self._failure: PublishError | None = None
+        self._refusing: set[str] = set()
+        self._refused_before: set[str] = set()
 
     def send(self, topic: str, key: bytes, value: bytes) -> None:
         """Queue one record; PublishError at once if it cannot be queued."""
         self._raise_failure()
+        if topic in self._refusing:
+            return
         report = partial(self._delivered, topic, key)
         try:
+            self._look_again(topic)
             self._producer.produce(topic, value, key, 0, on_delivery=report)
-        except (KafkaException, BufferError) as error:
+        except KafkaException as error:
+            self._undelivered(topic, key, error.args[0])
+        except BufferError as error:
             self._failed(topic, key, error)
         self._unflushed_bytes += len(value)
         if self._unflushed_bytes > UNFLUSHED_BYTES_MAX:
-            self.flush()
+            self._flush()
         self._raise_failure()
 
-    def flush(self) -> None:
-        """Wait until all records are delivered; PublishError names the first that was not."""
+    def flush(self) -> set[str]:
+        """Wait until all records are delivered; the topics that refused some since the last flush.
+
+        PublishError names the first that was not delivered for another reason.
+        """
+        self._flush()
+        refusing, self._refusing = self._refusing, set()
+        return refusing
+
+    def _flush(self) -> None:
         self._raise_failure()
         self._unflushed_bytes = 0
         self._producer.flush()
@@ -86,11 +110,31 @@ class UpdatesSink:
 
     def _delivered(self, topic: str, key: bytes, error: KafkaError | None, _: Message) -> None:
         """The delivery report of a record."""
-        if error is not None and self._failure is None:
+        if error is not None:
+            self._undelivered(topic, key, error)
+
+    def _look_again(self, topic: str) -> None:
+        """Have the client forget that it may not write a topic, which it would for minutes."""
+        if topic in self._refused_before:
+            self._refused_before.remove(topic)
+            self._producer.list_topics(topic, timeout=CONNECT_TIMEOUT_MS / 1000)
+
+    def _undelivered(self, topic: str, key: bytes, error: KafkaError) -> None:
+        if error.code() not in _OF_TOPIC:
             self._failed(topic, key, error)
+        elif topic not in self._refusing:
+            self._refusing.add(topic)
+            self._refused_before.add(topic)
+            LOG.warning(
+                "%s refuses record %s (%s): check its settings and the hub's rights on it; its"
+                " consumer counts as away",
+                topic,
+                key.decode(errors="replace"),
+                error,
+            )
 
     def _failed(self, topic: str, key: bytes, error: object) -> None:
-        self._failure = PublishError(
+        self._failure = self._failure or PublishError(
             f"record {key.decode(errors='replace')} was not delivered to {topic} ({error}): "
             "check the topic and the brokers; the next start publishes it again"
         )

@@ -30,7 +30,8 @@ class Hub:
     `images`: of rows that were contended lately. `looked`: topic -> how far it was ever read, also
     where a stop keeps its offset back. `reconfigured`: what is retired in the state differs from
     the last commit, so a batch is due that commits it. `unread`: the replicas whose topics may hold
-    records that the batch does not read.
+    records that the batch does not read. `undelivered`: the agreements whose topics refused what
+    the last batch sent them.
     """
 
     ledger: Ledger
@@ -44,6 +45,7 @@ class Hub:
     looked: dict[str, int] = field(default_factory=dict)
     reconfigured: bool = False
     unread: frozenset[int] = frozenset()
+    undelivered: frozenset[str] = frozenset()
 
     def look_up(self, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
         """Look up rows that the window does not hold, with images."""
@@ -87,6 +89,7 @@ class Hub:
             tuple(commands),
             self.ledger.store.versions(),
             last.topic_ids,
+            undelivered=tuple(sorted(self.undelivered)),
         )
         count = sum(end - first for first, end in plan.named.values())
         if not self.settings.is_carried_by_executors(count):
@@ -102,7 +105,9 @@ class Hub:
 
     def is_due(self, plan: Plan) -> bool:
         """Return whether the batch has something to read, do, send or record; if not, skip it."""
-        if plan.named or plan.commands or plan.lost or plan.pages or self.reconfigured:
+        if plan.named or plan.commands or plan.lost or plan.pages or plan.undelivered:
+            return True
+        if self.reconfigured:
             return True
         if due(self.state.refusals, self.settings.topology, plan.at_ms):
             return True

@@ -44,10 +44,13 @@ class DecidedBatch(BatchOutcome):
 
 
 def publish(hub: Hub, state: HubState, fresh: DecidedBatch | None = None) -> None:
-    """Publish the batch; all of it again if an updates topic was deleted meanwhile."""
+    """Publish the batch; all of it again if an updates topic was deleted meanwhile.
+
+    A topic that refuses what it is sent ends nothing: its consumer is away from the next batch on.
+    """
     while True:
         try:
-            _publish(hub, state, fresh)
+            hub.undelivered = _publish(hub, state, fresh)
         except PublishError:
             if not hub.outlets.renew():
                 raise
@@ -55,10 +58,10 @@ def publish(hub: Hub, state: HubState, fresh: DecidedBatch | None = None) -> Non
             return
 
 
-def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> None:
+def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> frozenset[str]:
     """Send to each agreement the range that the state names, or why it was stopped.
 
-    Sent again it has the same ids.
+    Returns the agreements whose topics refused it. Sent again it has the same ids.
 
     `fresh`: the decision of the state's own batch, when it is in memory.
     """
@@ -88,9 +91,10 @@ def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> None:
                 reach(FaultPoint.BETWEEN_CHUNKS)
             hub.outlets.send(name, chunk.header.id, outgoing.value(chunk))
         reach(FaultPoint.BETWEEN_AGREEMENTS)
-    hub.outlets.flush()
+    undelivered = hub.outlets.flush()
     if fresh is not None and carried:
         fresh.carrier.send(fresh.outgoing, carried)
+    return undelivered
 
 
 def logged(

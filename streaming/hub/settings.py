@@ -82,7 +82,8 @@ def _nobody(_: CommittedBatch) -> None:
 class Effects:
     """Where a hub reaches out: topics, old input, and the work beside the batches.
 
-    `send(agreement, id, bytes)` hands a record over, `flush()` returns when all are delivered.
+    `send(agreement, id, bytes)` hands a record over, `flush()` returns when all are delivered, with
+    the agreements whose topics refused something.
     `look(topics)`: the topics as they are now. `renew()`: send by a new connection if an updates
     topic was made anew; whether one was. `resyncs`: reads what they send, beside the batches.
     `phases`: where the batch is. `committed(batch)`: those who look are told of it, which must be
@@ -90,7 +91,7 @@ class Effects:
     """
 
     send: Callable[[str, str, bytes], None]
-    flush: Callable[[], None]
+    flush: Callable[[], frozenset[str]]
     originals: Originals
     revalidate: Revalidate
     maintenance: MaintenanceTasks

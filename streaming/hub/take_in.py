@@ -63,6 +63,8 @@ def _take(hub: Hub, state: HubState, plan: Plan, facts: CheckedRecords) -> tuple
     old = intake_stage.repeated_or_old(facts, known)
     history = lookup.contents(store, old, plan.batch, on_disk)
     intake = Intake(state, settings.topology, history, at_ms=plan.at_ms)
+    for agreement in plan.undelivered:
+        intake.note_undelivered(agreement)
     _apply_losses(plan, intake, settings)
     commands = carry_out(
         plan,

@@ -28,9 +28,14 @@ class UpdatesTopics:
         """Hand a record over."""
         self._sink.send(self._config.updates_topic(agreement), key.encode(), value)
 
-    def flush(self) -> None:
-        """Wait until everything is delivered; HubError if something cannot be."""
-        self._sink.flush()
+    def flush(self) -> frozenset[str]:
+        """Wait until everything is delivered; the agreements whose topics refused something.
+
+        HubError if something cannot be delivered for another reason.
+        """
+        refused = self._sink.flush()
+        names = [one.name for one in self._config.agreements]
+        return frozenset(one for one in names if self._config.updates_topic(one) in refused)
 
     def renew(self) -> bool:
         """Connect anew if a topic was made anew since; whether one was."""

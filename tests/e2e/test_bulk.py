@@ -137,7 +137,7 @@ def real_hub(
     create_state(store, Checkpoint(state, {"1": 0, "2": 0, "3": 0}, {}, 0), "test")
     outlets = Effects(
         send=lambda _a, _i, _v: None,
-        flush=lambda: None,
+        flush=frozenset,
         originals=lambda places: dict.fromkeys(places, b""),
         revalidate=lambda records: records,
         maintenance=NeverDone(),

@@ -98,6 +98,9 @@ class Backend(Protocol):
     def pause(self, rid: int) -> None:
         """Append an operator's command to send this consumer nothing more."""
 
+    def refuse_sent(self, rid: int, *, is_refused: bool) -> None:
+        """Have the topic of this consumer's agreement refuse what it is sent, or take it again."""
+
     def mark_away(self, rid: int) -> None:
         """Mark a consumer as away, as when it has acknowledged nothing in time."""
 

@@ -94,7 +94,7 @@ class Plan:
     `recovers`: the rids of the replicas whose lost input he gives up. `retires`: of those that he
     takes out for good. `resumes`: the agreements that he resumes. `losses`: those of which input
     is lost. `resyncs`: the agreements that he brings what they lack; `pauses`: those that he
-    pauses. `pages`: of resyncs.
+    pauses. `pages`: of resyncs. `undelivered`: the agreements whose topics refused the last batch.
     """
 
     ends: Mapping[int, int]
@@ -108,6 +108,7 @@ class Plan:
     resyncs: tuple[ResyncOrder, ...] = ()
     pauses: tuple[str, ...] = ()
     pages: tuple[PlannedPage, ...] = ()
+    undelivered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,7 @@ class PureHub:
     `requested_aborts`, `requested_retries`, `requested_recovers`, `requested_retires`,
     `requested_resumes`, `requested_resyncs`, `requested_pauses`: the arguments of commands that no
     batch has processed. `firsts`: rid -> the offset of the first record that its topic still has.
+    `refusing`: the consumers whose topics refuse what they are sent.
     """
 
     topology: Topology
@@ -152,6 +154,8 @@ class PureHub:
     requested_resyncs: list[ResyncOrder] = field(default_factory=list)
     requested_pauses: list[str] = field(default_factory=list)
     firsts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    refusing: set[int] = field(default_factory=set)
+    undelivered: tuple[str, ...] = ()
     kill: FaultPoint | None = None
     up: bool = True
     backup: dict[str, Any] = field(default_factory=dict)
@@ -210,6 +214,7 @@ class PureHub:
             or self.requested_resumes
             or self.requested_resyncs
             or self.requested_pauses
+            or self.undelivered
         )
         losses, due_pages = self.losses(ends), self._pages(pages)
         if has_input or has_command or losses or due_pages or self.wants_batch(now_ms):
@@ -221,7 +226,8 @@ class PureHub:
             resyncs, self.requested_resyncs = tuple(self.requested_resyncs), []
             pauses, self.requested_pauses = tuple(self.requested_pauses), []
             commands = aborts, retries, recovers, retires, resumes
-            self.run(Plan(ends, now_ms, *commands, losses, resyncs, pauses, due_pages))
+            orders = losses, resyncs, pauses, due_pages
+            self.run(Plan(ends, now_ms, *commands, *orders, self.undelivered))
 
     def _pages(self, rids: Collection[int]) -> tuple[PlannedPage, ...]:
         """The next pages of the resyncs of these consumers that have one."""
@@ -312,6 +318,10 @@ class PureHub:
     def pause(self, rid: int) -> None:
         """Append an operator's command to send this consumer nothing more."""
         self.requested_pauses.append(self.topology.agreement_of(rid) or "")
+
+    def refuse_sent(self, rid: int, *, is_refused: bool) -> None:
+        """Have the topic of this consumer's agreement refuse what it is sent, or take it again."""
+        self.refusing = self.refusing | {rid} if is_refused else self.refusing - {rid}
 
     def mark_away(self, rid: int) -> None:
         """Mark a consumer as away, as when it has acknowledged nothing in time."""
@@ -457,6 +467,7 @@ class PureHub:
             plan.resyncs,
             plan.pauses,
             [self._resolved(page) for page in plan.pages],
+            plan.undelivered,
         )
 
     def history(self, received: Sequence[ReceivedRecord]) -> dict[str, frozenset[str]]:
@@ -496,10 +507,14 @@ class PureHub:
 
     def _publish(self, before: HubState | None = None) -> None:
         """Send what the last committed batch decided; sent again it has the same ids."""
+        self.undelivered = ()
         for answer in stop_answers(before, self.state):
             self.sent[self.state.agreements[answer.agreement].consumer].append(answer)
         for name, to_send in self.state.to_send.items():
             agreement = self.state.agreements[name]
+            if agreement.consumer in self.refusing:
+                self.undelivered = (*self.undelivered, name)
+                continue
             for update in self.batch_of(agreement, to_send):
                 self.sent[agreement.consumer].append(update)
                 self._at(FaultPoint.BETWEEN_CHUNKS)

@@ -369,6 +369,18 @@ def marks_away(story: Story, replica: str) -> None:
     story.world.hub.mark_away(story.replica(replica).rid)
 
 
+@sentence("the topic of {replica} refuses what it is sent")
+def refuses_sent(story: Story, replica: str) -> None:
+    """As when the hub's right to write it is taken away, until it takes all again."""
+    story.world.hub.refuse_sent(story.replica(replica).rid, is_refused=True)
+
+
+@sentence("the topic of {replica} takes what it is sent")
+def takes_sent(story: Story, replica: str) -> None:
+    """It was mended; the hub does not know that yet."""
+    story.world.hub.refuse_sent(story.replica(replica).rid, is_refused=False)
+
+
 @sentence("the operator pauses {replica}")
 def operator_pauses(story: Story, replica: str) -> None:
     """`slackwater pause`; the hub reads the command with its next batch."""

@@ -48,6 +48,7 @@ class TopicsInMemory:
 
     bootstrap: str = "memory:1"
     logs: dict[str, list[tuple[str, bytes, int]]] = field(default_factory=lambda: defaultdict(list))
+    refusing: set[str] = field(default_factory=set)
 
     def send(self, topic: str, key: str, value: bytes, time_ms: int = 0) -> int:
         """Write one record; its offset."""
@@ -100,6 +101,7 @@ class LocalService:
     resyncs: NoWorkBeside = field(default_factory=NoWorkBeside)
     settings: BatchSettings = field(init=False)
     hub: Hub = field(init=False)
+    refused: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Open the state, and finish what a dead hub left."""
@@ -124,7 +126,7 @@ class LocalService:
         beside: Any = NoWorkBeside()
         return Effects(
             send=self._publish,
-            flush=lambda: None,
+            flush=self._flush,
             originals=partial(self._originals, settings),
             revalidate=self._check,
             maintenance=beside,
@@ -132,7 +134,15 @@ class LocalService:
         )
 
     def _publish(self, agreement: str, id_: str, value: bytes) -> None:
-        self.topics.send(self.config.updates_topic(agreement), id_, value)
+        topic = self.config.updates_topic(agreement)
+        if topic in self.topics.refusing:
+            self.refused |= {agreement}
+        else:
+            self.topics.send(topic, id_, value)
+
+    def _flush(self) -> frozenset[str]:
+        refused, self.refused = self.refused, frozenset()
+        return refused
 
     def _originals(
         self, settings: BatchSettings, places: list[tuple[int, int]]
@@ -146,6 +156,12 @@ class LocalHub(RealHub):
 
     def _make_topics(self, topics: Sequence[str]) -> None:
         """They are made when somebody writes to them."""
+
+    def refuse_sent(self, rid: int, *, is_refused: bool) -> None:
+        """Have the topic refuse records, or take them again."""
+        topic = {self.config.updates_topic(self._name(rid))}
+        known = self.topics.refusing
+        self.topics.refusing = known | topic if is_refused else known - topic
 
     def restart(self, now_ms: int) -> None:
         """Open the state anew: an unfinished plan is finished, the last batch published again."""

@@ -34,6 +34,7 @@ from streaming.core.tracking.resync import PlannedPage
 from streaming.hub.hub import Hub
 from streaming.hub.pipeline import process
 from streaming.hub.service import Service
+from tests.harness.rights import allow_all, deny_write
 from tests.harness.topics import TopicEnds
 from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
 from tests.model.hub import CHUNK_ITEMS, HubKilledError
@@ -172,6 +173,12 @@ class RealHub:
         """Append an operator's command to pause an agreement, as `slackwater pause` does."""
         reader, at = open_state(self.config.hub.state), datetime.now(UTC)
         append_command(reader, CommandName.PAUSE, self._name(rid), at)
+
+    def refuse_sent(self, rid: int, *, is_refused: bool) -> None:
+        """Take the right to write the topic away, or give it back."""
+        topic = self.config.updates_topic(self._name(rid))
+        change = deny_write if is_refused else allow_all
+        change(self.ends.bootstrap, topic)
 
     def mark_away(self, rid: int) -> None:
         """Mark a consumer as away, by a batch: its clock does not reach the timeout."""

@@ -82,6 +82,9 @@ AWAY = {
 }
 """The same with consumers that are away, and come back by pages."""
 
+UNWRITABLE = {**AWAY, "refuse_sent": 3, "take_sent": 1}
+"""The same with topics that refuse what they are sent for a while."""
+
 AWAY_AND_LOST = {**AWAY, **LOSES, **REFUSES}
 """The same with databases that are restored, emptied, or do not take what is sent to them."""
 
@@ -92,7 +95,7 @@ JOINS = {**AWAY, **LOSES, **TELLS}
 PUTS_BACK = {**AWAY, **LOSES, "back_up_hub": 3, "put_back_hub": 3}
 """The same with a hub whose state is put back from a backup, and an operator who recovers."""
 
-EVERYTHING = {**LOSES, **REORDERS, **REUSES, **REFUSES, **AWAY, **TELLS}
+EVERYTHING = {**LOSES, **REORDERS, **REUSES, **REFUSES, **UNWRITABLE, **TELLS}
 """All at once."""
 
 FUNCTIONS = (
@@ -199,6 +202,7 @@ class Storyteller:
     story: Story = field(default_factory=lambda: Story(PureHub))
     written: int = 0
     has_backup: bool = False
+    refusing: set[str] = field(default_factory=set)
 
     def run(self, plot: Plot) -> Iterator[World]:
         """Run a story to its end; the world after every step."""
@@ -249,11 +253,14 @@ class Storyteller:
                 self.add_sentence(f"{name} commits {label}")
         if any(self.replica(name).missing for name in REPLICAS):
             self.add_sentence(f"r1 writes last = {self._name()}")
+        for name in REPLICAS:
+            self.take_sent(name, "", 0)
         self.add_sentence("everything settles")
-        paused = [name for name in REPLICAS if self._state(name) == "change_tracking: paused"]
-        for name in paused:
+        waits = ("change_tracking: paused", "change_tracking: unwritable")
+        waiting = [name for name in REPLICAS if self._state(name) in waits]
+        for name in waiting:
             self.add_sentence(f"the operator resyncs {name}")
-        if paused:
+        if waiting:
             self.add_sentence("everything settles")
         stopped = [name for name in REPLICAS if self._is_stopped(name)]
         for name in stopped:
@@ -515,6 +522,17 @@ class Storyteller:
         """A consumer acknowledges nothing in time; its next record brings it back."""
         if self._state(replica) in ("in_sync", "catching_up", "resync"):
             self.add_sentence(f"the hub marks {replica} away")
+
+    def refuse_sent(self, replica: str, _: str, __: int) -> None:
+        """A consumer's topic takes nothing for a while."""
+        self.refusing.add(replica)
+        self.add_sentence(f"the topic of {replica} refuses what it is sent")
+
+    def take_sent(self, replica: str, _: str, __: int) -> None:
+        """It takes everything again."""
+        if replica in self.refusing:
+            self.refusing.discard(replica)
+            self.add_sentence(f"the topic of {replica} takes what it is sent")
 
     def pause(self, replica: str, _: str, __: int) -> None:
         """An operator pauses a consumer."""

@@ -61,6 +61,7 @@ def decide(
     resyncs: Sequence[ResyncOrder] = (),
     pauses: Sequence[str] = (),
     pages: Sequence[ResyncPage] = (),
+    undelivered: Sequence[str] = (),
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
@@ -72,8 +73,11 @@ def decide(
     gives up; `retires`: rid -> the offset before which he takes that replica out for good;
     `resumes`: the agreements that he resumes; `resyncs`: those that he brings what they lack;
     `pauses`: those that he pauses. `pages`: the pages of resyncs that the batch sends.
+    `undelivered`: the agreements whose topics refused what the last batch sent.
     """
     intake = Intake(state, topology, history or {}, at_ms=view.clock_ms)
+    for name in undelivered:
+        intake.note_undelivered(name)
     for loss in losses:
         intake.lose_input(loss)
     for rid in recovers:

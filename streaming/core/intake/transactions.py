@@ -451,7 +451,7 @@ class Intake:
         """Begin the resync of a consumer that was away: its replica says something."""
         for name in self._to(rid):
             one = self.agreements[name]
-            if one.status is AgreementStatus.CHANGE_TRACKING and one.detail != AwayReason.PAUSED:
+            if one.comes_back(self.at_ms, self.topology.ack_timeout_ms):
                 self._begin_resync(name)
 
     def _begin_resync(self, name: str) -> None:
@@ -489,6 +489,15 @@ class Intake:
         if has_position:
             self._begin_resync(one.name)
         self.counts["resyncs"] += 1
+
+    def note_undelivered(self, name: str) -> None:
+        """Take a consumer for away whose topic refused what the last batch sent it.
+
+        What was delivered of that it may have; what it lacks is brought by a resync.
+        """
+        one = self.agreements.get(name)
+        if one is not None and one.is_sent_to:
+            self.agreements[name] = one.sent_again().away(AwayReason.UNWRITABLE, self.at_ms)
 
     def pause(self, name: str) -> None:
         """Send nothing more to a consumer until an operator orders a resync."""

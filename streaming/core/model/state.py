@@ -264,6 +264,16 @@ class AgreementState:
         is_silent = self.is_overdue(clock_ms, ack_timeout_ms)
         return self.away(AwayReason.SILENT, clock_ms) if is_silent else self
 
+    def comes_back(self, clock_ms: int, again_ms: int) -> bool:
+        """Return whether a record of its consumer brings it back, which was away.
+
+        One whose topic refused something is not tried again before `again_ms`.
+        """
+        if self.status is not AgreementStatus.CHANGE_TRACKING or self.detail == AwayReason.PAUSED:
+            return False
+        is_refused = self.detail == AwayReason.UNWRITABLE
+        return not is_refused or clock_ms - self.away_ms >= again_ms
+
     def away(self, why: AwayReason, at_ms: int) -> "AgreementState":
         """The agreement when its consumer counts as away: what it lacks adds up from the acked."""
         gone = replace(self, status=AgreementStatus.CHANGE_TRACKING, detail=why.value)

@@ -135,6 +135,13 @@ _SILENT = (
 )
 
 
+_UNWRITABLE = (
+    "its updates topic refuses what the hub sends, and the hub's log says why: mend the topic's"
+    f" settings or the hub's rights on it, then run `slackwater resync {AGREEMENT}`, or wait until"
+    " the hub tries again"
+)
+
+
 def remedy_of(
     status: "ReplicaStatus | AgreementStatus",
     detail: str,
@@ -157,7 +164,7 @@ def _remedy(status: "ReplicaStatus | AgreementStatus", detail: str) -> str | Non
     if status is AgreementStatus.REFUSED:
         return _REFUSED
     if status is AgreementStatus.CHANGE_TRACKING:
-        return _PAUSED if detail == AwayReason.PAUSED else _SILENT
+        return _AWAY[AwayReason(detail)]
     return Stop(StopReason(status.value), detail).remedy if status.is_stopped else None
 
 
@@ -249,7 +256,15 @@ class AwayReason(StrEnum):
     """it acknowledged nothing for hub.ack_timeout_s; its next record brings it back"""
     PAUSED = "paused"
     """an operator paused it, and only `slackwater resync` brings it back"""
+    UNWRITABLE = "unwritable"
+    """its updates topic refused what it was sent; tried again after hub.ack_timeout_s"""
 
+
+_AWAY = {
+    AwayReason.SILENT: _SILENT,
+    AwayReason.PAUSED: _PAUSED,
+    AwayReason.UNWRITABLE: _UNWRITABLE,
+}
 
 StatusT = TypeVar("StatusT", bound=ReplicaStatus | AgreementStatus)
 _SEPARATOR = ": "

@@ -8,6 +8,7 @@ from connectors.kafka.options import SAME_NAME
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics
 from streaming.core.model.errors import PublishError
+from tests.harness.rights import allow_all, deny_write
 
 RECORD_BYTES = 1_000_000
 
@@ -49,26 +50,62 @@ def test_the_sink_keeps_the_order_of_each_topic(broker: Broker, topic_prefix: st
     assert records(broker, names[1]) == sent
 
 
+def test_a_record_that_is_too_large_is_the_trouble_of_its_topic(
+    broker: Broker, topic_prefix: str
+) -> None:
+    """The other consumers get what is theirs; the next batch is tried."""
+    small, large = f"{topic_prefix}small", f"{topic_prefix}large"
+    create_small(broker, small)
+    ensure_topics(broker.bootstrap_servers, {}, [large], RECORD_BYTES)
+    sink = UpdatesSink(broker.bootstrap_servers, {})
+
+    for name in (small, large):
+        sink.send(name, b"first", b"fits")
+    sink.flush()
+    for name in (small, large):
+        sink.send(name, b"second", random_bytes(5000))
+    refusing = sink.flush()
+    sink.send(small, b"third", b"fits")
+
+    assert (refusing, sink.flush()) == ({small}, set())
+    sink.close()
+    assert [key for key, _ in records(broker, small)] == [b"first", b"third"]
+    assert [key for key, _ in records(broker, large)] == [b"first", b"second"]
+
+
+def test_a_topic_that_may_not_be_written_is_named(broker: Broker, topic_prefix: str) -> None:
+    """A right that was taken away is the trouble of one consumer, and can be given back."""
+    name = f"{topic_prefix}denied"
+    ensure_topics(broker.bootstrap_servers, {}, [name], RECORD_BYTES)
+    deny_write(broker.bootstrap_servers, name)
+    sink = UpdatesSink(broker.bootstrap_servers, {})
+
+    sink.send(name, b"first", b"")
+    refused = sink.flush()
+    allow_all(broker.bootstrap_servers, name)
+    sink.send(name, b"second", b"")
+
+    assert (refused, sink.flush()) == ({name}, set())
+    sink.close()
+    assert [key for key, _ in records(broker, name)] == [b"second"]
+
+
 def test_a_record_that_is_not_delivered_is_named_and_ends_the_sink(
     broker: Broker, topic_prefix: str
 ) -> None:
     """A batch with a gap must never count as published."""
-    name = f"{topic_prefix}small"
-    create_small(broker, name)
+    name = f"{topic_prefix}gone"
     sink = UpdatesSink(broker.bootstrap_servers, {})
 
-    sink.send(name, b"first", b"fits")
-    sink.flush()
-    sink.send(name, b"second", random_bytes(5000))
-    with pytest.raises(PublishError, match=f"record second was not delivered to {name}"):
+    sink.send(name, b"first", b"for nobody")
+    with pytest.raises(PublishError, match=f"record first was not delivered to {name}"):
         sink.flush()
 
-    with pytest.raises(PublishError, match="record second"):
-        sink.send(name, b"third", b"fits")
-    with pytest.raises(PublishError, match="record second"):
+    with pytest.raises(PublishError, match="record first"):
+        sink.send(name, b"second", b"for nobody")
+    with pytest.raises(PublishError, match="record first"):
         sink.flush()
     sink.close()
-    assert [key for key, _ in records(broker, name)] == [b"first"]
 
 
 def test_a_topic_that_is_gone_is_not_made_anew(broker: Broker, topic_prefix: str) -> None:

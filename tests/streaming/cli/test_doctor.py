@@ -10,6 +10,7 @@ from kafka import KafkaAdminClient
 from connectors.kafka.broker import Broker
 from connectors.kafka.topics import TopicRight, Topics, ensure_topics
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
+from tests.harness.rights import deny_write
 from tests.streaming.cli.conftest import CONFIG, Answer, Slackwater
 
 RECORD_BYTES = 1_000_000
@@ -76,12 +77,29 @@ def test_a_topic_that_deletes_unread_records_is_named(
 
 
 def test_rights_come_from_the_broker(on_broker: str, broker: Broker) -> None:
-    """A broker without ACLs allows everything; the bits are Kafka's."""
+    """Where no rule is about a topic everything is allowed; the bits are Kafka's."""
     name = f"{on_broker}changes.a"
     ensure_topics(broker.bootstrap_servers, {}, [name], RECORD_BYTES)
 
     with Topics(broker.bootstrap_servers, {}) as topics:
         assert topics.lacking_rights(name, list(TopicRight)) == []
+
+
+def test_a_right_that_is_lacking_is_named(
+    slackwater: Slackwater, on_broker: str, broker: Broker
+) -> None:
+    """Else the hub finds out when it has something to send."""
+    name = f"{on_broker}updates.to-a"
+    ensure_topics(broker.bootstrap_servers, {}, [name], RECORD_BYTES)
+    deny_write(broker.bootstrap_servers, name)
+
+    answer = slackwater("doctor", "--json")
+
+    assert answer.code == 1
+    assert lines(answer)[f"topic {name}"] == (
+        False,
+        "the hub's user lacks WRITE on it: grant it by an ACL",
+    )
 
 
 def test_a_broker_that_does_not_answer_is_one_line(
