@@ -9,6 +9,7 @@ import pyarrow as pa
 from checkpoints import lookup, pending
 from checkpoints.epochs import Plan
 from streaming.carriers.carrier import Carrier
+from streaming.core.intake import orders
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.pending import Context
 from streaming.core.intake.transactions import Intake
@@ -64,7 +65,7 @@ def _take(hub: Hub, state: HubState, plan: Plan, facts: CheckedRecords) -> tuple
     history = lookup.contents(store, old, plan.batch, on_disk)
     intake = Intake(state, settings.topology, history, at_ms=plan.at_ms)
     for agreement in plan.undelivered:
-        intake.note_undelivered(agreement)
+        orders.note_undelivered(intake, agreement)
     _apply_losses(plan, intake, settings)
     commands = carry_out(
         plan,
@@ -86,6 +87,6 @@ def _apply_losses(plan: Plan, intake: Intake, settings: BatchSettings) -> None:
     for topic, detail in plan.lost.items():
         rid, agreement = settings.all_topics.get(topic), settings.updates_topics.get(topic)
         if rid is not None:
-            intake.lose_input(InputLoss(rid, detail, plan.offsets_to[topic]))
+            orders.lose_input(intake, InputLoss(rid, detail, plan.offsets_to[topic]))
         elif agreement in intake.agreements:
-            intake.publish_again(agreement)
+            orders.publish_again(intake, agreement)

@@ -8,6 +8,7 @@ import pyarrow as pa
 from checkpoints import pending
 from checkpoints.epochs import Plan
 from checkpoints.store import StateStore
+from streaming.core.intake import orders
 from streaming.core.intake.arrival import AbortTransaction
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.command import Command, CommandName, parse_resync_order
@@ -57,29 +58,29 @@ def carry_out(
             case CommandName.ABORT:
                 _abort(intake, command, behind, store)
             case CommandName.RETRY:
-                intake.send_again(command.argument or "")
+                orders.send_again(intake, command.argument or "")
             case CommandName.RELEASE | CommandName.DROP:
                 quarantined.append(command)
             case CommandName.ACCEPT | CommandName.OVERRIDE:
                 conflicts.append(command)
             case CommandName.RECOVER:
-                intake.recover(int(command.argument or 0))
+                orders.recover(intake, int(command.argument or 0))
             case CommandName.RESUME:
-                intake.resume(command.argument or "")
+                orders.resume(intake, command.argument or "")
             case CommandName.RETIRE:
                 rid = int(command.argument or 0)
-                intake.retire(rid, behind.get(rid, -1) + 1)
+                orders.retire(intake, rid, behind.get(rid, -1) + 1)
             case CommandName.RESYNC:
-                intake.resync(parse_resync_order(command.argument or ""))
+                orders.resync(intake, parse_resync_order(command.argument or ""))
             case CommandName.PAUSE:
-                intake.pause(command.argument or "")
+                orders.pause(intake, command.argument or "")
             case CommandName.RECOVER_HUB:
                 intake.counts["hub_recovered"] += 1
             case CommandName.LEVEL:
                 nudged = True
-    intake.send_due()
+    orders.send_due(intake)
     for (rid, row), reason in left_different(store, quarantined, intake.topology).items():
-        intake.refresh_dropped(rid, row, reason, behind)
+        orders.refresh_dropped(intake, rid, row, reason, behind)
     writer = HubChangeWriter(intake, hub_rid, plan.at_ms)
     released = release.act(store, quarantined, writer, revalidate, plan.batch)
     resolved = resolve.act(store, conflicts, writer, plan.batch)
@@ -89,7 +90,7 @@ def carry_out(
 def _abort(intake: Intake, command: Command, behind: Mapping[int, int], store: StateStore) -> None:
     if command.argument:
         named = _transaction_named(intake, command.argument, store)
-        intake.end_by_hand(AbortTransaction(named, behind))
+        orders.end_by_hand(intake, AbortTransaction(named, behind))
 
 
 def _transaction_named(intake: Intake, csn: str, store: StateStore) -> str:

@@ -36,7 +36,9 @@ _HEAD_BYTES = 10_000
 class AgentTask:
     """What the process does; `per_s` 0: it only publishes `applied`.
 
-    Of what it writes, the first `warm_up_s` are not measured.
+    `is_late`: it reads nothing of what was sent before it started; `first`: the number of
+    each writer's first change, and of its epoch. Of what it writes, the first `warm_up_s` are not
+    measured.
     """
 
     bootstrap: str
@@ -48,6 +50,8 @@ class AgentTask:
     seconds: float = 0
     base_s: int = 0
     shared_of_1000: int = 0
+    is_late: bool = False
+    first: int = 0
 
     @property
     def changes(self) -> int:
@@ -79,9 +83,12 @@ class BenchmarkAgents:
             TopicPartition(f"{task.prefix}updates.{name}", 0): name for name in task.names
         }
         self.consumer.assign(list(self.names))
-        self.consumer.seek_to_beginning()
+        if task.is_late:
+            self.consumer.seek_to_end()
+        else:
+            self.consumer.seek_to_beginning()
         self.producer = KafkaProducer(bootstrap_servers=task.bootstrap)
-        self.epochs = dict.fromkeys(task.names, 1)
+        self.epochs = dict.fromkeys(task.names, task.first + 1)
         self.load = Load(task.base_s, task.shared_of_1000)
         self.started_s = time.time()
         self.measured_from_ms = round((self.started_s + task.warm_up_s) * 1000)
@@ -120,7 +127,7 @@ class BenchmarkAgents:
         writers = list(WRITERS)
         for number in range(seen.written, due):
             name = writers[number % len(writers)]
-            n, now_ms = number // len(writers), time.time_ns() // 1_000_000
+            n, now_ms = task.first + number // len(writers), time.time_ns() // 1_000_000
             text = self.load.change(name, n, self.epochs[name], now_ms)
             self._send(name, text.encode())
         seen.written = max(due, seen.written)

@@ -13,6 +13,7 @@ from tests.benchmarks.fan_out import fan_out
 from tests.benchmarks.foreign import foreign
 from tests.benchmarks.growth import growth
 from tests.benchmarks.idle import idle
+from tests.benchmarks.initial_load import initial_load
 from tests.benchmarks.latency import latency
 from tests.benchmarks.sizes import Sizes
 from tests.benchmarks.start import start
@@ -32,6 +33,7 @@ MEASURES = {
     "growth": growth,
     "backlog": backlog,
     "absence": absence,
+    "initial_load": initial_load,
     "start": start,
     "agent": agent,
     "idle": idle,

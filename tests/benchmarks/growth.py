@@ -47,12 +47,12 @@ def growth(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     numbers: dict[str, object] = {"generated_directly": "rows, changelog"}
     peak_mib = 0
     each = sizes.growth_batches * EVENTS // len(WRITERS)
-    _on(environment, _Past("growth_warm_up", 1_000, 1_000), each)
+    _on(environment, Past("growth_warm_up", 1_000, 1_000), each)
     for what, counts in (("rows", sizes.rows), ("changelog", sizes.changelog)):
         times = []
         for size in counts:
             rows, log = (size, 1_000) if what == "rows" else (1_000, size)
-            run = _on(environment, _Past(f"growth_{what}_{size}", rows, log), each)
+            run = _on(environment, Past(f"growth_{what}_{size}", rows, log), each)
             times.append(median(batch_times(run)))
             numbers[f"{what}_{size}_batch_p50_s"] = round(times[-1], 4)
             peak_mib = max(peak_mib, run.memory.peak_mib)
@@ -80,7 +80,7 @@ def _commits(environment: BenchmarkEnvironment, commits: int) -> dict[str, objec
 
 
 @dataclass(frozen=True, slots=True)
-class _Past:
+class Past:
     """What a state holds before its hub starts."""
 
     name: str
@@ -88,17 +88,17 @@ class _Past:
     changelog: int
 
 
-def _on(environment: BenchmarkEnvironment, past: _Past, each: int) -> HubRun:
+def _on(environment: BenchmarkEnvironment, past: Past, each: int) -> HubRun:
     """A hub with this past works off batches of 1,000 events."""
     config, load = environment.config(HubKind(past.name, events_per_batch=EVENTS)), new_load(10)
-    _generate(environment, config, past)
+    generate(environment, config, past)
     topics = topics_of(config)
     publish_hellos(environment.bootstrap, topics, PAST_EPOCHS, GENERATION)
     preload(environment.bootstrap, topics, load, 0, each)
     return process_backlog(environment, config, load, each)
 
 
-def _generate(environment: BenchmarkEnvironment, config: Config, past: _Past) -> None:
+def generate(environment: BenchmarkEnvironment, config: Config, past: Past) -> None:
     """A founded state with so many rows, and changelog entries that all replicas have."""
     store, now_s = StateStore(config.hub.state), int(time.time())
     replicageneration = format_csn(CsnParts(now_s - 86_400, 0, config.hub.rid, 0))

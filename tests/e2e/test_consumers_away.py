@@ -43,9 +43,9 @@ def hub_of(at: Site) -> Iterator[HubProcess]:
 
 
 @contextmanager
-def at_work(at: Site, name: str) -> "Iterator[subprocess.Popen[str]]":
+def at_work(at: Site, name: str, *arguments: str) -> "Iterator[subprocess.Popen[str]]":
     """An agent that is killed with the block, if it is not yet."""
-    one = agent(at, name)
+    one = agent(at, name, None, *arguments)
     try:
         yield one
     finally:

@@ -13,6 +13,7 @@ from streaming.core.delivery.sending import (
     LogEntry,
     SendingView,
 )
+from streaming.core.intake import orders
 from streaming.core.intake.arrival import (
     AbortTransaction,
     Quarantined,
@@ -77,24 +78,24 @@ def decide(
     """
     intake = Intake(state, topology, history or {}, at_ms=view.clock_ms)
     for name in undelivered:
-        intake.note_undelivered(name)
+        orders.note_undelivered(intake, name)
     for loss in losses:
-        intake.lose_input(loss)
+        orders.lose_input(intake, loss)
     for rid in recovers:
-        intake.recover(rid)
+        orders.recover(intake, rid)
     for rid, offset in retires.items():
-        intake.retire(rid, offset)
+        orders.retire(intake, rid, offset)
     for abort in aborts:
-        intake.end_by_hand(abort)
+        orders.end_by_hand(intake, abort)
     for retry in retries:
-        intake.send_again(retry)
+        orders.send_again(intake, retry)
     for name in resumes:
-        intake.resume(name)
+        orders.resume(intake, name)
     for order in resyncs:
-        intake.resync(order)
+        orders.resync(intake, order)
     for name in pauses:
-        intake.pause(name)
-    intake.send_due()
+        orders.pause(intake, name)
+    orders.send_due(intake)
     for record in received:
         intake.take(record)
     intake.leave_unread(KEPT_BEHIND_STOP)

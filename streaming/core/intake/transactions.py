@@ -14,7 +14,6 @@ from streaming.core.conflict.winner import missing
 from streaming.core.delivery.positions import BelievedPosition, OldGeneration, PositionGap
 from streaming.core.intake.arrival import (
     RETRY,
-    AbortTransaction,
     ControlOutcome,
     Quarantined,
     Repair,
@@ -23,26 +22,23 @@ from streaming.core.intake.arrival import (
 )
 from streaming.core.intake.duplicates import KnownCsns
 from streaming.core.intake.images import row_of
-from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.members import RecordFault
 from streaming.core.intake.opnos import SeenOpnos, seen_opnos
 from streaming.core.intake.pending import Context, ListKey
 from streaming.core.intake.reflection import mre, mre_same, reflect
-from streaming.core.intake.refused_rows import RefusedRows, due, refused_row
+from streaming.core.intake.refused_rows import RefusedRows, refused_row
 from streaming.core.intake.ruv_builder import RuvBuilder
 from streaming.core.intake.sessions import (
     after_applied,
     after_hello,
     answer_to,
     not_in_force,
-    sent_again,
     with_floor,
     with_session,
     without_past,
 )
 from streaming.core.intake.stopped import says_nothing_of_rows, starts_again, with_last_session
 from streaming.core.model.change import Change, RowKey
-from streaming.core.model.command import ResyncOrder
 from streaming.core.model.csn import is_csn_of, rid_of
 from streaming.core.model.order import JudgingOrder
 from streaming.core.model.record import (
@@ -58,7 +54,7 @@ from streaming.core.model.record import (
     Snapshot,
 )
 from streaming.core.model.refusal import Refusal
-from streaming.core.model.row import ALL_OFFSETS, Arrived, Floor
+from streaming.core.model.row import Arrived, Floor
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.state import (
     AgreementState,
@@ -69,7 +65,6 @@ from streaming.core.model.state import (
 )
 from streaming.core.model.statuses import (
     AgreementStatus,
-    AwayReason,
     ReplicaStatus,
     Stop,
     StopReason,
@@ -208,11 +203,11 @@ class Intake:
             return
         is_old = isinstance(answer, PositionGap) and isinstance(answer.why, OldGeneration)
         if isinstance(answer, PositionGap):
-            self._move(received.rid, lambda one: replace(one, is_full=True))
+            self.move(received.rid, lambda one: replace(one, is_full=True))
         if is_old:
             hello = replace(hello, covers=0, ruv=NOTHING_KNOWN, reached=None)
         for context in self.open.lists.open_of(received.rid):
-            self._end(context, HELLO)
+            self.end(context, HELLO)
         is_new = hello.reinit or replica.status is ReplicaStatus.RECOVERED
         replica = without_past(replica) if is_new else replica
         self.replicas[received.rid] = with_session(replica, session_id, hello)
@@ -220,8 +215,8 @@ class Intake:
             self._floor(received, hello)
         if is_new:
             self.opnos[received.rid].fill_holes()  # nobody else will: its journal is gone
-            self._roll_up(self._lists_behind(received.rid))
-        self._move(received.rid, lambda one: after_hello(one, received, hello, self.at_ms))
+            self.roll_up(self.lists_behind(received.rid))
+        self.move(received.rid, lambda one: after_hello(one, received, hello, self.at_ms))
         self.refused.greet(received.rid, self._applied_to(received.rid, hello))
         self._send_refused_in_resync(received.rid)
         self.hellos += 1
@@ -237,7 +232,7 @@ class Intake:
 
     def _applied_to(self, rid: int, hello: Hello) -> int:
         """The hub epoch up to which the replica need not be sent anything again after a hello."""
-        goes_on = any(self.agreements[n].goes_on_with_resync for n in self._to(rid))
+        goes_on = any(self.agreements[n].goes_on_with_resync for n in self.agreements_to(rid))
         return max(hello.covers, hello.reached or 0) if goes_on else hello.covers
 
     def _floor(self, received: ReceivedRecord, hello: Hello) -> None:
@@ -267,7 +262,7 @@ class Intake:
             sessions=(*replica.sessions[:-1], new),
             epoch=max(replica.epoch, applied.epoch + 1),
         )
-        self._move(received.rid, lambda one: after_applied(one, received, applied))
+        self.move(received.rid, lambda one: after_applied(one, received, applied))
         self.refused.reflect(received.rid, applied.covers)
         self.events.append((received, ControlOutcome.TAKEN))
 
@@ -279,14 +274,14 @@ class Intake:
             return
         if part.phase == "end":
             self.replicas[received.rid] = replace(replica, snapshot=None)
-            self._move(received.rid, lambda one: one.snapshot_ended(self.at_ms))
+            self.move(received.rid, lambda one: one.snapshot_ended(self.at_ms))
             self._send_refused_in_resync(received.rid)
         self.events.append((received, ControlOutcome.TAKEN))
 
     def _refused(self, received: ReceivedRecord, refused: Refused) -> None:
         """Remember a row that the database of its replica did not take (RefusedRows)."""
         tables = self.topology.tables
-        agreements = [self.agreements[name] for name in self._to(received.rid)]
+        agreements = [self.agreements[name] for name in self.agreements_to(received.rid)]
         sent = max((max(one.sent_epoch, one.scanned) for one in agreements), default=0)
         row = refused_row(refused, sent, tables)
         if isinstance(row, RecordFault):
@@ -296,112 +291,25 @@ class Intake:
             is_new = self.refused.of(received.rid)[row].attempts == 1
             self.counts[tallies.refused_row(received.rid, row[0])] += is_new
             if tables[row[0]].on_refused is OnRefused.STOP:
-                self._move(received.rid, lambda one: one if one.is_stopped else one.refused(row[0]))
+                self.move(received.rid, lambda one: one if one.is_stopped else one.refused(row[0]))
             self.events.append((received, ControlOutcome.TAKEN))
         else:
             self._count_duplicate(received.rid)
             self.events.append((received, ControlOutcome.DUPLICATE))
 
-    def send_again(self, name: str) -> None:
-        """Send refused rows again that an operator names; before any record of the batch.
-
-        `name`: `r<rid>-<offset>`, the id of one conflict, or `r<rid>`, all of a replica.
-        """
-        found = self.refused.named(name)
-        self._send_refused(found)
-        self.counts["sent_again" if found else "unknown_retries"] += max(1, len(found))
-
-    def send_due(self) -> None:
-        """Send refused rows again whose time has come; before any record of the batch."""
-        found = due(self.state.refusals, self.topology, self.at_ms)
-        self._send_refused(found)
-        if found:
-            self.counts["sent_again"] += len(found)
-
-    def refresh_dropped(
-        self, rid: int, row: RowKey, reason: str, behind: Mapping[int, int]
-    ) -> None:
-        """Take a change back at its origin that an operator dropped; before any record."""
-        if self.topology.agreement_of(rid) is not None:
-            self._repair_behind(rid, row, behind.get(rid, ALL_OFFSETS), reason)
-
-    def resume(self, name: str) -> None:
-        """Send to an agreement again that stopped at a refused row: first what it refused."""
-        agreement = self.agreements.get(name)
-        if agreement is None or agreement.status is not AgreementStatus.REFUSED:
-            self.counts["unknown_resumes"] += 1
-            return
-        is_telling = self.replicas[agreement.consumer].snapshot is not None
-        resumed = agreement.resumed()
-        self.agreements[name] = resumed.snapshot_begun() if is_telling else resumed
-        self._send_refused(self.refused.of(agreement.consumer).values())
-        self.counts["resumed"] += 1
-
-    def _send_refused(self, refusals: Iterable[Refusal]) -> None:
+    def refresh_refused(self, refusals: Iterable[Refusal]) -> None:
         """Refresh refused rows; what waits and was written behind the refusal has not seen them."""
         for one in refusals:
             if self.topology.agreement_of(one.rid) is not None:
-                self._repair_behind(one.rid, one.row, one.offset, RETRY)
+                self.repair_behind(one.rid, one.row, one.offset, RETRY)
 
     def _stop(self, received: ReceivedRecord, stop: Stop) -> None:
         """Stop reading this replica before this record, and sending to it."""
         replica = self.replicas[received.rid]
         self.replicas[received.rid] = replica.stopped(stop, received.offset)
-        self._move(received.rid, lambda one: one.stopped(stop, received.session))
+        self.move(received.rid, lambda one: one.stopped(stop, received.session))
         self.events.append((received, ControlOutcome.STOPPED))
         self.unread[received.rid] = [received]
-
-    def lose_input(self, loss: InputLoss) -> None:
-        """Stop a replica of which input is lost, at the first record that there is."""
-        stop = Stop(StopReason.INPUT_LOST, loss.detail)
-        self.replicas[loss.rid] = self.replicas[loss.rid].stopped(stop, loss.offset)
-        self._move(loss.rid, lambda one: one.stopped(stop))
-        self.counts["input_lost"] += 1
-
-    def recover(self, rid: int) -> None:
-        """Give up the lost input of a replica: end what is open of it, and wait for no opno.
-
-        Nothing of it is taken before its next hello of any kind, which is answered by a full copy:
-        what was never read is in its database only, and is overwritten there. Its floors go, for
-        they name offsets that another topic may have; that hello sets one for all that it writes.
-        """
-        replica = self.replicas.get(rid)
-        if replica is None or replica.status is not ReplicaStatus.INPUT_LOST:
-            self.counts["unknown_recovers"] += 1
-            return
-        for context in self.open.lists.open_of(rid):
-            self._end(context, HELLO)
-        self.opnos[rid].fill_holes()
-        self._roll_up(self._lists_behind(rid))
-        stop = Stop(StopReason.RECOVERED)
-        recovered = replica.stopped(stop, replica.stop_offset or 0)
-        self.replicas[rid] = replace(recovered, floors=())
-        self._move(rid, lambda one: replace(one.stopped(stop), is_full=True, resync=None))
-        self.counts["recovered"] += 1
-
-    def retire(self, rid: int, offset: int) -> None:
-        """Take a replica out for good, before the record at this offset of its topic.
-
-        What is open of it ends, and what is committed waits for no opno of it. Everybody else is
-        sent what it wrote up to here, as before. Its rid and its element of the RUV stay known.
-        """
-        replica = self.replicas.get(rid)
-        if replica is None or replica.is_retired_for_good:
-            self.counts["unknown_retires"] += 1
-            return
-        for context in self.open.lists.open_of(rid):
-            self._end(context, OPERATOR)
-        self.opnos[rid].fill_holes()
-        self._roll_up(self._lists_behind(rid))
-        self.replicas[rid] = replica.retired_for_good(offset)
-        for name in self._to(rid):
-            self.agreements[name] = self.agreements[name].retired_for_good()
-        self.counts["retired"] += 1
-
-    def publish_again(self, agreement: str) -> None:
-        """Send what the consumer did not acknowledge again: its updates topic was made anew."""
-        self.agreements[agreement] = sent_again(self.agreements[agreement], self.at_ms)
-        self.counts["sent_again"] += 1
 
     def _starts_again(self, received: ReceivedRecord, replica: ReplicaState) -> bool:
         """Go on with a stopped replica whose hello starts it again."""
@@ -445,16 +353,16 @@ class Intake:
     def _give_up_transaction(self, context: Context) -> None:
         if context in self.open.ended or context in self.open.lists.committed:
             return
-        self._end(context, HELLO)
+        self.end(context, HELLO)
 
     def _heard(self, rid: int) -> None:
         """Begin the resync of a consumer that was away: its replica says something."""
-        for name in self._to(rid):
+        for name in self.agreements_to(rid):
             one = self.agreements[name]
             if one.comes_back(self.at_ms, self.topology.ack_timeout_ms):
-                self._begin_resync(name)
+                self.begin_resync(name)
 
-    def _begin_resync(self, name: str) -> None:
+    def begin_resync(self, name: str) -> None:
         """Begin a resync from what the consumer acknowledged, with the rows that it refused.
 
         One that tells a snapshot begins it when that ends.
@@ -469,74 +377,34 @@ class Intake:
 
     def _send_refused_in_resync(self, rid: int) -> None:
         """Refresh what the replica refused in the batch that begins its resync: pages bring it."""
-        if any(self.agreements[name].begins_resync for name in self._to(rid)):
-            self._send_refused(self.refused.of(rid).values())
-
-    def resync(self, order: ResyncOrder) -> None:
-        """Begin a resync that an operator orders; before any record of the batch.
-
-        A consumer that has no position yet begins it with its hello.
-        """
-        one = self.agreements.get(order.agreement)
-        is_refused = one is not None and one.status is AgreementStatus.REFUSED
-        if one is None or (one.is_stopped and not is_refused):
-            self.counts["unknown_resyncs"] += 1
-            return
-        scans = one.scans | (order.tables & self._tables_of(order.agreement))
-        wanted = replace(one, is_full=one.is_full or order.is_full, scans=scans)
-        has_position = one.session is not None
-        self.agreements[one.name] = wanted if has_position else wanted.resumed()
-        if has_position:
-            self._begin_resync(one.name)
-        self.counts["resyncs"] += 1
-
-    def note_undelivered(self, name: str) -> None:
-        """Take a consumer for away whose topic refused what the last batch sent it.
-
-        What was delivered of that it may have; what it lacks is brought by a resync.
-        """
-        one = self.agreements.get(name)
-        if one is not None and one.is_sent_to:
-            self.agreements[name] = one.sent_again().away(AwayReason.UNWRITABLE, self.at_ms)
-
-    def pause(self, name: str) -> None:
-        """Send nothing more to a consumer until an operator orders a resync."""
-        one = self.agreements.get(name)
-        if one is None or one.is_stopped:
-            self.counts["unknown_pauses"] += 1
-            return
-        self.agreements[name] = one.away(AwayReason.PAUSED, self.at_ms)
-        self.counts["pauses"] += 1
-
-    def _tables_of(self, name: str) -> frozenset[str]:
-        subscription = self.topology.subscriptions.get(name)
-        return subscription.tables if subscription else frozenset()
+        if any(self.agreements[name].begins_resync for name in self.agreements_to(rid)):
+            self.refresh_refused(self.refused.of(rid).values())
 
     def _published_to(self, rid: int) -> int:
         """The largest covers that was ever committed to be sent to this replica.
 
         Of one without an agreement nobody knows it, but the hub has nothing above its own epoch.
         """
-        published = (self.agreements[name].largest_published for name in self._to(rid))
+        published = (self.agreements[name].largest_published for name in self.agreements_to(rid))
         return max(published, default=self.state.hub_epoch)
 
     def _sent_to(self, rid: int) -> int:
         """The covers that this replica was sent in the session in force."""
-        return max((self.agreements[n].sent_covers for n in self._to(rid)), default=0)
+        return max((self.agreements[n].sent_covers for n in self.agreements_to(rid)), default=0)
 
-    def _to(self, rid: int) -> list[str]:
+    def agreements_to(self, rid: int) -> list[str]:
         """The agreement whose consumer this replica is; without one, those that are retired."""
         name = self.topology.agreement_of(rid)
         if name is not None:
             return [name]
         return [n for n, one in self.agreements.items() if one.consumer == rid and one.is_retired]
 
-    def _move(self, rid: int, step: Callable[[AgreementState], AgreementState]) -> None:
+    def move(self, rid: int, step: Callable[[AgreementState], AgreementState]) -> None:
         """Take a step with the agreement of this consumer.
 
         One that is retired stays so; one that stopped at a refused row, unless it stops otherwise.
         """
-        for name in self._to(rid):
+        for name in self.agreements_to(rid):
             before = self.agreements[name]
             after = step(before)
             if before.is_retired:
@@ -578,7 +446,7 @@ class Intake:
         self.open.lists.insert(change.csn, key, context)
         if change.prim_csn is None:
             self.open.lists.commit(context)
-        self._roll_up({key, *self._lists_behind(received.rid)})
+        self.roll_up({key, *self.lists_behind(received.rid)})
 
     def _repeated(self, received: ReceivedRecord, change: Change, content: str) -> None:
         """Count a change that is known already; its event, without images, says where it stood."""
@@ -637,17 +505,17 @@ class Intake:
             self._tell_ended(received, context, ended)
         elif change.prim_csn is not None:
             self._take_along(received, context, reason)
-        self._roll_up(self._lists_behind(received.rid))
+        self.roll_up(self.lists_behind(received.rid))
 
     def _take_along(self, received: ReceivedRecord, context: Context, reason: Reason) -> None:
         """Quarantine what is open of a transaction, and remember that it ended."""
-        self._want(context)
+        self.want(context)
         members = [self.open.changes[csn] for csn in self.open.lists.members.get(context, {})]
         for arrived in members:
             detail = f"its transaction {context[0]} went to quarantine: {reason}"
             self.quarantined.append(quarantined_change(arrived, reason, detail))
             self._repair(received, arrived.change.row, reason)
-        self._end(context, reason.value)
+        self.end(context, reason.value)
 
     def _tell_ended(
         self, received: ReceivedRecord, context: Context, ended: EndedTransaction
@@ -680,7 +548,7 @@ class Intake:
             self.events.append((received, ControlOutcome.UNKNOWN))
             return
         self.events.append((received, ControlOutcome.TAKEN))
-        self._roll_up(self.open.lists.lists_of(context))
+        self.roll_up(self.open.lists.lists_of(context))
 
     def _abort(self, received: ReceivedRecord, context: Context) -> None:
         if context not in self.open.lists.members or context in self.open.lists.committed:
@@ -688,28 +556,11 @@ class Intake:
             self.events.append((received, ControlOutcome.UNKNOWN))
             return
         self.events.append((received, ControlOutcome.TAKEN))
-        self._end(context, "aborted")
+        self.end(context, "aborted")
 
-    def end_by_hand(self, abort: AbortTransaction) -> None:
-        """End the open transaction that an operator names; before any record of the batch.
-
-        Its rows are refreshed at its origin, behind what the hub read so far. What is committed
-        holds, so the word then has no effect.
-        """
-        contexts = self.open.lists.open_with(abort.csn)
-        for context in contexts:
-            self._want(context)
-            rid, members = context[1], list(self.open.lists.members[context])
-            rows = dict.fromkeys(self.open.changes[csn].change.row for csn in members)
-            behind = abort.behind.get(rid, ALL_OFFSETS)
-            for row in rows:
-                self._repair_behind(rid, row, behind, Reason.ENDED)
-            self._end(context, OPERATOR)
-        self.counts["ended_by_hand" if contexts else "unknown_aborts"] += max(1, len(contexts))
-
-    def _end(self, context: Context, reason: str) -> None:
+    def end(self, context: Context, reason: str) -> None:
         """Take a transaction out of the lists and keep the memory of its CSNs and rows."""
-        keys = self._lists_behind(context[1])
+        keys = self.lists_behind(context[1])
         if context in self.open.lists.members:
             keys |= self.open.lists.lists_of(context)
         gone = [self.open.changes.pop(csn) for csn in self.open.lists.remove(context)]
@@ -719,13 +570,13 @@ class Intake:
         self.open.ended[context] = EndedTransaction(reason, rows, on_disk)
         self.known.end(context, gone)
         self.ended.append((context, reason, tuple(gone)))
-        self._roll_up(keys)
+        self.roll_up(keys)
 
-    def _lists_behind(self, rid: int) -> set[ListKey]:
+    def lists_behind(self, rid: int) -> set[ListKey]:
         """The lists that a filled opno of this replica may free."""
         return {key for key in self.open.lists.by_list if key[1] == rid}
 
-    def _roll_up(self, keys: AbstractSet[ListKey]) -> None:
+    def roll_up(self, keys: AbstractSet[ListKey]) -> None:
         """Move what nothing holds back any more from the lists to the eligible."""
         lists = self.open.lists
         while going := lists.eligible(keys, self._no_hole_below):
@@ -746,7 +597,7 @@ class Intake:
         fresh = tuple(arrived for arrived in transaction if arrived.change.csn not in before)
         self.eligible_on_disk.append(EligibleOnDisk(context, fresh))
 
-    def _want(self, context: Context) -> None:
+    def want(self, context: Context) -> None:
         """Ask for the facts of a transaction of which some are on disk only."""
         evicted = self.open.evicted.get(context)
         if evicted is not None and evicted.absent:
@@ -831,7 +682,7 @@ class Intake:
         self._quarantine(received, reason, received.detail, content)
         if change is not None and reason in _ROW_KNOWN:
             self._repair_invalid(received, change, reason)
-        self._roll_up(self._lists_behind(received.rid))
+        self.roll_up(self.lists_behind(received.rid))
 
     def _repair_invalid(self, received: ReceivedRecord, change: Change, reason: Reason) -> None:
         """Take an invalid change back at its origin, if its session is in force.
@@ -859,9 +710,9 @@ class Intake:
         self.quarantined.append(quarantined_record(received, reason, detail, content))
 
     def _repair(self, received: ReceivedRecord, row: RowKey, cause: Reason) -> None:
-        self._repair_behind(received.rid, row, received.offset, cause)
+        self.repair_behind(received.rid, row, received.offset, cause)
 
-    def _repair_behind(self, rid: int, row: RowKey, offset: int, cause: str) -> None:
+    def repair_behind(self, rid: int, row: RowKey, offset: int, cause: str) -> None:
         """Repair a row; one of a table that is not configured any more is sent to nobody."""
         if row[0] in self.topology.tables:
             self.repairs.append(Repair(rid, row, offset, cause))

@@ -12,6 +12,7 @@ from streaming.core.conflict.batch_judge import BatchJudge
 from streaming.core.conflict.function import ConflictFunction, ConflictRule
 from streaming.core.conflict.judge import Cause, Judged, Verdict
 from streaming.core.delivery.sending import EpochMark, LogEntry, Refresh, SendingView
+from streaming.core.intake import orders
 from streaming.core.intake.arrival import AbortTransaction, Repair
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import RowKey
@@ -340,6 +341,6 @@ def test_an_aborted_transaction_refreshes_no_removed_table() -> None:
     state = replace(fresh_state(), replicas=intake.replica_states(), open=intake.open)
 
     after = Intake(state, RULES)
-    after.end_by_hand(AbortTransaction(csn(10), {}))
+    orders.end_by_hand(after, AbortTransaction(csn(10), {}))
 
     assert [repair.row for repair in after.repairs] == [K]

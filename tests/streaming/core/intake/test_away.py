@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from streaming.core.intake import orders
 from streaming.core.intake.arrival import RETRY, Repair
 from streaming.core.intake.sessions import after_applied, after_hello, sent_again
 from streaming.core.intake.transactions import Intake
@@ -310,7 +311,7 @@ def test_an_operator_begins_a_resync_whatever_the_agreement_does(
     """From the acked position: what is on its way may not arrive."""
     intake = heard(agreement)
 
-    intake.resync(ResyncOrder("a1"))
+    orders.resync(intake, ResyncOrder("a1"))
 
     assert begun(intake.agreements["a1"]) == Resync(None, ACKED, NOW_MS)
     assert intake.counts == {"resyncs": 1}
@@ -320,9 +321,9 @@ def test_what_orders_ask_for_adds_up() -> None:
     """A second order takes nothing of the first back; tables of other agreements are left out."""
     intake = heard(IN_STEP)
 
-    intake.resync(ResyncOrder("a1", tables=frozenset(("t", "other"))))
-    intake.resync(ResyncOrder("a1", is_full=True))
-    intake.resync(ResyncOrder("a1"))
+    orders.resync(intake, ResyncOrder("a1", tables=frozenset(("t", "other"))))
+    orders.resync(intake, ResyncOrder("a1", is_full=True))
+    orders.resync(intake, ResyncOrder("a1"))
 
     agreement = intake.agreements["a1"]
     assert (agreement.is_full, agreement.scans) == (True, frozenset("t"))
@@ -342,7 +343,7 @@ def test_a_resync_of_who_said_no_hello_begins_with_it(before: AgreementState) ->
     state = replace(state, agreements={**state.agreements, "a1": before})
     intake = Intake(state, RULES, at_ms=NOW_MS)
 
-    intake.resync(ResyncOrder("a1", is_full=True))
+    orders.resync(intake, ResyncOrder("a1", is_full=True))
     waiting = intake.agreements["a1"]
     for record in Speaker().hello(covers=4):
         intake.take(record)
@@ -365,10 +366,10 @@ def test_an_agreement_that_is_stopped_is_neither_resynced_nor_paused(
     """Another remedy is needed; a command may come twice, or name what was removed."""
     intake = heard(stopped)
 
-    intake.resync(ResyncOrder("a1", is_full=True))
-    intake.resync(ResyncOrder("nobody"))
-    intake.pause("a1")
-    intake.pause("nobody")
+    orders.resync(intake, ResyncOrder("a1", is_full=True))
+    orders.resync(intake, ResyncOrder("nobody"))
+    orders.pause(intake, "a1")
+    orders.pause(intake, "nobody")
 
     assert intake.agreements == intake.state.agreements
     assert intake.counts == {"unknown_resyncs": 2, "unknown_pauses": 2}
@@ -378,7 +379,7 @@ def test_a_pause_ends_a_resync_and_keeps_what_was_ordered() -> None:
     """What it has sent is not proved; the next resync starts from the acked position."""
     intake = heard(replace(resyncing(), is_full=True, behind_ms=5))
 
-    intake.pause("a1")
+    orders.pause(intake, "a1")
 
     paused = intake.agreements["a1"]
     assert paused.status_text == "change_tracking: paused"
@@ -396,7 +397,7 @@ def test_a_resync_sends_what_its_consumer_refused() -> None:
     new_session = Intake(serving(SILENT, [REFUSAL]), RULES, at_ms=NOW_MS)
     speaker = speaking()
 
-    ordered.resync(ResyncOrder("a1"))
+    orders.resync(ordered, ResyncOrder("a1"))
     for record in speaker.send(Heartbeat(4)):
         spoke.take(record)
     for record in speaker.hello(covers=6):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from streaming.core.intake import orders
 from streaming.core.intake.arrival import AbortTransaction
 from streaming.core.intake.transactions import OPERATOR, Intake
 from streaming.core.model.change import Change
@@ -16,7 +17,7 @@ BEHIND = {1: 7}
 
 def by_hand(intake: Intake, number: int) -> Intake:
     """An operator ends what this CSN names, when the topic was read up to offset 7."""
-    intake.end_by_hand(AbortTransaction(csn(number, 1), BEHIND))
+    orders.end_by_hand(intake, AbortTransaction(csn(number, 1), BEHIND))
     return intake
 
 

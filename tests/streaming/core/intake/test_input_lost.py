@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from streaming.core.delivery.sending import stop_answers
+from streaming.core.intake import orders
 from streaming.core.intake.input_lost import (
     DELETED,
     GONE,
@@ -80,7 +81,7 @@ def lost() -> tuple[Speaker, Intake]:
     before = state_of(intake_of(records))
     opened = intake_of(records).open
     intake = intake_of([], replace(before, open=opened))
-    intake.lose_input(LOSS)
+    orders.lose_input(intake, LOSS)
     return speaker, intake
 
 
@@ -126,7 +127,7 @@ def test_recover_ends_what_is_open_and_waits_for_no_opno() -> None:
     _, intake = lost()
     intake.replicas[1] = replace(intake.replicas[1], floors=(Floor(1, 700, "", ""),))
 
-    intake.recover(1)
+    orders.recover(intake, 1)
 
     assert numbers(intake) == [9]
     assert [context for context, _, _ in intake.ended] == [(csn(8, 1), 1)]
@@ -139,7 +140,7 @@ def test_recover_ends_what_is_open_and_waits_for_no_opno() -> None:
 def test_a_recovered_replica_starts_with_any_hello_and_a_full_copy() -> None:
     """Its journal went on while nobody read it; what was lost is in its database only."""
     speaker, before = lost()
-    before.recover(1)
+    orders.recover(before, 1)
     state = replace(state_of(before), open=before.open, hub_epoch=5)
     unread = speaker.send(change(20, opno=6))
 
@@ -158,7 +159,7 @@ def test_a_recovered_replica_starts_with_any_hello_and_a_full_copy() -> None:
 def test_a_recovered_replica_may_start_with_an_empty_database() -> None:
     """Its operator may prefer that; the copy is the same."""
     speaker, before = lost()
-    before.recover(1)
+    orders.recover(before, 1)
 
     intake = intake_of(anew(speaker), state_of(before))
 
@@ -171,8 +172,8 @@ def test_recover_without_a_loss_does_nothing() -> None:
     intake = intake_of_session(change(8, tx=8))
     before = dict(intake.replicas)
 
-    intake.recover(1)
-    intake.recover(77)
+    orders.recover(intake, 1)
+    orders.recover(intake, 77)
 
     assert intake.replicas == before
     assert intake.counts["unknown_recovers"] == 2
@@ -197,7 +198,7 @@ def test_what_was_not_acknowledged_is_sent_again() -> None:
     )
     intake = intake_of([], replace(state, hub_epoch=9, agreements={"a1": sent}))
 
-    intake.publish_again("a1")
+    orders.publish_again(intake, "a1")
     intake.take(speaker.applied(1, 9)[0])
 
     agreement = intake.agreements["a1"]
@@ -210,7 +211,7 @@ def test_a_consumer_that_waits_for_a_hello_is_sent_nothing_again() -> None:
     """Nothing was sent to it in a session that is known."""
     intake = intake_of([])
 
-    intake.publish_again("a1")
+    orders.publish_again(intake, "a1")
 
     assert intake.agreements == intake.state.agreements
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from streaming.core.intake import orders
 from streaming.core.intake.arrival import RETRY, Repair
 from streaming.core.intake.refused_rows import SENT_AGAIN_AT_ONCE, Ending, due
 from streaming.core.intake.transactions import Intake
@@ -140,7 +141,7 @@ def test_an_operator_names_one_row_or_all_of_a_replica(name: str, rows: list[Row
     """They are refreshed, and what was written behind the refusal is realigned; else nothing is."""
     intake = Intake(serving({K: open_at(5)}), RULES)
 
-    intake.send_again(name)
+    orders.send_again(intake, name)
 
     assert intake.repairs == [Repair(1, row, 3, RETRY) for row in rows]
     assert intake.counts == {"sent_again" if rows else "unknown_retries": 1}
@@ -158,7 +159,7 @@ def test_what_is_not_configured_is_not_sent_again(without: Topology) -> None:
     """Its agent would have nobody to send it to."""
     intake = Intake(serving({K: open_at(5)}), without)
 
-    intake.send_again("r1")
+    orders.send_again(intake, "r1")
 
     assert intake.repairs == []
 
@@ -200,7 +201,7 @@ def test_one_batch_sends_a_bounded_number_again() -> None:
     refusals = {row: replace(open_at(5), row=row, at_ms=-n) for n, row in enumerate(rows)}
     intake = Intake(serving(refusals), refreshing(), at_ms=FIRST_MS)
 
-    intake.send_due()
+    orders.send_due(intake)
 
     assert intake.repairs[0] == Repair(1, rows[-1], 3, RETRY)
     assert {one.row for one in intake.repairs} == set(rows[2:])
@@ -230,7 +231,7 @@ def test_a_table_that_stops_stops_its_agreement_alone() -> None:
     name = RULES.agreement_of(1) or ""
 
     stopped = intake.agreements[name]
-    intake.resume(name)
+    orders.resume(intake, name)
 
     assert stopped.status_text == "refused: t"
     assert not stopped.status.ends_agent
@@ -244,8 +245,8 @@ def test_what_has_not_stopped_is_not_resumed() -> None:
     """A command may come twice, or name an agreement that was removed."""
     intake = taken(serving({K: open_at(5)}), in_session(), refreshing(OnRefused.STOP))
 
-    intake.resume(RULES.agreement_of(1) or "")
-    intake.resume("nobody")
+    orders.resume(intake, RULES.agreement_of(1) or "")
+    orders.resume(intake, "nobody")
 
     assert not intake.repairs
     assert intake.counts["unknown_resumes"] == 2

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from streaming.core.delivery.sending import stop_answers
+from streaming.core.intake import orders
 from streaming.core.intake.transactions import Intake
 from streaming.core.model.membership import adopted
 from streaming.core.model.state import HubState
@@ -19,7 +20,7 @@ RETIRED = "retired: for good"
 def retired(state: HubState, offset: int = 1) -> Intake:
     """A batch that retires replica 1 before the record at `offset`."""
     intake = Intake(state, RULES)
-    intake.retire(1, offset)
+    orders.retire(intake, 1, offset)
     return intake
 
 
@@ -74,7 +75,7 @@ def test_a_replica_is_retired_once(rid: int) -> None:
     """A repeated command, or one that names nobody, changes nothing."""
     intake = retired(live(Speaker()))
 
-    intake.retire(rid, 9)
+    orders.retire(intake, rid, 9)
 
     assert (intake.counts["retired"], intake.counts["unknown_retires"]) == (1, 1)
     assert intake.replicas[1].stop_offset == 1

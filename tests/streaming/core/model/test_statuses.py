@@ -5,6 +5,7 @@ import pytest
 from streaming.core.model.errors import StateError
 from streaming.core.model.statuses import (
     AgreementStatus,
+    AwayReason,
     ReplicaStatus,
     StopReason,
     parse_status,
@@ -89,4 +90,15 @@ def test_every_status_says_whether_there_is_something_to_do(
     for status in kind:
         is_away = status is AgreementStatus.CHANGE_TRACKING
         is_to_do = is_away or (status.is_stopped and status.value != "retired")
-        assert (remedy_of(status, "refused") is not None) == is_to_do
+        detail = AwayReason.SILENT if is_away else "refused"
+        assert (remedy_of(status, detail) is not None) == is_to_do
+
+
+@pytest.mark.parametrize("reason", AwayReason)
+def test_every_reason_to_be_away_says_what_brings_it_back(reason: AwayReason) -> None:
+    """Each is another thing to do, and whose agreement it is about is named."""
+    remedy = remedy_of(AgreementStatus.CHANGE_TRACKING, reason, "berlin", "to-berlin")
+
+    assert remedy is not None
+    assert ("start its agent" in remedy) == (reason is AwayReason.SILENT)
+    assert ("slackwater resync to-berlin" in remedy) == (reason is not AwayReason.SILENT)

@@ -1,0 +1,181 @@
+"""What is done to a batch's intake before any record: an operator's orders, and what was lost.
+
+An order that names nothing known changes nothing; the batch counts it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from streaming.core.intake.arrival import AbortTransaction
+from streaming.core.intake.input_lost import InputLoss
+from streaming.core.intake.refused_rows import due
+from streaming.core.intake.sessions import sent_again
+from streaming.core.intake.transactions import HELLO, OPERATOR, Intake
+from streaming.core.model.change import RowKey
+from streaming.core.model.command import ResyncOrder
+from streaming.core.model.record import Reason
+from streaming.core.model.row import ALL_OFFSETS
+from streaming.core.model.statuses import (
+    AgreementStatus,
+    AwayReason,
+    ReplicaStatus,
+    Stop,
+    StopReason,
+)
+
+
+def send_again(intake: Intake, name: str) -> None:
+    """Send refused rows again that an operator names; before any record of the batch.
+
+    `name`: `r<rid>-<offset>`, the id of one conflict, or `r<rid>`, all of a replica.
+    """
+    found = intake.refused.named(name)
+    intake.refresh_refused(found)
+    intake.counts["sent_again" if found else "unknown_retries"] += max(1, len(found))
+
+
+def send_due(intake: Intake) -> None:
+    """Send refused rows again whose time has come; before any record of the batch."""
+    found = due(intake.state.refusals, intake.topology, intake.at_ms)
+    intake.refresh_refused(found)
+    if found:
+        intake.counts["sent_again"] += len(found)
+
+
+def refresh_dropped(
+    intake: Intake, rid: int, row: RowKey, reason: str, behind: Mapping[int, int]
+) -> None:
+    """Take a change back at its origin that an operator dropped; before any record."""
+    if intake.topology.agreement_of(rid) is not None:
+        intake.repair_behind(rid, row, behind.get(rid, ALL_OFFSETS), reason)
+
+
+def resume(intake: Intake, name: str) -> None:
+    """Send to an agreement again that stopped at a refused row: first what it refused."""
+    agreement = intake.agreements.get(name)
+    if agreement is None or agreement.status is not AgreementStatus.REFUSED:
+        intake.counts["unknown_resumes"] += 1
+        return
+    is_telling = intake.replicas[agreement.consumer].snapshot is not None
+    resumed = agreement.resumed()
+    intake.agreements[name] = resumed.snapshot_begun() if is_telling else resumed
+    intake.refresh_refused(intake.refused.of(agreement.consumer).values())
+    intake.counts["resumed"] += 1
+
+
+def lose_input(intake: Intake, loss: InputLoss) -> None:
+    """Stop a replica of which input is lost, at the first record that there is."""
+    stop = Stop(StopReason.INPUT_LOST, loss.detail)
+    intake.replicas[loss.rid] = intake.replicas[loss.rid].stopped(stop, loss.offset)
+    intake.move(loss.rid, lambda one: one.stopped(stop))
+    intake.counts["input_lost"] += 1
+
+
+def recover(intake: Intake, rid: int) -> None:
+    """Give up the lost input of a replica: end what is open of it, and wait for no opno.
+
+    Nothing of it is taken before its next hello of any kind, which is answered by a full copy:
+    what was never read is in its database only, and is overwritten there. Its floors go, for
+    they name offsets that another topic may have; that hello sets one for all that it writes.
+    """
+    replica = intake.replicas.get(rid)
+    if replica is None or replica.status is not ReplicaStatus.INPUT_LOST:
+        intake.counts["unknown_recovers"] += 1
+        return
+    for context in intake.open.lists.open_of(rid):
+        intake.end(context, HELLO)
+    intake.opnos[rid].fill_holes()
+    intake.roll_up(intake.lists_behind(rid))
+    stop = Stop(StopReason.RECOVERED)
+    recovered = replica.stopped(stop, replica.stop_offset or 0)
+    intake.replicas[rid] = replace(recovered, floors=())
+    intake.move(rid, lambda one: replace(one.stopped(stop), is_full=True, resync=None))
+    intake.counts["recovered"] += 1
+
+
+def retire(intake: Intake, rid: int, offset: int) -> None:
+    """Take a replica out for good, before the record at this offset of its topic.
+
+    What is open of it ends, and what is committed waits for no opno of it. Everybody else is
+    sent what it wrote up to here, as before. Its rid and its element of the RUV stay known.
+    """
+    replica = intake.replicas.get(rid)
+    if replica is None or replica.is_retired_for_good:
+        intake.counts["unknown_retires"] += 1
+        return
+    for context in intake.open.lists.open_of(rid):
+        intake.end(context, OPERATOR)
+    intake.opnos[rid].fill_holes()
+    intake.roll_up(intake.lists_behind(rid))
+    intake.replicas[rid] = replica.retired_for_good(offset)
+    for name in intake.agreements_to(rid):
+        intake.agreements[name] = intake.agreements[name].retired_for_good()
+    intake.counts["retired"] += 1
+
+
+def publish_again(intake: Intake, agreement: str) -> None:
+    """Send what the consumer did not acknowledge again: its updates topic was made anew."""
+    intake.agreements[agreement] = sent_again(intake.agreements[agreement], intake.at_ms)
+    intake.counts["sent_again"] += 1
+
+
+def resync(intake: Intake, order: ResyncOrder) -> None:
+    """Begin a resync that an operator orders; before any record of the batch.
+
+    A consumer that has no position yet begins it with its hello.
+    """
+    one = intake.agreements.get(order.agreement)
+    is_refused = one is not None and one.status is AgreementStatus.REFUSED
+    if one is None or (one.is_stopped and not is_refused):
+        intake.counts["unknown_resyncs"] += 1
+        return
+    scans = one.scans | (order.tables & _tables_of(intake, order.agreement))
+    wanted = replace(one, is_full=one.is_full or order.is_full, scans=scans)
+    has_position = one.session is not None
+    intake.agreements[one.name] = wanted if has_position else wanted.resumed()
+    if has_position:
+        intake.begin_resync(one.name)
+    intake.counts["resyncs"] += 1
+
+
+def note_undelivered(intake: Intake, name: str) -> None:
+    """Take a consumer for away whose topic refused what the last batch sent it.
+
+    What was delivered of that it may have; what it lacks is brought by a resync.
+    """
+    one = intake.agreements.get(name)
+    if one is not None and one.is_sent_to:
+        intake.agreements[name] = one.sent_again().away(AwayReason.UNWRITABLE, intake.at_ms)
+
+
+def pause(intake: Intake, name: str) -> None:
+    """Send nothing more to a consumer until an operator orders a resync."""
+    one = intake.agreements.get(name)
+    if one is None or one.is_stopped:
+        intake.counts["unknown_pauses"] += 1
+        return
+    intake.agreements[name] = one.away(AwayReason.PAUSED, intake.at_ms)
+    intake.counts["pauses"] += 1
+
+
+def end_by_hand(intake: Intake, abort: AbortTransaction) -> None:
+    """End the open transaction that an operator names; before any record of the batch.
+
+    Its rows are refreshed at its origin, behind what the hub read so far. What is committed
+    holds, so the word then has no effect.
+    """
+    contexts = intake.open.lists.open_with(abort.csn)
+    for context in contexts:
+        intake.want(context)
+        rid, members = context[1], list(intake.open.lists.members[context])
+        rows = dict.fromkeys(intake.open.changes[csn].change.row for csn in members)
+        behind = abort.behind.get(rid, ALL_OFFSETS)
+        for row in rows:
+            intake.repair_behind(rid, row, behind, Reason.ENDED)
+        intake.end(context, OPERATOR)
+    intake.counts["ended_by_hand" if contexts else "unknown_aborts"] += max(1, len(contexts))
+
+
+def _tables_of(intake: Intake, name: str) -> frozenset[str]:
+    subscription = intake.topology.subscriptions.get(name)
+    return subscription.tables if subscription else frozenset()
