@@ -85,9 +85,8 @@ def _show(found: ForetoldInit, numbers: Sequence[int]) -> None:
         write_sentence(f"  {text}")
     total = as_count(sum(found.rows.values()), "row")
     batches = as_count(found.batches, "batch", "batches")
-    write_sentence(
-        f"{found.replica} gets at most {total} in {batches}, in {found.least_s:.0f} s or more"
-    )
+    least = f", in {found.least_s:.0f} s or more" if found.least_s >= 1 else ""
+    write_sentence(f"{found.replica} gets at most {total} in {batches}{least}")
     if numbers:
         listed = ", ".join(f"command {number}" for number in numbers)
         write_sentence(

@@ -28,10 +28,10 @@ class Hub:
     """A hub at work: its ledger, its state after the last commit, and the window in memory.
 
     `images`: of rows that were contended lately. `looked`: topic -> how far it was ever read, also
-    where a stop keeps its offset back. `reconfigured`: what is retired in the state differs from
-    the last commit, so a batch is due that commits it. `unread`: the replicas whose topics may hold
-    records that the batch does not read. `undelivered`: the agreements whose topics refused what
-    the last batch sent them.
+    where a stop keeps its offset back. `reconfigured`: the agreements of the state, or what is
+    retired in it, differ from the last commit, so a batch is due that commits it. `unread`: the
+    replicas whose topics may hold records that the batch does not read. `undelivered`: the
+    agreements whose topics refused what the last batch sent them.
     """
 
     ledger: Ledger

@@ -179,9 +179,12 @@ class Opening:
         last = hub.ledger.last
         sending = self.settings.topology.subscriptions
         state = adopted(last.state, settings.topology, settings.topics.values(), sending)
-        hub.reconfigured = last.state.batch > 0 and retired_of(state) != retired_of(last.state)
+        is_other = state.agreements.keys() != last.state.agreements.keys()
+        is_other |= retired_of(state) != retired_of(last.state)
+        hub.reconfigured = last.state.batch > 0 and is_other
         hub.settings = settings
         hub.outlets = self.outlets(settings)
+        hub.resyncs.follow_settings(settings.topology, settings.resync_workers)
         hub.state = state
         hub.ledger.last = replace(
             last,

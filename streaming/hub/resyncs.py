@@ -123,6 +123,10 @@ class Resyncs:
 
     # -- between two batches ----------------------------------------------------------------
 
+    def follow_settings(self, topology: Topology, workers: int) -> None:
+        """Work with the tables and agreements of another configuration; nothing is prepared yet."""
+        self.topology, self.workers = topology, workers
+
     def follow(self, state: HubState, rows_epoch: int) -> None:
         """Begin to prepare what became due, and forget what is over."""
         due = {n: a for n, a in state.agreements.items() if _is_under_way(a)}

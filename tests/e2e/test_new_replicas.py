@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from checkpoints.reader import open_state
 from connectors.kafka.broker import Broker
 from tests.e2e.test_consumers_away import are_equal, at_work, check, comes_to, resync_of
 from tests.harness.hub_process import HubProcess
@@ -29,6 +30,20 @@ def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
         yield made
 
 
+def without(at: Site, name: str) -> str:
+    """Take a replica and its agreement out of the configuration; what was in it."""
+    text = at.file.read_text()
+    begin = text.index(f'[[replicas]]\nname = "{name}"')
+    at.file.write_text(text[:begin])
+    return text
+
+
+def agreements(at: Site) -> set[str]:
+    """Those that the hub has committed."""
+    commit = open_state(at.state).commit
+    return set(commit.state.agreements) if commit else set()
+
+
 def is_under_way(at: Site, hub: HubProcess, name: str) -> None:
     """Wait until some of a copy is sent, and not all of it."""
     hub.waits_for(
@@ -38,8 +53,14 @@ def is_under_way(at: Site, hub: HubProcess, name: str) -> None:
 
 def test_a_full_database_joins_and_a_new_one_is_filled(three: Site) -> None:
     """A hundred thousand rows, while others write; hub and agent are killed in mid copy."""
+    text = without(three, "c")
     with three.hub() as hub, at_work(three, "a", "--snapshot"), agents(three, "b"):
         hub.waits_for(lambda: len(rows(three, "b")) == ROWS, "b has the rows of a")
+        hub.terminate()
+        hub.ends_with(0)
+    three.file.write_text(text)
+    with three.hub() as hub, agents(three, "ab"):
+        hub.waits_for(lambda: "c" in agreements(three), "the hub knows c")
         foretold = three.slackwater("init", "c", "--from", "hub")
         assert (foretold["rows"], foretold["short"]) == ({"t": ROWS}, [])
         with at_work(three, "c"):
