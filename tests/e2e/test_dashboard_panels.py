@@ -63,6 +63,10 @@ def server(
         )
         fall_behind(at, hub)
         leave_open(at, hub)
+        wait_until(
+            lambda: any(one.value for one in running.ask("slackwater_pending_changes")),
+            lambda: "what is open is scraped",
+        )
         running.scrapes(20)
         yield running
 

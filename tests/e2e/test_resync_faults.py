@@ -94,9 +94,13 @@ def sends_pages(at: Site, earlier: set[str], *, now: bool) -> bool:
 def dies(at: Site, spark: SparkSession, fatal: FaultPoint, traffic: Traffic) -> None:
     """Let a hub work under traffic until it comes to this point of a batch with pages."""
     earlier, now = hubs(at), fatal not in OF_INPUT
+    is_due = False
 
     def reach(point: FaultPoint) -> None:
-        if point is fatal and sends_pages(at, earlier, now=now):
+        nonlocal is_due
+        if point is FaultPoint.AFTER_PLAN:
+            is_due = sends_pages(at, earlier, now=now)
+        if point is fatal and is_due:
             raise HubKilledError
 
     with ThreadPoolExecutor(1) as pool:

@@ -36,8 +36,13 @@ def test_a_command_inside_another_is_completed() -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell_is_printed(shell: str) -> None:
     """Where `--install-completion` may not write, it is put into place by hand."""
+    named = os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     done = subprocess.run(
-        [*COMMAND, "--show-completion", shell], capture_output=True, text=True, check=False
+        [*COMMAND, "--show-completion", shell],
+        env=named,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert done.returncode == 0, done.stderr
