@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import Enum
 
+from streaming.cli.colour import coloured
 from streaming.core.model.wording import as_age, as_count
 from streaming.facts.documents import document_text
 
@@ -98,6 +99,7 @@ def _write_table(columns: Sequence[str], cells: Sequence[Sequence[object]]) -> N
     from rich import box  # noqa: PLC0415  # its import takes time, and JSON does without
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for place, column in enumerate(columns):
@@ -105,7 +107,7 @@ def _write_table(columns: Sequence[str], cells: Sequence[Sequence[object]]) -> N
         numbers = bool(values) and all(isinstance(value, int | float) for value in values)
         table.add_column(column, justify="right" if numbers else "left", overflow="fold")
     for row in cells:
-        table.add_row(*(as_text(value) for value in row))
+        table.add_row(*(Text.from_ansi(coloured(as_text(value))) for value in row))
     console = Console(width=terminal_columns(), markup=False, highlight=False)
     with console.capture() as page:
         console.print(table)
@@ -123,7 +125,7 @@ def write_pairs(pairs: Iterable[tuple[str, object]]) -> None:
     room = max(terminal_columns() - width - GAP, 1)
     for name, value in listed:
         first, *others = _lines(as_text(value), room) or [""]
-        write_line(f"{name:<{width}}  {first}".rstrip())
+        write_line(f"{name:<{width}}  {coloured(first)}".rstrip())
         for other in others:
             write_line(f"{'':<{width}}  {other}")
 

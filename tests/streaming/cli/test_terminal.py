@@ -23,18 +23,27 @@ from streaming.core.tracking.resync import Resync
 from streaming.core.tracking.work import Piece
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.harness.builders import csn
+from tests.streaming.cli.conftest import Slackwater
 
 WIDE = 400
+UNSET = {"COLUMNS", "NO_COLOR", "FORCE_COLOR"}
 BEGAN_S = 1_767_323_045  # 2026-01-02 03:04:05 UTC
 
 
 def on_terminal(columns: int, *arguments: str) -> list[str]:
     """The lines that a command writes to a terminal of this width, without their colours."""
+    return re.sub("\x1b\\[[0-9;]*m", "", raw_on_terminal(columns, *arguments)).splitlines()
+
+
+def raw_on_terminal(columns: int, *arguments: str, **variables: str) -> str:
+    """All that a command writes to a terminal of this width, with these variables set."""
     near, far = pty.openpty()
     fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    environment = {name: text for name, text in os.environ.items() if name != "COLUMNS"}
+    environment = {name: text for name, text in os.environ.items() if name not in UNSET}
     command = [sys.executable, "-m", "streaming.cli.main", *arguments]
-    process = subprocess.Popen(command, stdout=far, stdin=subprocess.DEVNULL, env=environment)
+    process = subprocess.Popen(
+        command, stdout=far, stdin=subprocess.DEVNULL, env=environment | variables
+    )
     os.close(far)
     found = b""
     try:
@@ -44,7 +53,7 @@ def on_terminal(columns: int, *arguments: str) -> list[str]:
         pass
     os.close(near)
     process.wait()
-    return re.sub("\x1b\\[[0-9;]*m", "", found.decode()).splitlines()
+    return found.decode()
 
 
 @pytest.fixture
@@ -118,3 +127,21 @@ def test_a_narrow_terminal_gets_a_record_for_each_row() -> None:
     assert "kind          insert_exists" in narrow
     assert f"loser         a {csn(2, 1)}" in narrow
     assert [line for line in wide if "insert_exists" in line and csn(2, 1) in line]
+
+
+@pytest.mark.parametrize("columns", [80, WIDE])
+@pytest.mark.usefixtures("full")
+def test_a_terminal_shows_statuses_in_colour(columns: int) -> None:
+    """Green is in order, yellow on its way; who asks for none gets none."""
+    shown, plain = (raw_on_terminal(columns, "status", **one) for one in ({}, {"NO_COLOR": "1"}))
+
+    assert "\x1b[32min_sync" in shown
+    assert "\x1b[33mresync 33.25%" in shown
+    assert "\x1b[32m" not in plain
+    assert "in_sync" in plain
+
+
+@pytest.mark.usefixtures("full")
+def test_a_pipe_gets_no_colours(slackwater: Slackwater) -> None:
+    """Whoever greps for a status finds it."""
+    assert "\x1b[" not in slackwater("status").out
