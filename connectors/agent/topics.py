@@ -58,7 +58,7 @@ class Outage:
         if self.missing != topic:
             self.finish()
             self.missing = topic
-            log.warning("waiting for topic %s: start the hub, which creates it", topic)
+            log.warning("waiting for topic %s: (re)start the hub, which creates it", topic)
 
     def await_topic(self, topic: str) -> None:
         """Record it and wait a while; StopRequested if the agent has to stop."""

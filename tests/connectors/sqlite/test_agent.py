@@ -355,7 +355,7 @@ def test_an_agent_says_which_topic_it_waits_for(
 ) -> None:
     """It was started before its hub, which creates the topics; then it goes on by itself."""
     settings = settings_of(replica, broker.bootstrap_servers, topic_prefix)
-    waits = f"waiting for topic {topic_prefix}changes.r7: start the hub, which creates it\n"
+    waits = f"waiting for topic {topic_prefix}changes.r7: (re)start the hub, which creates it\n"
     with agents_of(settings, tmp_path) as agents:
         write(replica, 1, 1)
         agent = agents.start()
