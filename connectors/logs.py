@@ -29,15 +29,19 @@ def configure_logs(
     `who`: whose lines they are, in text. `fields`: what is in every object; called for each.
     """
     target = stream or sys.stderr
-    is_json = kind is LogFormat.JSON or (kind is LogFormat.AUTO and not target.isatty())
     handler = logging.StreamHandler(target)
-    handler.setFormatter(_formatter(who, fields, secrets, is_json=is_json))
+    handler.setFormatter(_formatter(who, fields, secrets, is_json=is_json(kind, target)))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     for name in _OWN:
         logging.getLogger(name).setLevel(level.upper())
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters comes as an error of ours
+
+
+def is_json(kind: LogFormat, stream: TextIO) -> bool:
+    """Whether such a log is written to `stream` as objects."""
+    return kind is LogFormat.JSON or (kind is LogFormat.AUTO and not stream.isatty())
 
 
 _OWN = ("slackwater", "connectors")

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from checkpoints.config import documents
 from checkpoints.lock import only_hub
 from checkpoints.root import local_folder
 from checkpoints.store import storage_errors
-from connectors.logs import configure_logs
+from connectors.logs import configure_logs, is_json
 from streaming.config.config import Config
 from streaming.config.history import check_history, config_history
 from streaming.core.model.secret_names import secrets_of
@@ -22,6 +23,7 @@ from streaming.hub.stopping import StopSignals
 from streaming.hub.view import HubView
 from streaming.hub.watchdog import Watchdog
 from streaming.jvm.java import check_java
+from streaming.jvm.java_log import json_log, text_log
 from streaming.jvm.master import check_master
 
 if TYPE_CHECKING:
@@ -88,7 +90,9 @@ def _spark(config: Config) -> Iterator["SparkSession"]:
     from streaming.jvm.session import started  # noqa: PLC0415 - to be there
 
     settings = {**_scratch(config), **bucket_settings(config.hub.state), **config.spark}
-    with started(f"slackwater {config.hub.name}", settings) as spark:
+    json = is_json(config.log.format, sys.stderr)
+    log = json_log(config.hub.name) if json else text_log()
+    with started(f"slackwater {config.hub.name}", settings, log) as spark:
         yield spark
 
 

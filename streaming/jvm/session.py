@@ -14,11 +14,11 @@ from streaming.jvm.class_archive import archive, java_options
 from streaming.jvm.class_path import class_path
 from streaming.jvm.executor_python import shipped
 from streaming.jvm.java import JavaError
+from streaming.jvm.java_log import text_log
 from streaming.jvm.master import is_local_master
 from streaming.jvm.private import hadoop_configuration, jvm, start_context
 
 _BESIDE = Path(__file__).parent
-_LOGGING = f"-Dlog4j2.configurationFile={_BESIDE.joinpath('log4j2.properties').as_uri()}"
 
 _ALWAYS_ON = "-XX:ReservedCodeCacheSize=240m -XX:+ExitOnOutOfMemoryError"
 """A JVM with one compiler has 48 MB for compiled code, which Spark's generated classes fill within
@@ -68,12 +68,14 @@ LOCAL = "local[2]"
 _ONE_MACHINE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
 
-def session(app: str, extra: Mapping[str, str] | None = None) -> SparkSession:
-    """A started session; `extra` overrides every other setting.
+def session(
+    app: str, extra: Mapping[str, str] | None = None, log: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A started session; `extra` overrides every other setting, `log` is of `java_log`.
 
     Nothing is resolved at the start: the jars come from the cache (JarsError if it lacks them).
     """
-    settings = settings_of_session(extra or {})
+    settings = settings_of_session(extra or {}, log)
     conf = SparkConf().setAppName(app).setAll(list(settings.items()))
     start_context(conf)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
@@ -82,10 +84,15 @@ def session(app: str, extra: Mapping[str, str] | None = None) -> SparkSession:
     return spark
 
 
-def settings_of_session(extra: Mapping[str, str]) -> dict[str, str]:
+def settings_of_session(
+    extra: Mapping[str, str], log: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Spark's settings, by their full names; those of `extra` come last."""
+    log_options = " ".join(f"-D{name}={value}" for name, value in (log or text_log()).items())
     jars = {"spark.jars": ",".join(jar.as_uri() for jar in class_path())}
-    java = {"spark.driver.defaultJavaOptions": f"{_LOGGING} {_ALWAYS_ON} {java_options(archive())}"}
+    java = {
+        "spark.driver.defaultJavaOptions": f"{log_options} {_ALWAYS_ON} {java_options(archive())}"
+    }
     common = {"spark.master": LOCAL, **_DRIVER, **_MICRO_BATCHES, **_DELTA, **jars, **java}
     return {**common, **_place(extra), **extra}
 
@@ -99,9 +106,11 @@ def _place(extra: Mapping[str, str]) -> Mapping[str, str]:
 
 
 @contextmanager
-def started(app: str, extra: Mapping[str, str]) -> Iterator[SparkSession]:
+def started(
+    app: str, extra: Mapping[str, str], log: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
     """A session for as long as the block takes; JavaError if its JVM ends meanwhile."""
-    spark = session(app, extra)
+    spark = session(app, extra, log)
     try:
         yield spark
     except (ConnectionError, Py4JNetworkError) as error:

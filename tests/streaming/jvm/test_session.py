@@ -1,5 +1,6 @@
 """The session reads and writes what the hub needs, quietly, and leaves nothing behind."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,16 @@ spark.range(3).groupBy("id").count().write.format("delta").save("table")
 print(spark.conf.get("spark.sql.shuffle.partitions"))
 print(spark.conf.get("spark.sql.session.timeZone"))
 print(jvm(spark).java.lang.Runtime.getRuntime().maxMemory() // 2**20 < 800)
+"""
+
+FAILING = """
+from contextlib import suppress
+from pyspark.errors import PySparkException
+from streaming.jvm.java_log import json_log
+from streaming.jvm.session import started
+with started("failing", {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"},
+             json_log("centre")) as spark, suppress(PySparkException):
+    spark.range(1).selectExpr("raise_error('two\\nlines')").collect()
 """
 
 LONG_LIVED = """
@@ -98,6 +109,22 @@ def test_a_session_is_quiet_leaves_nothing_and_takes_the_users_settings(tmp_path
     assert done.stdout.splitlines() == ["3", "UTC", "True"]
     assert [path.name for path in tmp_path.iterdir()] == ["table"]
     assert [line for line in done.stderr.splitlines() if "incubator" not in line] == []
+
+
+def test_sparks_lines_are_objects_where_a_program_reads_them(tmp_path: Path) -> None:
+    """With the names that the hub's own have, and what Spark knows of the task."""
+    done = subprocess.run(
+        [sys.executable, "-c", FAILING], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    lines = [json.loads(one) for one in done.stderr.splitlines() if "incubator" not in one]
+    failed = next(one for one in lines if "exception" in one)
+    assert {one["hub"] for one in lines} == {"centre"}
+    assert failed["level"] == "error"
+    assert failed["timestamp"].endswith("Z")
+    assert failed["event"].startswith("Exception in task")
+    assert "two\nlines" in failed["exception"]
+    assert "task_name" in failed["context"]
 
 
 def test_java_has_room_for_code_and_ends_when_it_has_no_memory(tmp_path: Path) -> None:
