@@ -21,10 +21,12 @@ from streaming.config.sections import (
     HubConfig,
     KafkaConfig,
     LimitsConfig,
+    LineageConfig,
     LogConfig,
     ReplicaConfig,
     S3Config,
     TableConfig,
+    TracesConfig,
 )
 from streaming.core.conflict.function import ConflictRule, parse_function
 from streaming.core.model.errors import ConfigError
@@ -56,6 +58,10 @@ class Config(BaseModel):
     """What a hub serves over HTTP."""
     log: LogConfig = Field(default_factory=LogConfig)
     """The log of a hub and of its agents."""
+    traces: TracesConfig = Field(default_factory=TracesConfig)
+    """Traces for OpenTelemetry."""
+    lineage: LineageConfig = Field(default_factory=LineageConfig)
+    """Lineage for OpenLineage."""
     s3: S3Config = Field(default_factory=S3Config)
     """The storage of a state that is in a bucket."""
     spark: Options = {}
@@ -98,7 +104,8 @@ class Config(BaseModel):
         """The configuration as canonical JSON, fields in their order here, secrets replaced."""
         data = self.model_dump(mode="json")
         data["kafka"]["options"] = masked(self.kafka.options)
-        data["s3"] = masked_values(data["s3"])
+        for section in ("lineage", "s3"):
+            data[section] = masked_values(data[section])
         data["spark"] = masked(self.spark)
         return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 

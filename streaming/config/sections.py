@@ -31,6 +31,7 @@ from streaming.core.model.table import DEFAULT_DATASET, ColumnType, OnRefused, T
 _BROKER = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]]+):[0-9]{1,5}$")
 Name = Annotated[str, Field(pattern="^[a-z0-9_-]+$", max_length=100)]
 Identifier = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$")]
+Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+(/\S*)?$")]
 Positive = Annotated[int, Field(gt=0)]
 NonNegative = Annotated[int, Field(ge=0)]
 
@@ -74,6 +75,18 @@ class _Section(BaseModel):
                     {"name": name},
                 )
         return data
+
+
+class _SectionWithSecret(_Section):
+    """A part of which a value is never shown."""
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What is set of it, by name."""
+        return {name: text for name, text in self.model_dump().items() if text is not None}
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        yield from masked_values(self.model_dump()).items()
 
 
 class HubConfig(_Section):
@@ -149,7 +162,28 @@ class LogConfig(_Section):
     """From which level on its own lines are written; debug: one for each hub epoch."""
 
 
-class S3Config(_Section):
+class TracesConfig(_Section):
+    """Traces for OpenTelemetry: a span for each batch with its phases; the extra `traces`."""
+
+    endpoint: Url | None = None
+    """Where they are sent by OTLP over HTTP, as http://host:4318/v1/traces; by default nowhere.
+    Headers and sampling are OpenTelemetry's own variables: OTEL_EXPORTER_OTLP_HEADERS,
+    OTEL_TRACES_SAMPLER."""
+
+
+class LineageConfig(_SectionWithSecret):
+    """Lineage for OpenLineage: which topics and tables the hub reads and writes; `lineage`."""
+
+    url: Url | None = None
+    """The server that is told when the hub starts, each minute and when it ends, as
+    http://host:5000; by default none."""
+    namespace: str = Field(default="slackwater", min_length=1)
+    """The namespace of the job, whose name is hub.name."""
+    access_token: str | None = None
+    """The API key; set it through the environment: SLACKWATER_LINEAGE__ACCESS_TOKEN."""
+
+
+class S3Config(_SectionWithSecret):
     """How the bucket of hub.state is reached; it must honour conditional PUTs (If-None-Match)."""
 
     endpoint: str | None = Field(default=None, pattern=r"^https?://[^\s/]+$")
@@ -165,14 +199,6 @@ class S3Config(_Section):
     def access(self) -> S3Access:
         """The section as a value."""
         return S3Access(**self.model_dump())
-
-    @property
-    def options(self) -> dict[str, str]:
-        """What is set of it, by name."""
-        return {name: text for name, text in self.model_dump().items() if text is not None}
-
-    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
-        yield from masked_values(self.model_dump()).items()
 
 
 class ReplicaConfig(_Section):

@@ -17,9 +17,11 @@ from streaming.config.config import Config
 from streaming.config.history import check_history, config_history
 from streaming.core.model.secret_names import secrets_of
 from streaming.facts.readiness import HubStage
+from streaming.hub.lineage import lineage
 from streaming.hub.served import served
 from streaming.hub.service import SCRATCH, Service
 from streaming.hub.stopping import StopSignals
+from streaming.hub.traces import traced
 from streaming.hub.view import HubView
 from streaming.hub.watchdog import Watchdog
 from streaming.jvm.java import check_java
@@ -44,12 +46,13 @@ def run(
     another hub works on the state, wait until it does not, with Spark at work.
     """
     view = HubView(config)
-    secrets = secrets_of(config.kafka.options, config.spark, config.s3.options)
+    options = (config.kafka.options, config.spark, config.s3.options, config.lineage.options)
+    secrets = secrets_of(*options)
     configure_logs(
         config.log.format, config.log.level, "slackwater", lambda: _fields(view), secrets
     )
     at_work = _standby(view, config) if standby else _at_once(view, config)
-    with storage_errors(config.hub.state), at_work as spark:
+    with storage_errors(config.hub.state), lineage(config), traced(view), at_work as spark:
         _run_on_spark(config, spark, view, stop, available_now=available_now)
 
 

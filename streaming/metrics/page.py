@@ -26,6 +26,16 @@ scrape_configs:
     static_configs: [{targets: ["127.0.0.1:9470"]}]
 ```
 
+Spark's own metrics of its executors (tasks, memory, time of garbage collection) are served by Spark, under `/metrics/executors/prometheus` at a port of its own, once its pages are switched on:
+
+```toml
+[spark]
+"spark.ui.enabled" = "true"
+"spark.ui.port" = "4040"
+```
+
+Spark's pages listen where the driver does: on loopback unless `spark.master` names a cluster, where everyone who reaches the driver reaches them.
+
 Series of conflicts and refreshes begin at 0 if there are at most 1,000 of them, and otherwise with the first one.
 """
 
