@@ -10,7 +10,8 @@ class AgentCounts:
 
     `backlog`: journal entries that are not known to be in the changes topic, looked up every
     second. `batches`, `items`, `refused`: of the hub, applied; items that the database refused.
-    `held_since_s`: since when, by the monotonic clock, received records wait for the database.
+    `held_since_s`: since when, by the monotonic clock, the agent waits for the database, which is
+    applying what it received or is blocked by somebody's transaction.
     """
 
     published: int = 0
@@ -23,6 +24,6 @@ class AgentCounts:
     held_since_s: float | None = None
 
     def held_s(self) -> float:
-        """How long the oldest received record waits for the database; 0: none does."""
+        """How long the agent waits for the database; 0: it does not."""
         since_s = self.held_since_s
         return 0.0 if since_s is None else time.monotonic() - since_s

@@ -77,7 +77,8 @@ def run(settings: AgentSettings, store: ReplicaStore, stop: threading.Event) -> 
         watch = ClockWatch(settings.rid, settings.skew_s)
         agent = Agent(settings.rid, store, changes, updates, watch=watch)
         try:
-            with served_metrics(settings.metrics_port, settings.replica, agent.counts):
+            port, host = settings.metrics_port, settings.metrics_host
+            with served_metrics(port, settings.replica, agent.counts, host):
                 agent.start()
                 while not stop.is_set():
                     agent.run_once()
@@ -162,7 +163,10 @@ class Agent:
             if self.is_busy:
                 log.info("the database is free again, and the agent goes on")
             self.is_busy = False
+            self.counts.held_since_s = None
         except StoreBusyError as error:
+            if self.counts.held_since_s is None:
+                self.counts.held_since_s = time.monotonic()
             if not self.is_busy:
                 log.warning("a long transaction blocks the agent, which retries: %s", error)
             self.is_busy = True

@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from connectors.agent.counts import AgentCounts
+from connectors.agent.settings import LOOPBACK
 from streaming.core.model.errors import ConfigError
 
 
@@ -68,7 +69,7 @@ METRICS = (
     ),
     AgentMetric(
         "slackwater_agent_held_seconds",
-        "How long the oldest received record waits for the database; 0: none does.",
+        "How long the agent waits for its database, which applies or is blocked; 0: it does not.",
         "slackwater_agent_held_seconds > 60",
         AgentCounts.held_s,
         unit="seconds",
@@ -95,19 +96,21 @@ class AgentCollector(Collector):
 
 
 @contextmanager
-def served_metrics(port: int, replica: str, counts: AgentCounts) -> Iterator[None]:
-    """Serve the counts on loopback as long as the block takes; port 0: do not."""
+def served_metrics(
+    port: int, replica: str, counts: AgentCounts, host: str = LOOPBACK
+) -> Iterator[None]:
+    """Serve the counts as long as the block takes; port 0: do not."""
     if not port:
         yield
         return
     registry = CollectorRegistry()
     registry.register(AgentCollector(replica, counts))
     try:
-        server, thread = start_http_server(port, "127.0.0.1", registry)
+        server, thread = start_http_server(port, host, registry)
     except OSError as error:
         raise ConfigError(
-            f"the agent's metrics cannot be served at port {port} ({error.strerror}): give another"
-            " --metrics-port, or none"
+            f"the agent's metrics cannot be served at {host}:{port} ({error.strerror}): give"
+            " another --metrics-port, or none, or an address of this machine as --metrics-host"
         ) from error
     try:
         yield

@@ -13,6 +13,8 @@ from streaming.core.model.record import RECORD_BYTES
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
 
+LOOPBACK = "127.0.0.1"
+
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
@@ -23,7 +25,7 @@ class AgentSettings:
     rows are told to the others, whoever wrote them. `skew_s`: how far
     a CSN may be ahead of its record's time before the hub refuses it. `journal_rows`: how many
     published rows the journal keeps. `log_format`, `log_level`: of its log, on standard error.
-    `metrics_port`: where its metrics are served on loopback; 0: nowhere.
+    `metrics_port`: where its metrics are served at `metrics_host`; 0: nowhere.
     """
 
     database: Path
@@ -42,6 +44,7 @@ class AgentSettings:
     log_format: LogFormat = LogFormat.AUTO
     log_level: str = "info"
     metrics_port: int = 0
+    metrics_host: str = LOOPBACK
 
     def text(self) -> str:
         """The settings as the document that `parse` reads."""
@@ -66,6 +69,7 @@ class AgentSettings:
                 "log_format": self.log_format.value,
                 "log_level": self.log_level,
                 "metrics_port": self.metrics_port,
+                "metrics_host": self.metrics_host,
             }
         )
 

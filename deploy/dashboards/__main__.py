@@ -2,11 +2,18 @@
 
 from pathlib import Path
 
-from deploy.dashboards import agreement, conflicts, internals, overview, replica
+from deploy.dashboards import agents, agreement, conflicts, internals, overview, replica
 from deploy.dashboards.render import rendered
 
 FOLDER = Path(__file__).parents[1] / "grafana"
-BOARDS = (overview.BOARD, agreement.BOARD, conflicts.BOARD, replica.BOARD, internals.BOARD)
+BOARDS = (
+    overview.BOARD,
+    agreement.BOARD,
+    conflicts.BOARD,
+    replica.BOARD,
+    internals.BOARD,
+    agents.BOARD,
+)
 
 
 def files() -> dict[Path, str]:

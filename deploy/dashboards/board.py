@@ -56,6 +56,7 @@ class Uid(StrEnum):
     CONFLICTS = "slackwater-conflicts"
     REPLICA = "slackwater-replica"
     HUB = "slackwater-hub"
+    AGENTS = "slackwater-agents"
 
 
 @dataclass(frozen=True, slots=True)

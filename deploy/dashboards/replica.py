@@ -36,6 +36,7 @@ BOARD = Board(
                     f"max(slackwater_replica_recovery_point_seconds{_OF})",
                     unit=Unit.SECONDS,
                     look=Look.LAG,
+                    to=Uid.AGENTS,
                 ),
                 stat(
                     "Unread records",

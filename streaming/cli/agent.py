@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from connectors.agent.settings import LOOPBACK
 from connectors.sqlite.check import DatabaseCheck, check_database
 from connectors.sqlite.uninstall import uninstall as remove
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
@@ -29,8 +30,12 @@ Snapshot = Annotated[
 MetricsPort = Annotated[
     int,
     typer.Option(
-        "--metrics-port", min=0, max=65_535, help="Serve metrics on loopback there; 0: do not."
+        "--metrics-port", min=0, max=65_535, help="Serve metrics at this port; 0: do not."
     ),
+]
+MetricsHost = Annotated[
+    str,
+    typer.Option("--metrics-host", metavar="ADDRESS", help="Where that port listens."),
 ]
 Print = Annotated[
     bool,
@@ -54,6 +59,7 @@ def agent(
     rows_are_shared: Shared = False,
     snapshot: Snapshot = False,
     metrics_port: MetricsPort = 0,
+    metrics_host: MetricsHost = LOOPBACK,
     print_: Print = False,
 ) -> None:
     """Run the agent of one SQLite replica until SIGTERM or Ctrl-C."""
@@ -69,6 +75,7 @@ def agent(
         rows_are_shared=rows_are_shared,
         tells_rows=snapshot,
         metrics_port=metrics_port,
+        metrics_host=metrics_host,
     )
     if print_:
         typer.echo(settings.text())

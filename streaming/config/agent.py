@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from connectors.agent.settings import AgentSettings
+from connectors.agent.settings import LOOPBACK, AgentSettings
 from streaming.config.config import Config
 from streaming.core.model.errors import ConfigError
 
@@ -15,6 +15,7 @@ def agent_settings(
     rows_are_shared: bool = False,
     tells_rows: bool = False,
     metrics_port: int = 0,
+    metrics_host: str = LOOPBACK,
 ) -> AgentSettings:
     """The settings of the agent beside this database; ConfigError: there is no such replica."""
     known = {one.name: one for one in config.replicas}
@@ -38,4 +39,5 @@ def agent_settings(
         config.log.format,
         config.log.level,
         metrics_port,
+        metrics_host,
     )

@@ -51,7 +51,7 @@ def page() -> str:
 _AGENTS = """\
 ## Agents
 
-An agent serves its metrics on loopback if it is started with `slackwater agent --metrics-port PORT`.
+An agent serves its metrics if it is started with `slackwater agent --metrics-port PORT`, on loopback unless `--metrics-host ADDRESS` says otherwise.
 Each has the label `replica`; counters begin at 0 when the agent starts.
 """
 

@@ -17,6 +17,7 @@ from connectors.kafka.broker import Broker
 from connectors.kafka.topics import ensure_topics
 from streaming.config.config import Config, load
 from streaming.hub.service import Service
+from streaming.hub.view import HubView
 from streaming.jvm.private import jvm_pid
 from tests.benchmarks.agents import AgentReport, AgentTask, agents_running, report_of
 from tests.benchmarks.counting import Counted, count
@@ -182,10 +183,13 @@ def watching(environment: BenchmarkEnvironment) -> Iterator[MemoryUse]:
 
 @contextmanager
 def running(
-    environment: BenchmarkEnvironment, config: Config, probe: HubProbe
+    environment: BenchmarkEnvironment,
+    config: Config,
+    probe: HubProbe,
+    view: HubView | None = None,
 ) -> Iterator[Service]:
     """The hub running in this process, in its own thread."""
-    service, end = Service(config, environment.spark, probe), threading.Event()
+    service, end = Service(config, environment.spark, probe, view), threading.Event()
     probe.service = service
     failures: list[BaseException] = []
 

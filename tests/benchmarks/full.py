@@ -15,6 +15,7 @@ from tests.benchmarks.growth import growth
 from tests.benchmarks.idle import idle
 from tests.benchmarks.initial_load import initial_load
 from tests.benchmarks.latency import latency
+from tests.benchmarks.observed import observed
 from tests.benchmarks.sizes import Sizes
 from tests.benchmarks.start import start
 from tests.benchmarks.throughput import executors, throughput
@@ -37,6 +38,7 @@ MEASURES = {
     "start": start,
     "agent": agent,
     "idle": idle,
+    "observed": observed,
 }
 
 REPEATED = ("latency", "fan_out", "growth", "backlog")

@@ -49,6 +49,7 @@ HEADLINE: Mapping[str, str] = {
     "growth.rows_ratio": "Batch time with 10 million rows, compared with 1 million",
     "backlog.ratio_to_throughput": "Throughput after a long outage, compared with the usual one",
     "absence.items_ratio_to_rows": "Items that a consumer gets which was away, for each row",
+    "observed.ratio_to_alone": "Throughput while a page is open, scraped each second",
     "start_after_kill.seconds": "Seconds from kill -9 until nothing is left to deliver",
     "memory.peak_mib": "MiB of driver and JVM together, the largest of all measures",
 }
@@ -93,6 +94,9 @@ MEASURES: Mapping[str, str] = {
         "999 rows are written a million times while one consumer is away; then it says hello."
         " `items_of_who_was_there`: what the others were sent meanwhile."
     ),
+    "initial_load": (
+        "A replica joins and is filled from the hub; beside it what its database alone inserts."
+    ),
     "start": "From `slackwater run` to the first delivered batch.",
     "start_after_kill": "From kill -9 until everything written meanwhile is delivered.",
     "agent": (
@@ -101,6 +105,10 @@ MEASURES: Mapping[str, str] = {
         " 1,000. `file_ratio_to_plain`: the used pages of the file afterwards."
     ),
     "idle": "A hub without input.",
+    "observed": (
+        "Preloaded changes, by turns: nobody looks; a scrape each second and an open page."
+        " `cpu_ratio_to_alone`: processor time of driver and JVM for each change."
+    ),
     "memory": "The largest resident memory of driver and JVM together, by measure.",
 }
 """The measures in the order of the page, each with what it does."""

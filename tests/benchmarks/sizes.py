@@ -63,6 +63,8 @@ class Sizes:
     """of start: the median counts"""
     agent_rows: int = 100_000
     """written, published and applied by one agent"""
+    observed_rounds: int = 8
+    """of observed, whose difference is small"""
     idle_s: float = 60
     """of a hub that has nothing to do"""
 

@@ -7,12 +7,21 @@ from typing import Any
 
 import pytest
 
+from connectors.agent.metrics import METRICS
 from deploy.dashboards.__main__ import BOARDS, FOLDER, files
 from deploy.dashboards.board import Board, Uid, scoped
 from streaming.metrics.catalogue import CERTIFICATE_EXPIRY, GENERATION, HUB, metrics_of
 from streaming.metrics.metric import MetricType
 
-NAMES = {one.name: one for one in metrics_of(HUB)}
+HUBS = {one.name: (one.type, frozenset(one.labels)) for one in metrics_of(HUB)}
+AGENTS = {
+    one.name: (
+        MetricType.COUNTER if one.name.endswith("_total") else MetricType.GAUGE,
+        frozenset({"replica"}),
+    )
+    for one in METRICS
+}
+NAMES = HUBS | AGENTS
 NOT_SHOWN = {CERTIFICATE_EXPIRY.name, GENERATION.name}
 """What only alerts look at."""
 
@@ -42,7 +51,7 @@ def test_a_question_names_metrics_and_labels_of_the_catalogue(board: Board) -> N
     """A renamed metric would leave an empty panel, which looks like peace."""
     for expr in expressions(board):
         assert metrics_in(expr) <= set(NAMES), expr
-        labels = {label for name in metrics_in(expr) for label in NAMES[name].labels}
+        labels = {label for name in metrics_in(expr) for label in NAMES[name][1]}
         asked = set(re.findall(r"[{,] *(\w+)=", expr))
         for group in re.findall(r"by \(([^)]*)\)", expr):
             asked |= set(re.split(r", *", group)) - {"le"}
@@ -63,7 +72,7 @@ def test_rates_are_of_counters(board: Board) -> None:
     for expr in expressions(board):
         for name in re.findall(r"(?:rate|increase)\((slackwater_\w+)", expr):
             (metric,) = metrics_in(name)
-            assert NAMES[metric].type is not MetricType.GAUGE or metric in growing, expr
+            assert NAMES[metric][0] is not MetricType.GAUGE or metric in growing, expr
 
 
 @by_board

@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -15,7 +14,16 @@ from tests.harness import verdict
 from tests.harness.hub_process import HubProcess
 from tests.harness.sent_items import sent_items
 from tests.harness.site import Site, site
-from tests.harness.sqlite_agents import agent, agents, captures, create, database, execute, rows
+from tests.harness.sqlite_agents import (
+    agents,
+    at_work,
+    captures,
+    create,
+    database,
+    execute,
+    kill,
+    rows,
+)
 
 PAGE_ROWS = 500
 LIMITS = {"chunk_items": 400, "resync_page_rows": PAGE_ROWS}
@@ -40,24 +48,6 @@ def hub_of(at: Site) -> Iterator[HubProcess]:
         yield hub
         hub.terminate()
         hub.ends_with(0)
-
-
-@contextmanager
-def at_work(at: Site, name: str, *arguments: str) -> "Iterator[subprocess.Popen[str]]":
-    """An agent that is killed with the block, if it is not yet."""
-    one = agent(at, name, None, *arguments)
-    try:
-        yield one
-    finally:
-        kill(one)
-
-
-def kill(one: "subprocess.Popen[str]") -> None:
-    """Kill an agent, as the machine does that has no memory left."""
-    one.kill()
-    one.wait()
-    if one.stderr is not None:
-        one.stderr.close()
 
 
 def write(at: Site, name: str, keys: Iterable[int], value: str) -> None:

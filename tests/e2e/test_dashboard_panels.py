@@ -1,7 +1,9 @@
 """Every question of every dashboard, asked of a real Prometheus that scrapes a hub at work."""
 
 import math
+import sqlite3
 from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,7 +15,8 @@ from tests.harness.busy_hub import collide, fall_behind, leave_open, say_hello, 
 from tests.harness.hub_process import wait_until
 from tests.harness.prometheus import JOB, Prometheus, prometheus
 from tests.harness.served_hub import free_port, serving
-from tests.harness.site import site
+from tests.harness.site import Site, site
+from tests.harness.sqlite_agents import at_work, create, database, execute
 
 NOTHING_OF_IT = {
     *("Resync", "Rows", "Tables left"),  # no resync is under way
@@ -28,6 +31,8 @@ NOTHING_OF_IT = {
     "Late and twice",  # this replica sent nothing late, and nothing twice
     "Unread records",  # the hub has read all
     "Level",  # the third consumer is behind
+    *("Refused", "Refused in an hour"),  # of the agent, whose database took every row
+    *("Journal backlog", "Largest backlog"),  # it has published all
 }
 """Panels that may be at 0 under this workload; they have data all the same."""
 
@@ -39,12 +44,17 @@ COMMITS = 25
 def server(
     tmp_path_factory: pytest.TempPathFactory, broker: Broker, spark: SparkSession
 ) -> Iterator[Prometheus]:
-    """It has seen conflicts, quarantine, open changes and a consumer that lags happen."""
-    folder, port = tmp_path_factory.mktemp("dashboards"), free_port()
+    """It has seen conflicts, quarantine, open changes and a consumer that lags happen.
+
+    The fourth replica is a database with an agent, which cannot be written to in the end.
+    """
+    folder, ports = tmp_path_factory.mktemp("dashboards"), [free_port(), free_port()]
     with (
-        site(folder / "hub", broker.bootstrap_servers, "dashboards.", "abc") as at,
-        prometheus(folder, port) as running,
-        serving(at, spark, port) as hub,
+        site(folder / "hub", broker.bootstrap_servers, "dashboards.", "abcd") as at,
+        prometheus(folder, ports) as running,
+        serving(at, spark, ports[0]) as hub,
+        agent_of_d(at, ports[1]),
+        ExitStack() as opened,
     ):
         say_hello(at, hub)
         hub.reads_its_tables()
@@ -61,14 +71,30 @@ def server(
             ),
             lambda: "the tables are read again, and scraped",
         )
+        execute(at, "d", "INSERT INTO t VALUES ('of d', 'd')")
+        is_seen(running, "slackwater_agent_published_total")
+        writer = opened.enter_context(closing(sqlite3.connect(database(at, "d"))))
+        writer.execute("BEGIN IMMEDIATE")
         fall_behind(at, hub)
         leave_open(at, hub)
-        wait_until(
-            lambda: any(one.value for one in running.ask("slackwater_pending_changes")),
-            lambda: "what is open is scraped",
-        )
+        for metric in ("slackwater_pending_changes", "slackwater_agent_held_seconds"):
+            is_seen(running, metric)
         running.scrapes(20)
         yield running
+
+
+def is_seen(server: Prometheus, metric: str) -> None:
+    """Wait until a metric that is not 0 has been scraped."""
+    wait_until(lambda: any(one.value for one in server.ask(metric)), lambda: metric)
+
+
+@contextmanager
+def agent_of_d(at: Site, port: int) -> Iterator[None]:
+    """The agent of the fourth replica, which is no script."""
+    del at.replicas["d"]
+    create(at, "d")
+    with at_work(at, "d", "--metrics-port", str(port)):
+        yield
 
 
 def answers(server: Prometheus, expr: str) -> list[float]:

@@ -9,10 +9,10 @@ import pytest
 
 from checkpoints.reader import open_state
 from connectors.kafka.broker import Broker
-from tests.e2e.test_consumers_away import are_equal, at_work, check, comes_to, resync_of
+from tests.e2e.test_consumers_away import are_equal, check, comes_to, resync_of
 from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site, site
-from tests.harness.sqlite_agents import agents, create, database, execute, rows
+from tests.harness.sqlite_agents import agents, at_work, create, database, execute, rows
 
 ROWS = 100_000
 LIMITS = {"resync_page_rows": 2_000, "resync_pages": 2}

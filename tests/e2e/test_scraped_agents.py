@@ -10,10 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from connectors.agent.metrics import METRICS
 from connectors.kafka.broker import Broker
-from tests.e2e.test_consumers_away import at_work
 from tests.harness.served_hub import free_port
 from tests.harness.site import Site, site
-from tests.harness.sqlite_agents import create, execute, rows
+from tests.harness.sqlite_agents import at_work, create, execute, rows
 
 
 @pytest.fixture

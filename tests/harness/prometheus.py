@@ -5,7 +5,7 @@ import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ global:
 rule_files: [{rules}]
 scrape_configs:
   - job_name: {job}
-    static_configs: [{{targets: ["127.0.0.1:{target}"]}}]
+    static_configs: [{{targets: {targets}}}]
 """
 
 
@@ -74,11 +74,14 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(folder: Path, target: int, rules: Path | None = None) -> Iterator[Prometheus]:
-    """A Prometheus that scrapes the port `target`, and evaluates the rules."""
+def prometheus(
+    folder: Path, ports: Sequence[int], rules: Path | None = None
+) -> Iterator[Prometheus]:
+    """A Prometheus that scrapes these ports, and evaluates the rules."""
     config = folder / "prometheus.yml"
     named = json.dumps(str(rules)) if rules else ""
-    config.write_text(_CONFIG.format(rules=named, job=JOB, target=target))
+    targets = json.dumps([f"127.0.0.1:{one}" for one in ports])
+    config.write_text(_CONFIG.format(rules=named, job=JOB, targets=targets))
     port = free_port()
     process = subprocess.Popen(
         [

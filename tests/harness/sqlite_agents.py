@@ -51,6 +51,24 @@ def agent(
     )
 
 
+@contextmanager
+def at_work(at: Site, name: str, *arguments: str) -> "Iterator[subprocess.Popen[str]]":
+    """An agent that is killed with the block, if it is not yet."""
+    one = agent(at, name, None, *arguments)
+    try:
+        yield one
+    finally:
+        kill(one)
+
+
+def kill(one: "subprocess.Popen[str]") -> None:
+    """Kill an agent, as the machine does that has no memory left."""
+    one.kill()
+    one.wait()
+    if one.stderr is not None:
+        one.stderr.close()
+
+
 def captures(at: Site, name: str) -> bool:
     """Whether what is written to a file is captured."""
     trigger = "SELECT 1 FROM sqlite_schema WHERE name = '_slackwater_after_insert_t'"

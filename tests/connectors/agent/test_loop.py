@@ -34,7 +34,10 @@ CHANGE = Change(CSN, RID, 1, "t", '{"id":"1"}', Op.INSERT, '{"id":"1"}')
 
 @dataclass(slots=True)
 class MemoryStore:
-    """A replica without rows; `busy` calls of `apply` find a local transaction in the way."""
+    """A replica without rows.
+
+    `busy` calls of `apply` and `busy_marking` of `mark_published` find a transaction in the way.
+    """
 
     entries: list[JournalEntry] = field(default_factory=list)
     published: int = 0
@@ -42,6 +45,7 @@ class MemoryStore:
     epoch: int = 1
     updates_offset: int = 0
     busy: int = 0
+    busy_marking: int = 0
     abandoned_groups_closed: int = 0
     ids: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -63,6 +67,9 @@ class MemoryStore:
 
     def mark_published(self, id_: int) -> None:
         """Move the mark."""
+        if self.busy_marking:
+            self.busy_marking -= 1
+            raise StoreBusyError("database is locked")
         self.published = id_
 
     def tell(self, rows_max: int) -> bool:
@@ -209,6 +216,19 @@ def test_records_that_wait_for_the_database_are_seen(
     """A long transaction of an application is the usual reason why a replica lags."""
     store.busy = 1
     topics.updates.append(batch(agent.session))
+
+    agent.run_once()
+    held_s = agent.counts.held_s()
+    agent.run_once()
+
+    assert held_s > 0
+    assert agent.counts.held_s() == 0
+
+
+def test_a_transaction_that_blocks_publishing_is_told(agent: Agent, store: MemoryStore) -> None:
+    """Nothing is received meanwhile, and the agent waits all the same."""
+    store.write(CHANGE)
+    store.busy_marking = 1
 
     agent.run_once()
     held_s = agent.counts.held_s()
