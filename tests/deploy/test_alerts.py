@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from connectors.agent.metrics import METRICS
 from streaming.metrics.catalogue import HUB, metrics_of
 from tests.docs.test_links import anchors
 
@@ -70,6 +71,9 @@ VERSION = "slackwater_delta_table_version"
 ROWS = f'{HUB_LABELS},table="rows"'
 QUARANTINED = "slackwater_quarantined_total"
 INFO = "slackwater_build_info"
+EXPIRY = "slackwater_certificate_expiry_timestamp_seconds"
+OPTION = f'{HUB_LABELS},option="ssl.ca.location"'
+JOURNAL = "slackwater_agent_journal_backlog"
 UNDER_WAY = "slackwater_batch_under_way_seconds"
 
 CASES = [
@@ -105,6 +109,10 @@ CASES = [
         | one(INFO, 'job="slackwater",instance="b",version="1"', "1x60"),
         deployed=one(INFO, f'{HUB_LABELS},version="1"', "1x10")
         | one(INFO, 'job="slackwater",instance="b",version="2"', "1x60"),
+    ),
+    *case(
+        *("SlackwaterCertificateExpires", 5, one(EXPIRY, OPTION, f"{13 * DAY * 60}x10")),
+        next_month=one(EXPIRY, OPTION, f"{30 * DAY * 60}x10"),
     ),
     *case(
         *("SlackwaterNotLevel", 12, one(LAG, C, "0+60x20")),
@@ -170,6 +178,15 @@ CASES = [
     *case(
         *("SlackwaterClockSkewRefused", 2, one(AHEAD, B, "90000x5")),
         twelve_hours=one(AHEAD, B, "50000x5"),
+    ),
+    *case(
+        *("SlackwaterAgentBlocked", 10, one("slackwater_agent_held_seconds", B, "0+60x20")),
+        short=one("slackwater_agent_held_seconds", B, "0+60x4 0+60x4"),
+    ),
+    *case(
+        *("SlackwaterJournalGrowing", 40, one(JOURNAL, B, "9000+600x60")),
+        drains=one(JOURNAL, B, "90000-600x60"),
+        small=one(JOURNAL, B, "0+10x60"),
     ),
     *case(
         "SlackwaterDiskFull",
@@ -268,7 +285,7 @@ def test_each_section_of_the_runbook_belongs_to_an_alert() -> None:
 
 def test_alerts_look_at_metrics_of_the_catalogue() -> None:
     """A renamed metric would be an alert that never fires again."""
-    known = {metric.name for metric in metrics_of(HUB)}
+    known = {metric.name for metric in (*metrics_of(HUB), *METRICS)}
     asked = {
         name for rule in alerts().values() for name in re.findall(r"\bslackwater_\w+", rule["expr"])
     }
