@@ -17,7 +17,7 @@ from streaming.core.conflict.counters import counted, in_conflict
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.conflict.window import key_of, text_of, unpacked
 from streaming.core.delivery.sending import Refresh, SendingView
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
 from streaming.core.model.state import HubState

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
 from streaming.core.tracking.ranges import KeyRange

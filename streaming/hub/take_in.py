@@ -11,8 +11,8 @@ from checkpoints.epochs import Plan
 from streaming.carriers.carrier import Carrier
 from streaming.core.intake import orders
 from streaming.core.intake.input_lost import InputLoss
+from streaming.core.intake.intake import Intake
 from streaming.core.intake.pending import Context
-from streaming.core.intake.transactions import Intake
 from streaming.core.model.state import HubState
 from streaming.hub.hub import Hub
 from streaming.hub.settings import BatchSettings

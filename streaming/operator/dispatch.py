@@ -10,7 +10,7 @@ from checkpoints.epochs import Plan
 from checkpoints.store import StateStore
 from streaming.core.intake import orders
 from streaming.core.intake.arrival import AbortTransaction
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.command import Command, CommandName, parse_resync_order
 from streaming.core.model.csn import rid_of
 from streaming.operator import release, resolve

@@ -1,6 +1,6 @@
 """The hub's own changes, which operators cause: released records and overridden conflicts."""
 
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import Csn, Generator, parse
 from streaming.core.model.row import Arrived

@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 
 from checkpoints.tables import CHANGELOG
 from streaming.core.intake.check import decode
+from streaming.core.intake.intake import Intake
 from streaming.core.intake.pending import Context
 from streaming.core.intake.reflection import mre, mre_same
-from streaming.core.intake.transactions import Intake, Transaction
+from streaming.core.intake.transactions import Transaction
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import is_csn_of
 from streaming.core.model.order import JudgingOrder

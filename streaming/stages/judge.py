@@ -30,7 +30,7 @@ from streaming.core.conflict.window import (
 from streaming.core.conflict.winner import Resolution
 from streaming.core.delivery.sending import Refresh
 from streaming.core.intake.arrival import Repair
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.change import NOBODY, Op, RowKey
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.table import Table

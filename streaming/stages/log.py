@@ -12,7 +12,7 @@ from checkpoints.times import time_of
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.delivery.sending import PAGE, Refresh
 from streaming.core.intake.arrival import ControlOutcome, Quarantined
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change, Op
 from streaming.core.model.kinds import KIND_OF
 from streaming.core.model.record import ReceivedRecord

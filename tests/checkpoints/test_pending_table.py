@@ -9,7 +9,7 @@ from checkpoints import pending
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.intake.eviction import evict
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.record import Abort, Commit, Record
 from streaming.core.model.state import HubState, OpenTransactions
 from tests.harness.builders import change, csn

@@ -27,7 +27,7 @@ from streaming.core.conflict.window import Window, last_touched
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
 from streaming.core.delivery.sending import EpochMark, RangeRefresh, Refresh, SendingView
 from streaming.core.intake.arrival import ControlOutcome
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.kinds import KIND_OF
 from streaming.core.model.membership import adopted

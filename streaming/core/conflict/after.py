@@ -12,7 +12,7 @@ from streaming.core.delivery.sending import (
     is_for,
     plan,
 )
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
 from streaming.core.model.state import AgreementState, HubState, ReplicaState

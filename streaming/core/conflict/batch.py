@@ -20,8 +20,9 @@ from streaming.core.intake.arrival import (
     quarantined_change,
 )
 from streaming.core.intake.input_lost import InputLoss
+from streaming.core.intake.intake import Intake
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
-from streaming.core.intake.transactions import Intake, in_order
+from streaming.core.intake.transactions import in_order
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import ResyncOrder
 from streaming.core.model.record import ReceivedRecord

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from streaming.core.intake.arrival import AbortTransaction
 from streaming.core.intake.input_lost import InputLoss
+from streaming.core.intake.intake import Intake
 from streaming.core.intake.refused_rows import due
 from streaming.core.intake.sessions import sent_again
-from streaming.core.intake.transactions import HELLO, OPERATOR, Intake
+from streaming.core.intake.transactions import HELLO, OPERATOR
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import ResyncOrder
 from streaming.core.model.record import Reason

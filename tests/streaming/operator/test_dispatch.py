@@ -10,7 +10,7 @@ import pytest
 from checkpoints.epochs import Plan
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.row import ALL_OFFSETS

@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from checkpoints.tables import PENDING
 from streaming.core.conflict.window import Window, WindowRow, text_of
+from streaming.core.intake.intake import Intake
 from streaming.core.intake.pending import Context
-from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.record import ReceivedRecord, Record
 from streaming.core.model.row import RowState

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.record import Applied, Commit, Heartbeat, Reason, Record
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.stages.checked import checked_records

@@ -12,7 +12,8 @@ from streaming.core.conflict.function import parse_function
 from streaming.core.conflict.judge import Cause, Judged, Verdict
 from streaming.core.conflict.window import WindowRow, packed, text_of
 from streaming.core.delivery.sending import PAGE, LogEntry, Refresh
-from streaming.core.intake.transactions import Intake, in_order
+from streaming.core.intake.intake import Intake
+from streaming.core.intake.transactions import in_order
 from streaming.core.model.change import RowKey
 from streaming.core.model.record import Commit, ReceivedRecord, Record
 from streaming.core.model.row import Realign, RowState

@@ -14,7 +14,7 @@ from streaming.core.conflict.judge import Cause, Judged, Verdict
 from streaming.core.delivery.sending import EpochMark, LogEntry, Refresh, SendingView
 from streaming.core.intake import orders
 from streaming.core.intake.arrival import AbortTransaction, Repair
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.record import Abort, Commit, Heartbeat, Reason, ReceivedRecord, Record
 from streaming.core.model.row import Arrived, Floor, Realign, RowState

@@ -16,8 +16,8 @@ from streaming.core.delivery.sending import (
     Refresh,
     SendingView,
 )
+from streaming.core.intake.intake import Intake
 from streaming.core.intake.refused_rows import RefusedRows
-from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.record import Hello, ReceivedRecord, Refused
 from streaming.core.model.refusal import Refusal, sent_last

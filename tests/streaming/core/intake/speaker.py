@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from streaming.core.intake.transactions import Intake, in_order
+from streaming.core.intake.intake import Intake
+from streaming.core.intake.transactions import in_order
 from streaming.core.model.record import Applied, Hello, Reason, ReceivedRecord, Record
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.state import AgreementState, HubState, ReplicaState

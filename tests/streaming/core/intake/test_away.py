@@ -7,8 +7,8 @@ import pytest
 
 from streaming.core.intake import orders
 from streaming.core.intake.arrival import RETRY, Repair
+from streaming.core.intake.intake import Intake
 from streaming.core.intake.sessions import after_applied, after_hello, sent_again
-from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import ResyncOrder
 from streaming.core.model.record import Applied, Heartbeat, Hello, Reason, ReceivedRecord, Record

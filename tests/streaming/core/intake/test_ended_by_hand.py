@@ -4,7 +4,8 @@ import pytest
 
 from streaming.core.intake import orders
 from streaming.core.intake.arrival import AbortTransaction
-from streaming.core.intake.transactions import OPERATOR, Intake
+from streaming.core.intake.intake import Intake
+from streaming.core.intake.transactions import OPERATOR
 from streaming.core.model.change import Change
 from streaming.core.model.record import Abort, Commit, Reason, Record
 from tests.harness.builders import change, csn

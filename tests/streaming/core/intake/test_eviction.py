@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from streaming.core.intake.eviction import evict, restore
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.record import Abort, Commit, Record
 from streaming.core.model.state import Evicted, HubState
 from streaming.core.model.table import DEFAULT_DATASET

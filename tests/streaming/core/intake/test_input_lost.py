@@ -15,7 +15,7 @@ from streaming.core.intake.input_lost import (
     heads,
     losses,
 )
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.record import Heartbeat, Hello, Reason
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.intake.transactions import Intake, in_order
+from streaming.core.intake.intake import Intake
+from streaming.core.intake.transactions import in_order
 from streaming.core.model.record import Abort, Applied, Commit, Reason, Record
 from streaming.core.model.ruv import NOTHING_KNOWN, Element, Ruv
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change
 from streaming.core.model.record import Abort, Commit, Reason, Record
 from streaming.core.model.ruv import Element, Ruv

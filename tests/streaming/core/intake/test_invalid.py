@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change, Op
 from streaming.core.model.record import Commit, Reason, ReceivedRecord
 from streaming.core.model.truncation import ALL_KEYS

@@ -7,8 +7,8 @@ import pytest
 
 from streaming.core.intake import orders
 from streaming.core.intake.arrival import RETRY, Repair
+from streaming.core.intake.intake import Intake
 from streaming.core.intake.refused_rows import SENT_AGAIN_AT_ONCE, Ending, due
-from streaming.core.intake.transactions import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.record import Reason, Refused
 from streaming.core.model.refusal import Refusal

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.membership import adopted
 from streaming.core.model.state import HubState
 from streaming.core.model.topology import Topology

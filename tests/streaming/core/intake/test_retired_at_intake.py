@@ -6,7 +6,7 @@ import pytest
 
 from streaming.core.delivery.sending import stop_answers
 from streaming.core.intake import orders
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.membership import adopted
 from streaming.core.model.state import HubState
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason, remedy_of

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from streaming.core.delivery.sending import stop_answers
-from streaming.core.intake.transactions import Intake
+from streaming.core.intake.intake import Intake
 from streaming.core.model.record import (
     Commit,
     Heartbeat,

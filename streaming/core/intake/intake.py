@@ -1,0 +1,359 @@
+"""From records in topic order to eligible transactions: sessions, and what each record means.
+
+The changes themselves are taken by TransactionIntake.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from streaming.core.conflict import tallies
+from streaming.core.delivery.positions import BelievedPosition, OldGeneration, PositionGap
+from streaming.core.intake.arrival import RETRY, ControlOutcome
+from streaming.core.intake.members import RecordFault
+from streaming.core.intake.pending import Context, ListKey
+from streaming.core.intake.reflection import reflect
+from streaming.core.intake.refused_rows import RefusedRows, refused_row
+from streaming.core.intake.sessions import (
+    after_applied,
+    after_hello,
+    answer_to,
+    not_in_force,
+    with_floor,
+    with_session,
+    without_past,
+)
+from streaming.core.intake.stopped import says_nothing_of_rows, starts_again, with_last_session
+from streaming.core.intake.transactions import HELLO, TransactionIntake
+from streaming.core.model.change import Change
+from streaming.core.model.csn import rid_of
+from streaming.core.model.record import (
+    Abort,
+    Applied,
+    Commit,
+    Heartbeat,
+    Hello,
+    Reason,
+    ReceivedRecord,
+    Record,
+    Refused,
+    Snapshot,
+)
+from streaming.core.model.refusal import Refusal
+from streaming.core.model.row import Floor
+from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.core.model.state import AgreementState, ReplicaState
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
+from streaming.core.model.table import OnRefused
+from streaming.core.tracking.held import CoveredPosition
+
+
+@dataclass(slots=True)
+class Intake(TransactionIntake):
+    """One batch's working copy of the state; `take` every record of a topic in its order.
+
+    `at_ms`: the hub's clock. `unread`: what follows a stop, by replica.
+    """
+
+    unread: dict[int, list[ReceivedRecord]] = field(default_factory=dict)
+    hellos: int = 0
+    at_ms: int = 0
+
+    def __post_init__(self) -> None:
+        """Copy what this batch changes."""
+        TransactionIntake.__post_init__(self)  # super() does not know a class with slots
+        self.agreements = dict(self.state.agreements)
+        self.refused = RefusedRows(self.state.refusals, self.at_ms)
+
+    agreements: dict[str, AgreementState] = field(init=False)
+    refused: RefusedRows = field(init=False)
+
+    def take(self, received: ReceivedRecord) -> None:
+        """Take one record; it must stand behind all that were taken from its topic."""
+        replica = self.replicas[received.rid]
+        if replica.is_stopped and not self._starts_again(received, replica):
+            self.unread.setdefault(received.rid, []).append(received)
+            return
+        if received.time_ms > replica.seen_ms:
+            replica = replace(replica, seen_ms=received.time_ms)
+            self.replicas[received.rid] = replica
+        if received.reason is not None:
+            self._refuse_invalid(received, received.reason)
+            return
+        match received.record:
+            case Hello() as hello:
+                self._hello(received, hello, replica)
+            case _ if replica.session is None or replica.session.id != received.session:
+                self._quarantine(received, Reason.SESSION, not_in_force(received, replica.session))
+            case record:
+                self._record(received, record, replica)
+                self._heard(received.rid)
+
+    def _record(
+        self, received: ReceivedRecord, record: Record | None, replica: ReplicaState
+    ) -> None:
+        """Take a record of the session in force."""
+        match record:
+            case Change() as change:
+                self._change(received, change, replica)
+            case Commit() as commit:
+                self._commit(received, (commit.prim_csn, received.rid))
+            case Abort() as abort:
+                self._abort(received, (abort.prim_csn, received.rid))
+            case Applied() as applied:
+                self._applied(received, applied, replica)
+            case Heartbeat() as heartbeat:
+                self.replicas[received.rid] = replace(replica, epoch=heartbeat.epoch)
+                self.events.append((received, ControlOutcome.TAKEN))
+            case Refused() as refused:
+                self._refused(received, refused)
+            case Snapshot() as part:
+                self._snapshot(received, part, replica)
+            case Hello() | None:
+                self._quarantine(received, Reason.KIND, "an empty record")
+
+    def take_run(
+        self, key: ListKey, first_csn: str, last_csn: str, opno: int | None, time_ms: int
+    ) -> None:
+        """Take a run of whole transactions at once: `is_plain_from` held, and their CSNs rise.
+
+        They are of one replica and one data set. Whole is a change without prim_csn, or the
+        changes of a prim_csn, which is the first one's CSN, with their commit right behind. Each
+        record is valid and of the session in force, each change has the next opno or none, and its
+        CSN is known nowhere: each transaction would have become eligible with its last record.
+        """
+        rid = key[1]
+        self.spans.extend(key, first_csn, last_csn)
+        self.known.largest[rid] = last_csn
+        self._heard(rid)
+        replica = self.replicas[rid]
+        self.replicas[rid] = replace(replica, seen_ms=max(replica.seen_ms, time_ms))
+        if opno is not None:
+            self.opnos[rid].contiguous = opno
+
+    # -- sessions ---------------------------------------------------------------------------
+
+    def _hello(self, received: ReceivedRecord, hello: Hello, replica: ReplicaState) -> None:
+        session_id = received.session or ""
+        if session_id in replica.known_sessions:
+            self.events.append((received, ControlOutcome.DUPLICATE))
+            self._count_duplicate(received.rid)
+            return
+        answer = self._answer_to(received, hello)
+        if isinstance(answer, Stop):
+            self._stop(received, answer)
+            return
+        is_old = isinstance(answer, PositionGap) and isinstance(answer.why, OldGeneration)
+        if isinstance(answer, PositionGap):
+            self.move(received.rid, lambda one: replace(one, is_full=True))
+        if is_old:
+            hello = replace(hello, covers=0, ruv=NOTHING_KNOWN, reached=None)
+        for context in self.open.lists.open_of(received.rid):
+            self.end(context, HELLO)
+        is_new = hello.reinit or replica.status is ReplicaStatus.RECOVERED
+        replica = without_past(replica) if is_new else replica
+        self.replicas[received.rid] = with_session(replica, session_id, hello)
+        if hello.lost or is_new or is_old:
+            self._floor(received, hello)
+        if is_new:
+            self.opnos[received.rid].fill_holes()  # nobody else will: its journal is gone
+            self.roll_up(self.lists_behind(received.rid))
+        self.move(received.rid, lambda one: after_hello(one, received, hello, self.at_ms))
+        self.refused.greet(received.rid, self._applied_to(received.rid, hello))
+        self._send_refused_in_resync(received.rid)
+        self.hellos += 1
+        self.events.append((received, ControlOutcome.TAKEN))
+
+    def _answer_to(
+        self, received: ReceivedRecord, hello: Hello
+    ) -> BelievedPosition | PositionGap | Stop:
+        dataset = self.topology.dataset_at(received.rid)
+        ruv = self.ruvs.get(dataset) or self.state.ruv_of(dataset)
+        published = self._published_to(received.rid)
+        return answer_to(self.state, ruv, dataset, received.rid, hello, published)
+
+    def _applied_to(self, rid: int, hello: Hello) -> int:
+        """The hub epoch up to which the replica need not be sent anything again after a hello."""
+        goes_on = any(self.agreements[n].goes_on_with_resync for n in self.agreements_to(rid))
+        return max(hello.covers, hello.reached or 0) if goes_on else hello.covers
+
+    def _floor(self, received: ReceivedRecord, hello: Hello) -> None:
+        """What the replica writes from here on, it writes without what it lost."""
+        known = [csn for csn in self.open.changes if rid_of(csn) == received.rid]
+        upto = max([*known, self.known.largest.get(received.rid, "")])
+        floor = Floor(self.state.hub_epoch + 1, received.offset, hello.own or "", upto)
+        self.replicas[received.rid] = with_floor(self.replicas[received.rid], floor)
+
+    def _applied(self, received: ReceivedRecord, applied: Applied, replica: ReplicaState) -> None:
+        session = replica.session
+        sent, published = self._sent_to(received.rid), self._published_to(received.rid)
+        is_current = applied.generation == self.state.generation
+        if is_current and applied.covers > published:
+            self._stop(received, Stop(StopReason.HUB_BEHIND))
+            return
+        if session is None or not is_current or applied.covers > sent:
+            detail = (
+                f"applied covers {applied.covers} of generation {applied.generation};"
+                f" this session was sent {sent} of generation {self.state.generation}"
+            )
+            self._quarantine(received, Reason.SESSION, detail)
+            return
+        new = reflect(session, applied.epoch, applied.covers, self.topology.reflections)
+        self.replicas[received.rid] = replace(
+            replica,
+            sessions=(*replica.sessions[:-1], new),
+            epoch=max(replica.epoch, applied.epoch + 1),
+        )
+        self.move(received.rid, lambda one: after_applied(one, received, applied))
+        self.refused.reflect(received.rid, applied.covers)
+        self.events.append((received, ControlOutcome.TAKEN))
+
+    def _snapshot(self, received: ReceivedRecord, part: Snapshot, replica: ReplicaState) -> None:
+        """Take the begin of a table of the snapshot in force, or the snapshot's end."""
+        if part.id != replica.snapshot:
+            self.counts["unknown_snapshots"] += 1
+            self.events.append((received, ControlOutcome.UNKNOWN))
+            return
+        if part.phase == "end":
+            self.replicas[received.rid] = replace(replica, snapshot=None)
+            self.move(received.rid, lambda one: one.snapshot_ended(self.at_ms))
+            self._send_refused_in_resync(received.rid)
+        self.events.append((received, ControlOutcome.TAKEN))
+
+    def _refused(self, received: ReceivedRecord, refused: Refused) -> None:
+        """Remember a row that the database of its replica did not take (RefusedRows)."""
+        tables = self.topology.tables
+        agreements = [self.agreements[name] for name in self.agreements_to(received.rid)]
+        sent = max((max(one.sent_epoch, one.scanned) for one in agreements), default=0)
+        row = refused_row(refused, sent, tables)
+        if isinstance(row, RecordFault):
+            self._quarantine(received, row.reason, row.detail)
+        elif self.refused.refuse(received, refused, row):
+            self.counts["refused"] += 1
+            is_new = self.refused.of(received.rid)[row].attempts == 1
+            self.counts[tallies.refused_row(received.rid, row[0])] += is_new
+            if tables[row[0]].on_refused is OnRefused.STOP:
+                self.move(received.rid, lambda one: one if one.is_stopped else one.refused(row[0]))
+            self.events.append((received, ControlOutcome.TAKEN))
+        else:
+            self._count_duplicate(received.rid)
+            self.events.append((received, ControlOutcome.DUPLICATE))
+
+    def refresh_refused(self, refusals: Iterable[Refusal]) -> None:
+        """Refresh refused rows; what waits and was written behind the refusal has not seen them."""
+        for one in refusals:
+            if self.topology.agreement_of(one.rid) is not None:
+                self.repair_behind(one.rid, one.row, one.offset, RETRY)
+
+    # -- stops ------------------------------------------------------------------------------
+
+    def _stop(self, received: ReceivedRecord, stop: Stop) -> None:
+        """Stop reading this replica before this record, and sending to it."""
+        replica = self.replicas[received.rid]
+        self.replicas[received.rid] = replica.stopped(stop, received.offset)
+        self.move(received.rid, lambda one: one.stopped(stop, received.session))
+        self.events.append((received, ControlOutcome.STOPPED))
+        self.unread[received.rid] = [received]
+
+    def _starts_again(self, received: ReceivedRecord, replica: ReplicaState) -> bool:
+        """Go on with a stopped replica whose hello starts it again."""
+        hello = starts_again(received, replica)
+        if hello is None or isinstance(self._answer_to(received, hello), Stop):
+            return False
+        self._give_up_unread(received.rid)
+        return True
+
+    def leave_unread(self, limit: int) -> None:
+        """End a batch whose records were all taken: what follows a stop stays unread.
+
+        From `limit` records on it goes to quarantine, so that a later hello is found at all.
+        """
+        for rid, unread in list(self.unread.items()):
+            name = self.topology.agreement_of(rid)
+            if name is not None:
+                self.agreements[name] = with_last_session(self.agreements[name], unread)
+            if len(unread) >= limit:
+                self._give_up_unread(rid)
+                behind = unread[-1].offset + 1
+                self.replicas[rid] = replace(self.replicas[rid], stop_offset=behind)
+
+    def _give_up_unread(self, rid: int) -> None:
+        """Quarantine what was left unread behind a stop; no opno waits for it.
+
+        Transactions that began there are ended: the rest of them may stand behind the hello.
+        """
+        detail = f"its replica was stopped before it was read: {self.replicas[rid].status_text}"
+        for received in self.unread.pop(rid, ()):
+            if isinstance(change := received.record, Change):
+                self._fill_opno(rid, change.opno)
+                if change.prim_csn is not None:
+                    self._give_up_transaction((change.prim_csn, rid))
+            if says_nothing_of_rows(received):
+                self.events.append((received, ControlOutcome.GIVEN_UP))
+                continue
+            reason = received.reason or Reason.SESSION
+            self._quarantine(received, reason, received.detail or detail)
+
+    def _give_up_transaction(self, context: Context) -> None:
+        if context in self.open.ended or context in self.open.lists.committed:
+            return
+        self.end(context, HELLO)
+
+    # -- agreements -------------------------------------------------------------------------
+
+    def _heard(self, rid: int) -> None:
+        """Begin the resync of a consumer that was away: its replica says something."""
+        for name in self.agreements_to(rid):
+            one = self.agreements[name]
+            if one.comes_back(self.at_ms, self.topology.ack_timeout_ms):
+                self.begin_resync(name)
+
+    def begin_resync(self, name: str) -> None:
+        """Begin a resync from what the consumer acknowledged, with the rows that it refused.
+
+        One that tells a snapshot begins it when that ends.
+        """
+        one = self.agreements[name]
+        if self.replicas[one.consumer].snapshot is not None:
+            self.agreements[name] = one.snapshot_begun()
+            return
+        held = CoveredPosition(one.acked_covers, one.acked_ruv)
+        self.agreements[name] = one.resyncing(held, self.at_ms)
+        self._send_refused_in_resync(one.consumer)
+
+    def _send_refused_in_resync(self, rid: int) -> None:
+        """Refresh what the replica refused in the batch that begins its resync: pages bring it."""
+        if any(self.agreements[name].begins_resync for name in self.agreements_to(rid)):
+            self.refresh_refused(self.refused.of(rid).values())
+
+    def _published_to(self, rid: int) -> int:
+        """The largest covers that was ever committed to be sent to this replica.
+
+        Of one without an agreement nobody knows it, but the hub has nothing above its own epoch.
+        """
+        published = (self.agreements[name].largest_published for name in self.agreements_to(rid))
+        return max(published, default=self.state.hub_epoch)
+
+    def _sent_to(self, rid: int) -> int:
+        """The covers that this replica was sent in the session in force."""
+        return max((self.agreements[n].sent_covers for n in self.agreements_to(rid)), default=0)
+
+    def agreements_to(self, rid: int) -> list[str]:
+        """The agreement whose consumer this replica is; without one, those that are retired."""
+        name = self.topology.agreement_of(rid)
+        if name is not None:
+            return [name]
+        return [n for n, one in self.agreements.items() if one.consumer == rid and one.is_retired]
+
+    def move(self, rid: int, step: Callable[[AgreementState], AgreementState]) -> None:
+        """Take a step with the agreement of this consumer.
+
+        One that is retired stays so; one that stopped at a refused row, unless it stops otherwise.
+        """
+        for name in self.agreements_to(rid):
+            before = self.agreements[name]
+            after = step(before)
+            if before.is_retired:
+                after = after.retired()
+            elif before.status is AgreementStatus.REFUSED and not after.is_stopped:
+                after = after.refused(before.detail)
+            self.agreements[name] = after
