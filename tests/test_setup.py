@@ -72,22 +72,6 @@ def test_a_second_setup_works_offline_and_from_another_folder(tmp_path: Path) ->
     assert "setup:" not in done.stdout
 
 
-def test_a_new_clone_sets_up_offline_from_full_caches(clone: Path, tmp_path: Path) -> None:
-    """The caches belong to the machine, so the next checkout costs no download."""
-    done = make_setup(clone, tmp_path, offline())
-
-    assert done.returncode == 0, done.stderr
-    told = subprocess.run(
-        [clone / ".venv" / "bin" / "python", "-c", "import streaming; print(streaming.__file__)"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert told.stdout.strip() == str(clone / "streaming" / "__init__.py")
-    assert (clone / ".venv" / "bin" / "slackwater").exists()
-
-
 def test_a_first_setup_without_network_says_so(clone: Path, tmp_path: Path) -> None:
     """A failed download must leave a setup that can be run again, and advice."""
     done = make_setup(clone, tmp_path, offline(SLACKWATER_CACHE=str(tmp_path / "cache")))

@@ -194,14 +194,14 @@ def histories(usual: int) -> settings:
     return examples(usual, share=150, is_fixed=True, base=NOT_SHRUNK)
 
 
-@histories(45)
+@histories(20)
 @given(STEPS, BOTH)
 def test_bulk_decides_as_core_does(steps: Steps, functions: tuple[str, str]) -> None:
     """A verdict that depended on how it was computed would make replays lie."""
     check(steps, topology_of(functions))
 
 
-@histories(30)
+@histories(12)
 @given(STEPS, BOTH)
 def test_bulk_decides_as_core_does_in_two_data_sets(
     steps: Steps, functions: tuple[str, str]
@@ -210,7 +210,7 @@ def test_bulk_decides_as_core_does_in_two_data_sets(
     check(steps, two_datasets(topology_of(functions)))
 
 
-@histories(25)
+@histories(10)
 @given(STEPS, BOTH)
 def test_bulk_decides_as_core_does_without_the_images(
     steps: Steps, functions: tuple[str, str]
@@ -219,7 +219,7 @@ def test_bulk_decides_as_core_does_without_the_images(
     check(steps, topology_of(functions), apart=True)
 
 
-@histories(25)
+@histories(10)
 @given(STEPS, BOTH)
 def test_bulk_decides_as_core_does_with_a_full_window(
     steps: Steps, functions: tuple[str, str]
@@ -228,7 +228,7 @@ def test_bulk_decides_as_core_does_with_a_full_window(
     check(steps, topology_of(functions), window_rows=FEW)
 
 
-@histories(30)
+@histories(12)
 @given(OPEN_STEPS, BOTH)
 def test_bulk_decides_as_core_does_with_open_changes_on_disk(
     steps: Steps, functions: tuple[str, str]
@@ -237,7 +237,7 @@ def test_bulk_decides_as_core_does_with_open_changes_on_disk(
     check(steps, topology_of(functions), pending_changes=FEW)
 
 
-@histories(15)
+@histories(6)
 @given(OPEN_STEPS, BOTH)
 def test_bulk_decides_as_core_does_with_open_changes_of_two_data_sets_on_disk(
     steps: Steps, functions: tuple[str, str]

@@ -12,7 +12,6 @@ from checkpoints.tables import TableName
 from connectors.kafka.broker import Broker
 from streaming.core.model.record import Commit
 from tests.harness import verdict
-from tests.harness.hub_process import KILLED
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site
 
@@ -236,8 +235,7 @@ def test_kill_while_a_transaction_larger_than_the_limit_comes_back(
             if number:
                 replica.commit("large")
             write_large(replica, "contended", number)
-        with three.hub("--available-now", fault=f"{point}:1") as hub:
-            hub.ends_with(KILLED)
+        three.dies(spark, point)
         three.run_available(spark)
         three.replicas["c"].catch_up()
     for replica in writers:
