@@ -26,7 +26,8 @@ WRITTEN: Mapping[TableName, FaultPoint] = {
 }
 """The tables that a batch may write, and the point behind each."""
 
-_KEY = "epochs"
+KEY = "epochs"
+"""The application transaction of plans and commits: see Ledger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Ledger:
 
     def _open(self) -> None:
         self._table = open_delta(self.store.root, TableName.EPOCHS)
-        self._number = self._table.transaction_version(_KEY) or 0
+        self._number = self._table.transaction_version(KEY) or 0
 
     def write_plan(self, plan: Plan) -> None:
         """Claim batch n; OvertakenError when another hub wrote since."""
@@ -102,7 +103,7 @@ class Ledger:
         if self._number != number - 1:
             raise self._overtaken()
         with self._overtaken_errors(number - 1):
-            append(self._table, rows_of(TableName.EPOCHS, [row]), _KEY, number)
+            append(self._table, rows_of(TableName.EPOCHS, [row]), KEY, number)
         self._number = number
 
     @contextmanager
@@ -122,7 +123,7 @@ class Ledger:
 
     def _newest_number(self) -> int:
         """The last transaction in `epochs`, whoever wrote it."""
-        return open_delta(self.store.root, TableName.EPOCHS).transaction_version(_KEY) or 0
+        return open_delta(self.store.root, TableName.EPOCHS).transaction_version(KEY) or 0
 
     def _overtaken(self) -> OvertakenError:
         return OvertakenError(
@@ -201,7 +202,7 @@ def create_state(store: StateStore, genesis: Checkpoint, hub: str) -> None:
     """Create what is missing, up to the first commit row, batch 0; what is there stays."""
     store.create()
     store.append_once(
-        TableName.EPOCHS, rows_of(TableName.EPOCHS, [commit_row(genesis, hub)]), _KEY, 1
+        TableName.EPOCHS, rows_of(TableName.EPOCHS, [commit_row(genesis, hub)]), KEY, 1
     )
 
 
@@ -212,7 +213,7 @@ def open_ledger(store: StateStore, hub: str, reach: FaultHook = no_fault) -> Led
     a hub that published from an older version would leave changes out.
     """
     table = store.refreshed(TableName.EPOCHS)
-    number = table.transaction_version(_KEY)
+    number = table.transaction_version(KEY)
     if number is None:
         raise StateError(f"{store.uri(TableName.EPOCHS)} has no commit: the state is not a hub's")
     batches = [(number - 1) // 2, number // 2]

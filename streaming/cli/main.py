@@ -8,6 +8,7 @@ import typer
 
 from streaming.cli import agent, config, conflicts, positions, quarantine, run, services
 from streaming.cli.abort import abort
+from streaming.cli.backup import backup, restore
 from streaming.cli.doctor import doctor
 from streaming.cli.explain import explain
 from streaming.cli.export import export
@@ -77,6 +78,8 @@ app.command()(resync)
 app.command()(pause)
 app.command()(init)
 app.command()(retire)
+app.command()(backup)
+app.command()(restore)
 app.command()(status)
 app.command()(top)
 app.command()(doctor)

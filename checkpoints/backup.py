@@ -1,0 +1,158 @@
+"""A copy of a state as one commit left it, made beside a running hub; and a state made of one.
+
+The copy has the tables and no history of Delta: what they held at earlier hub epochs follows from
+their rows. It is whole once its manifest is there, which is written last.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+
+from checkpoints import query
+from checkpoints.commit import KEY as EPOCHS_KEY
+from checkpoints.config import KEY as CONFIG_KEY
+from checkpoints.reader import open_state
+from checkpoints.root import exist, read_file, replace_file
+from checkpoints.store import FILES, StateStore
+from checkpoints.tables import FORMAT, SCHEMAS, TableName
+from streaming.core.model.errors import StateError
+from streaming.core.model.root import StateRoot
+
+MANIFEST = "backup.json"
+"""A file beside the tables."""
+
+ROWS_AT_ONCE = 200_000
+"""In memory, and in one file of the copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What a backup holds: the state behind a batch, and the rows of each table; `at_ms`: when."""
+
+    format: int
+    generation: int
+    batch: int
+    hub_epoch: int
+    at_ms: int
+    rows: Mapping[str, int]
+
+    def document(self) -> dict[str, object]:
+        """The same for JSON."""
+        return asdict(self)
+
+
+def back_up(root: StateRoot, place: StateRoot, at_ms: int) -> Backup:
+    """Copy the state behind its last commit; StateError if there is none, or if `place` has one.
+
+    A hub may be at work on it: what it commits meanwhile is left out. `rows` is opened first, so
+    it holds nothing that is not committed by then.
+    """
+    tables: dict[TableName, DeltaTable | None] = {
+        TableName.ROWS: query.open_table(root, TableName.ROWS)
+    }
+    commit = open_state(root).commit
+    if commit is None:
+        raise StateError(f"the state in {root} has no committed batch: there is nothing to copy")
+    tables |= {name: query.open_table(root, name) for name in SCHEMAS if name not in tables}
+    counts = _copy(tables, place, commit.state.batch)
+    made = Backup(
+        FORMAT,
+        commit.state.generation,
+        commit.state.batch,
+        commit.state.hub_epoch,
+        at_ms,
+        counts,
+    )
+    replace_file(place, MANIFEST, json.dumps(made.document()).encode())
+    return made
+
+
+def restore(place: StateRoot, root: StateRoot) -> Backup:
+    """Make a state of a backup; StateError if it is not whole, or if there is a state already."""
+    made = manifest(place)
+    counts = _copy({name: query.open_table(place, name) for name in SCHEMAS}, root, made.batch)
+    if counts != made.rows:
+        raise StateError(
+            f"the backup in {place} was changed after it was made: its tables hold {counts}, and"
+            f" {MANIFEST} says {made.rows}; remove what is in {root}, and restore another backup"
+        )
+    return made
+
+
+def manifest(place: StateRoot) -> Backup:
+    """What a backup says of itself; StateError if there is none, or it is of another format."""
+    if exist(place, MANIFEST) != [True]:
+        raise StateError(
+            f"there is no whole backup in {place}: {MANIFEST}, which is written last, is not there"
+        )
+    try:
+        made = Backup(**json.loads(read_file(place, MANIFEST)))
+    except (ValueError, TypeError) as error:
+        raise StateError(f"{MANIFEST} in {place} cannot be read: {error}") from error
+    if made.format > FORMAT:
+        raise StateError(
+            f"the backup in {place} has format {made.format}, and this version knows up to"
+            f" {FORMAT}: restore it with the version that made it"
+        )
+    return made
+
+
+def _copy(
+    tables: Mapping[TableName, DeltaTable | None], place: StateRoot, batch: int
+) -> dict[str, int]:
+    """Copy what these tables hold up to a batch, `epochs` last; table -> its number of rows."""
+    if exist(place, TableName.EPOCHS, MANIFEST) != [False, False]:
+        raise StateError(
+            f"there is a state in {place} already, which would be lost: name another place, or"
+            " move it away"
+        )
+    store = StateStore(place)
+    store.create()
+    counts = {}
+    for name in sorted(tables, key=lambda one: one is TableName.EPOCHS):
+        taken = CommitProperties(app_transactions=list(_taken(name, tables[name], batch)))
+        counts[name.value] = 0
+        for rows in _parts(name, tables[name], batch):
+            write_deltalake(
+                store.table(name),
+                rows,
+                mode="append",
+                writer_properties=FILES,
+                commit_properties=taken,
+            )
+            counts[name.value] += rows.num_rows
+    return counts
+
+
+def _taken(name: TableName, table: DeltaTable | None, batch: int) -> Iterator[Transaction]:
+    """The application transactions that the copy has to have: those whose numbers go on."""
+    if name is TableName.EPOCHS:
+        yield Transaction(EPOCHS_KEY, 2 * batch + 1)
+    if name is TableName.CONFIG and table is not None:
+        yield Transaction(CONFIG_KEY, table.transaction_version(CONFIG_KEY) or 0)
+
+
+def _parts(name: TableName, table: DeltaTable | None, batch: int) -> Iterator[pa.Table]:
+    """The rows of a table up to a batch, ROWS_AT_ONCE or a few more at a time."""
+    where = [f"batch <= {batch}"] if "batch" in SCHEMAS[name].names else []
+    parts, count = list[pa.Table](), 0
+    for part in query.scan(table, name, where=where):
+        parts.append(_without_versions(name, part))
+        count += part.num_rows
+        if count >= ROWS_AT_ONCE:
+            yield pa.concat_tables(parts)
+            parts, count = [], 0
+    if count:
+        yield pa.concat_tables(parts)
+
+
+def _without_versions(name: TableName, rows: pa.Table) -> pa.Table:
+    """Rows of `epochs` name versions of the tables, which the copy does not have."""
+    if name is not TableName.EPOCHS:
+        return rows
+    place, field = rows.schema.get_field_index("versions"), rows.schema.field("versions")
+    none = pa.array([[]] * rows.num_rows, field.type)
+    return rows.set_column(place, field, none)

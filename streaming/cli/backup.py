@@ -1,0 +1,71 @@
+"""`backup` and `restore`: a copy of the hub's state as one hub epoch left it, and back."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
+from streaming.cli.output import as_count, write_json, write_line
+from streaming.config.config import load
+from streaming.core.model.command import CommandName
+
+Place = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="Of the copy; nothing else may be in it.")
+]
+Lose = Annotated[
+    bool,
+    typer.Option(
+        "--lose",
+        help="Give up what the backup had not read and the changes topics no longer hold.",
+    ),
+]
+
+
+def backup(folder: Place, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
+    """Copy the state as its last commit left it; the hub may go on working."""
+    from checkpoints.backup import back_up  # noqa: PLC0415 - deltalake takes its time
+
+    configured, reader = opened(config)
+    made = back_up(reader.root, folder.absolute(), int(now().timestamp() * 1_000))
+    if as_json:
+        write_json({"folder": folder, "hub": configured.hub.name, **made.document()})
+        return
+    rows = as_count(sum(made.rows.values()), "row")
+    write_line(f"backup of hub epoch {made.hub_epoch} in {folder}: {rows} of all tables")
+    write_line(
+        "the topics must keep what comes from now on for as long as you would restore it:"
+        " `slackwater restore` reads them again from here"
+    )
+
+
+def restore(
+    folder: Place,
+    *,
+    config: ConfigPath = DEFAULT_CONFIG,
+    lose: Lose = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make the hub's state of a backup; the hub must not run, and its state be away.
+
+    The hub's next start goes on from it as the next generation, if anything was sent behind the
+    backup: it reads the topics again from where the backup was, and every replica gets a full copy.
+    """
+    from checkpoints import backup as copies  # noqa: PLC0415 - as above
+    from checkpoints.lock import only_hub  # noqa: PLC0415
+    from checkpoints.reader import open_state  # noqa: PLC0415
+    from streaming.cli.command import append_command  # noqa: PLC0415
+
+    root = load(config).hub.state
+    with only_hub(root):
+        made = copies.restore(folder.absolute(), root)
+        order = "lose" if lose else None
+        append_command(open_state(root), CommandName.RECOVER_HUB, order, now())
+    if as_json:
+        write_json({"state": str(root), **made.document()})
+        return
+    write_line(f"the state in {root} is the one of hub epoch {made.hub_epoch}")
+    write_line(
+        "start the hub: if anything was sent behind that, it goes on as the next generation, and"
+        " every replica gets a full copy; `slackwater resync` shows how far they are"
+    )
