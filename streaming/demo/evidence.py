@@ -108,7 +108,7 @@ class ReportedHello:
 
 
 @dataclass(frozen=True, slots=True)
-class Retirement:
+class ToldRetirement:
     """What `slackwater retire` said: of which rid, and replica -> how many changes it lacked."""
 
     rid: int
@@ -129,7 +129,7 @@ class Evidence:
     quarantine: list[Row]
     timing: DemoTiming
     hellos: Mapping[int, tuple[ReportedHello, ...]] = field(default_factory=dict)
-    retirement: Retirement | None = None
+    retirement: ToldRetirement | None = None
 
     @cached_property
     def losses(self) -> dict[int, ReportedHello]:
@@ -223,11 +223,11 @@ def gather(folder: DemoFolder) -> Evidence:
     )
 
 
-def _retirement(folder: DemoFolder) -> Retirement | None:
+def _retirement(folder: DemoFolder) -> ToldRetirement | None:
     if not folder.retirement.exists():
         return None
     found = json.loads(folder.retirement.read_text())
-    return Retirement(found["rid"], found["lacking"])
+    return ToldRetirement(found["rid"], found["lacking"])
 
 
 def _with_past(

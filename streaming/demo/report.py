@@ -15,7 +15,7 @@ from streaming.core.model.wording import as_count
 from streaming.demo.collisions import UPDATE_UPDATE
 from streaming.demo.evidence import Evidence, ReplicaEvidence, Row
 from streaming.demo.latency import ChangeLatency, latencies, percentile
-from streaming.demo.verdict import KINDS, Finding, conflict_counts, winning_retries
+from streaming.demo.verdict import KINDS, CheckedClaim, conflict_counts, winning_retries
 
 EXAMPLES = 3
 """How many conflicts of each kind are in the JSON document."""
@@ -26,7 +26,7 @@ PARTS = ("agent", "hub", "apply")
 
 
 def facts(
-    evidence: Evidence, findings: Sequence[Finding], seconds: Mapping[str, float], folder: Path
+    evidence: Evidence, findings: Sequence[CheckedClaim], seconds: Mapping[str, float], folder: Path
 ) -> dict[str, Any]:
     """The document of `demo --json`."""
     return {

@@ -20,7 +20,7 @@ KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckedClaim:
     """One claim and the problems that contradict it; it holds without any."""
 
     claim: str
@@ -35,10 +35,10 @@ class Finding:
 Check = Callable[[Evidence], Iterator[str]]
 
 
-def check_evidence(evidence: Evidence) -> tuple[Finding, ...]:
+def check_evidence(evidence: Evidence) -> tuple[CheckedClaim, ...]:
     """All findings, in the order in which they are shown."""
     checks = ALWAYS | _of_scenario(evidence)
-    return tuple(Finding(claim, tuple(check(evidence))) for claim, check in checks.items())
+    return tuple(CheckedClaim(claim, tuple(check(evidence))) for claim, check in checks.items())
 
 
 def _of_scenario(evidence: Evidence) -> "dict[str, Check]":

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-class StopRequested(BaseException):
+class StartInterrupted(BaseException):
     """A signal came while the hub was starting."""
 
 
 class StopSignals:
     """The signals to stop; `end` is set by the first one.
 
-    While the hub starts, a signal raises StopRequested in the main thread: each of its steps may be
+    While the hub starts, a signal raises StartInterrupted in the main thread: each of its steps may be
     cut off, as by a kill, and some wait for a broker. Later the batch in progress is completed.
     """
 
@@ -30,7 +30,7 @@ class StopSignals:
         self.end.set()
         if self._starting:
             self._starting = False  # a second signal does not cut off the end in order
-            raise StopRequested
+            raise StartInterrupted
 
     def started(self) -> None:
         """From here on a signal only sets `end`."""
@@ -39,11 +39,11 @@ class StopSignals:
 
 @contextmanager
 def stop_signals() -> Iterator[StopSignals]:
-    """Receive SIGTERM and SIGINT as long as the block takes; StopRequested ends it in order."""
+    """Receive SIGTERM and SIGINT as long as the block takes; StartInterrupted ends it in order."""
     stop = StopSignals()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop.receive)
     try:
         yield stop
-    except StopRequested:
+    except StartInterrupted:
         return

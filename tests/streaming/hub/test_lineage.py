@@ -12,7 +12,7 @@ from streaming.core.model.errors import ConfigError, HubError
 from streaming.core.model.root import BucketRoot
 from streaming.hub.lineage import lineage
 from streaming.hub.lineage_run import datasets
-from streaming.hub.stopping import StopRequested
+from streaming.hub.stopping import StartInterrupted
 from tests.harness.missing_module import without
 from tests.harness.receiver import Receiver, receiver
 
@@ -61,7 +61,7 @@ def test_a_run_is_told_from_its_start_to_its_end(marquez: Receiver) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [(HubError("the disk is full"), "FAIL"), (StopRequested(), "ABORT")]
+    ("error", "told"), [(HubError("the disk is full"), "FAIL"), (StartInterrupted(), "ABORT")]
 )
 def test_a_run_that_ends_otherwise_says_so(
     marquez: Receiver, error: BaseException, told: str
