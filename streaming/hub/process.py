@@ -41,9 +41,9 @@ def run(
 ) -> None:
     """Run the hub until a signal stops it.
 
-    HubError: it could not start or go on, with the reason. StartInterrupted: it was stopped while it
-    started. `available_now`: process what is there, publish all of it, then end. `standby`: where
-    another hub works on the state, wait until it does not, with Spark at work.
+    HubError: it could not start or go on, with the reason. StartInterrupted: it was stopped while
+    it started. `available_now`: process what is there, publish all of it, then end. `standby`:
+    where another hub works on the state, wait until it does not, with Spark at work.
     """
     view = HubView(config)
     options = (config.kafka.options, config.spark, config.s3.options, config.lineage.options)

@@ -17,8 +17,8 @@ class StartInterrupted(BaseException):
 class StopSignals:
     """The signals to stop; `end` is set by the first one.
 
-    While the hub starts, a signal raises StartInterrupted in the main thread: each of its steps may be
-    cut off, as by a kill, and some wait for a broker. Later the batch in progress is completed.
+    While the hub starts, a signal raises StartInterrupted in the main thread: each of its steps may
+    be cut off, as by a kill, and some wait for a broker. Later the batch in progress is completed.
     """
 
     def __init__(self) -> None:

@@ -49,6 +49,14 @@ def write(folder: DemoFolder, statement: str, *, captured: bool) -> None:
         file.execute("UPDATE _slackwater_origin SET applying = 0")
 
 
+def test_its_history_is_judged_again_and_audited(kept: Kept) -> None:
+    """Thousands of changes of real agents, in whatever batches their hub took them."""
+    config = str(kept[0].config)
+
+    assert main(["replay", "--config", config]) == 0
+    assert main(["verify", "--config", config]) == 0
+
+
 def test_three_colliding_replicas_end_equal(kept: Kept) -> None:
     """What a new user sees first: everything that was promised holds, on real parts."""
     facts = kept[1]

@@ -45,7 +45,7 @@ def write_some(at: Site) -> None:
     a.write("open", "before the backup", inside="open")
 
 
-def rows(at: Site) -> dict[tuple[str, str], str | None]:
+def rows(at: Site) -> dict[tuple[str, str], str]:
     """The rows that the hub has."""
     return verdict.rows_of_changelog(at)
 
@@ -107,10 +107,10 @@ def test_a_backup_is_a_state_with_its_history(
     for name in SCHEMAS:
         found = verdict.rows_of(pair.state, name)
         if name is TableName.CONFIG:
-            assert [one["command"] for one in found if one["command"]] == ["recover_hub"]
-            found = [one for one in found if not one["command"]]
-        for one in (*found, *wanted[name]):
-            one.pop("versions", None)
+            assert [row["command"] for row in found if row["command"]] == ["recover_hub"]
+            found = [row for row in found if not row["command"]]
+        for row in (*found, *wanted[name]):
+            row.pop("versions", None)
         assert sorted(found, key=str) == sorted(wanted[name], key=str)
     for one in (a, b):
         one.catch_up()

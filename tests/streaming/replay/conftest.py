@@ -96,6 +96,12 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> History:
     return History(folder)
 
 
+def history_of(story: str, folder: Path) -> History:
+    """The history of another story."""
+    play(story, local_hubs(folder))
+    return History(folder)
+
+
 @pytest.fixture
 def history(recorded: History, tmp_path: Path) -> History:
     """A copy of it."""

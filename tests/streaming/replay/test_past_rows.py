@@ -2,9 +2,24 @@
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
+
+import pytest
 
 from tests.streaming.cli.conftest import Slackwater
-from tests.streaming.replay.conftest import History
+from tests.streaming.replay.conftest import History, history_of
+
+EMPTIED = """
+given r1 r2; t is EPOCH
+
+r1 writes k = w1
+r2 writes j = w2
+everything settles
+r1 truncates t as w3
+everything settles
+r2 writes j = w4
+everything settles
+"""
 
 
 def values(slackwater: Slackwater, *arguments: str) -> dict[str, str]:
@@ -81,3 +96,16 @@ def test_a_database_is_exported_as_it_was(history: History, slackwater: Slackwat
         ]
         assert database.execute("SELECT * FROM u").fetchall() == [("k", "w4")]
     assert "is there already" in slackwater("export", "--sqlite", str(file)).err
+
+
+def test_rows_of_a_truncated_table_stood_before_it(
+    tmp_path: Path, slackwater: Slackwater, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a truncate deleted is there at the moment before, and what came behind it after."""
+    emptied = history_of(EMPTIED, tmp_path)
+    monkeypatch.setenv("SLACKWATER_CONFIG", str(emptied.folder / "hub.toml"))
+
+    assert values(slackwater, "t", "--as-of", emptied.csn_of("w2")) == {"k": "w1", "j": "w2"}
+    assert values(slackwater, "t") == {"j": "w4"}
+    changed = slackwater("diff", "--from", emptied.csn_of("w2"), "--json").facts["rows"]
+    assert {row["key"] for row in changed} == {'{"k":"k"}', '{"k":"j"}'}

@@ -1,8 +1,27 @@
 """Claims about `replay`: what it finds, what it refuses, and what another rule would have done."""
 
+from pathlib import Path
+
+import pytest
+
 from checkpoints.tables import TableName
 from tests.streaming.cli.conftest import Slackwater
-from tests.streaming.replay.conftest import History
+from tests.streaming.replay.conftest import History, history_of
+
+ENCLOSING = """
+given r1 r2; t is EPOCH
+
+r1 writes k = w1 in T
+r2 writes k = w2
+r1 writes j = w3 in T
+r1 commits T
+r1 publishes
+r2 publishes
+the hub takes all
+w2 is accepted
+w1 is rejected
+everything settles
+"""
 
 
 def test_a_history_that_nobody_touched_is_equal(slackwater: Slackwater) -> None:
@@ -75,6 +94,23 @@ def test_another_function_lets_others_win(history: History, slackwater: Slackwat
     row = answer.facts["rows"][0]
     assert (row["table"], row["columns"]) == ("t", {"v": {"recorded": "w1", "then": "w2"}})
     assert "held as they are recorded" in answer.facts["held"]
+
+
+def test_another_order_lets_others_win(
+    tmp_path: Path, slackwater: Slackwater, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its largest CSN a transaction comes behind what it encloses, by its first one before."""
+    enclosing = history_of(ENCLOSING, tmp_path)
+    monkeypatch.setenv("SLACKWATER_CONFIG", str(enclosing.folder / "hub.toml"))
+
+    answer = slackwater("replay", "--json", "--set", "order=primary_csn")
+
+    assert answer.code == 0
+    changed = {one["csn"]: (one["recorded"], one["then"]) for one in answer.facts["verdicts"]}
+    assert changed == {
+        enclosing.csn_of("w1"): ("rejected", "accepted"),
+        enclosing.csn_of("w2"): ("accepted", "rejected"),
+    }
 
 
 def test_a_table_that_is_not_configured_is_refused(slackwater: Slackwater) -> None:
