@@ -6,10 +6,13 @@ their rows. It is whole once its manifest is there, which is written last.
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import DeltaError
 
 from checkpoints import query
 from checkpoints.commit import KEY as EPOCHS_KEY
@@ -50,6 +53,7 @@ def back_up(root: StateRoot, place: StateRoot, at_ms: int) -> Backup:
     A hub may be at work on it: what it commits meanwhile is left out. `rows` is opened first, so
     it holds nothing that is not committed by then.
     """
+    _check_place(root, place)
     tables: dict[TableName, DeltaTable | None] = {
         TableName.ROWS: query.open_table(root, TableName.ROWS)
     }
@@ -57,7 +61,8 @@ def back_up(root: StateRoot, place: StateRoot, at_ms: int) -> Backup:
     if commit is None:
         raise StateError(f"the state in {root} has no committed batch: there is nothing to copy")
     tables |= {name: query.open_table(root, name) for name in SCHEMAS if name not in tables}
-    counts = _copy(tables, place, commit.state.batch)
+    with _writing(place):
+        counts = _copy(tables, place, commit.state.batch)
     made = Backup(
         FORMAT,
         commit.state.generation,
@@ -66,14 +71,16 @@ def back_up(root: StateRoot, place: StateRoot, at_ms: int) -> Backup:
         at_ms,
         counts,
     )
-    replace_file(place, MANIFEST, json.dumps(made.document()).encode())
+    with _writing(place):
+        replace_file(place, MANIFEST, json.dumps(made.document()).encode())
     return made
 
 
 def restore(place: StateRoot, root: StateRoot) -> Backup:
     """Make a state of a backup; StateError if it is not whole, or if there is a state already."""
     made = manifest(place)
-    counts = _copy({name: query.open_table(place, name) for name in SCHEMAS}, root, made.batch)
+    with _writing(root):
+        counts = _copy({name: query.open_table(place, name) for name in SCHEMAS}, root, made.batch)
     if counts != made.rows:
         raise StateError(
             f"the backup in {place} was changed after it was made: its tables hold {counts}, and"
@@ -98,6 +105,26 @@ def manifest(place: StateRoot) -> Backup:
             f" {FORMAT}: restore it with the version that made it"
         )
     return made
+
+
+def _check_place(root: StateRoot, place: StateRoot) -> None:
+    if not isinstance(place, Path):
+        return
+    if isinstance(root, Path) and place.resolve().is_relative_to(root.resolve()):
+        raise StateError(f"{place} is inside of the state, and would be lost with it: name another")
+    if place.is_dir() and any(place.iterdir()):
+        raise StateError(f"{place} is not empty: name a folder for this backup alone")
+
+
+@contextmanager
+def _writing(place: StateRoot) -> Iterator[None]:
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        raise StateError(
+            f"nothing can be written to {place} ({error}): check the name, its rights and the"
+            " space; what is there by now is not whole and may be removed"
+        ) from error
 
 
 def _copy(

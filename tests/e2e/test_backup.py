@@ -131,8 +131,15 @@ def test_what_is_no_place_for_it_is_refused(
     backup = tmp_path / "backup"
     assert told(pair, "backup", str(backup)) == 0
 
-    assert told(pair, "backup", str(backup)) == 1
-    assert "there is a state in" in capsys.readouterr().err
+    (tmp_path / "file").write_text("of somebody")
+    for place, why in (
+        (backup, "is not empty"),
+        (pair.state / "inside", "is inside of the state"),
+        (tmp_path / "file", "nothing can be written to"),
+        (tmp_path / "file" / "inside", "nothing can be written to"),
+    ):
+        assert told(pair, "backup", str(place)) == 1
+        assert why in capsys.readouterr().err
     assert told(pair, "restore", str(backup)) == 1
     assert "there is a state in" in capsys.readouterr().err
 
