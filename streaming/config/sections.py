@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -31,7 +32,6 @@ from streaming.core.model.table import DEFAULT_DATASET, ColumnType, OnRefused, T
 _BROKER = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]]+):[0-9]{1,5}$")
 Name = Annotated[str, Field(pattern="^[a-z0-9_-]+$", max_length=100)]
 Identifier = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$")]
-Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+(/\S*)?$")]
 Positive = Annotated[int, Field(gt=0)]
 NonNegative = Annotated[int, Field(ge=0)]
 
@@ -44,6 +44,16 @@ def _number_or_auto(value: object, validate: ValidatorFunctionWrapHandler) -> ob
 
 
 NumberOrAuto = Annotated[NonNegative | Literal["auto"], WrapValidator(_number_or_auto)]
+
+
+def _url(value: str) -> str:
+    if not _URL.match(value):
+        raise PydanticCustomError("url", "give an address with its scheme, as http://host:4318")
+    return value
+
+
+_URL = re.compile(r"^https?://[^\s/]+(/\S*)?$")
+Url = Annotated[str, AfterValidator(_url)]
 
 
 def _place(value: object) -> object:

@@ -269,6 +269,11 @@ REPLICA_A, TABLE_T = '[[replicas]]\nname = "a"', '[[tables]]\nname = "t"'
     ("old", "new", "received"),
     [
         ("[kafka]", "[kafka", "is not TOML"),
+        (
+            "[kafka]",
+            '[traces]\nendpoint = "localhost:4318"\n[kafka]',
+            "traces.endpoint = 'localhost:4318': give an address with its scheme, as http://",
+        ),
         ('name = "a"', "name = a", "is not TOML: Invalid value (at line"),
         ('name = "a"', "name = a", ': write text in quotes, as name = "..."'),
         ("[kafka]", "[kafcka]", "kafcka is not a field: did you mean kafka?"),
