@@ -66,10 +66,14 @@ class ConsumerResync:
 
     @property
     def state_text(self) -> str:
-        """The state for people: with the percentage, and with the order that waits."""
+        """The state for people: with the percentage, with the order or the end that waits."""
         is_known = self.state == AgreementStatus.RESYNC and self.percent_text
         state = f"{self.state} {self.percent_text}" if is_known else self.state
-        return f"{state}, resync ordered" if self.is_ordered else state
+        if self.is_ordered:
+            return f"{state}, resync ordered"
+        if not self.away and self.state != AgreementStatus.RESYNC:
+            return f"{state}, the end of its resync not acknowledged"
+        return state
 
 
 def resyncs(config: Config, reader: Reader, now_s: float) -> tuple[ConsumerResync, ...]:

@@ -17,7 +17,7 @@ from connectors.kafka.topics import ensure_topics
 from streaming.core.model.record import Hello
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import AgreementState
-from streaming.core.model.statuses import AwayReason, Stop, StopReason
+from streaming.core.model.statuses import AgreementStatus, AwayReason, Stop, StopReason
 from streaming.core.tracking.held import CoveredPosition
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
 from tests.harness.builders import csn
@@ -111,6 +111,12 @@ def test_level_is_the_same_covers_and_the_same_ruv(
         (
             IN_SYNC.resyncing(CoveredPosition(3, KNOWN), 1),
             "resync: b, agreement to-b is resync; `slackwater resync status` shows",
+        ),
+        (
+            replace(
+                IN_SYNC.resyncing(CoveredPosition(3, KNOWN), 1), status=AgreementStatus.IN_SYNC
+            ),
+            "resync: b, agreement to-b is in_sync, the end of its resync not acknowledged;",
         ),
     ],
 )
