@@ -17,6 +17,8 @@ from deltalake.exceptions import DeltaError
 from checkpoints import query
 from checkpoints.commit import KEY as EPOCHS_KEY
 from checkpoints.config import KEY as CONFIG_KEY
+from checkpoints.epochs import Checkpoint
+from checkpoints.query import open_table
 from checkpoints.reader import open_state
 from checkpoints.root import exist, read_file, replace_file
 from checkpoints.store import FILES, StateStore
@@ -50,17 +52,12 @@ class Backup:
 def back_up(root: StateRoot, place: StateRoot, at_ms: int) -> Backup:
     """Copy the state behind its last commit; StateError if there is none, or if `place` has one.
 
-    A hub may be at work on it: what it commits meanwhile is left out. `rows` is opened first, so
-    it holds nothing that is not committed by then.
+    A hub may be at work on it: what it commits meanwhile is left out.
     """
     _check_place(root, place)
-    tables: dict[TableName, DeltaTable | None] = {
-        TableName.ROWS: query.open_table(root, TableName.ROWS)
-    }
-    commit = open_state(root).commit
-    if commit is None:
-        raise StateError(f"the state in {root} has no committed batch: there is nothing to copy")
-    tables |= {name: query.open_table(root, name) for name in SCHEMAS if name not in tables}
+    rows, commit = _cut(root)
+    tables = {name: open_table(root, name) for name in SCHEMAS if name is not TableName.ROWS}
+    tables[TableName.ROWS] = rows
     with _writing(place):
         counts = _copy(tables, place, commit.state.batch)
     made = Backup(
@@ -76,11 +73,29 @@ def back_up(root: StateRoot, place: StateRoot, at_ms: int) -> Backup:
     return made
 
 
+def _cut(root: StateRoot) -> tuple[DeltaTable | None, Checkpoint]:
+    """`rows` and a commit that belong together.
+
+    What `rows` holds must reach the hub epoch that the commit names, and no further than the
+    commit: so it is opened between two commits that name the same one.
+    """
+    before = open_state(root).commit
+    while True:
+        rows, commit = open_table(root, TableName.ROWS), open_state(root).commit
+        if commit is None:
+            raise StateError(
+                f"the state in {root} has no committed batch: there is nothing to copy"
+            )
+        if before is not None and before.rows_epoch == commit.rows_epoch:
+            return rows, commit
+        before = commit
+
+
 def restore(place: StateRoot, root: StateRoot) -> Backup:
     """Make a state of a backup; StateError if it is not whole, or if there is a state already."""
     made = manifest(place)
     with _writing(root):
-        counts = _copy({name: query.open_table(place, name) for name in SCHEMAS}, root, made.batch)
+        counts = _copy({name: open_table(place, name) for name in SCHEMAS}, root, made.batch)
     if counts != made.rows:
         raise StateError(
             f"the backup in {place} was changed after it was made: its tables hold {counts}, and"
