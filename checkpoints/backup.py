@@ -56,8 +56,7 @@ def back_up(root: StateRoot, place: StateRoot, at_ms: int) -> Backup:
     """
     _check_place(root, place)
     rows, commit = _cut(root)
-    tables = {name: open_table(root, name) for name in SCHEMAS if name is not TableName.ROWS}
-    tables[TableName.ROWS] = rows
+    tables = {name: rows if name is TableName.ROWS else open_table(root, name) for name in SCHEMAS}
     with _writing(place):
         counts = _copy(tables, place, commit.state.batch)
     made = Backup(
