@@ -15,11 +15,13 @@ from checkpoints.tables import FORMAT
 from checkpoints.times import ms_of, time_of
 from streaming.core.intake.input_lost import TopicLoss
 from streaming.core.intake.reflection import Session
+from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.command import Command
 from streaming.core.model.errors import StateError
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv, parse_ruv
-from streaming.core.model.state import AgreementState, HubState, ReplicaState, SendRange
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, parse_status
 from streaming.core.model.truncation import Truncation
 from streaming.core.tracking.held import CoveredPosition

@@ -16,9 +16,10 @@ from streaming.core.intake.eviction import evict, restore, restore_ended
 from streaming.core.intake.pending import Context, ListKey
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.csn import rid_of
+from streaming.core.model.open_transactions import EndedTransaction, OpenTransactions
 from streaming.core.model.record import Reason
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Arrived
-from streaming.core.model.state import EndedTransaction, OpenTransactions, ReplicaState
 
 PENDING = "pending"
 WAITING = "waiting"

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from checkpoints.times import ms_of, time_of
+from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.ruv import parse_ruv
-from streaming.core.model.state import AgreementState, SendRange
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.incarnation import WorkKind
 from streaming.core.tracking.meta import ResyncMode

@@ -6,9 +6,9 @@ import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.output import write_json, write_line
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import HubError
-from streaming.core.model.state import AgreementState
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.facts.names import agreement_named
 from streaming.facts.resync import orderable

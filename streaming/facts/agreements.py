@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from checkpoints.reader import Reader
 from streaming.config.config import Config
-from streaming.core.model.state import AgreementState, HubState
+from streaming.core.model.agreement_state import AgreementState
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, remedy_of
 from streaming.facts.backlog import UNKNOWN, Backlog, OriginBacklog, backlog
 from streaming.facts.lag import Lag, lags

@@ -7,7 +7,8 @@ from checkpoints.reader import Reader
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
 from streaming.core.delivery.epoch_history import EpochHistory, LagBehind
-from streaming.core.model.state import AgreementState, HubState
+from streaming.core.model.agreement_state import AgreementState
+from streaming.core.model.state import HubState
 from streaming.facts.serving import serving
 
 

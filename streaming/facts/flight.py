@@ -7,8 +7,9 @@ from checkpoints.reader import Reader
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
 from streaming.core.delivery.flight import Epochs, applied_in, flight
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.errors import SourceError
-from streaming.core.model.state import AgreementState, ReplicaState
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.wording import as_count
 from streaming.facts.names import age_s, committed, rid_of_replica
 

@@ -6,9 +6,11 @@ from typing import Any
 
 from checkpoints.reader import Reader
 from streaming.config.config import Config
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.errors import ConfigError, HubError
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.retained import Retained
-from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import remedy_of
 from streaming.facts.names import committed, rid_of_replica
 from streaming.facts.resync import orderable, ordered_resyncs

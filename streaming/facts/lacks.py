@@ -9,9 +9,9 @@ from checkpoints.reader import Reader
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
 from streaming.core.delivery.lack import Anchor, Lack, LogGap, epochs_purged, lack, refused
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.csn import rid_of
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import AgreementState
 from streaming.facts.lag import acked
 from streaming.facts.names import committed, names_of
 from streaming.facts.ruvs import state_of

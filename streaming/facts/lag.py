@@ -7,8 +7,9 @@ from checkpoints.reader import Reader
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
 from streaming.core.delivery.lack import lack, own_counted
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import AgreementState, HubState
+from streaming.core.model.state import HubState
 from streaming.facts.resync import lacks_rows, ordered_resyncs
 
 NO_COMMIT = "no commit yet"

@@ -6,7 +6,7 @@ from datetime import datetime
 from checkpoints.reader import OpenChanges
 from checkpoints.times import time_of
 from streaming.core.intake.pending import Context
-from streaming.core.model.state import OpenTransactions
+from streaming.core.model.open_transactions import OpenTransactions
 
 
 def open_changes(opened: OpenTransactions) -> dict[tuple[int, str], OpenChanges]:

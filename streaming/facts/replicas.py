@@ -9,7 +9,8 @@ from checkpoints.times import time_of
 from streaming.config.config import Config
 from streaming.core.conflict.tallies import CHANGES, DUPLICATES, QUARANTINED, tally
 from streaming.core.model import csn
-from streaming.core.model.state import HubState, ReplicaState
+from streaming.core.model.replica_state import ReplicaState
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import remedy_of
 from streaming.facts.names import names_of
 from streaming.facts.recorded import RecordedFacts

@@ -11,9 +11,9 @@ from checkpoints.reader import Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.command import CommandName, ResyncOrder, parse_resync_order
 from streaming.core.model.errors import ConfigError, HubError
-from streaming.core.model.state import AgreementState
 from streaming.core.model.statuses import AgreementStatus, AwayReason, remedy_of
 from streaming.core.model.wording import as_percent
 from streaming.core.tracking.meta import ResyncMode

@@ -7,7 +7,7 @@ from typing import Any
 from checkpoints.reader import NONE_OPEN, Reader
 from streaming.config.config import Config
 from streaming.core.model.errors import HubError
-from streaming.core.model.state import ReplicaState
+from streaming.core.model.replica_state import ReplicaState
 from streaming.facts.lacks import consumer_lacks
 from streaming.facts.level import Ends
 from streaming.facts.names import committed, rid_of_replica

@@ -6,9 +6,10 @@ from typing import Any
 
 from checkpoints.reader import Reader
 from streaming.config.config import Config
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import AgreementState, HubState
+from streaming.core.model.state import HubState
 from streaming.facts.names import agreement_named, committed
 
 

@@ -16,9 +16,10 @@ from connectors.wire import encode_stopped
 from streaming.carriers.carrier import Carrier
 from streaming.core.conflict.window import WindowRow
 from streaming.core.delivery.sending import stop_answers
+from streaming.core.model.agreement_state import SendRange
 from streaming.core.model.errors import PublishError
 from streaming.core.model.row import Floor, RowState
-from streaming.core.model.state import HubState, SendRange
+from streaming.core.model.state import HubState
 from streaming.hub.hub import Hub
 from streaming.stages import publish as publish_stage
 from streaming.stages.checked import Ints, ints

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streaming.core.conflict.counters import FUNCTION, split_counter
-from streaming.core.model.state import AgreementState, HubState
+from streaming.core.model.agreement_state import AgreementState
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.model.wording import as_count
 

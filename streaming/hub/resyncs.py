@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 
 from checkpoints.resync_rows import SortedRows
 from streaming.core.conflict.window import Window, key_of, text_of, unpacked
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import Floor, Realign, RowState, readable
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import AgreementState, HubState
+from streaming.core.model.state import HubState
 from streaming.core.model.table import Table
 from streaming.core.model.topology import Topology
 from streaming.core.model.truncation import Truncation, Truncations
@@ -164,7 +165,7 @@ class Resyncs:
         for name, prepared in self.work.items():
             agreement = state.agreements[name]
             resync = agreement.resync
-            is_open = agreement.takes_page(state) and resync is not None
+            is_open = state.takes_page(agreement) and resync is not None
             if not is_open or resync is None or not prepared.marks.done():
                 continue
             accounting = resync.accounting or prepared.marks.result().accounting

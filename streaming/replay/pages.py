@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 from checkpoints.resync_rows import SORTED
 from streaming.core.conflict.window import Window
 from streaming.core.delivery.sending import PAGE
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
-from streaming.core.model.state import AgreementState, HubState
+from streaming.core.model.state import HubState
 from streaming.core.model.truncation import Truncations
 from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import Accounting, PieceAccount

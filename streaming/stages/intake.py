@@ -20,10 +20,10 @@ from streaming.core.intake.reflection import mre, mre_same
 from streaming.core.intake.transactions import Transaction
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import is_csn_of
+from streaming.core.model.open_transactions import OpenTransactions
 from streaming.core.model.order import JudgingOrder
 from streaming.core.model.record import Reason, ReceivedRecord, Record, RecordKind
 from streaming.core.model.row import Arrived
-from streaming.core.model.state import OpenTransactions
 from streaming.core.model.values import json_text
 from streaming.stages.checked import (
     Bools,

@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from connectors.wire import item_text, items_text, update_of
 from streaming.core.delivery.sending import PAGE
+from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.change import Op
 from streaming.core.model.record import ItemType, RangeItem, Update
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import AgreementState, SendRange
 from streaming.core.tracking.ranges import KeyRange
 from streaming.stages.checked import Bools, Ints, bools, ints, is_away
 from streaming.stages.log import CHANGE

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from checkpoints.epochs import Checkpoint, Plan, checkpoint_of, commit_row, plan_of, plan_row
 from checkpoints.store import rows_of
 from checkpoints.tables import TableName
+from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import AgreementState, HubState, SendRange
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.incarnation import WorkKind

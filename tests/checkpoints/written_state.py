@@ -10,8 +10,10 @@ from checkpoints.epochs import Checkpoint, Plan, commit_row, plan_row
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from streaming.core.intake.reflection import Session
+from streaming.core.model.agreement_state import AgreementState
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.model.table import DEFAULT_DATASET
 from tests.harness.builders import csn

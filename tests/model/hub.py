@@ -27,6 +27,7 @@ from streaming.core.intake.arrival import AbortTransaction, Quarantined
 from streaming.core.intake.check import check
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.refused_rows import due
+from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.command import ResyncOrder
 from streaming.core.model.csn import rid_of
@@ -40,9 +41,10 @@ from streaming.core.model.record import (
     Stopped,
     Update,
 )
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import AgreementState, HubState, ReplicaState, SendRange
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AwayReason
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.model.topology import Topology
@@ -232,7 +234,7 @@ class PureHub:
     def _pages(self, rids: Collection[int]) -> tuple[PlannedPage, ...]:
         """The next pages of the resyncs of these consumers that have one."""
         due = (a for a in self.state.agreements.values() if a.consumer in rids)
-        return tuple(self._page(a) for a in due if a.takes_page(self.state))
+        return tuple(self._page(a) for a in due if self.state.takes_page(a))
 
     def _page(self, agreement: AgreementState) -> PlannedPage:
         order, rows = self._orders(), self.topology.resync_page_rows

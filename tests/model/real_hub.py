@@ -152,7 +152,7 @@ class RealHub:
     def _pages(self, hub: Hub, rids: Collection[int]) -> tuple[PlannedPage, ...]:
         """The next pages of the resyncs of these consumers; those that have one are waited for."""
         agreements = hub.state.agreements
-        due = [n for n, a in agreements.items() if a.consumer in rids and a.takes_page(hub.state)]
+        due = [n for n, a in agreements.items() if a.consumer in rids and hub.state.takes_page(a)]
         deadline_s = time.monotonic() + PREPARED_S
         while True:
             hub.resyncs.follow(hub.state, hub.upkeep.rows_epoch)

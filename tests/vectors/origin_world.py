@@ -15,12 +15,14 @@ from streaming.core.delivery.sending import (
     item,
 )
 from streaming.core.intake.arrival import Quarantined
+from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.change import NOBODY, Change, Op, RowKey
 from streaming.core.model.csn import Generator
 from streaming.core.model.record import Applied, Commit, Hello, Item, ReceivedRecord, Record
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import AgreementState, HubState, ReplicaState, SendRange
+from streaming.core.model.state import HubState
 from streaming.core.model.table import Table
 from streaming.core.model.topology import Subscription, Topology
 

@@ -13,9 +13,11 @@ from streaming.core.delivery.sending import (
     plan,
 )
 from streaming.core.intake.intake import Intake
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import RowKey
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import RowState
-from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.state import HubState
 from streaming.core.model.topology import Topology
 from streaming.core.model.truncation import Truncation
 from streaming.core.tracking.ranges import KeyRange, RangeRealign, key_order, with_range

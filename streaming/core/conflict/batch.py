@@ -140,7 +140,7 @@ def next_epoch(intake: Intake, pages: Sequence[ResyncPage] = (), *, judged: bool
 
 def still_due(intake: Intake, pages: Iterable[ResyncPage]) -> list[ResyncPage]:
     """Return the planned pages whose resync goes on; a record of the batch may have ended it."""
-    return [page for page in pages if intake.agreements[page.agreement].takes_page(intake.state)]
+    return [page for page in pages if intake.state.takes_page(intake.agreements[page.agreement])]
 
 
 def failed(entries: Iterable[LogEntry]) -> list[Quarantined]:

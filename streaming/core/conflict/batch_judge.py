@@ -32,8 +32,8 @@ from streaming.core.intake.arrival import Repair
 from streaming.core.intake.refused_rows import NONE_REFUSED
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.refusal import Refusal, Refusals
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Arrived, Floor, Realign, RowState, realigned
-from streaming.core.model.state import ReplicaState
 from streaming.core.model.table import Table
 from streaming.core.model.topology import Topology
 from streaming.core.model.truncation import ALL_KEYS, Truncation

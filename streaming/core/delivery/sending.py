@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from streaming.core.conflict.judge import Judged, Verdict
+from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.record import Item, ItemType, RangeItem, Stopped
 from streaming.core.model.row import ALL_OFFSETS, Floor, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import AgreementState, HubState, SendRange
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, remedy_of
 from streaming.core.tracking.held import CoveredPosition, announced
 from streaming.core.tracking.ranges import KeyRange

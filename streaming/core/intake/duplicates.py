@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from streaming.core.intake.pending import Context
 from streaming.core.model.csn import rid_of
+from streaming.core.model.open_transactions import OpenTransactions
 from streaming.core.model.row import Arrived
-from streaming.core.model.state import OpenTransactions
 
 
 @dataclass(slots=True)

@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from streaming.core.intake.pending import Context, ListKey
 from streaming.core.model.change import RowKey
+from streaming.core.model.open_transactions import EndedTransaction, Evicted, OpenTransactions
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Arrived
-from streaming.core.model.state import EndedTransaction, Evicted, OpenTransactions, ReplicaState
 
 
 def evict(

@@ -24,6 +24,7 @@ from streaming.core.intake.sessions import (
 )
 from streaming.core.intake.stopped import says_nothing_of_rows, starts_again, with_last_session
 from streaming.core.intake.transactions import HELLO, TransactionIntake
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
 from streaming.core.model.record import (
@@ -39,9 +40,9 @@ from streaming.core.model.record import (
     Snapshot,
 )
 from streaming.core.model.refusal import Refusal
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import AgreementState, ReplicaState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
 from streaming.core.model.table import OnRefused
 from streaming.core.tracking.held import CoveredPosition

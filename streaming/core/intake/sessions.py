@@ -12,11 +12,13 @@ from streaming.core.delivery.positions import (
     decide,
 )
 from streaming.core.intake.reflection import Session, new_session
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.csn import rid_of
 from streaming.core.model.record import WIRE_VERSIONS, Applied, Hello, ReceivedRecord
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import (
     WIRE_VERSION,
     AgreementStatus,

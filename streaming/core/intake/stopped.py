@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.record import Applied, Heartbeat, Hello, ReceivedRecord
-from streaming.core.model.state import AgreementState, ReplicaState
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 
 KEPT_BEHIND_STOP = 10_000

@@ -26,11 +26,13 @@ from streaming.core.intake.reflection import mre, mre_same
 from streaming.core.intake.ruv_builder import RuvBuilder
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.csn import is_csn_of, rid_of
+from streaming.core.model.open_transactions import EndedTransaction, OpenTransactions
 from streaming.core.model.order import JudgingOrder
 from streaming.core.model.record import Reason, ReceivedRecord
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Arrived
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import EndedTransaction, HubState, OpenTransactions, ReplicaState
+from streaming.core.model.state import HubState
 from streaming.core.model.topology import Topology
 
 Transaction = tuple[Arrived, ...]

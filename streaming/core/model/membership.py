@@ -3,8 +3,10 @@
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from streaming.core.model.agreement_state import AgreementState, SendRange
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import AgreementState, HubState, ReplicaState, SendRange
+from streaming.core.model.state import HubState
 from streaming.core.model.topology import Subscription, Topology
 
 

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import fields, replace
 
+from streaming.core.model.agreement_state import AgreementState
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.state import HubState
 from streaming.core.replay.compare import Difference, RecordedPart
 
 

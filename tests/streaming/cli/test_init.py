@@ -12,7 +12,8 @@ from checkpoints.reader import open_state
 from checkpoints.tables import TableName
 from connectors.kafka.broker import Broker
 from connectors.kafka.topics import ensure_topics
-from streaming.core.model.state import AgreementState, ReplicaState
+from streaming.core.model.agreement_state import AgreementState
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.statuses import Stop, StopReason
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.streaming.cli.conftest import CONFIG, Slackwater

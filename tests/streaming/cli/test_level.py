@@ -14,9 +14,9 @@ from checkpoints.tables import TableName
 from connectors import wire
 from connectors.kafka.broker import Broker
 from connectors.kafka.topics import ensure_topics
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.record import Hello
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import AgreementState
 from streaming.core.model.statuses import AgreementStatus, AwayReason, Stop, StopReason
 from streaming.core.tracking.held import CoveredPosition
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv

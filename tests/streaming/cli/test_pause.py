@@ -5,7 +5,7 @@ import time
 import pytest
 
 from checkpoints.reader import open_state
-from streaming.core.model.state import AgreementState
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.statuses import AwayReason, Stop, StopReason
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.streaming.cli.conftest import Slackwater

@@ -3,7 +3,7 @@
 import pytest
 
 from checkpoints.reader import open_state
-from streaming.core.model.state import AgreementState
+from streaming.core.model.agreement_state import AgreementState
 from tests.checkpoints.written_state import WrittenState, replica, ruv
 from tests.streaming.cli.conftest import Slackwater
 

@@ -9,8 +9,8 @@ import pytest
 
 from checkpoints.reader import open_state
 from checkpoints.tables import TableName
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.command import ResyncOrder
-from streaming.core.model.state import AgreementState
 from streaming.core.model.statuses import AgreementStatus, AwayReason, Stop, StopReason
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.incarnation import WorkKind

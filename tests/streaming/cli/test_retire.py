@@ -12,7 +12,7 @@ from connectors import wire
 from connectors.kafka.broker import Broker
 from connectors.kafka.topics import ensure_topics
 from streaming.core.model.record import Heartbeat
-from streaming.core.model.state import ReplicaState
+from streaming.core.model.replica_state import ReplicaState
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
 from tests.harness.builders import csn
 from tests.harness.topics import TopicEnds

@@ -19,7 +19,7 @@ from streaming.core.conflict.counters import (
     TRANSACTION_REJECT,
     counter,
 )
-from streaming.core.model.state import ReplicaState
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
 from tests.harness.builders import csn

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.delivery.lack import Anchor, lack
 from streaming.core.delivery.sending import EpochMark, SendingView, is_for, plan
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.csn import rid_of
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import AgreementState
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
 from tests.harness.builders import change, csn

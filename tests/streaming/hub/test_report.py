@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 
 from streaming.core.conflict.counters import FUNCTION, REFRESH, counter
-from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.agreement_state import AgreementState
+from streaming.core.model.replica_state import ReplicaState
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
 from streaming.hub.report import HubReport, ready_text, state_changes, summary_text
 

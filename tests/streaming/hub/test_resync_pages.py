@@ -12,10 +12,12 @@ import pytest
 
 from checkpoints.resync_rows import SORTED, SortedRows
 from streaming.core.conflict.window import Window, packed, text_of
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import RowKey
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.topology import Subscription, Topology

@@ -14,10 +14,11 @@ from streaming.core.conflict.window import WindowRow, packed, text_of
 from streaming.core.delivery.sending import PAGE, LogEntry, Refresh
 from streaming.core.intake.intake import Intake
 from streaming.core.intake.transactions import in_order
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import RowKey
 from streaming.core.model.record import Commit, ReceivedRecord, Record
 from streaming.core.model.row import Realign, RowState
-from streaming.core.model.state import AgreementState, HubState
+from streaming.core.model.state import HubState
 from streaming.core.model.topology import Topology
 from streaming.core.tracking.incarnation import WorkKind
 from streaming.core.tracking.meta import ResyncMode

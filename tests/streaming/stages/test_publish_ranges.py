@@ -11,10 +11,10 @@ from checkpoints.resync_rows import SORTED
 from checkpoints.tables import CHANGELOG
 from connectors.wire import decode_update, item_text
 from streaming.core.delivery.sending import RangeRefresh, Refresh, item, items_of
+from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.record import Item, RangeItem
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import AgreementState, SendRange
 from streaming.core.model.values import json_text
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.ranges import KeyRange

@@ -17,8 +17,9 @@ from streaming.core.intake.arrival import AbortTransaction, Repair
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.record import Abort, Commit, Heartbeat, Reason, ReceivedRecord, Record
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Arrived, Floor, Realign, RowState
-from streaming.core.model.state import HubState, ReplicaState
+from streaming.core.model.state import HubState
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.model.topology import Topology
 from tests.harness.builders import change, csn

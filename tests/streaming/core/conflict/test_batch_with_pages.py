@@ -21,9 +21,10 @@ from streaming.core.intake.refused_rows import RefusedRows
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.record import Hello, ReceivedRecord, Refused
 from streaming.core.model.refusal import Refusal, sent_last
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Arrived, Realign, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import HubState, ReplicaState
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.incarnation import WorkKind

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from streaming.core.delivery.flight import EpochsInFlight, applied_in, flight
 from streaming.core.intake.reflection import Session
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.record import Applied, Hello, Record
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.state import HubState
 from tests.harness.builders import csn
 
 epochs = st.integers(0, 60)

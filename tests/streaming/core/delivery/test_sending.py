@@ -17,11 +17,11 @@ from streaming.core.delivery.sending import (
     plan,
     wants_batch,
 )
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import Op
 from streaming.core.model.record import Item, ItemType
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Element, Ruv
-from streaming.core.model.state import AgreementState
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
 from tests.harness.builders import change, csn, send_range

@@ -17,11 +17,12 @@ from streaming.core.delivery.sending import (
     tracked,
     wants_batch,
 )
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import Op
 from streaming.core.model.record import Item, ItemType, RangeItem
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import AgreementState, HubState
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.tracking.held import CoveredPosition

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 
 from streaming.core.intake.intake import Intake
 from streaming.core.intake.transactions import in_order
+from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.record import Applied, Hello, Reason, ReceivedRecord, Record
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import AgreementState, HubState, ReplicaState
+from streaming.core.model.state import HubState
 from streaming.core.model.table import DEFAULT_DATASET, ColumnType, Table
 from streaming.core.model.topology import Subscription, Topology
 from tests.harness.builders import csn

@@ -6,8 +6,9 @@ import pytest
 
 from streaming.core.intake.eviction import evict, restore
 from streaming.core.intake.intake import Intake
+from streaming.core.model.open_transactions import Evicted
 from streaming.core.model.record import Abort, Commit, Record
-from streaming.core.model.state import Evicted, HubState
+from streaming.core.model.state import HubState
 from streaming.core.model.table import DEFAULT_DATASET
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import RULES, Speaker, intake_of_session, numbers

@@ -8,9 +8,9 @@ import pytest
 from streaming.core.intake.arrival import ControlOutcome
 from streaming.core.intake.sessions import KEPT_FLOORS, KEPT_SESSION_IDS, KEPT_SESSIONS, with_floor
 from streaming.core.model.record import Heartbeat, Hello, ReceivedRecord
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Element, Ruv
-from streaming.core.model.state import ReplicaState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, StopReason
 from tests.harness.builders import csn
 from tests.streaming.core.intake.speaker import (
