@@ -103,11 +103,17 @@ def test_an_agent_accepts_the_databases_that_are_created(tmp_path: Path) -> None
     assert (found.warnings, found.not_configured) == ((), ())
 
 
-def test_prometheus_asks_every_hub(compose: dict[str, Any]) -> None:
+def test_prometheus_asks_every_hub_and_agent(compose: dict[str, Any]) -> None:
     """The standby becomes the hub, so its numbers must be there from then on."""
     file = CHECKOUT / "deploy" / "prometheus" / "prometheus.yml"
     (job,) = yaml.safe_load(file.read_text(encoding="utf-8"))["scrape_configs"]
-    hubs = {target.split(":")[0] for each in job["static_configs"] for target in each["targets"]}
+    asked = {target for each in job["static_configs"] for target in each["targets"]}
+    agents = {
+        f"{name}:{command[command.index('--metrics-port') + 1]}"
+        for name, service in compose["services"].items()
+        if "--metrics-port" in (command := service.get("command") or [])
+    }
 
-    assert hubs == {"hub", "standby"}
-    assert hubs <= compose["services"].keys()
+    assert len(agents) == 3
+    assert asked == {"hub:9470", "standby:9470", *agents}
+    assert {one.partition(":")[0] for one in asked} <= compose["services"].keys()
