@@ -25,8 +25,12 @@ class RuvBuilder:
                     self.last[dataset, rid] = element.max_csn
 
     def extend(self, key: ListKey, first: str, last: str) -> None:
-        """Extend an element by the eligible CSNs from the first to the last."""
-        self.first.setdefault(key, first)
+        """Extend an element by the eligible CSNs from the first to the last.
+
+        Of transactions that become eligible at once, the one that goes first, by its largest CSN,
+        need not have the smallest.
+        """
+        self.first[key] = min(first, self.first.get(key, first))
         self.last[key] = max(last, self.last.get(key, ""))
 
     def largest(self, key: ListKey) -> str:

@@ -106,6 +106,19 @@ def test_the_min_csn_is_that_of_the_first_eligible_change_and_stays() -> None:
     assert intake.ruvs[DEFAULT_DATASET].elements[1] == Element(C10, csn(12, 1))
 
 
+def test_the_min_csn_is_the_smallest_of_what_goes_at_once() -> None:
+    """A transaction goes behind what it encloses, and began before it."""
+    intake = intake_of_session(
+        change(9, tx=9), change(10, tx=10), change(13, tx=10), Commit(C10), change(12)
+    )
+    assert numbers(intake) == []
+
+    intake.take(Speaker(session="1-1").quote(Abort(csn(9, 1)), ahead=9))
+
+    assert numbers(intake) == [12, 10, 13]
+    assert intake.ruvs[DEFAULT_DATASET].elements[1] == Element(C10, C13)
+
+
 def test_an_abort_behind_the_commit_is_ignored() -> None:
     """What is committed holds, also while it waits."""
     intake = intake_of_session(
