@@ -180,6 +180,8 @@ def ends_snapshot(story: Story, replica: str) -> None:
     """With the rows that it has not told yet, and all that it wrote meanwhile."""
     story.world.tell(replica)
     story.replica(replica).end_snapshot()
+    if story.replica(replica).snapshot is not None:
+        raise StoryError("an open transaction holds a row that is not told yet")
     story.world.publish_all(replica)
 
 

@@ -278,8 +278,11 @@ class Replica:
         self.journal.append(Line(Snapshot("begin", self.snapshot, TABLE.name)))
 
     def tell(self, clock_s: int) -> Write | None:
-        """Tell the next row of its snapshot as it stands, if it is still there."""
-        key = self.to_tell.pop(0)
+        """Tell the next row of its snapshot as it stands, if it is still there and not locked."""
+        key = next((key for key in self.to_tell if not self.is_locked(key)), None)
+        if key is None:
+            return None
+        self.to_tell.remove(key)
         there = self.rows.get(key, ABSENT)
         if there.image is None:
             return None
@@ -296,7 +299,9 @@ class Replica:
         return write
 
     def end_snapshot(self) -> None:
-        """End its snapshot; all its rows are told."""
+        """End its snapshot, unless an open transaction holds a row that is not told yet."""
+        if self.to_tell:
+            return
         self.journal.append(Line(Snapshot("end", self.snapshot or "", None, 0)))
         self.snapshot = None
 

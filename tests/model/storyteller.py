@@ -445,7 +445,8 @@ class Storyteller:
 
     def end_snapshot(self, replica: str, _: str, __: int) -> None:
         """A replica ends its snapshot."""
-        if self.replica(replica).snapshot is not None:
+        one = self.replica(replica)
+        if one.snapshot is not None and not any(map(one.is_locked, one.to_tell)):
             self.add_sentence(f"{replica} ends its snapshot")
 
     def tell_again(self, replica: str, key: str, number: int) -> None:
