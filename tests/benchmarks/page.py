@@ -106,7 +106,7 @@ MEASURES: Mapping[str, str] = {
     ),
     "idle": "A hub without input.",
     "observed": (
-        "Preloaded changes, by turns: nobody looks; a scrape each second and an open page."
+        "Preloaded changes, by one hub, in turns: nobody looks; a scrape each second and an open page."
         " `cpu_ratio_to_alone`: processor time of driver and JVM for each change."
     ),
     "memory": "The largest resident memory of driver and JVM together, by measure.",

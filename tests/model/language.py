@@ -229,9 +229,9 @@ def publishes_late(story: Story, replica: str, things: str) -> None:
 
 @sentence("the topic of {replica} repeats {thing*}")
 def repeats(story: Story, replica: str, thing: str) -> None:
-    """The broker delivers a record once more, exactly as it was."""
-    received = [record for _, record in story.world.received[replica]]
-    story.world.repeat(replica, received.index(story.record(replica, thing)))
+    """The broker delivers a record once more, exactly as it was: the last one, if several are."""
+    named, received = story.record(replica, thing), story.world.received[replica]
+    story.world.repeat(replica, max(n for n, (_, one) in enumerate(received) if one == named))
 
 
 @sentence("{replica} applies")

@@ -70,7 +70,7 @@ def check_nothing_lost(world: World) -> None:
     """
     judged = Counter((one.csn, one.content) for one in world.hub.changelog())
     kept = _quarantined(world, {*Reason} - {Reason.SESSION})
-    ended, given_up = world.hub.ended(), _quarantined(world) if world.has_lost else set()
+    ended, given_up = world.hub.ended(), _quarantined(world) if world.begins else set()
     for replica in world.replicas.values():
         for write in _committed(replica):
             change = write.change

@@ -341,10 +341,11 @@ class Storyteller:
         """The broker delivers one of the last records once more."""
         received = self.world.received[replica]
         place = len(received) - number
-        if place < 0:
+        if place < self.world.begins.get(replica, 0):
             return
-        thing = self._thing(replica, received[place][1])
-        if thing and received.index(received[place]) == place:
+        record = received[place][1]
+        thing = self._thing(replica, record)
+        if thing and all(one != record for _, one in received[place + 1 :]):
             self.add_sentence(f"the topic of {replica} repeats {thing}")
         else:
             self.lines.append(f"# the topic of {replica} repeats {received[place]}")

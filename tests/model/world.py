@@ -97,8 +97,8 @@ def _function(text: str, rids: Mapping[str, int]) -> ConflictFunction:
 class World:
     """Replicas and a hub; `received`: what was appended to each replica's topic, in order.
 
-    `lost`: (csn, content) of the changes that were deleted from a topic unread; `has_lost`: whether
-    anything was.
+    `lost`: (csn, content) of the changes that were deleted from a topic unread; `begins`: replica ->
+    where its topic begins, if records were.
     """
 
     replicas: Mapping[str, Replica]
@@ -107,7 +107,7 @@ class World:
     names: dict[str, Write] = field(default_factory=dict)
     received: dict[str, list[tuple[str | None, Record]]] = field(default_factory=dict)
     lost: set[tuple[str, str]] = field(default_factory=set)
-    has_lost: bool = False
+    begins: dict[str, int] = field(default_factory=dict)
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -170,9 +170,10 @@ class World:
     def lose_unread(self, replica: str) -> None:
         """Delete from a replica's topic what the hub has not taken."""
         rid = self.replicas[replica].rid
-        records = [r for _, r in self.received.get(replica, [])[self.hub.offset(rid) :]]
+        received = self.received.get(replica, [])
+        records = [record for _, record in received[self.hub.offset(rid) :]]
         self.lost |= {(r.csn, r.content) for r in records if isinstance(r, Change)}
-        self.has_lost = True
+        self.begins[replica] = len(received)
         self.hub.lose_unread(rid)
 
     # -- agents and the hub -----------------------------------------------------------------
