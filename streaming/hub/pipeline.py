@@ -16,9 +16,11 @@ from streaming.hub.lost import Read, decide_what_is_there
 from streaming.hub.outcome import (
     batch_counts,
     checkpoint_of,
+    offsets_after,
     settle_refusals,
     state_after,
     table_rows,
+    without_value,
 )
 from streaming.hub.page_ranges import read_ranges
 from streaming.hub.phases import BatchPhase
@@ -112,6 +114,8 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     tables = {TableName.CHANGELOG: carrier.changelog(log), **others}
     intake.forget_ended()
     counts = batch_counts(taken, log, judged, [refresh for _, refresh in verdicts.refreshes])
+    ends, all_topics = offsets_after(hub, plan, after), hub.settings.all_topics
+    counts |= without_value(plan, ends, all_topics, taken.facts.table)
     checkpoint = checkpoint_of(hub, plan, after, counts)
     rows, contended = verdicts.rows, verdicts.contended
     items = {one.agreement: page_items(one.ranges) for one in ranges}

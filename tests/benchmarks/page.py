@@ -49,7 +49,7 @@ HEADLINE: Mapping[str, str] = {
     "growth.rows_ratio": "Batch time with 10 million rows, compared with 1 million",
     "backlog.ratio_to_throughput": "Throughput after a long outage, compared with the usual one",
     "absence.items_ratio_to_rows": "Items that a consumer gets which was away, for each row",
-    "observed.ratio_to_alone": "Throughput while a page is open, scraped each second",
+    "observed.cost_of_one_core": "An open page and a scrape each second, of one core",
     "start_after_kill.seconds": "Seconds from kill -9 until nothing is left to deliver",
     "memory.peak_mib": "MiB of driver and JVM together, the largest of all measures",
 }
@@ -106,8 +106,8 @@ MEASURES: Mapping[str, str] = {
     ),
     "idle": "A hub without input.",
     "observed": (
-        "Preloaded changes, by one hub, in turns: nobody looks; a scrape each second and an open page."
-        " `cpu_ratio_to_alone`: processor time of driver and JVM for each change."
+        "2,000 changes a second, in turns on one hub: nobody looks; a scrape each second and an"
+        " open page. Processor time of driver and JVM; `cost`: the median difference."
     ),
     "memory": "The largest resident memory of driver and JVM together, by measure.",
 }

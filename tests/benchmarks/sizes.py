@@ -63,11 +63,9 @@ class Sizes:
     """of start: the median counts"""
     agent_rows: int = 100_000
     """written, published and applied by one agent"""
-    observed_events: int = 8_000_000
-    """of observed: enough for all turns"""
     observed_rounds: int = 8
     """of observed, whose difference is small"""
-    observed_s: float = 8
+    observed_s: float = 15
     """of each of its turns"""
     idle_s: float = 60
     """of a hub that has nothing to do"""

@@ -97,8 +97,8 @@ def _function(text: str, rids: Mapping[str, int]) -> ConflictFunction:
 class World:
     """Replicas and a hub; `received`: what was appended to each replica's topic, in order.
 
-    `lost`: (csn, content) of the changes that were deleted from a topic unread; `begins`: replica ->
-    where its topic begins, if records were.
+    `lost`: (csn, content) of the changes that were deleted from a topic unread; `begins`: replica
+    -> where its topic begins, if records were.
     """
 
     replicas: Mapping[str, Replica]

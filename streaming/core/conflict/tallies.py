@@ -18,6 +18,8 @@ QUARANTINED = "quarantined"
 """Quarantined records of a replica, by reason."""
 DUPLICATES = "duplicates"
 """Records of a replica that came again."""
+WITHOUT_VALUE = "without_value"
+"""Offsets of a replica's topic that were read, and at which no record with a value stands."""
 CONFLICTS = "conflicts"
 """Recorded conflicts by the loser's replica and table; kind and rule stand in the name."""
 
@@ -59,6 +61,11 @@ def quarantined_records(quarantined: Iterable[Quarantined]) -> Counter[str]:
 def duplicate(rid: int) -> str:
     """Return the key that counts a replica's duplicates."""
     return counter(DUPLICATES, rid, _RECORDS)
+
+
+def without_value(rid: int) -> str:
+    """Return the key that counts the offsets of a replica's topic without a record with a value."""
+    return counter(WITHOUT_VALUE, rid, _RECORDS)
 
 
 def recorded_conflicts(judged: Iterable[Judged], topology: Topology) -> Counter[str]:
