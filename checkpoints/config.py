@@ -59,15 +59,24 @@ def commands(store: StateStore, after: int) -> tuple[Command, ...]:
 
     Those that only a later version knows are left out.
     """
+    found = _commands(store, ds.field("number") > after)
+    return tuple(found[:COMMANDS_MAX])
+
+
+def commands_named(store: StateStore, *names: CommandName) -> list[Command]:
+    """All commands of these names, in order, whether the hub has taken them or not."""
+    return _commands(store, ds.field("command").isin([*names]))
+
+
+def _commands(store: StateStore, which: ds.Expression) -> list[Command]:
     store.refreshed(TableName.CONFIG)
-    where = (ds.field("kind") == "command") & (ds.field("number") > after)
+    where = (ds.field("kind") == "command") & which
     rows = store.read(TableName.CONFIG, where, ["number", "command", "argument", "seen"])
-    found = [
+    return [
         Command(row["number"], CommandName(row["command"]), row["argument"], row["seen"])
-        for row in rows.to_pylist()
+        for row in rows.sort_by("number").to_pylist()
         if row["command"] in _KNOWN
     ]
-    return tuple(sorted(found, key=lambda c: c.number)[:COMMANDS_MAX])
 
 
 _KNOWN = {name.value for name in CommandName}

@@ -14,6 +14,7 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
 from checkpoints.dead_files import DEAD_KEPT_S, DeadFiles
+from checkpoints.pins import keep_pinned
 from checkpoints.root import open_delta
 from checkpoints.rows import materialize
 from checkpoints.spark_errors import translated
@@ -69,6 +70,8 @@ class Maintenance:
     def _maintain_all(self) -> None:
         """Maintain each table that had many commits, unless another process holds the lock."""
         with self._store.locked() as is_ours:
+            if is_ours:
+                self._keep_pinned()
             for name in TableName if is_ours else ():
                 self._maintain(name)
 
@@ -83,8 +86,14 @@ class Maintenance:
             table.create_checkpoint()
         self._maintained_at[name] = table.version()
 
+    def _keep_pinned(self) -> None:
+        """Let `rows` keep what is pinned; who changed its settings meanwhile did the same."""
+        with suppress(CommitFailedError):
+            keep_pinned(self._store, time.time_ns() // 1_000_000)
+
     def _vacuum(self) -> None:
         """Of `rows` by Spark, which knows its deletion vectors."""
+        self._keep_pinned()
         for name in TableName:
             if name is not TableName.ROWS:
                 open_delta(self._store.root, name).vacuum(KEPT_HOURS, dry_run=False, full=True)

@@ -56,16 +56,16 @@ A checkpoint names the files that compaction replaced within that hour: checkpoi
 Reading skips files by their first columns, up to the CSN; more of them make commits slow."""
 
 
-def _merged(kept_hours: int) -> dict[str, str]:
-    """Of `rows`, whose versions of so many hours can be read.
+_MERGED = {"delta.checkpointInterval": "100", "delta.enableDeletionVectors": "true"}
+"""Of `rows`. Without deletion vectors a MERGE of a thousand rows writes all files anew that hold
+one of them."""
 
-    Without deletion vectors a MERGE of a thousand rows writes all files anew that hold one of them.
-    """
+
+def _kept(hours: int) -> dict[str, str]:
+    """Of `rows`, whose versions of so many hours can be read."""
     return {
-        "delta.checkpointInterval": "100",
-        "delta.logRetentionDuration": f"interval {kept_hours} hours",
-        "delta.deletedFileRetentionDuration": f"interval {kept_hours} hours",
-        "delta.enableDeletionVectors": "true",
+        "delta.logRetentionDuration": f"interval {hours} hours",
+        "delta.deletedFileRetentionDuration": f"interval {hours} hours",
     }
 
 
@@ -121,24 +121,23 @@ class StateStore:
         """
         make_root(self.root)
         for name in sorted(SCHEMAS, key=lambda n: n is TableName.EPOCHS):
-            settings = _merged(self.kept_hours) if name is TableName.ROWS else _APPENDED
+            is_rows = name is TableName.ROWS
+            settings = _MERGED if is_rows else _APPENDED
             DeltaTable.create(
                 self.uri(name),
                 schema=_commented(name),
                 mode="ignore",
                 description=TABLE_COMMENTS[name],
-                configuration=settings,
+                configuration={**settings, **(_kept(self.kept_hours) if is_rows else {})},
                 storage_options=storage_options(self.root),
             )
-            self._update(name, settings)
+            table = open_delta(self.root, name)
+            _set(table, settings)
+            self._update_schema(name, table)
 
-    def _update(self, name: TableName, settings: Mapping[str, str]) -> None:
-        """Bring a table up to date with this version; nothing is committed if it is."""
-        table = open_delta(self.root, name)
-        known = table.metadata().configuration
-        if changed := {key: value for key, value in settings.items() if known.get(key) != value}:
-            table.alter.set_table_properties(changed)
-        self._update_schema(name, table)
+    def keep_rows(self, hours: int) -> None:
+        """Let `rows` keep its versions for so long from now on; nothing is committed if it does."""
+        _set(open_delta(self.root, TableName.ROWS), _kept(hours))
 
     def _update_schema(self, name: TableName, table: DeltaTable) -> None:
         """Add the columns and comments that the table lacks."""
@@ -287,6 +286,13 @@ def storage_errors(root: StateRoot) -> Iterator[None]:
             f"the state in {root} cannot be used ({plain}): check its {what}, then start the hub"
             " again; nothing is lost, it resumes where it stopped"
         ) from error
+
+
+def _set(table: DeltaTable, settings: Mapping[str, str]) -> None:
+    """Set what is set otherwise; nothing is committed if nothing is."""
+    known = table.metadata().configuration
+    if changed := {key: value for key, value in settings.items() if known.get(key) != value}:
+        table.alter.set_table_properties(changed)
 
 
 def _commented(name: TableName) -> Schema:

@@ -29,6 +29,12 @@ def append_command(
     return _numbers(reader, command, [argument], at, seen)[argument]
 
 
+def append_anew(reader: Reader, command: CommandName, argument: str) -> None:
+    """Append the command though it is queued already: one in between has undone it."""
+    given = {"command": command.value, "argument": argument, "at": now()}
+    _append(StateStore(reader.root), [given | {"seen": _committed(reader)}])
+
+
 def append_commands(
     reader: Reader, command: CommandName, ids: Iterable[str], seen: int | None, *, as_json: bool
 ) -> None:
@@ -57,18 +63,25 @@ def _numbers(
     seen: int | None,
 ) -> dict[str | None, int]:
     """Argument -> the number of its command; those that are not queued yet are appended."""
-    committed = reader.commit.state.hub_epoch if reader.commit else 0
     taken = reader.commit.command_number if reader.commit else 0
     queued = {
         row["argument"]: int(row["number"])
         for row in reader.commands()
         if row["command"] == command and row["number"] > taken
     }
-    fields = {"command": command.value, "at": at, "seen": committed if seen is None else seen}
+    fields = {
+        "command": command.value,
+        "at": at,
+        "seen": _committed(reader) if seen is None else seen,
+    }
     new = [one for one in arguments if one not in queued]
     first = _append(StateStore(reader.root), [fields | {"argument": one} for one in new])
     given = queued | {one: number for number, one in enumerate(new, first)}
     return {one: given[one] for one in arguments}
+
+
+def _committed(reader: Reader) -> int:
+    return reader.commit.state.hub_epoch if reader.commit else 0
 
 
 def _append(store: StateStore, commands: Sequence[Mapping[str, object]]) -> int:

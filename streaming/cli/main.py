@@ -17,6 +17,7 @@ from streaming.cli.level import level
 from streaming.cli.output import write_error, write_line
 from streaming.cli.past import blame, diff, rows
 from streaming.cli.pause import pause
+from streaming.cli.pin import pin, pins, unpin
 from streaming.cli.recover import recover
 from streaming.cli.reinit import reinit
 from streaming.cli.replay import replay
@@ -93,6 +94,9 @@ app.command()(explain)
 app.command()(verify)
 app.command()(sql)
 app.command()(export)
+app.command()(pin)
+app.command()(unpin)
+app.command()(pins)
 app.command()(positions.ruv)
 app.command()(positions.lacks)
 app.add_typer(agent.app, name="agent")

@@ -20,6 +20,7 @@ from checkpoints import faults
 from checkpoints.config import COMMANDS_MAX, commands, documents
 from checkpoints.epochs import Plan
 from checkpoints.maintenance import Maintenance
+from checkpoints.pins import keep_pinned
 from checkpoints.root import local_folder
 from checkpoints.store import StateStore, storage_errors
 from checkpoints.tables import TableName
@@ -88,6 +89,7 @@ class Service:
         self.paused: AbstractSet[int] = frozenset()
         self.report = HubReport({replica.rid: replica.name for replica in config.replicas})
         self.settings, self.hub = self._open(_followed(self.view.phases, reach))
+        keep_pinned(self.store, _now_ms())
         is_local = is_local_master(spark.sparkContext.master or "")
         self.warm = None if is_local else WarmExecutors(spark, root)
         topics, others = [*self.settings.topics], [*self.settings.updates_topics]

@@ -78,6 +78,8 @@ def carry_out(
                 intake.counts["hub_recovered"] += 1
             case CommandName.LEVEL:
                 nudged = True
+            case CommandName.PIN | CommandName.UNPIN:
+                pass  # checkpoints/pins.py reads them, beside the batches
     orders.send_due(intake)
     for (rid, row), reason in left_different(store, quarantined, intake.topology).items():
         orders.refresh_dropped(intake, rid, row, reason, behind)

@@ -35,6 +35,10 @@ class CommandName(StrEnum):
     """bring a consumer what it lacks as rows; a ResyncOrder as text"""
     PAUSE = "pause"
     """send nothing more to a consumer; the name of its agreement"""
+    PIN = "pin"
+    """keep the state of a hub epoch readable; a Pin (core/replay/pins.py) as text"""
+    UNPIN = "unpin"
+    """end that; the pin's name"""
 
 
 @dataclass(frozen=True, slots=True)
