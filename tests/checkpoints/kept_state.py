@@ -1,0 +1,152 @@
+"""The state that a release of the hub leaves behind, kept so that later versions can prove it.
+
+    python -m tests.checkpoints.kept_state tests/checkpoints/states/format-1.tar.xz
+
+makes one with the version that is checked out: the folder of a hub, what its topics held, and what
+it said of itself. It is made once for each format and never again.
+"""
+
+import base64
+import json
+import sys
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from checkpoints.reader import open_state
+from checkpoints.recorded import batch_marks
+from checkpoints.tables import FORMAT
+from streaming.config.config import Config, load
+from streaming.facts.past_rows import past, standing_rows
+from streaming.facts.ruvs import ruv_document
+from tests.model.language import play
+from tests.model.local_hub import LocalHub, TopicsInMemory
+
+STORY = """
+given r1 r2 r3; t is EPOCH; u is MAX(v)
+
+r1 writes k = w1
+r1 publishes
+the hub takes all
+r2 writes k = w2
+r2 publishes
+the hub takes all
+everything settles
+
+r3 writes u.k = w3
+r1 writes u.k = w4 in T
+r1 writes j = w5 in T
+r1 commits T
+r1 publishes
+the hub takes all
+r3 publishes
+the hub takes all
+everything settles
+
+r2 deletes j as w6
+r2 writes i = w7
+r2 will refuse h 1 times
+r1 writes h = w8
+everything settles
+r1 truncates u as w9
+everything settles
+r2 crashes
+r2 says hello
+r2 writes g = w10
+r2 publishes w10 under its old session
+r3 writes f = w11 in V
+r3 publishes
+the hub takes all
+the operator pauses r2
+r1 writes h = w12
+r1 publishes
+the hub takes all
+"""
+"""Conflicts, a transaction, a delete, a truncate, a record in quarantine, an open transaction and a
+consumer that is away."""
+
+HUB = "hub.toml"
+TOPICS = "topics.json"
+SAID = "said.json"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptState:
+    """The folder of a hub that ended, unpacked."""
+
+    folder: Path
+
+    @property
+    def config(self) -> Config:
+        """Its configuration."""
+        return load(self.folder / HUB)
+
+    @property
+    def said(self) -> Any:  # noqa: ANN401 - JSON
+        """What the hub that made it said of itself."""
+        return json.loads((self.folder / SAID).read_text(encoding="utf-8"))
+
+    def topics(self) -> TopicsInMemory:
+        """What its topics held."""
+        found = TopicsInMemory()
+        for topic, records in json.loads((self.folder / TOPICS).read_text()).items():
+            for key, value, time_ms in records:
+                found.send(topic, key, base64.b64decode(value), time_ms)
+        return found
+
+
+def unpacked(file: Path, folder: Path) -> KeptState:
+    """A kept state, in a folder of its own."""
+    with tarfile.open(file) as archive:
+        archive.extractall(folder, filter="data")
+    return KeptState(folder)
+
+
+def said_of(config: Config) -> Mapping[str, object]:
+    """What a hub says of its state, in words that do not depend on when it is asked."""
+    reader = open_state(config.hub.state)
+    assert reader.commit is not None
+    state = reader.commit.state
+    with past(config) as store:
+        rows = {
+            name: [row._asdict() for row in standing_rows(store, name, None, None)[1]]
+            for name in config.table_map()
+        }
+        batches = len(batch_marks(store))
+    return {
+        "hub_epoch": state.hub_epoch,
+        "batches": batches,
+        "ruvs": ruv_document(state.ruvs),
+        "rows": rows,
+        "agreements": {name: one.status_text for name, one in state.agreements.items()},
+        "quarantine": reader.quarantine_counts(),
+        "conflicts": reader.conflict_counts(),
+        "open": sorted([rid, *of] for rid, *of in reader.open_changes()),
+    }
+
+
+def make(file: Path) -> None:
+    """Play the story, and pack what it leaves."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, topics = Path(name), TopicsInMemory()
+        nothing: Any = None
+        ends: Any = topics
+        play(STORY, lambda topology: LocalHub(topology, nothing, ends, folder, "slackwater"))
+        held = {
+            topic: [[key, base64.b64encode(value).decode(), ms] for key, value, ms in records]
+            for topic, records in topics.logs.items()
+        }
+        (folder / TOPICS).write_text(json.dumps(held), encoding="utf-8")
+        said = said_of(load(folder / HUB))
+        (folder / SAID).write_text(json.dumps(said, indent=1), encoding="utf-8")
+        with tarfile.open(file, "w:xz") as archive:
+            archive.add(folder, arcname=".")
+
+
+if __name__ == "__main__":
+    if f"format-{FORMAT}." not in sys.argv[1]:
+        raise SystemExit(f"this version writes format {FORMAT}")
+    make(Path(sys.argv[1]))

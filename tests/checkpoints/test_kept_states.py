@@ -1,0 +1,73 @@
+"""States that releases left behind: this version reads each, and goes on from it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkpoints.reader import open_state
+from checkpoints.tables import FORMAT
+from connectors import wire
+from streaming.core.model.change import Change
+from streaming.hub.configured import settings_of
+from tests.checkpoints.kept_state import KeptState, said_of, unpacked
+from tests.harness.replays import check_audit_is_sound, check_replay_is_equal
+from tests.model.local_hub import LocalHub
+from tests.model.replica import image
+
+A_SECOND_LATER = 1 << 48
+"""What a CSN is larger by."""
+
+STATES = sorted((Path(__file__).parent / "states").glob("format-*.tar.xz"))
+
+
+@pytest.fixture(params=STATES, ids=lambda file: file.name)
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> KeptState:
+    """One of them, in a folder of its own."""
+    return unpacked(request.param, tmp_path / "hub")
+
+
+def test_each_format_has_a_kept_state() -> None:
+    """Who raises FORMAT keeps the state of the release before."""
+    assert [file.name for file in STATES] == [f"format-{n}.tar.xz" for n in range(1, FORMAT + 1)]
+
+
+def test_it_says_what_it_said(kept: KeptState) -> None:
+    """Rows, RUVs, agreements, quarantine, conflicts and what is open."""
+    assert json.loads(json.dumps(said_of(kept.config))) == kept.said
+
+
+def test_its_history_is_judged_as_it_was(kept: KeptState) -> None:
+    """A later version's verdicts are those of the release, and its state follows from them."""
+    check_replay_is_equal(kept.folder / "state")
+    check_audit_is_sound(kept.folder / "state")
+
+
+def test_a_hub_goes_on_from_it(kept: KeptState) -> None:
+    """What a replica writes next is judged against the rows that are there."""
+    hub = hub_of(kept)
+    before = open_state(kept.folder / "state").commit
+    _, value, time_ms = hub.topics.logs[hub.config.changes_topic("r1")][-1]
+    session, record = wire.decode(value)
+    assert isinstance(record, Change)
+    assert before is not None
+    csn = f"{int(record.csn, 16) + A_SECOND_LATER:020x}"
+    change = record._replace(csn=csn, before=record.after, after=image("h", "w13"))
+
+    hub.send(1, session, change, time_ms + 1_000)
+    hub.take(None, 0, None)
+
+    (judged,) = [one for one in hub.changelog() if one.csn == csn]
+    assert judged.verdict == "accepted"
+    assert judged.hub_epoch == before.state.hub_epoch + 1
+    check_replay_is_equal(kept.folder / "state")
+
+
+def hub_of(kept: KeptState) -> LocalHub:
+    """A hub that starts on it, and has read its topics to the end."""
+    nothing: Any = None
+    topics: Any = kept.topics()
+    hub = LocalHub(settings_of(kept.config).topology, nothing, topics, kept.folder, "slackwater")
+    hub.ended_at = {topic: len(records) for topic, records in topics.logs.items()}
+    return hub
