@@ -42,10 +42,9 @@ class WarmExecutors:
         """Wait until there are executors and their Python works, or until `end`."""
         count, since_s = 0, time.monotonic()
         while not (count and time.monotonic() - since_s > SETTLED_S):
-            found = executor_count(self._spark)
+            found = self.look()
             if found != count:
                 count, since_s = found, time.monotonic()
-            self._tell_missing(count)
             if end.wait(_POLL_S):
                 return
         self.keep()
@@ -60,9 +59,7 @@ class WarmExecutors:
         if now_s < self._due_s or self._work is not None:
             return
         self._due_s = now_s + EVERY_S
-        count = executor_count(self._spark)
-        self._tell_missing(count)
-        if count:
+        if self.look():
             self._work = self._threads.start(self._use_every_core)
 
     def close(self) -> None:
@@ -77,9 +74,9 @@ class WarmExecutors:
         except (Py4JJavaError, PySparkException) as error:
             LOG.warning("the executors could not be kept warm: %s", str(error).split("\n")[0])
 
-    def _tell_missing(self, count: int) -> None:
-        """Say, every half minute, that a hub without executors waits."""
-        now_s = time.monotonic()
+    def look(self) -> int:
+        """Return how many executors there are; without any say so, every half minute."""
+        count, now_s = executor_count(self._spark), time.monotonic()
         if not count and now_s >= self._said_s + EVERY_S:
             self._said_s = now_s
             LOG.warning(
@@ -88,6 +85,7 @@ class WarmExecutors:
                 self._spark.sparkContext.master,
                 self._spark.conf.get("spark.executor.memory", "1g"),
             )
+        return count
 
 
 def _tombstones(spark: SparkSession, tasks: int) -> DataFrame:

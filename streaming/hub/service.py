@@ -263,7 +263,11 @@ class Service:
 
     def _idle(self) -> None:
         """Do what is due although no input came: pages, a lagging covers, an operator's command."""
-        with self.turn:
+        if not self.turn.acquire(timeout=IDLE_S):
+            if self.warm is not None:
+                self.warm.look()  # the batch under way may wait for executors
+            return
+        try:
             if not self.ended:
                 if self.warm is not None:
                     self.warm.keep()
@@ -271,6 +275,8 @@ class Service:
                 if not self._process(self.planned):
                     bring_rows_up(self.hub, _now_ms())
                 self.report.tick(self.hub.state, self._unread())
+        finally:
+            self.turn.release()
 
     def _note_progress(self, query: StreamingQuery | None) -> None:
         """Let those who look know how far Spark says that its query is behind."""
