@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from checkpoints.query import open_table
+from checkpoints.reader import Reader
 from checkpoints.root import folder_of, local_folder
 from checkpoints.tables import TableName
-from streaming.core.model.root import StateRoot
 
 _LAST_CHECKPOINT = "_delta_log/_last_checkpoint"
 
@@ -32,21 +31,21 @@ class StateFiles:
     disk_bytes: int
 
 
-def state_files(root: StateRoot) -> StateFiles:
-    """The files as they are now; opens each table, which takes some milliseconds."""
-    disk = shutil.disk_usage(local_folder(root))
-    found = {name: _table_files(root, name) for name in TableName}
+def state_files(reader: Reader) -> StateFiles:
+    """The files as they are now; opens each table that the reader has not, some milliseconds."""
+    disk = shutil.disk_usage(local_folder(reader.root))
+    found = {name: _table_files(reader, name) for name in TableName}
     return StateFiles(
         {name: one for name, one in found.items() if one is not None}, disk.free, disk.total
     )
 
 
-def _table_files(root: StateRoot, name: TableName) -> TableFiles | None:
-    table = open_table(root, name)
+def _table_files(reader: Reader, name: TableName) -> TableFiles | None:
+    table = reader.table(name)
     if table is None:
         return None
     sizes = pa.table(table.get_add_actions(flatten=True)).column("size_bytes").to_pylist()
-    files, path = folder_of(root, f"{name}/{_LAST_CHECKPOINT}")
+    files, path = folder_of(reader.root, f"{name}/{_LAST_CHECKPOINT}")
     written_ns = files.get_file_info(path).mtime_ns
     written_s = None if written_ns is None else written_ns / 1e9
     return TableFiles(len(sizes), sum(sizes), written_s)

@@ -134,7 +134,7 @@ class Reader:
     ) -> pa.Table:
         """Committed rows of a table with a batch column; arguments as in `select`."""
         return select(
-            self._table(name),
+            self.table(name),
             name,
             columns=columns,
             where=[f"batch <= {self.batch}", *where],
@@ -164,14 +164,14 @@ class Reader:
         They come in any order.
         """
         where = [f"batch <= {self.batch}", f"hub_epoch > {after}", among("table", tables)]
-        table = self._table(TableName.CHANGELOG)
+        table = self.table(TableName.CHANGELOG)
         return scan(table, TableName.CHANGELOG, columns=columns, where=where)
 
     def conflicts(
         self, equal: Mapping[str, Value | None] | None = None, *, newest: int | None = None
     ) -> pa.Table:
         """Conflicts with these values in hub order, as they are resolved now; the `newest`."""
-        table = self._table(TableName.CONFLICTS)
+        table = self.table(TableName.CONFLICTS)
         if table is None:
             return SCHEMAS[TableName.CONFLICTS].empty_table()
         columns = ", ".join(quoted(name) for name in SCHEMAS[TableName.CONFLICTS].names)
@@ -255,7 +255,7 @@ class Reader:
         record. The row of one without a table is unknown: only ranges over all rows of all tables
         set it right. `receives`: rid -> the tables that it is sent; `tables`: those configured.
         """
-        quarantine, log = self._table(TableName.QUARANTINE), self._table(TableName.CHANGELOG)
+        quarantine, log = self.table(TableName.QUARANTINE), self.table(TableName.CHANGELOG)
         if quarantine is None or log is None:
             return []
         sent = {rid: sorted(names) for rid, names in receives.items()}
@@ -333,15 +333,16 @@ class Reader:
         return _LATEST_ACTION.format(batch=self.batch)
 
     def _config(self, kind: str) -> list[dict[str, Any]]:
-        table = self._table(TableName.CONFIG)
+        table = self.table(TableName.CONFIG)
         where = equals({"kind": kind})
         return records(select(table, TableName.CONFIG, where=where, order_by="number"))
 
     def _query(self, name: TableName, sql: str) -> list[dict[str, Any]]:
-        table = self._table(name)
+        table = self.table(name)
         return [] if table is None else records(execute(table, sql))
 
-    def _table(self, name: TableName) -> DeltaTable | None:
+    def table(self, name: TableName) -> DeltaTable | None:
+        """The table, opened once; None: there is none."""
         if name not in self.tables:
             self.tables[name] = open_table(self.root, name)
         return self.tables[name]

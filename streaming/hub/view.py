@@ -133,7 +133,7 @@ class HubView:
                 self.epochs = self.epochs.preceded_by(epochs)
             self._knows_older = True
         self.recorded = recorded_facts(self.config, reader, epochs)
-        self.files = state_files(self.config.hub.state)
+        self.files = state_files(reader)
         self.certificates = expiries(self.config.kafka.options)
         return True
 

@@ -43,15 +43,14 @@ def looking(port: int) -> Iterator[Seen]:
     seen.scrapes, seen.events = found.scrapes, found.events
 
 
-def _scrape(port: int) -> bool:
-    connection = http.client.HTTPConnection(HOST, port, timeout=_TIMEOUT_S)
+def _scrape(connection: http.client.HTTPConnection) -> bool:
+    """Scrape over a connection that is kept, as Prometheus does."""
     try:
         connection.request("GET", "/metrics")
         return connection.getresponse().read() != b""
-    except OSError:  # it starts or ends
-        return False
-    finally:
+    except (OSError, http.client.HTTPException):  # it starts or ends
         connection.close()
+        return False
 
 
 def _follow(port: int, seen: Seen, ended: threading.Event) -> None:
@@ -72,8 +71,9 @@ def main(port: int) -> None:
     seen, ended = Seen(), threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     threading.Thread(target=_follow, args=(port, seen, ended), daemon=True).start()
+    connection = http.client.HTTPConnection(HOST, port, timeout=_TIMEOUT_S)
     while not ended.wait(EVERY_S):
-        seen.scrapes += _scrape(port)
+        seen.scrapes += _scrape(connection)
     sys.stdout.write(json.dumps(asdict(seen)))
 
 
