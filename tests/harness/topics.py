@@ -8,6 +8,9 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from connectors.kafka.options import client_options
 from tests.harness.hub_process import TIMEOUT_S
 
+ASSIGNED = 12
+"""Of how many topics the consumer knows the leader: to learn one takes it a tenth of a second."""
+
 
 class TopicEnds:
     """A producer and a consumer for all topics of one broker."""
@@ -17,6 +20,7 @@ class TopicEnds:
         common = {"bootstrap_servers": bootstrap, **client_options({})}
         self._producer = KafkaProducer(acks="all", **common)
         self._consumer = KafkaConsumer(enable_auto_commit=False, fetch_max_wait_ms=1, **common)
+        self._assigned: list[TopicPartition] = []
 
     def send(self, topic: str, key: str, value: bytes | None, time_ms: int | None = None) -> int:
         """Write one record; its offset."""
@@ -26,7 +30,7 @@ class TopicEnds:
     def read(self, topic: str, offset: int = 0) -> list[tuple[str, bytes]]:
         """The (key, value) of every record in the topic, from this offset on."""
         partition = TopicPartition(topic, 0)
-        self._consumer.assign([partition])
+        self._turn_to(partition)
         self._consumer.seek(partition, offset)
         end = self.end(topic)
         found: list[tuple[str, bytes]] = []
@@ -34,6 +38,16 @@ class TopicEnds:
             records = self._consumer.poll(1000).get(partition, ())
             found += ((record.key.decode(), record.value) for record in records)
         return found
+
+    def _turn_to(self, partition: TopicPartition) -> None:
+        """Read this partition alone; the last ones are only paused."""
+        others = [one for one in self._assigned if one != partition]
+        if len(others) == len(self._assigned):
+            others = others[1 - ASSIGNED :]
+            self._assigned = [*others, partition]
+            self._consumer.assign(self._assigned)
+        self._consumer.pause(*others)
+        self._consumer.resume(partition)
 
     def end(self, topic: str) -> int:
         """The offset that the topic's next record will get."""
