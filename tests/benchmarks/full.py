@@ -18,6 +18,7 @@ from tests.benchmarks.latency import latency
 from tests.benchmarks.observed import observed
 from tests.benchmarks.sizes import Sizes
 from tests.benchmarks.start import start
+from tests.benchmarks.takeover import takeover
 from tests.benchmarks.throughput import executors, throughput
 from tests.benchmarks.transaction import transaction_1m
 
@@ -36,6 +37,7 @@ MEASURES = {
     "absence": absence,
     "initial_load": initial_load,
     "start": start,
+    "takeover": takeover,
     "agent": agent,
     "idle": idle,
     "observed": observed,

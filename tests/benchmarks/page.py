@@ -50,6 +50,7 @@ HEADLINE: Mapping[str, str] = {
     "backlog.ratio_to_throughput": "Throughput after a long outage, compared with the usual one",
     "absence.items_ratio_to_rows": "Items that a consumer gets which was away, for each row",
     "observed.cost_of_one_core": "An open page and a scrape each second, of one core",
+    "takeover.seconds": "Seconds from kill -9 to the standby's first hub epoch",
     "start_after_kill.seconds": "Seconds from kill -9 until nothing is left to deliver",
     "memory.peak_mib": "MiB of driver and JVM together, the largest of all measures",
 }
@@ -99,6 +100,10 @@ MEASURES: Mapping[str, str] = {
     ),
     "start": "From `slackwater run` to the first delivered batch.",
     "start_after_kill": "From kill -9 until everything written meanwhile is delivered.",
+    "takeover": (
+        "From kill -9 of the hub at work, while 500 changes a second are written, until its standby"
+        " has committed a hub epoch."
+    ),
     "agent": (
         "One agent beside plain sqlite3, on the same rows in transactions of 100: written with"
         " the agent's triggers, published to Kafka, and applied at another replica in batches of"

@@ -57,6 +57,7 @@ TARGETS: Mapping[str, Target] = {
     "backlog.ratio_to_throughput": Target(0.9, at_least=True),
     "backlog.memory_later_to_earlier": Target(1.1),
     "absence.items_ratio_to_rows": Target(2.0),
+    "takeover.seconds": Target(3.0),
     "observed.cost_of_one_core": Target(0.02),
     **{f"agent.{side}_per_s": Target(20_000, at_least=True) for side in ("published", "applied")},
     "agent.file_ratio_to_plain": Target(1.2),
