@@ -11,7 +11,7 @@ from checkpoints.epochs import checkpoint_of
 from checkpoints.lookup import between
 from checkpoints.past import PastStore
 from checkpoints.query import among, equals, select
-from checkpoints.recorded import BatchMark, commit_of, judged_in
+from checkpoints.recorded import BatchMark, commit_of, judged_in, mark_at
 from checkpoints.retention import oldest_epoch
 from checkpoints.tables import TableName
 from streaming.core.conflict.judge import Verdict
@@ -42,8 +42,8 @@ def travel_to(store: PastStore, marks: Sequence[BatchMark], moment: Moment | Non
         raise QuestionError(
             f"hub epoch {epoch} is not kept any more: the oldest one that can be shown is {oldest}"
         )
-    last = max((mark.batch for mark in marks if mark.hub_epoch <= epoch), default=0)
-    commit = commit_of(store, last)
+    mark = mark_at(marks, epoch)
+    commit = commit_of(store, mark.batch if mark else 0)
     if commit is not None:
         store.travel(checkpoint_of(commit))
     return epoch

@@ -4,8 +4,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import pyarrow as pa
-
+from checkpoints.query import file_sizes
 from checkpoints.reader import Reader
 from checkpoints.root import folder_of, local_folder
 from checkpoints.tables import TableName
@@ -44,7 +43,7 @@ def _table_files(reader: Reader, name: TableName) -> TableFiles | None:
     table = reader.table(name)
     if table is None:
         return None
-    sizes = pa.table(table.get_add_actions(flatten=True)).column("size_bytes").to_pylist()
+    sizes = file_sizes(table).values()
     files, path = folder_of(reader.root, f"{name}/{_LAST_CHECKPOINT}")
     written_ns = files.get_file_info(path).mtime_ns
     written_s = None if written_ns is None else written_ns / 1e9

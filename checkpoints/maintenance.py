@@ -8,13 +8,13 @@ import time
 from concurrent.futures import Future
 from contextlib import suppress
 
-import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
 from checkpoints.dead_files import DEAD_KEPT_S, DeadFiles
 from checkpoints.pins import keep_pinned
+from checkpoints.query import file_sizes
 from checkpoints.root import open_delta
 from checkpoints.rows import materialize
 from checkpoints.spark_errors import translated
@@ -70,9 +70,10 @@ class Maintenance:
     def _maintain_all(self) -> None:
         """Maintain each table that had many commits, unless another process holds the lock."""
         with self._store.locked() as is_ours:
-            if is_ours:
-                self._keep_pinned()
-            for name in TableName if is_ours else ():
+            if not is_ours:
+                return
+            self._keep_pinned()
+            for name in TableName:
                 self._maintain(name)
 
     def _maintain(self, name: TableName) -> None:
@@ -109,8 +110,7 @@ def compact(spark: SparkSession, table: DeltaTable, *, merged: bool) -> None:
     takes a hundredth of Spark's time. Delta refuses the slower of two compactions that start from
     one version, and that one changes nothing.
     """
-    sizes = pa.table(table.get_add_actions(flatten=True)).column("size_bytes").to_pylist()
-    if sum(size < SMALL_BYTES for size in sizes) <= SMALL_FILES_MAX:
+    if sum(size < SMALL_BYTES for size in file_sizes(table).values()) <= SMALL_FILES_MAX:
         return
     if not merged:
         with suppress(CommitFailedError):

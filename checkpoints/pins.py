@@ -4,12 +4,10 @@ The changelog is never purged yet, so `rows` alone can be gone. A purge must sto
 pin as well.
 """
 
-import pyarrow as pa
-from deltalake import DeltaTable
-
 from checkpoints.config import commands_named
 from checkpoints.epochs import Checkpoint
 from checkpoints.past import readable_version, rows_version
+from checkpoints.query import file_sizes
 from checkpoints.root import open_delta
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
@@ -39,11 +37,5 @@ def bytes_held(root: StateRoot, commit: Checkpoint) -> int | None:
     table = readable_version(root, wanted.version)
     if table is None:
         return None
-    then, now = _files(table), _files(open_delta(root, TableName.ROWS))
+    then, now = file_sizes(table), file_sizes(open_delta(root, TableName.ROWS))
     return sum(size for path, size in then.items() if path not in now)
-
-
-def _files(table: DeltaTable) -> dict[str, int]:
-    """Path -> bytes."""
-    found = pa.table(table.get_add_actions(flatten=True))
-    return dict(zip(found["path"].to_pylist(), found["size_bytes"].to_pylist(), strict=True))

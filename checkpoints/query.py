@@ -30,6 +30,12 @@ def open_table(root: StateRoot, name: TableName) -> DeltaTable | None:
         raise StateError(f"the table {where} cannot be read: {_one_line(error)}") from error
 
 
+def file_sizes(table: DeltaTable) -> dict[str, int]:
+    """Path of each data file of the table's version -> its bytes."""
+    found = pa.table(table.get_add_actions(flatten=True))
+    return dict(zip(found["path"].to_pylist(), found["size_bytes"].to_pylist(), strict=True))
+
+
 def execute(table: DeltaTable, sql: str, **others: DeltaTable) -> pa.Table:
     """The result of a query over the table, which is named `t` in it, and others by name."""
     with _state_errors(table):

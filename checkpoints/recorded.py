@@ -1,6 +1,6 @@
 """What a hub has recorded of its batches: plan, commit row, and the rows that each table got."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -52,6 +52,12 @@ class RecordedRows:
     plan: Row
     commit: Row
     tables: Mapping[TableName, pa.Table]
+
+
+def mark_at(marks: Iterable[BatchMark], hub_epoch: int) -> BatchMark | None:
+    """The last batch behind which the hub was at this epoch or below it; None: none was."""
+    there = (mark for mark in marks if mark.hub_epoch <= hub_epoch)
+    return max(there, key=lambda mark: mark.batch, default=None)
 
 
 def batch_marks(store: StateStore) -> list[BatchMark]:

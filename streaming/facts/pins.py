@@ -3,7 +3,7 @@
 from checkpoints import pins as recorded
 from checkpoints.as_of import travel_to
 from checkpoints.epochs import checkpoint_of
-from checkpoints.recorded import batch_marks, commit_of
+from checkpoints.recorded import BatchMark, batch_marks, commit_of, mark_at
 from checkpoints.store import StateStore
 from streaming.config.config import Config
 from streaming.core.model.errors import QuestionError
@@ -29,8 +29,8 @@ def pin_of(config: Config, name: str, moment: Moment | None) -> Pin:
             )
         marks = batch_marks(store)
         epoch = travel_to(store, marks, moment)
-        at_ms = max((mark.at_ms for mark in marks if mark.hub_epoch <= epoch), default=0)
-        return Pin(name, epoch, at_ms)
+        mark = mark_at(marks, epoch)
+        return Pin(name, epoch, mark.at_ms if mark else 0)
 
 
 def listed_pins(config: Config) -> list[tuple[Pin, int | None]]:
@@ -41,12 +41,9 @@ def listed_pins(config: Config) -> list[tuple[Pin, int | None]]:
     with past(config) as store:
         marks = batch_marks(store)
         found = sorted(recorded.pins(store).values(), key=lambda one: (one.hub_epoch, one.name))
-        batches = [
-            max((m.batch for m in marks if m.hub_epoch <= p.hub_epoch), default=0) for p in found
-        ]
-        return [(pin, _held(store, batch)) for pin, batch in zip(found, batches, strict=True)]
+        return [(pin, _held(store, mark_at(marks, pin.hub_epoch))) for pin in found]
 
 
-def _held(store: StateStore, batch: int) -> int | None:
-    commit = commit_of(store, batch)
+def _held(store: StateStore, mark: BatchMark | None) -> int | None:
+    commit = commit_of(store, mark.batch if mark else 0)
     return None if commit is None else recorded.bytes_held(store.root, checkpoint_of(commit))

@@ -34,7 +34,7 @@ RUNNING_EVERY_S = 60.0
 """How often a hub says that it still runs."""
 TIMEOUT_S = 3.0
 """How long the receiver may take for an event."""
-PRODUCER = "https://pypi.org/project/slackwater"
+PRODUCER = "urn:slackwater"
 
 
 class LineageRun:

@@ -146,12 +146,13 @@ def without_value(
     A record without a value, which Debezium sends behind a delete, leaves no trace, and Kafka gives
     offsets to the ends of transactions. `verify` tells by this number that nothing else is missing.
     """
-    found = {}
-    for topic, (first, _) in plan.named.items():
-        rid, end = topics[topic], ends[topic]
-        taken = facts.filter((pc.field("rid") == rid) & (pc.field("offset") < end)).num_rows
-        found[tallies.without_value(rid)] = end - first - taken
-    return {name: count for name, count in found.items() if count > 0}
+    rids = {topics[topic]: topic for topic in plan.named}
+    place = pc.index_in(facts["rid"], value_set=pa.array([*rids], pa.int32()))
+    end = pa.array([ends[topic] for topic in rids.values()], pa.int64()).take(place)
+    taken = facts.filter(pc.less(facts["offset"], end))["rid"].value_counts().to_pylist()
+    counts = {one["values"]: one["counts"] for one in taken}
+    found = {r: ends[t] - plan.named[t][0] - counts.get(r, 0) for r, t in rids.items()}
+    return {tallies.without_value(rid): count for rid, count in found.items() if count > 0}
 
 
 def batch_counts(
@@ -176,14 +177,16 @@ def batch_counts(
     }
 
 
-def checkpoint_of(hub: Hub, plan: Plan, after: HubState, counts: Mapping[str, int]) -> Checkpoint:
-    """The state after the batch with the positions around it."""
+def checkpoint_of(
+    hub: Hub, plan: Plan, after: HubState, ends: Mapping[str, int], counts: Mapping[str, int]
+) -> Checkpoint:
+    """The state after the batch with the positions around it; `ends`: of `offsets_after`."""
     last = hub.ledger.last
     names = {*counts, *last.totals}
     return replace(
         last,
         state=after,
-        offsets=offsets_after(hub, plan, after),
+        offsets=ends,
         topic_ids=plan.topic_ids,
         recreated=_recreated(plan, last),
         command_number=max((c.number for c in plan.commands), default=last.command_number),

@@ -114,9 +114,9 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     tables = {TableName.CHANGELOG: carrier.changelog(log), **others}
     intake.forget_ended()
     counts = batch_counts(taken, log, judged, [refresh for _, refresh in verdicts.refreshes])
-    ends, all_topics = offsets_after(hub, plan, after), hub.settings.all_topics
-    counts |= without_value(plan, ends, all_topics, taken.facts.table)
-    checkpoint = checkpoint_of(hub, plan, after, counts)
+    ends = offsets_after(hub, plan, after)
+    counts |= without_value(plan, ends, hub.settings.all_topics, taken.facts.table)
+    checkpoint = checkpoint_of(hub, plan, after, ends, counts)
     rows, contended = verdicts.rows, verdicts.contended
     items = {one.agreement: page_items(one.ranges) for one in ranges}
     return DecidedBatch(tables, checkpoint, carrier, outgoing, rows, contended, plan, items)

@@ -97,7 +97,7 @@ def _facts(one: ReplayedBatch, epoch: int) -> Iterator[Finding]:
 
 
 def _offsets(one: ReplayedBatch, epoch: int) -> Iterator[Finding]:
-    """Offsets that a batch read and no table has, if they are more than had no record to keep."""
+    """Offsets that a batch read and no table has, unless just as many had no record to keep."""
     topics, after = one.config.settings.all_topics, one.after
     for topic, (first, _) in one.plan.named.items():
         rid = topics[topic]

@@ -23,31 +23,11 @@ from streaming.config.config import Config, load
 from streaming.facts.past_rows import past, standing_rows
 from streaming.facts.ruvs import ruv_document
 from tests.model.language import play
-from tests.model.local_hub import LocalHub, TopicsInMemory
+from tests.model.local_hub import TopicsInMemory, local_hubs
+from tests.streaming.replay.conftest import STORY as BEGINNING
 
-STORY = """
-given r1 r2 r3; t is EPOCH; u is MAX(v)
-
-r1 writes k = w1
-r1 publishes
-the hub takes all
-r2 writes k = w2
-r2 publishes
-the hub takes all
-everything settles
-
-r3 writes u.k = w3
-r1 writes u.k = w4 in T
-r1 writes j = w5 in T
-r1 commits T
-r1 publishes
-the hub takes all
-r3 publishes
-the hub takes all
-everything settles
-
-r2 deletes j as w6
-r2 writes i = w7
+STORY = f"""
+{BEGINNING}
 r2 will refuse h 1 times
 r1 writes h = w8
 everything settles
@@ -132,9 +112,7 @@ def make(file: Path) -> None:
     """Play the story, and pack what it leaves."""
     with tempfile.TemporaryDirectory() as name:
         folder, topics = Path(name), TopicsInMemory()
-        nothing: Any = None
-        ends: Any = topics
-        play(STORY, lambda topology: LocalHub(topology, nothing, ends, folder, "slackwater"))
+        play(STORY, local_hubs(folder, topics))
         held = {
             topic: [[key, base64.b64encode(value).decode(), ms] for key, value, ms in records]
             for topic, records in topics.logs.items()

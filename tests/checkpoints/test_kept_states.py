@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from streaming.core.model.change import Change
 from streaming.hub.configured import settings_of
 from tests.checkpoints.kept_state import KeptState, said_of, unpacked
 from tests.harness.replays import check_audit_is_sound, check_replay_is_equal
-from tests.model.local_hub import LocalHub
+from tests.model.local_hub import LocalHub, local_hubs
 from tests.model.replica import image
 
 A_SECOND_LATER = 1 << 48
@@ -66,8 +65,7 @@ def test_a_hub_goes_on_from_it(kept: KeptState) -> None:
 
 def hub_of(kept: KeptState) -> LocalHub:
     """A hub that starts on it, and has read its topics to the end."""
-    nothing: Any = None
-    topics: Any = kept.topics()
-    hub = LocalHub(settings_of(kept.config).topology, nothing, topics, kept.folder, "slackwater")
+    topics = kept.topics()
+    hub = local_hubs(kept.folder, topics)(settings_of(kept.config).topology)
     hub.ended_at = {topic: len(records) for topic, records in topics.logs.items()}
     return hub

@@ -179,8 +179,10 @@ class LocalHub(RealHub):
         return found
 
 
-def local_hubs(folder: Path) -> Callable[[Topology], LocalHub]:
-    """Makes the hub of a story in this folder."""
+def local_hubs(
+    folder: Path, topics: TopicsInMemory | None = None
+) -> Callable[[Topology], LocalHub]:
+    """Makes the hub of a story in this folder, on these topics or on empty ones."""
     nothing: Any = None
-    ends: Any = TopicsInMemory()
+    ends: Any = topics or TopicsInMemory()
     return lambda topology: LocalHub(topology, nothing, ends, folder, "slackwater")
