@@ -54,6 +54,7 @@ format: setup
 docs: setup  ## the pages that are made from the code
 	$(BIN)/python -m streaming.metrics.page
 	$(BIN)/python -m streaming.cli.config_page
+	$(BIN)/python -m checkpoints.tables_page
 
 dashboards: setup  ## deploy/grafana from deploy/dashboards
 	$(BIN)/python -m deploy.dashboards

@@ -30,8 +30,8 @@ def throughput(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
 
     A whole turn warms them up. Memory is that of the first hub: a peer's stays in the JVM.
     """
-    sides = [NAIVE, NAIVE_10M] if sizes.naive_rows else [NAIVE]
-    past = naive.table(environment, NAIVE_10M, sizes.naive_rows)
+    sides = ([NAIVE, NAIVE_10M] if sizes.naive_rows else [NAIVE]) if sizes.naive_rounds else []
+    past = naive.table(environment, NAIVE_10M, sizes.naive_rows if NAIVE_10M in sides else 0)
     rounds, hubs = list[Round](), list[HubRun]()
     for turn in range(sizes.rounds + 1):
         run, found = _hub_and_bound(environment, HubKind(f"throughput{turn}"), sizes.events)

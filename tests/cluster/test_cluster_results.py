@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from checkpoints.reader import open_state
+from checkpoints.rows import materialize
+from checkpoints.store import StateStore
 from connectors.kafka.broker import Broker
 from tests.harness.full_story import FUNCTIONS, checked_records, happen, of_everything
 from tests.harness.hub_on_cluster import use_cluster
@@ -44,6 +47,7 @@ def test_results_do_not_depend_on_executors(sites: dict[str, Site], spark: Spark
     for name, at in sites.items():
         run = partial(at.run_available, spark) if name == "local" else partial(work_off, at)
         happen(at, run)
+        bring_rows_up(at, spark)
 
     expected = checked_records(sites["local"])
     of_everything(sites["local"])
@@ -56,3 +60,10 @@ def work_off(at: Site) -> None:
     """Let a hub on the cluster work off what is there."""
     with at.hub("--available-now") as hub:
         hub.ends_with(0)
+
+
+def bring_rows_up(at: Site, spark: SparkSession) -> None:
+    """Merge into `rows` what is behind it: a hub that ends gives up a merge that is under way."""
+    commit = open_state(at.state).commit
+    assert commit is not None
+    materialize(spark, StateStore(at.state), commit.rows_epoch, commit.state.hub_epoch)

@@ -11,23 +11,25 @@ from pyspark.sql import SparkSession
 from checkpoints.comments import TABLE_COMMENTS, column_comments
 from checkpoints.store import StateStore
 from checkpoints.tables import SCHEMAS, TableName
+from checkpoints.tables_page import PLACE, page
 from checkpoints.times import time_of
 from connectors.kafka.broker import Broker
 from tests.harness.site import Site, site
 
-PAGE = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8")
+PAGE = PLACE.read_text(encoding="utf-8")
+
+
+def test_the_page_is_current() -> None:
+    """`make docs` writes it: a page that lags behind sends people to columns that are not there."""
+    assert page(PAGE) == PAGE
 
 
 @pytest.mark.parametrize("name", TableName)
-def test_the_page_lists_each_column_with_its_comment(name: TableName) -> None:
-    """A page that lags behind the tables sends people to columns that are not there."""
+def test_the_page_has_each_column_of_each_table(name: TableName) -> None:
+    """Whatever the page is made with, these are the columns that Delta has."""
     section = PAGE.split(f"\n### {name.value}\n")[1].split("\n### ")[0]
 
-    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| (.+) \|$", section, re.MULTILINE)
-
-    assert dict(rows) == column_comments(name)
-    assert list(dict(rows)) == SCHEMAS[name].names
-    assert TABLE_COMMENTS[name][1:] in section
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == SCHEMAS[name].names
 
 
 def test_tables_of_an_earlier_hub_get_columns_and_comments_once(tmp_path: Path) -> None:

@@ -1,0 +1,49 @@
+"""The columns in docs/tables.md from the schemas: `python -m checkpoints.tables_page`."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from checkpoints.comments import TABLE_COMMENTS, column_comments
+from checkpoints.tables import SCHEMAS, TableName
+
+PLACE = Path(__file__).parents[1] / "docs" / "tables.md"
+COLUMNS = "\n## Columns\n"
+"""Where what is made from the schemas begins; what is above it is written by hand."""
+
+_NOTE = """
+From here on this page is made from `checkpoints/comments.py`; `make docs` writes it.
+Delta has these texts too, as comments of the tables and columns (`DESCRIBE TABLE`).
+"""
+
+
+def page(text: str) -> str:
+    """The whole page; `text` is what it is now, of which the part above the columns stays."""
+    by_hand = text.partition(COLUMNS)[0]
+    return "".join([by_hand, COLUMNS, _NOTE, *map(_section, TableName)])
+
+
+def _section(name: TableName) -> str:
+    comments = column_comments(name)
+    rows = ((f"`{one.name}`", _type(one.type), comments[one.name]) for one in SCHEMAS[name])
+    table = _lines([("column", "type", "meaning"), ("---",) * 3, *rows])
+    return f"\n### {name.value}\n\n{_sentence(TABLE_COMMENTS[name])}\n\n{''.join(table)}"
+
+
+def _type(one: pa.DataType) -> str:
+    """The type as a reader of the page knows it."""
+    return str(one).partition("[")[0].partition("<")[0]
+
+
+def _lines(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    for cells in rows:
+        yield f"| {' | '.join(cells)} |\n"
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
+
+
+if __name__ == "__main__":
+    PLACE.write_text(page(PLACE.read_text("utf-8")), encoding="utf-8")
