@@ -90,9 +90,13 @@ def judged_in(store: StateStore, csn: str) -> int | None:
 
 
 def from_store(store: StateStore) -> Read:
-    """Read the tables of a store in this process."""
+    """Read the tables of a store in this process, each time at their newest versions.
+
+    A running hub removes files ten minutes after it has compacted them away.
+    """
 
     def read(name: TableName, first: int, last: int) -> pa.Table:
+        store.refreshed(name)
         return store.read(name, (ds.field("batch") >= first) & (ds.field("batch") <= last))
 
     return read

@@ -11,7 +11,8 @@ from checkpoints.past import PastStore
 from checkpoints.recorded import ROWS_AT_ONCE, BatchMark, Read, from_spark, from_store
 from streaming.config.config import Config
 from streaming.jvm.java import check_java
-from streaming.jvm.session import started
+from streaming.jvm.master import is_local_master
+from streaming.jvm.session import LOCAL, started
 
 
 @contextmanager
@@ -26,8 +27,12 @@ def own_session(config: Config, what: str) -> Iterator[SparkSession]:
 
 @contextmanager
 def reading(config: Config, store: PastStore, marks: Sequence[BatchMark]) -> Iterator[Read]:
-    """What reads these batches: this process if they fit into memory at once, else Spark."""
-    if sum(mark.entries for mark in marks) <= ROWS_AT_ONCE:
+    """What reads these batches: this process, or the cluster that `[spark]` names if they are many.
+
+    Spark in this process reads no faster than Arrow, and its rows cross from the JVM to Python.
+    """
+    is_local = is_local_master(str(config.spark.get("spark.master", LOCAL)))
+    if is_local or sum(mark.entries for mark in marks) <= ROWS_AT_ONCE:
         yield from_store(store)
         return
     with own_session(config, "replay") as spark:

@@ -57,6 +57,8 @@ TARGETS: Mapping[str, Target] = {
     "backlog.ratio_to_throughput": Target(0.9, at_least=True),
     "backlog.memory_later_to_earlier": Target(1.1),
     "absence.items_ratio_to_rows": Target(2.0),
+    "replayed.replay_ratio_to_hub": Target(1),
+    "replayed.verify_ratio_to_reading": Target(2),
     "takeover.seconds": Target(3.0),
     "observed.cost_of_one_core": Target(0.02),
     **{f"agent.{side}_per_s": Target(20_000, at_least=True) for side in ("published", "applied")},

@@ -55,10 +55,12 @@ class Sizes:
     """written while the hub is down"""
     absence_events: int = 1_000_000
     """written while one consumer is away"""
-    initial_rows: int = 10_000_000
-    """that a new replica is filled with"""
     absence_s: float = 30
     """for which the others write at a steady rate, without it and while it comes back"""
+    initial_rows: int = 10_000_000
+    """that a new replica is filled with"""
+    replayed_events: int = 10_000_000
+    """judged by a hub, and again by replay and verify"""
     start_runs: int = 3
     """of start: the median counts"""
     agent_rows: int = 100_000
