@@ -51,7 +51,7 @@ MAY_IMPORT = {
     ),
     "streaming/replay": (
         *(*LEAF, "checkpoints", "streaming.config", "streaming.stages", "streaming.carriers"),
-        *("streaming.hub", "streaming.jvm.session", "streaming.replay"),
+        *("streaming.hub", "streaming.jvm.session", "streaming.jvm.master", "streaming.replay"),
     ),
     "streaming/operator": (*LEAF, "checkpoints", "streaming.operator"),
     "streaming/hub/upkeep.py": (*LEAF, "checkpoints"),

@@ -18,6 +18,7 @@ from streaming.config.history import check_history, config_history
 from streaming.core.model.secret_names import secrets_of
 from streaming.facts.readiness import HubStage
 from streaming.hub.lineage import lineage
+from streaming.hub.rehearsal import Rehearsal
 from streaming.hub.served import served
 from streaming.hub.service import SCRATCH, Service
 from streaming.hub.stopping import StopSignals
@@ -74,15 +75,18 @@ def _at_once(view: HubView, config: Config) -> Iterator["SparkSession"]:
 def _standby(view: HubView, config: Config) -> Iterator["SparkSession"]:
     """Spark, once no other hub works on the state: it is started, and warm, before that."""
     view.stage = HubStage.STANDBY
-    with served(view), _spark(config) as spark, only_hub(config.hub.state, waits=_stand_by):
-        view.stage = HubStage.STARTING
-        LOG.info("takes over the state in %s", config.hub.state)
-        check_history(config, config_history(documents(config.hub.state)))
-        yield spark
+    with served(view), _spark(config) as spark, Rehearsal(config, spark) as rehearsal:
 
+        def waits(owner: str) -> None:
+            LOG.info("stands by: %s works on the state", owner)
+            rehearsal.start()
 
-def _stand_by(owner: str) -> None:
-    LOG.info("stands by: %s works on the state", owner)
+        with only_hub(config.hub.state, waits):
+            rehearsal.stop()
+            view.stage = HubStage.STARTING
+            LOG.info("takes over the state in %s", config.hub.state)
+            check_history(config, config_history(documents(config.hub.state)))
+            yield spark
 
 
 @contextmanager

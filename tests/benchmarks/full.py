@@ -16,7 +16,7 @@ from tests.benchmarks.idle import idle
 from tests.benchmarks.initial_load import initial_load
 from tests.benchmarks.latency import latency
 from tests.benchmarks.observed import observed
-from tests.benchmarks.replayed import replayed
+from tests.benchmarks.past import past
 from tests.benchmarks.sizes import Sizes
 from tests.benchmarks.start import start
 from tests.benchmarks.takeover import takeover
@@ -37,7 +37,7 @@ MEASURES = {
     "backlog": backlog,
     "absence": absence,
     "initial_load": initial_load,
-    "replayed": replayed,
+    "past": past,
     "start": start,
     "takeover": takeover,
     "agent": agent,

@@ -49,8 +49,8 @@ HEADLINE: Mapping[str, str] = {
     "growth.rows_ratio": "Batch time with 10 million rows, compared with 1 million",
     "backlog.ratio_to_throughput": "Throughput after a long outage, compared with the usual one",
     "absence.items_ratio_to_rows": "Items that a consumer gets which was away, for each row",
-    "replayed.replay_ratio_to_hub": "Time to replay a history, compared with the hub's own",
-    "replayed.verify_ratio_to_reading": "Time to verify it, compared with reading the tables",
+    "past.replay_ratio_to_hub": "Time to replay a history, compared with the hub's own",
+    "past.verify_ratio_to_reading": "Time to verify it, compared with reading the tables",
     "observed.cost_of_one_core": "An open page and a scrape each second, of one core",
     "takeover.seconds": "Seconds from kill -9 to the standby's first hub epoch",
     "start_after_kill.seconds": "Seconds from kill -9 until nothing is left to deliver",
@@ -100,7 +100,7 @@ MEASURES: Mapping[str, str] = {
     "initial_load": (
         "A replica joins and is filled from the hub; beside it what its database alone inserts."
     ),
-    "replayed": (
+    "past": (
         "The whole history of a hub, 1 % of it in conflict: replayed and verified, beside the hub's"
         " own time, and beside only reading the tables."
     ),

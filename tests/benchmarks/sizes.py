@@ -59,7 +59,7 @@ class Sizes:
     """for which the others write at a steady rate, without it and while it comes back"""
     initial_rows: int = 10_000_000
     """that a new replica is filled with"""
-    replayed_events: int = 10_000_000
+    past_events: int = 10_000_000
     """judged by a hub, and again by replay and verify"""
     start_runs: int = 3
     """of start: the median counts"""

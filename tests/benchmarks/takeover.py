@@ -20,9 +20,11 @@ from tests.harness.hub_process import HubProcess, wait_until
 
 RATE = 500
 WRITES_S = 40.0
-BEFORE_S = 10.0
-"""The time of writing before the kill: the standby follows meanwhile."""
+BEFORE_S = 5.0
+"""The time of writing before the kill, once the standby is warm."""
 LOOK_S = 0.02
+WARM = "is warm"
+"""In the log of a standby that has read the last records."""
 
 
 def takeover(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
@@ -43,6 +45,7 @@ def _run(environment: BenchmarkEnvironment, number: int) -> float:
         with HubProcess(file, "--standby") as standby:
             wait_until(lambda: "stands by" in standby.output, lambda: standby.output)
             with agents_running(task):
+                wait_until(lambda: WARM in standby.output, lambda: standby.output)
                 time.sleep(BEFORE_S)
                 active.signal_group(signal.SIGKILL)
                 killed_s, before = time.monotonic(), _hub_epoch(config)

@@ -14,6 +14,7 @@ from tests.model.replica import image, row_of
 
 STANDS_BY = "stands by: the hub with process id"
 TAKES_OVER = "takes over the state"
+WARM = "is warm"
 
 
 @pytest.fixture
@@ -48,6 +49,7 @@ def test_a_standby_takes_over_from_a_hub_that_is_killed(pair: Site) -> None:
     with pair.hub() as active, pair.hub("--standby") as standby:
         is_taken(pair, active, "before")
         waits(standby)
+        standby.waits_for(lambda: WARM in standby.output, "it has read what is there")
         commit = open_state(pair.state).commit
         assert commit is not None
 

@@ -16,13 +16,13 @@ from tests.benchmarks.sizes import Sizes
 SHARED_OF_1000 = 15
 
 
-def replayed(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
+def past(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     """Seconds of the hub, of replay and verify over its whole history, and of reading the tables.
 
     Tables are read once before anything is measured: all sides find the files in memory.
     """
-    each = sizes.replayed_events // len(WRITERS)
-    run = run_preloaded(environment, HubKind("replayed"), new_load(SHARED_OF_1000), each)
+    each = sizes.past_events // len(WRITERS)
+    run = run_preloaded(environment, HubKind("past"), new_load(SHARED_OF_1000), each)
     store = PastStore(run.config.hub.state)
     chosen = choose(store, None, None)
     read = from_store(store)
@@ -33,7 +33,7 @@ def replayed(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     if not (answer.is_equal and audit.is_sound):
         raise WrongCountError(f"replay: {answer.count}; verify: {audit.findings[:3]}")
     return {
-        "replayed": {
+        "past": {
             "changes": run.counted.written,
             "hub_s": round(run.probe.seconds, 1),
             "replay_s": round(answer.seconds, 1),

@@ -1,0 +1,124 @@
+"""What a standby does before it takes over: it reads the last records as a hub would, for nothing.
+
+The first query of a JVM, and the first records that it reads and parses, take seconds. A standby
+that has read some is as quick as the hub was; nothing is judged, written or sent.
+"""
+
+import logging
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from connectors.kafka.topics import Topics
+from streaming.carriers.driver import parse_on_driver
+from streaming.carriers.read import stream
+from streaming.config.config import Config
+from streaming.core.intake.input_lost import TopicFacts
+from streaming.core.model.errors import HubError
+from streaming.hub.configured import settings_of
+from streaming.hub.query import start
+from streaming.hub.source import Source, limits_of
+from streaming.hub.topic_look import TopicLook
+
+LOG = logging.getLogger("slackwater")
+
+EVERY_S = 5.0
+"""How often it is tried until the topics hold something."""
+BATCHES = 10
+RECORDS = 1_000
+"""Of each topic at most."""
+
+
+class Rehearsal:
+    """Reads the last records once they are there, in a thread of its own, until it is stopped."""
+
+    def __init__(self, config: Config, spark: SparkSession) -> None:
+        self._config = config
+        self._spark = spark
+        self._source = Source(spark, config)
+        self._settings = settings_of(config)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="rehearsal", daemon=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it; what it is reading is read to no end."""
+        self._over.set()
+
+    def _work(self) -> None:
+        while not self._over.is_set():
+            try:
+                if self._is_done():
+                    LOG.info("is warm: it has read the last records as the hub does")
+                    return
+            except (HubError, OSError, Py4JError, PySparkException) as error:
+                LOG.debug("stands by, and could not read yet: %s", str(error).split("\n")[0])
+            self._over.wait(EVERY_S)
+
+    def _is_done(self) -> bool:
+        """Read the last records of the topics; False: they have none."""
+        ends = self._ends()
+        if ends:
+            self._source.warm_up(self._settings, self._config.limits, ends)
+            self._read(ends)
+        return bool(ends)
+
+    def _ends(self) -> Mapping[str, TopicFacts]:
+        """The topics that have records. They are looked at only: they are the hub's to create."""
+        look = TopicLook(self._connected, (), self._config.limits.record_bytes)
+        try:
+            found = look.look_once([*self._settings.topics])
+        finally:
+            look.close()
+        return {name: one for name, one in found.items() if one.id and one.end > one.first}
+
+    def _connected(self) -> Topics:
+        kafka = self._config.kafka
+        return Topics(kafka.bootstrap_servers, kafka.options)
+
+    def _read(self, ends: Mapping[str, TopicFacts]) -> None:
+        """Parse the last records as a hub would, some micro-batches long."""
+        topics, tables = self._settings.topics, self._settings.topology.tables
+        first = {name: max(one.first, one.end - RECORDS) for name, one in ends.items()}
+        count = sum(one.end - first[name] for name, one in ends.items())
+        limits = limits_of(self._config.limits)
+
+        def parse(records: DataFrame, _: int) -> None:
+            if not self._over.is_set():
+                parse_on_driver(records, topics, tables, limits)
+
+        records = stream(
+            self._spark,
+            self._source.options,
+            {name: topics[name] for name in ends},
+            first,
+            offsets_per_batch=max(1, count // BATCHES),
+            min_partitions=self._config.limits.min_partitions,
+        )
+        with tempfile.TemporaryDirectory(prefix="slackwater-") as scratch:
+            writer = records.writeStream.foreachBatch(parse).trigger(availableNow=True)
+            query = start(writer, Path(scratch), self._config.hub.state)
+            while not self._over.is_set() and not query.awaitTermination(1):
+                pass
+            query.stop()
