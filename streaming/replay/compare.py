@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkpoints.recorded import sorted_by
 from checkpoints.tables import TableName
 from streaming.core.conflict.judge import Verdict
 from streaming.core.replay.compare import (
@@ -64,7 +65,7 @@ def _different_log(recorded: pa.Table, replayed: pa.Table) -> list[Difference]:
 def _changes_and_others(log: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The judged changes in hub order; refreshes and ranges."""
     is_change = pc.equal(log["kind"], CHANGE)
-    return log.filter(is_change).sort_by("place"), log.filter(pc.invert(is_change))
+    return sorted_by(log.filter(is_change), "place"), log.filter(pc.invert(is_change))
 
 
 def _surely_equal(mine: pa.Table, theirs: pa.Table) -> Bools:
