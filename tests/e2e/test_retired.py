@@ -25,7 +25,7 @@ _BLOCK = re.compile(r'(?m)^\[\[\w+\]\]\nname = "(\w+)"\n(?:.+\n)*\n?')
 @pytest.fixture
 def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
     """A hub with three replicas, all of which have sent a hello."""
-    limits = {"materialize_every_epochs": 1, "pending_changes": 1}
+    limits = {"pending_changes": 1}
     tables = {"t": "EPOCH", "u": "EPOCH_TRANS"}
     bootstrap = broker.bootstrap_servers
     with site(tmp_path, bootstrap, topic_prefix, "abc", limits, tables) as made:
