@@ -22,8 +22,13 @@ SMALL_SPARK = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests by the services that they ask for."""
+    """Marks the tests by the services that they ask for, and by what stays in one process.
+
+    That is a file, whose tests may share what is dear to make, unless its tests are `spread`.
+    """
     for item in items:
+        if item.get_closest_marker("spread") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
         fixtures = set(getattr(item, "fixturenames", ()))
         if "spark" in fixtures:
             item.add_marker(pytest.mark.spark)

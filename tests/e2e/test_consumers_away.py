@@ -25,6 +25,8 @@ from tests.harness.sqlite_agents import (
     rows,
 )
 
+pytestmark = pytest.mark.spread
+
 PAGE_ROWS = 500
 LIMITS = {"chunk_items": 400, "resync_page_rows": PAGE_ROWS}
 AWAY = "change_tracking: silent"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+import pytest
 from hypothesis import given, note
 
 from tests.harness.examples import examples
@@ -33,7 +34,9 @@ from tests.model.storyteller import (
 )
 from tests.model.world import World
 
-FIXED = examples(300, share=1, is_fixed=True)
+pytestmark = pytest.mark.spread
+
+FIXED = examples(100, share=1, is_fixed=True)
 """The same stories of each kind in every run; others, and many more, in a deep one."""
 
 
