@@ -30,20 +30,22 @@ from streaming.hub.topic_look import TopicLook
 LOG = logging.getLogger("slackwater")
 
 EVERY_S = 5.0
-"""How often it is tried until the topics hold something."""
+"""The time between two reads of the topics, until it is warm."""
 BATCHES = 10
-RECORDS = 1_000
-"""Of each topic at most."""
+"""After so many micro-batches it is."""
+RECORDS = 100
+"""Of each topic in a micro-batch."""
 
 
 class Rehearsal:
-    """Reads the last records once they are there, in a thread of its own, until it is stopped."""
+    """Reads the last records, in a thread of its own, until it is warm or stopped."""
 
     def __init__(self, config: Config, spark: SparkSession) -> None:
         self._config = config
         self._spark = spark
         self._source = Source(spark, config)
         self._settings = settings_of(config)
+        self._batches = 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, name="rehearsal", daemon=True)
 
@@ -69,20 +71,20 @@ class Rehearsal:
     def _work(self) -> None:
         while not self._over.is_set():
             try:
-                if self._is_done():
+                self._rehearse()
+                if self._batches >= BATCHES:
                     LOG.info("is warm: it has read the last records as the hub does")
                     return
             except (HubError, OSError, Py4JError, PySparkException) as error:
                 LOG.debug("stands by, and could not read yet: %s", str(error).split("\n")[0])
             self._over.wait(EVERY_S)
 
-    def _is_done(self) -> bool:
-        """Read the last records of the topics; False: they have none."""
+    def _rehearse(self) -> None:
+        """Read the last records of the topics, if they have any."""
         ends = self._ends()
         if ends:
             self._source.warm_up(self._settings, self._config.limits, ends)
             self._read(ends)
-        return bool(ends)
 
     def _ends(self) -> Mapping[str, TopicFacts]:
         """The topics that have records. They are looked at only: they are the hub's to create."""
@@ -98,27 +100,30 @@ class Rehearsal:
         return Topics(kafka.bootstrap_servers, kafka.options)
 
     def _read(self, ends: Mapping[str, TopicFacts]) -> None:
-        """Parse the last records as a hub would, some micro-batches long."""
+        """Parse the last records as a hub does, until there are no more or it is warm."""
         topics, tables = self._settings.topics, self._settings.topology.tables
-        first = {name: max(one.first, one.end - RECORDS) for name, one in ends.items()}
-        count = sum(one.end - first[name] for name, one in ends.items())
+        first = {n: max(one.first, one.end - RECORDS * BATCHES) for n, one in ends.items()}
         limits = limits_of(self._config.limits)
 
         def parse(records: DataFrame, _: int) -> None:
-            if not self._over.is_set():
+            if not self._is_over():
                 parse_on_driver(records, topics, tables, limits)
+                self._batches += 1
 
         records = stream(
             self._spark,
             self._source.options,
             {name: topics[name] for name in ends},
             first,
-            offsets_per_batch=max(1, count // BATCHES),
+            offsets_per_batch=RECORDS * len(ends),
             min_partitions=self._config.limits.min_partitions,
         )
         with tempfile.TemporaryDirectory(prefix="slackwater-") as scratch:
             writer = records.writeStream.foreachBatch(parse).trigger(availableNow=True)
             query = start(writer, Path(scratch), self._config.hub.state)
-            while not self._over.is_set() and not query.awaitTermination(1):
+            while not self._is_over() and not query.awaitTermination(1):
                 pass
             query.stop()
+
+    def _is_over(self) -> bool:
+        return self._over.is_set() or self._batches >= BATCHES
