@@ -19,7 +19,7 @@ from tests.benchmarks.sizes import Sizes
 from tests.harness.hub_process import HubProcess, wait_until
 
 RATE = 500
-WRITES_S = 90.0
+WRITES_S = 60.0
 BEFORE_S = 5.0
 """The time of writing before the kill, once the standby is warm."""
 LOOK_S = 0.02
