@@ -8,6 +8,7 @@ from tests.benchmarks.agent import agent
 from tests.benchmarks.backlog import backlog
 from tests.benchmarks.bad import bad
 from tests.benchmarks.batch_time import batch_1000
+from tests.benchmarks.cluster import cluster
 from tests.benchmarks.contention import contention
 from tests.benchmarks.fan_out import fan_out
 from tests.benchmarks.foreign import foreign
@@ -40,6 +41,7 @@ MEASURES = {
     "past": past,
     "start": start,
     "takeover": takeover,
+    "cluster": cluster,
     "agent": agent,
     "idle": idle,
     "observed": observed,

@@ -110,6 +110,11 @@ MEASURES: Mapping[str, str] = {
         "From kill -9 of the hub at work, while 500 changes a second are written, until its standby"
         " has committed a hub epoch."
     ),
+    "cluster": (
+        "A hub on a Spark cluster of two one-core workers, on the cores of everything else: latency"
+        " at 2,000 changes a second by turns with a local hub, and changes a second in batches of"
+        " 200,000 that executors carry, on one worker and on two."
+    ),
     "agent": (
         "One agent beside plain sqlite3, on the same rows in transactions of 100: written with"
         " the agent's triggers, published to Kafka, and applied at another replica in batches of"

@@ -60,6 +60,7 @@ TARGETS: Mapping[str, Target] = {
     "past.replay_ratio_to_hub": Target(1),
     "past.verify_ratio_to_reading": Target(2),
     "takeover.seconds": Target(3.0),
+    "cluster.p50_ratio_to_local": Target(1.5),
     "observed.cost_of_one_core": Target(0.02),
     **{f"agent.{side}_per_s": Target(20_000, at_least=True) for side in ("published", "applied")},
     "agent.file_ratio_to_plain": Target(1.2),

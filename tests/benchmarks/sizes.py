@@ -63,6 +63,12 @@ class Sizes:
     """judged by a hub, and again by replay and verify"""
     start_runs: int = 3
     """of start: the median counts"""
+    cluster_rounds: int = 3
+    """of the latency on a cluster and of a local hub, in turns"""
+    cluster_s: float = 30
+    """of each of these turns"""
+    cluster_events: int = 1_000_000
+    """that executors carry, in batches of 200,000"""
     agent_rows: int = 100_000
     """written, published and applied by one agent"""
     observed_rounds: int = 8

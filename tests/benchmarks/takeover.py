@@ -2,15 +2,11 @@
 
 import signal
 import time
-from contextlib import suppress
 from dataclasses import replace
 from statistics import median
 
-from checkpoints.epochs import Checkpoint
-from checkpoints.reader import open_state
-from streaming.config.config import Config
-from streaming.core.model.errors import StateError
 from tests.benchmarks.agents import agents_running
+from tests.benchmarks.committed import hub_epoch, judged
 from tests.benchmarks.counting import count
 from tests.benchmarks.environment import BenchmarkEnvironment, HubKind, topics_of
 from tests.benchmarks.load import WRITERS, new_load, publish_hellos
@@ -41,33 +37,17 @@ def _run(environment: BenchmarkEnvironment, number: int) -> float:
     file.write_text(f"{file.read_text()}\n[http]\nport = 0\n")
     task = replace(environment.task(config), per_s=RATE, seconds=WRITES_S, base_s=load.base_s)
     with HubProcess(file) as active:
-        wait_until(lambda: _hub_epoch(config) > 0, lambda: active.output)
+        wait_until(lambda: hub_epoch(config) > 0, lambda: active.output)
         with HubProcess(file, "--standby") as standby:
             wait_until(lambda: "stands by" in standby.output, lambda: standby.output)
             with agents_running(task):
                 wait_until(lambda: WARM in standby.output, lambda: standby.output)
                 time.sleep(BEFORE_S)
                 active.signal_group(signal.SIGKILL)
-                killed_s, before = time.monotonic(), _hub_epoch(config)
-                while _hub_epoch(config) <= before:
+                killed_s, before = time.monotonic(), hub_epoch(config)
+                while hub_epoch(config) <= before:
                     time.sleep(LOOK_S)
                 took_s = time.monotonic() - killed_s
-                wait_until(lambda: _judged(config) >= task.changes, lambda: standby.output)
+                wait_until(lambda: judged(config) >= task.changes, lambda: standby.output)
     count(config, environment.bootstrap, load, task.changes // len(WRITERS), restarts=1)
     return took_s
-
-
-def _hub_epoch(config: Config) -> int:
-    commit = _commit(config)
-    return commit.state.hub_epoch if commit else 0
-
-
-def _judged(config: Config) -> int:
-    commit = _commit(config)
-    return commit.totals.get("judged", 0) if commit else 0
-
-
-def _commit(config: Config) -> Checkpoint | None:
-    with suppress(StateError):  # it is not made yet
-        return open_state(config.hub.state).commit
-    return None
