@@ -25,7 +25,7 @@ programs: setup  ## what the tests need of Debian: prometheus and chromium; as r
 	@$(BIN)/python -m deploy.programs
 
 test: programs  ## all tests, in WORKERS processes; half of their time they wait
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-cluster: setup  ## the hub on a Spark cluster whose processes are killed; SEED repeats the moments
 	SLACKWATER_SEED=$(SEED) $(BIN)/python -m pytest tests/cluster

@@ -2,10 +2,13 @@
 
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from connectors.kafka.broker import Broker
 from streaming.jvm.session import session
@@ -15,6 +18,13 @@ from tests.harness.rights import WITH_RIGHTS
 settings.register_profile("slackwater", examples())
 settings.load_profile("slackwater")
 
+SPREAD = {
+    *("test_scenarios", "test_convergence", "test_races", "test_retired", "test_faults"),
+    *("test_bulk", "test_consumers_away", "test_limits", "test_hanging", "test_lost_topics"),
+    *("test_bad_input", "test_full_window", "test_lost_files", "test_conflict_functions"),
+}
+"""Long files whose tests share nothing: whichever process is free takes the next of them."""
+
 SMALL_SPARK = {
     "spark.driver.memory": "2g",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
@@ -22,18 +32,26 @@ SMALL_SPARK = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests by the services that they ask for, and by what stays in one process.
-
-    That is a file, whose tests may share what is dear to make, unless its tests are `spread`.
-    """
+    """Marks the tests by the services that they ask for."""
     for item in items:
-        if item.get_closest_marker("spread") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
         fixtures = set(getattr(item, "fixturenames", ()))
         if "spark" in fixtures:
             item.add_marker(pytest.mark.spark)
         if "broker" in fixtures:
             item.add_marker(pytest.mark.kafka)
+
+
+class FilesOrTests(LoadFileScheduling):  # type: ignore[misc]
+    """A file stays in one process, for its tests may share what is dear to make; if not SPREAD."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return nodeid if Path(file).stem in SPREAD else str(file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """Which process gets which tests, where files are shared out."""
+    return FilesOrTests(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")

@@ -21,8 +21,6 @@ from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import RECORD_BYTES, Site, site
 from tests.model.replica import image
 
-pytestmark = pytest.mark.spread
-
 LATER = {Reason.BEFORE, Reason.FUNCTION, Reason.PURGED, Reason.HIDDEN}
 """What no record can be here: EPOCH needs nothing (tests/e2e/test_conflict_functions.py has tables
 that do), no filter hides yet, and nothing is purged yet."""

@@ -50,8 +50,6 @@ from tests.harness.histories import NUMBERED, OPEN_STEPS, STEPS, Author, Steps, 
 from tests.harness.other_values import Elsewhere
 from tests.streaming.stages.batches import nothing_evicted
 
-pytestmark = pytest.mark.spread
-
 COLUMNS = {"id": ColumnType.INT64, "v": ColumnType.TEXT, "w": ColumnType.TEXT}
 USER = "tests.e2e.test_bulk:longer"
 FUNCTIONS = (

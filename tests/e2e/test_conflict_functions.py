@@ -23,8 +23,6 @@ from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site
 from tests.model.replica import image, row_of
 
-pytestmark = pytest.mark.spread
-
 FUNCTIONS = {
     "epoch": "EPOCH",
     "epoch2": "EPOCH2",

@@ -25,8 +25,6 @@ from tests.harness.sqlite_agents import (
     rows,
 )
 
-pytestmark = pytest.mark.spread
-
 PAGE_ROWS = 500
 LIMITS = {"chunk_items": 400, "resync_page_rows": PAGE_ROWS}
 AWAY = "change_tracking: silent"

@@ -18,8 +18,6 @@ from tests.harness import verdict
 from tests.harness.hub_process import KILLED
 from tests.harness.site import Site, site
 
-pytestmark = pytest.mark.spread
-
 BEFORE_COMMIT = {
     FaultPoint.AFTER_PLAN,
     FaultPoint.AFTER_READ,

@@ -11,8 +11,6 @@ from connectors.kafka.broker import Broker
 from tests.harness import verdict
 from tests.harness.site import Site, site
 
-pytestmark = pytest.mark.spread
-
 EVERY_EPOCHS = 2
 
 

@@ -15,8 +15,6 @@ from tests.harness import verdict
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site
 
-pytestmark = pytest.mark.spread
-
 OPEN_TRANSACTIONS = 3
 OFFSETS_PER_BATCH = 4
 PENDING_CHANGES = 10

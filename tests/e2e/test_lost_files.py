@@ -19,8 +19,6 @@ from tests.harness.hub_process import TIMEOUT_S, wait_until
 from tests.harness.site import Site, site
 from tests.harness.sqlite_agents import agent, agents, captures, create, database, execute, rows
 
-pytestmark = pytest.mark.spread
-
 
 @pytest.fixture
 def at(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:

@@ -23,8 +23,6 @@ from tests.harness.hub_process import KILLED, wait_until
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import RECORD_BYTES, RunningHub, Site, site
 
-pytestmark = pytest.mark.spread
-
 RECREATED = "input_lost: its topic was deleted and created again"
 
 

@@ -17,8 +17,6 @@ from tests.harness.hub_process import KILLED
 from tests.harness.site import Site, site
 from tests.model.replica import image
 
-pytestmark = pytest.mark.spread
-
 TABLES = {
     "t": "EPOCH",
     "max": "MAX(v)",

@@ -24,8 +24,6 @@ from tests.harness import verdict
 from tests.harness.hub_process import TIMEOUT_S, HubProcess
 from tests.harness.site import Site, site
 
-pytestmark = pytest.mark.spread
-
 OVERTAKEN = "another hub works on the state"
 BROKER_IS_AWAY_S = 20
 

@@ -19,8 +19,6 @@ from tests.harness import verdict
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site
 
-pytestmark = pytest.mark.spread
-
 _BLOCK = re.compile(r'(?m)^\[\[\w+\]\]\nname = "(\w+)"\n(?:.+\n)*\n?')
 
 

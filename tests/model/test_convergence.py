@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import pytest
 from hypothesis import given, note
 
 from tests.harness.examples import examples
@@ -33,8 +32,6 @@ from tests.model.storyteller import (
     plots,
 )
 from tests.model.world import World
-
-pytestmark = pytest.mark.spread
 
 FIXED = examples(100, share=1, is_fixed=True)
 """The same stories of each kind in every run; others, and many more, in a deep one."""

@@ -14,8 +14,6 @@ from tests.model.hub import PureHub
 from tests.model.language import play
 from tests.model.real_hub import RealHub
 
-pytestmark = pytest.mark.spread
-
 STORIES = sorted((Path(__file__).parents[1] / "scenarios").glob("*.txt"))
 
 
