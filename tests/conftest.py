@@ -24,6 +24,8 @@ SPREAD = {
     *("test_bad_input", "test_full_window", "test_lost_files", "test_conflict_functions"),
 }
 """Long files whose tests share nothing: whichever process is free takes the next of them."""
+ONE_AT_A_TIME = {"demo"}
+"""Folders that stay in one process: each demonstration has six processes of its own, and clocks."""
 
 SMALL_SPARK = {
     "spark.driver.memory": "2g",
@@ -45,8 +47,10 @@ class FilesOrTests(LoadFileScheduling):  # type: ignore[misc]
     """A file stays in one process, for its tests may share what is dear to make; if not SPREAD."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = super()._split_scope(nodeid)
-        return nodeid if Path(file).stem in SPREAD else str(file)
+        file = Path(super()._split_scope(nodeid))
+        if file.stem in SPREAD:
+            return nodeid
+        return str(file.parent if file.parent.name in ONE_AT_A_TIME else file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
