@@ -10,7 +10,7 @@ RECORDS ?= 1000000
 
 SEED := $(or $(SEED),$(shell date +%s))
 SLACKWATER_EXAMPLES ?= 15000
-WORKERS ?= 4
+WORKERS ?= 2
 MUTANTS_MINUTES ?= 30
 ENGINE ?= docker
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
@@ -24,7 +24,7 @@ demo: setup  ## three replicas that collide, one hub, and a verdict
 programs: setup  ## what the tests need of Debian: prometheus and chromium; as root they are installed
 	@$(BIN)/python -m deploy.programs
 
-test: programs  ## all tests, in WORKERS processes; half of their time they wait
+test: programs  ## all tests, in WORKERS processes
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-cluster: setup  ## the hub on a Spark cluster whose processes are killed; SEED repeats the moments
