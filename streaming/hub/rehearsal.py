@@ -30,7 +30,7 @@ from streaming.hub.topic_look import TopicLook
 LOG = logging.getLogger("slackwater")
 
 EVERY_S = 5.0
-"""The time between two reads of the topics, until it is warm."""
+"""The time between two looks at topics that have no records, or are not there."""
 BATCHES = 10
 """After so many micro-batches it is."""
 RECORDS = 100
@@ -71,20 +71,24 @@ class Rehearsal:
     def _work(self) -> None:
         while not self._over.is_set():
             try:
-                self._rehearse()
-                if self._batches >= BATCHES:
+                if self._has_read():
                     LOG.info("is warm: it has read the last records as the hub does")
                     return
             except (HubError, OSError, Py4JError, PySparkException) as error:
                 LOG.debug("stands by, and could not read yet: %s", str(error).split("\n")[0])
             self._over.wait(EVERY_S)
 
-    def _rehearse(self) -> None:
-        """Read the last records of the topics, if they have any."""
+    def _has_read(self) -> bool:
+        """Read the last records of the topics until it is warm; False: there are none."""
         ends = self._ends()
         if ends:
             self._source.warm_up(self._settings, self._config.limits, ends)
+        more = bool(ends)
+        while more and not self._is_over():
+            before = self._batches
             self._read(ends)
+            more = self._batches > before
+        return self._batches >= BATCHES
 
     def _ends(self) -> Mapping[str, TopicFacts]:
         """The topics that have records. They are looked at only: they are the hub's to create."""
