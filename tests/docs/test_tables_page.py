@@ -25,11 +25,15 @@ def test_the_page_is_current() -> None:
 
 
 @pytest.mark.parametrize("name", TableName)
-def test_the_page_has_each_column_of_each_table(name: TableName) -> None:
-    """Whatever the page is made with, these are the columns that Delta has."""
+def test_the_page_lists_each_column_with_its_comment(name: TableName) -> None:
+    """Whatever the page is made with, these are the columns and comments that Delta has."""
     section = PAGE.split(f"\n### {name.value}\n")[1].split("\n### ")[0]
 
-    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == SCHEMAS[name].names
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| (.+) \|$", section, re.MULTILINE)
+
+    assert dict(rows) == column_comments(name)
+    assert list(dict(rows)) == SCHEMAS[name].names
+    assert TABLE_COMMENTS[name][1:] in section
 
 
 def test_tables_of_an_earlier_hub_get_columns_and_comments_once(tmp_path: Path) -> None:
