@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from checkpoints import faults
@@ -75,14 +75,14 @@ def _at_once(view: HubView, config: Config) -> Iterator["SparkSession"]:
 def _standby(view: HubView, config: Config) -> Iterator["SparkSession"]:
     """Spark, once no other hub works on the state: it is started, and warm, before that."""
     view.stage = HubStage.STANDBY
-    with served(view), _spark(config) as spark, Rehearsal(config, spark) as rehearsal:
+    with served(view), _spark(config) as spark, closing(Rehearsal(config, spark)) as rehearsal:
 
         def waits(owner: str) -> None:
             LOG.info("stands by: %s works on the state", owner)
             rehearsal.start()
 
         with only_hub(config.hub.state, waits):
-            rehearsal.stop()
+            rehearsal.close()
             view.stage = HubStage.STARTING
             LOG.info("takes over the state in %s", config.hub.state)
             check_history(config, config_history(documents(config.hub.state)))

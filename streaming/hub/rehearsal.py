@@ -9,8 +9,6 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -25,7 +23,6 @@ from streaming.core.model.errors import HubError
 from streaming.hub.configured import settings_of
 from streaming.hub.query import start
 from streaming.hub.source import Source, limits_of
-from streaming.hub.topic_look import TopicLook
 
 LOG = logging.getLogger("slackwater")
 
@@ -49,22 +46,11 @@ class Rehearsal:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, name="rehearsal", daemon=True)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
     def start(self) -> None:
         """Begin."""
         self._thread.start()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End it; what it is reading is read to no end."""
         self._over.set()
 
@@ -92,16 +78,10 @@ class Rehearsal:
 
     def _ends(self) -> Mapping[str, TopicFacts]:
         """The topics that have records. They are looked at only: they are the hub's to create."""
-        look = TopicLook(self._connected, (), self._config.limits.record_bytes)
-        try:
-            found = look.look_once([*self._settings.topics])
-        finally:
-            look.close()
-        return {name: one for name, one in found.items() if one.id and one.end > one.first}
-
-    def _connected(self) -> Topics:
         kafka = self._config.kafka
-        return Topics(kafka.bootstrap_servers, kafka.options)
+        with Topics(kafka.bootstrap_servers, kafka.options) as admin:
+            found = admin.look([*self._settings.topics])
+        return {name: one for name, one in found.items() if one.id and one.end > one.first}
 
     def _read(self, ends: Mapping[str, TopicFacts]) -> None:
         """Parse the last records as a hub does, until there are no more or it is warm."""

@@ -31,7 +31,7 @@ def reading(config: Config, store: PastStore, marks: Sequence[BatchMark]) -> Ite
 
     Spark in this process reads no faster than Arrow, and its rows cross from the JVM to Python.
     """
-    is_local = is_local_master(str(config.spark.get("spark.master", LOCAL)))
+    is_local = is_local_master(config.spark.get("spark.master", LOCAL))
     if is_local or sum(mark.entries for mark in marks) <= ROWS_AT_ONCE:
         yield from_store(store)
         return

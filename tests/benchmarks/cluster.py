@@ -7,7 +7,7 @@ the driver, the broker and the agents, so it says what the cluster's way costs, 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 
 from streaming.config.config import Config
@@ -97,14 +97,7 @@ def _latency(environment: BenchmarkEnvironment, name: str, master: str, sizes: S
     at = HubAt(environment, HubKind(name), master)
     config, load = at.config(), new_load(SHARED_OF_1000)
     publish_hellos(environment.bootstrap, topics_of(config))
-    task = replace(
-        environment.task(config),
-        per_s=PER_S,
-        warm_up_s=sizes.warm_up_s,
-        seconds=sizes.cluster_s,
-        base_s=load.base_s,
-        shared_of_1000=load.shared_of_1000,
-    )
+    task = environment.writing(config, load, PER_S, sizes.cluster_s, sizes.warm_up_s)
     with at.running() as hub:
         hub.waits_for(lambda: bool(hub_epoch(config)), "it has processed the hellos")
         with agents_running(task):

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -78,6 +78,19 @@ class BenchmarkEnvironment:
         prefix = config.hub.topic_prefix
         names = [replica.name for replica in config.replicas]
         return AgentTask(self.bootstrap, prefix, str(self.folder / f"{prefix}agents.json"), names)
+
+    def writing(
+        self, config: Config, load: Load, per_s: int, seconds: float, warm_up_s: float = 0
+    ) -> AgentTask:
+        """The task of agents that write this load at a steady rate; the warm-up comes before."""
+        return replace(
+            self.task(config),
+            per_s=per_s,
+            warm_up_s=warm_up_s,
+            seconds=seconds,
+            base_s=load.base_s,
+            shared_of_1000=load.shared_of_1000,
+        )
 
 
 @dataclass(frozen=True, slots=True)

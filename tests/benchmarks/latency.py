@@ -4,7 +4,6 @@ A change contains the time at which it was sent to Kafka; a consumer of the upda
 its clock on receipt, so both ways through the broker are included.
 """
 
-from dataclasses import replace
 from statistics import quantiles
 
 from tests.benchmarks.agents import agents_running, report_of
@@ -34,14 +33,7 @@ def _at(environment: BenchmarkEnvironment, rate: int, sizes: Sizes) -> dict[str,
     config, load = environment.config(HubKind(f"latency_{rate}")), new_load(SHARED_OF_1000)
     publish_hellos(environment.bootstrap, topics_of(config))
     probe = HubProbe()
-    task = replace(
-        environment.task(config),
-        per_s=rate,
-        warm_up_s=sizes.warm_up_s,
-        seconds=sizes.seconds,
-        base_s=load.base_s,
-        shared_of_1000=load.shared_of_1000,
-    )
+    task = environment.writing(config, load, rate, sizes.seconds, sizes.warm_up_s)
     with watching(environment) as memory, running(environment, config, probe):
         wait(lambda: bool(probe.batches), "the hub has processed the hellos", probe)
         with agents_running(task):

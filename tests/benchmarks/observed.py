@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from statistics import median
 
 from streaming.hub.served import served
@@ -54,14 +53,7 @@ def observed(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     config = config.model_copy(update={"http": config.http.model_copy(update={"port": port})})
     publish_hellos(environment.bootstrap, topics_of(config))
     turns_s = 2 * (sizes.observed_rounds + 1) * (sizes.observed_s + SETTLE_S)
-    task = replace(
-        environment.task(config),
-        per_s=PER_S,
-        warm_up_s=sizes.warm_up_s,
-        seconds=turns_s * 1.2,
-        base_s=load.base_s,
-        shared_of_1000=load.shared_of_1000,
-    )
+    task = environment.writing(config, load, PER_S, turns_s * 1.2, sizes.warm_up_s)
     probe, view, rounds, seen = HubProbe(), HubView(config), list[Round](), Seen()
     with served(view), running(environment, config, probe, view):
         wait(lambda: bool(probe.batches), "the hub has processed the hellos", probe)

@@ -2,7 +2,6 @@
 
 import signal
 import time
-from dataclasses import replace
 from statistics import median
 
 from tests.benchmarks.agents import agents_running
@@ -35,7 +34,7 @@ def _run(environment: BenchmarkEnvironment, number: int) -> float:
     publish_hellos(environment.bootstrap, topics_of(config))
     file = environment.folder / f"{kind.name}.toml"
     file.write_text(f"{file.read_text()}\n[http]\nport = 0\n")
-    task = replace(environment.task(config), per_s=RATE, seconds=WRITES_S, base_s=load.base_s)
+    task = environment.writing(config, load, RATE, WRITES_S)
     with HubProcess(file) as active:
         wait_until(lambda: hub_epoch(config) > 0, lambda: active.output)
         with HubProcess(file, "--standby") as standby:
