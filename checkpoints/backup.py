@@ -5,7 +5,7 @@ their rows. It is whole once its manifest is there, which is written last.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -57,8 +57,7 @@ def back_up(root: StateRoot, place: StateRoot, at_ms: int) -> Backup:
     _check_place(root, place)
     rows, commit = _cut(root)
     tables = {name: rows if name is TableName.ROWS else open_table(root, name) for name in SCHEMAS}
-    with _writing(place):
-        counts = _copy(tables, place, commit.state.batch)
+    counts = copy_tables(tables, place, commit.state.batch, _rows_of)
     made = Backup(
         FORMAT,
         commit.state.generation,
@@ -67,7 +66,7 @@ def back_up(root: StateRoot, place: StateRoot, at_ms: int) -> Backup:
         at_ms,
         counts,
     )
-    with _writing(place):
+    with writing(place):
         replace_file(place, MANIFEST, json.dumps(made.document()).encode())
     return made
 
@@ -93,8 +92,8 @@ def _cut(root: StateRoot) -> tuple[DeltaTable | None, Checkpoint]:
 def restore(place: StateRoot, root: StateRoot) -> Backup:
     """Make a state of a backup; StateError if it is not whole, or if there is a state already."""
     made = manifest(place)
-    with _writing(root):
-        counts = _copy({name: open_table(place, name) for name in SCHEMAS}, root, made.batch)
+    tables = {name: open_table(place, name) for name in SCHEMAS}
+    counts = copy_tables(tables, root, made.batch, _rows_of)
     if counts != made.rows:
         raise StateError(
             f"the backup in {place} was changed after it was made: its tables hold {counts}, and"
@@ -113,10 +112,11 @@ def manifest(place: StateRoot) -> Backup:
         made = Backup(**json.loads(read_file(place, MANIFEST)))
     except (ValueError, TypeError) as error:
         raise StateError(f"{MANIFEST} in {place} cannot be read: {error}") from error
-    if made.format > FORMAT:
+    if made.format != FORMAT:
         raise StateError(
-            f"the backup in {place} has format {made.format}, and this version knows up to"
-            f" {FORMAT}: restore it with the version that made it"
+            f"the backup in {place} has format {made.format}, and this version restores {FORMAT}:"
+            " restore it with the version that made it; an older state is then brought to this"
+            " format by `slackwater migrate`"
         )
     return made
 
@@ -131,7 +131,8 @@ def _check_place(root: StateRoot, place: StateRoot) -> None:
 
 
 @contextmanager
-def _writing(place: StateRoot) -> Iterator[None]:
+def writing(place: StateRoot) -> Iterator[None]:
+    """StateError if something cannot be written in this block, with what to do."""
     try:
         yield
     except (DeltaError, OSError) as error:
@@ -141,31 +142,44 @@ def _writing(place: StateRoot) -> Iterator[None]:
         ) from error
 
 
-def _copy(
-    tables: Mapping[TableName, DeltaTable | None], place: StateRoot, batch: int
+def copy_tables(
+    tables: Mapping[TableName, DeltaTable | None],
+    place: StateRoot,
+    batch: int,
+    rows_of: Callable[[TableName, DeltaTable | None, int], Iterable[pa.Table]],
 ) -> dict[str, int]:
-    """Copy what these tables hold up to a batch, `epochs` last; table -> its number of rows."""
+    """Copy what these tables hold up to a batch, `epochs` last; table -> its number of rows.
+
+    rows_of(name, table, batch): the rows to write, in the types of the table's schema, in pieces.
+    StateError if there is a state in `place`, or if nothing can be written there.
+    """
     if exist(place, TableName.EPOCHS, MANIFEST) != [False, False]:
         raise StateError(
             f"there is a state in {place} already, which would be lost: name another place, or"
             " move it away"
         )
-    store = StateStore(place)
-    store.create()
-    counts = {}
-    for name in sorted(tables, key=lambda one: one is TableName.EPOCHS):
-        taken = CommitProperties(app_transactions=list(_taken(name, tables[name], batch)))
-        counts[name.value] = 0
-        for rows in _parts(name, tables[name], batch):
-            write_deltalake(
-                store.table(name),
-                rows,
-                mode="append",
-                writer_properties=FILES,
-                commit_properties=taken,
-            )
-            counts[name.value] += rows.num_rows
-    return counts
+    with writing(place):
+        store = StateStore(place)
+        store.create()
+        return {
+            name.value: _copy(store.table(name), name, tables[name], batch, rows_of)
+            for name in sorted(tables, key=lambda one: one is TableName.EPOCHS)
+        }
+
+
+def _copy(
+    into: DeltaTable,
+    name: TableName,
+    table: DeltaTable | None,
+    batch: int,
+    rows_of: Callable[[TableName, DeltaTable | None, int], Iterable[pa.Table]],
+) -> int:
+    taken = CommitProperties(app_transactions=list(_taken(name, table, batch)))
+    count = 0
+    for rows in _pieces(rows_of(name, table, batch)):
+        write_deltalake(into, rows, mode="append", writer_properties=FILES, commit_properties=taken)
+        count += rows.num_rows
+    return count
 
 
 def _taken(name: TableName, table: DeltaTable | None, batch: int) -> Iterator[Transaction]:
@@ -176,21 +190,30 @@ def _taken(name: TableName, table: DeltaTable | None, batch: int) -> Iterator[Tr
         yield Transaction(CONFIG_KEY, table.transaction_version(CONFIG_KEY) or 0)
 
 
-def _parts(name: TableName, table: DeltaTable | None, batch: int) -> Iterator[pa.Table]:
-    """The rows of a table up to a batch, ROWS_AT_ONCE or a few more at a time."""
-    where = [f"batch <= {batch}"] if "batch" in SCHEMAS[name].names else []
-    parts, count = list[pa.Table](), 0
-    for part in query.scan(table, name, where=where):
-        parts.append(_without_versions(name, part))
+def _pieces(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows, ROWS_AT_ONCE or a few more at a time."""
+    gathered, count = list[pa.Table](), 0
+    for part in parts:
+        gathered.append(part)
         count += part.num_rows
         if count >= ROWS_AT_ONCE:
-            yield pa.concat_tables(parts)
-            parts, count = [], 0
+            yield pa.concat_tables(gathered)
+            gathered, count = [], 0
     if count:
-        yield pa.concat_tables(parts)
+        yield pa.concat_tables(gathered)
 
 
-def _without_versions(name: TableName, rows: pa.Table) -> pa.Table:
+def _rows_of(name: TableName, table: DeltaTable | None, batch: int) -> Iterator[pa.Table]:
+    for part in query.scan(table, name, where=upto(SCHEMAS[name].names, batch)):
+        yield without_versions(name, part)
+
+
+def upto(columns: Iterable[str], batch: int) -> list[str]:
+    """The condition that a row of a table with these columns is of no later batch."""
+    return [f"batch <= {batch}"] if "batch" in columns else []
+
+
+def without_versions(name: TableName, rows: pa.Table) -> pa.Table:
     """Rows of `epochs` name versions of the tables, which the copy does not have."""
     if name is not TableName.EPOCHS:
         return rows

@@ -9,9 +9,19 @@ from typing import TypeVar
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from checkpoints.epochs import COMMIT, PLAN, Checkpoint, Plan, checkpoint_of, commit_row, plan_row
+from checkpoints.epochs import (
+    COMMIT,
+    PLAN,
+    Checkpoint,
+    Plan,
+    check_format,
+    checkpoint_of,
+    commit_row,
+    plan_row,
+)
 from checkpoints.faults import FaultHook, FaultPoint, no_fault
 from checkpoints.root import open_delta
+from checkpoints.state_format import newest
 from checkpoints.store import Rows, StateStore, among, append, rows_of
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import OvertakenError, StateError
@@ -199,7 +209,12 @@ def write_key(name: TableName, state: HubState) -> str:
 
 
 def create_state(store: StateStore, genesis: Checkpoint, hub: str) -> None:
-    """Create what is missing, up to the first commit row, batch 0; what is there stays."""
+    """Create what is missing, up to the first commit row, batch 0; what is there stays.
+
+    StateError, before anything is altered, if the state is of another format.
+    """
+    if (written := newest(store.root)) is not None:
+        check_format(written.format)
     store.create()
     store.append_once(
         TableName.EPOCHS, rows_of(TableName.EPOCHS, [commit_row(genesis, hub)]), KEY, 1

@@ -186,11 +186,7 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
 
 def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
     """The checkpoint that a row holds, the open transactions apart (table `pending`)."""
-    if row["format"] > FORMAT:
-        raise StateError(
-            f"the state was written in format {row['format']}, this hub knows {FORMAT}:"
-            " run the newer version"
-        )
+    check_format(row["format"])
     telling = dict(row.get("snapshots") or ())
     replicas = [_replica(r, telling.get(r["rid"])) for r in row["replicas"] or ()]
     sending = {one["agreement"]: one for one in row.get("sending") or ()}
@@ -225,6 +221,20 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         dict(row["versions"]),
         dict(row.get("recreated") or ()),
     )
+
+
+def check_format(written: int) -> None:
+    """StateError, with what to do, if this version does not work on a state of this format."""
+    if written > FORMAT:
+        raise StateError(
+            f"the state was written in format {written}, this hub knows {FORMAT}:"
+            " run the newer version"
+        )
+    if written < FORMAT:
+        raise StateError(
+            f"the state was written in format {written}, and this version works on {FORMAT}:"
+            " `slackwater migrate` says what it would change, and makes a state of this format"
+        )
 
 
 def _truncation(row: Mapping[str, Any]) -> tuple[str, Truncation]:

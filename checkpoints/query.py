@@ -97,9 +97,15 @@ def scan(
     if table is None:
         return
     chosen = _chosen(name, columns)
+    for part in parts(table, _sql(chosen, where)):
+        yield part.cast(chosen)
+
+
+def parts(table: DeltaTable, sql: str) -> Iterator[pa.Table]:
+    """The result of a query over the table, named `t`, some thousand rows in memory at a time."""
     with _state_errors(table):
-        for batch in QueryBuilder().register("t", table).execute(_sql(chosen, where)):
-            yield pa.table(batch).cast(chosen)
+        for batch in QueryBuilder().register("t", table).execute(sql):
+            yield pa.table(batch)
 
 
 def _chosen(name: TableName, columns: Sequence[str] | None) -> pa.Schema:

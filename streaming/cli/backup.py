@@ -1,4 +1,4 @@
-"""`backup` and `restore`: a copy of the hub's state as one hub epoch left it, and back."""
+"""`backup`, `restore` and `migrate`: copies of the hub's state."""
 
 from pathlib import Path
 from typing import Annotated
@@ -68,4 +68,46 @@ def restore(
     write_line(
         "start the hub: if anything was sent behind that, it goes on as the next generation, and"
         " every replica gets a full copy; `slackwater resync` shows how far they are"
+    )
+
+
+def migrate(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FOLDER]", help="Of the new state; nothing else may be in it."),
+    ] = None,
+    *,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+) -> None:
+    """Say what it takes to bring the state to this version's format; with FOLDER, do it there.
+
+    The state that the configuration names stays as it is, so that the version before can go on
+    from it until a hub has judged something on the new one. With FOLDER, no hub may run.
+    """
+    from checkpoints import migration  # noqa: PLC0415 - as above
+    from checkpoints.lock import only_hub  # noqa: PLC0415
+
+    root = load(config).hub.state
+    plan = migration.plan_migration(root)
+    if plan is not None and folder is not None:
+        with only_hub(root):
+            plan = migration.migrate(root, folder.absolute())
+    if as_json:
+        write_json({"state": str(root), "into": folder, "plan": plan and plan.document()})
+        return
+    if plan is None:
+        write_line(f"the state in {root} has the format of this version: there is nothing to do")
+        return
+    rows = as_count(sum(plan.rows.values()), "row")
+    write_line(f"state in {root}: format {plan.format}, hub epoch {plan.hub_epoch}, {rows}")
+    for number, says in enumerate(plan.steps, plan.format + 1):
+        write_line(f"format {number}: {says}")
+    if folder is None:
+        write_line("nothing was written: `slackwater migrate FOLDER` makes the new state in FOLDER")
+        return
+    write_line(f"state in {folder}: format {plan.to}, the same hub epoch and rows")
+    write_line(
+        f"name {folder} as hub.state and start the hub; until that has committed a hub epoch you"
+        f" can go back: name {root} again, and start the version before"
     )

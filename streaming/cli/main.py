@@ -8,7 +8,7 @@ import typer
 
 from streaming.cli import agent, config, conflicts, positions, quarantine, run, services
 from streaming.cli.abort import abort
-from streaming.cli.backup import backup, restore
+from streaming.cli.backup import backup, migrate, restore
 from streaming.cli.doctor import doctor
 from streaming.cli.explain import explain
 from streaming.cli.export import export
@@ -81,6 +81,7 @@ app.command()(init)
 app.command()(retire)
 app.command()(backup)
 app.command()(restore)
+app.command()(migrate)
 app.command()(status)
 app.command()(top)
 app.command()(doctor)

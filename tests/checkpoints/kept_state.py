@@ -19,11 +19,15 @@ from typing import Any
 from checkpoints.reader import open_state
 from checkpoints.recorded import batch_marks
 from checkpoints.tables import FORMAT
+from connectors import wire
 from streaming.config.config import Config, load
+from streaming.core.model.change import Change
 from streaming.facts.past_rows import past, standing_rows
 from streaming.facts.ruvs import ruv_document
+from streaming.hub.configured import settings_of
 from tests.model.language import play
-from tests.model.local_hub import TopicsInMemory, local_hubs
+from tests.model.local_hub import LocalHub, TopicsInMemory, local_hubs
+from tests.model.replica import image
 from tests.streaming.replay.conftest import STORY as BEGINNING
 
 STORY = f"""
@@ -47,6 +51,9 @@ the hub takes all
 """
 """Conflicts, a transaction, a delete, a truncate, a record in quarantine, an open transaction and a
 consumer that is away."""
+
+A_SECOND_LATER = 1 << 48
+"""What a CSN is larger by."""
 
 HUB = "hub.toml"
 TOPICS = "topics.json"
@@ -106,6 +113,27 @@ def said_of(config: Config) -> Mapping[str, object]:
         "conflicts": reader.conflict_counts(),
         "open": sorted([rid, *of] for rid, *of in reader.open_changes()),
     }
+
+
+def hub_of(kept: KeptState) -> LocalHub:
+    """A hub that starts on it, and has read its topics to the end."""
+    topics = kept.topics()
+    hub = local_hubs(kept.folder, topics)(settings_of(kept.config).topology)
+    hub.ended_at = {topic: len(records) for topic, records in topics.logs.items()}
+    return hub
+
+
+def goes_on(kept: KeptState) -> tuple[LocalHub, str]:
+    """Such a hub behind the next change that a replica writes, and the CSN of that."""
+    hub = hub_of(kept)
+    _, value, time_ms = hub.topics.logs[hub.config.changes_topic("r1")][-1]
+    session, record = wire.decode(value)
+    assert isinstance(record, Change)
+    csn = f"{int(record.csn, 16) + A_SECOND_LATER:020x}"
+    change = record._replace(csn=csn, before=record.after, after=image("h", "w13"))
+    hub.send(1, session, change, time_ms + 1_000)
+    hub.take(None, 0, None)
+    return hub, csn
 
 
 def make(file: Path) -> None:
