@@ -252,19 +252,14 @@ def edge_of(store: StateStore, rows_epoch: int, committed: int, window_rows: int
     return rows_epoch
 
 
-def replay_rows(
-    store: StateStore, rows_epoch: int, after: int, committed: int
-) -> dict[RowKey, RowState]:
-    """The rows that the changelog touches in (after, committed], as they end, without images.
-
-    What blocked them up to `after` blocks them still.
-    """
+def blocked_up_to(store: StateStore, rows_epoch: int, edge: int) -> dict[RowKey, RowState]:
+    """What blocks rows up to a hub epoch: they are the `before` of what is told behind it."""
     blocked = {key: RowState(realign=realign) for key, realign in blocked_rows(store).items()}
-    refreshes = between(rows_epoch, after) & (ds.field("kind") == "refresh")
-    if after > rows_epoch:
+    refreshes = between(rows_epoch, edge) & (ds.field("kind") == "refresh")
+    if edge > rows_epoch:
         for key, row in told(store, refreshes, blocked).items():
             blocked[key] = RowState(realign=row.realign)
-    return told(store, between(after, committed), blocked)
+    return blocked
 
 
 def between(after: int, to: int) -> pc.Expression:

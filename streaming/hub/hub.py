@@ -8,7 +8,7 @@ from checkpoints.commit import Ledger
 from checkpoints.epochs import Plan
 from checkpoints.truncates import rows_beside
 from streaming.core.conflict.truncate import summary
-from streaming.core.conflict.window import Window, key_of, rebuilt, text_of, unpacked
+from streaming.core.conflict.window import Window, key_of, text_of, unpacked
 from streaming.core.delivery.sending import wants_batch
 from streaming.core.intake.input_lost import TopicFacts, TopicLoss, losses
 from streaming.core.intake.refused_rows import due
@@ -16,6 +16,7 @@ from streaming.core.model.change import RowKey
 from streaming.core.model.command import Command
 from streaming.core.model.row import RowState
 from streaming.core.model.state import HubState
+from streaming.hub.followed import FollowedWindow, read_window
 from streaming.hub.resyncs import Resyncs
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.upkeep import Upkeep
@@ -162,8 +163,16 @@ def _stop_of(state: HubState, rid: int) -> str | None:
     return replica.status_text if replica is not None and replica.is_stopped else None
 
 
-def resume(ledger: Ledger, settings: BatchSettings, outlets: Effects) -> Hub:
-    """The hub after the last commit: open transactions and window are read back."""
+def resume(
+    ledger: Ledger,
+    settings: BatchSettings,
+    outlets: Effects,
+    followed: FollowedWindow | None = None,
+) -> Hub:
+    """The hub after the last commit: open transactions and window are read back.
+
+    `followed`: the window that a standby has kept up.
+    """
     last, store = ledger.last, ledger.store
     opened = pending.load(
         store,
@@ -172,13 +181,12 @@ def resume(ledger: Ledger, settings: BatchSettings, outlets: Effects) -> Hub:
         last.state.replicas,
         settings.pending_changes,
     )
-    edge = lookup.edge_of(store, last.rows_epoch, last.state.hub_epoch, settings.window_rows)
-    replayed = lookup.replay_rows(store, last.rows_epoch, edge, last.state.hub_epoch)
+    kept = followed.up_to(store, last) if followed else None
+    window = (kept or read_window(store, last, settings.window_rows)).window
     refused = refusals.load(store, last.state.batch)
     state = replace(last.state, open=opened, refusals=refused)
     state = state.without_ranges().waiting_anew()
     ledger.last = replace(last, state=state)
-    window = rebuilt(edge, replayed.items())
     images = lookup.Images(settings.kept_image_bytes)
     upkeep = Upkeep(ledger, outlets.maintenance, last.rows_epoch)
     resyncs = Resyncs(outlets.resyncs, settings.topology, settings.resync_workers)

@@ -21,6 +21,7 @@ from streaming.core.model.put_back import is_behind, is_put_back, put_back_text,
 from streaming.core.model.state import HubState
 from streaming.core.model.wording import as_count
 from streaming.hub.configured import settings_of, with_retired
+from streaming.hub.followed import FollowedWindow
 from streaming.hub.hub import Hub, resume
 from streaming.hub.pipeline import process
 from streaming.hub.publishing import publish
@@ -46,7 +47,8 @@ class FoundTopics(NamedTuple):
 class Opening:
     """What a hub comes up with; `settings` are of the present configuration.
 
-    `outlets(settings)`: where a hub with these settings reaches out.
+    `outlets(settings)`: where a hub with these settings reaches out. `followed`: the window of a
+    standby.
     """
 
     config: Config
@@ -55,6 +57,7 @@ class Opening:
     topics: FoundTopics
     source: Source
     outlets: Callable[[BatchSettings], Effects]
+    followed: FollowedWindow | None = None
 
     def open(self, store: StateStore, name: str, reach: FaultHook, at_ms: int) -> Hub:
         """Found or open the state, finish what a dead hub left, take over the configuration.
@@ -86,14 +89,15 @@ class Opening:
         unfinished, version = ledger.unfinished, ledger.last.config_version
         if unfinished is None:
             config = self._config_of(ledger.store, version)
-            hub = resume(ledger, settings_of(config, judges=False), self.outlets(self.settings))
+            settings, outlets = settings_of(config, judges=False), self.outlets(self.settings)
+            hub = resume(ledger, settings, outlets, self.followed)
             if not is_raised:
                 publish(hub, sending_only(hub.state, self.settings.topology.subscriptions))
             return hub
         plan = plan_of(unfinished, {c.number: c for c in commands(ledger.store, 0)})
         config = self._config_of(ledger.store, plan.config_version)
         settings = with_retired(config, settings_of(config), self.history)
-        hub = resume(ledger, settings, self.outlets(settings))
+        hub = resume(ledger, settings, self.outlets(settings), self.followed)
         self._adopt(hub, settings, plan.offsets_from, plan.config_version)
         LOG.info("finishing batch %d of a hub that died", plan.batch)
         if plan.pages:  # what it had prepared is gone: they are read anew

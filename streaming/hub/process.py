@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from checkpoints import faults
 from checkpoints.config import documents
@@ -17,6 +17,7 @@ from streaming.config.config import Config
 from streaming.config.history import check_history, config_history
 from streaming.core.model.secret_names import secrets_of
 from streaming.facts.readiness import HubStage
+from streaming.hub.followed import FollowedWindow
 from streaming.hub.lineage import lineage
 from streaming.hub.rehearsal import Rehearsal
 from streaming.hub.served import served
@@ -53,8 +54,8 @@ def run(
         config.log.format, config.log.level, "slackwater", lambda: _fields(view), secrets
     )
     at_work = _standby(view, config) if standby else _at_once(view, config)
-    with storage_errors(config.hub.state), lineage(config), traced(view), at_work as spark:
-        _run_on_spark(config, spark, view, stop, available_now=available_now)
+    with storage_errors(config.hub.state), lineage(config), traced(view), at_work as own:
+        _run_on_spark(config, own, view, stop, available_now=available_now)
 
 
 def _fields(view: HubView) -> dict[str, object]:
@@ -62,17 +63,24 @@ def _fields(view: HubView) -> dict[str, object]:
     return {"hub": view.config.hub.name, "hub_epoch": view.hub_epoch()}
 
 
+class _AtWork(NamedTuple):
+    """What a hub works with; `followed`: the window that it has kept up as a standby."""
+
+    spark: "SparkSession"
+    followed: FollowedWindow | None = None
+
+
 @contextmanager
-def _at_once(view: HubView, config: Config) -> Iterator["SparkSession"]:
+def _at_once(view: HubView, config: Config) -> Iterator[_AtWork]:
     """Spark, for the only hub: what can be refused without it is refused before it starts."""
     with only_hub(config.hub.state):
         check_history(config, config_history(documents(config.hub.state)))
         with served(view), _spark(config) as spark:
-            yield spark
+            yield _AtWork(spark)
 
 
 @contextmanager
-def _standby(view: HubView, config: Config) -> Iterator["SparkSession"]:
+def _standby(view: HubView, config: Config) -> Iterator[_AtWork]:
     """Spark, once no other hub works on the state: it is started, and warm, before that."""
     view.stage = HubStage.STANDBY
     with served(view), _spark(config) as spark, closing(Rehearsal(config, spark)) as rehearsal:
@@ -86,7 +94,7 @@ def _standby(view: HubView, config: Config) -> Iterator["SparkSession"]:
             view.stage = HubStage.STARTING
             LOG.info("takes over the state in %s", config.hub.state)
             check_history(config, config_history(documents(config.hub.state)))
-            yield spark
+            yield _AtWork(spark, rehearsal.window)
 
 
 @contextmanager
@@ -105,17 +113,17 @@ def _spark(config: Config) -> Iterator["SparkSession"]:
 
 def _run_on_spark(
     config: Config,
-    spark: "SparkSession",
+    own: _AtWork,
     view: HubView,
     stop: StopSignals,
     *,
     available_now: bool,
 ) -> None:
     reach = faults.parse_fault(os.environ.get(FAULT_VARIABLE))
-    watchdog = _watchdog(view, spark)
+    watchdog = _watchdog(view, own.spark)
     watchdog.start()
     try:
-        service = Service(config, spark, reach, view)
+        service = Service(config, own.spark, reach, view, own.followed)
         watchdog.waiting = service.waiting
         stop.started()
         service.run(stop.end, available_now=available_now)

@@ -1,7 +1,8 @@
-"""What a standby does before it takes over: it reads the last records as a hub would, for nothing.
+"""What a standby does before it takes over: it reads what the hub reads, and writes nothing.
 
 The first query of a JVM, and the first records that it reads and parses, take seconds. A standby
-that has read some is as quick as the hub was; nothing is judged, written or sent.
+that has read some is as quick as the hub was; nothing is judged, written or sent. Then it keeps the
+window up with what the hub commits.
 """
 
 import logging
@@ -21,6 +22,7 @@ from streaming.config.config import Config
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.model.errors import HubError
 from streaming.hub.configured import settings_of
+from streaming.hub.followed import FollowedWindow
 from streaming.hub.query import start
 from streaming.hub.source import Source, limits_of
 
@@ -28,6 +30,8 @@ LOG = logging.getLogger("slackwater")
 
 EVERY_S = 5.0
 """The time between two looks at topics that have no records, or are not there."""
+FOLLOWS_S = 2.0
+"""The time between two looks at what the hub has committed."""
 BATCHES = 10
 """After so many micro-batches it is."""
 RECORDS = 100
@@ -35,13 +39,17 @@ RECORDS = 100
 
 
 class Rehearsal:
-    """Reads the last records, in a thread of its own, until it is warm or stopped."""
+    """Reads the last records, then what is committed, in a thread of its own until it is stopped.
+
+    `window`: kept up with the commits.
+    """
 
     def __init__(self, config: Config, spark: SparkSession) -> None:
         self._config = config
         self._spark = spark
         self._source = Source(spark, config)
         self._settings = settings_of(config)
+        self.window = FollowedWindow(config.hub.state, self._settings.window_rows)
         self._batches = 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, name="rehearsal", daemon=True)
@@ -55,14 +63,16 @@ class Rehearsal:
         self._over.set()
 
     def _work(self) -> None:
-        while not self._over.is_set():
+        is_warm = False
+        while not self._over.wait(FOLLOWS_S if is_warm else 0):
             try:
-                if self._has_read():
+                if not is_warm and (is_warm := self._has_read()):
                     LOG.info("is warm: it has read the last records as the hub does")
-                    return
+                self.window.follow()
             except (HubError, OSError, Py4JError, PySparkException) as error:
                 LOG.debug("stands by, and could not read yet: %s", str(error).split("\n")[0])
-            self._over.wait(EVERY_S)
+            if not is_warm:
+                self._over.wait(EVERY_S)
 
     def _has_read(self) -> bool:
         """Read the last records of the topics until it is warm; False: there are none."""

@@ -37,6 +37,7 @@ from streaming.core.model.errors import HubError
 from streaming.core.model.wording import as_count
 from streaming.facts.readiness import HubStage
 from streaming.hub.configured import settings_of, with_retired
+from streaming.hub.followed import FollowedWindow
 from streaming.hub.hub import Hub
 from streaming.hub.lost import Read
 from streaming.hub.memory import keep_memory
@@ -72,7 +73,9 @@ class Service:
         spark: SparkSession,
         reach: faults.FaultHook = faults.no_fault,
         view: HubView | None = None,
+        followed: FollowedWindow | None = None,
     ) -> None:
+        self.followed = followed
         self.config = config
         self.view = view or HubView(config)
         self.spark = spark
@@ -107,7 +110,8 @@ class Service:
         self.topics = self._topic_look()
         found = self._found_topics(settings)
         self.updates = UpdatesTopics(config, found.ids, self.topics.look)
-        opening = Opening(config, settings, history, found, self.source, self._outlets)
+        source, followed = self.source, self.followed
+        opening = Opening(config, settings, history, found, source, self._outlets, followed)
         return settings, opening.open(self.store, self.name, reach, _now_ms())
 
     def _at_work(self, settings: BatchSettings) -> BatchSettings:

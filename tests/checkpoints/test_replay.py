@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.lookup import Images, edge_of, forgotten, replay_rows
+from checkpoints.lookup import Images, between, blocked_up_to, edge_of, forgotten, told
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.model.row import Realign, RowState
@@ -67,7 +67,9 @@ def test_what_blocked_a_row_before_the_window_blocks_it_still(state: WrittenStat
     """A later entry of that row must not hide it, wherever the window begins after a start."""
     store = StateStore(state.root)
 
-    found = [replay_rows(store, 1, after, 5)[ROW] for after in (1, 3, 4)]
+    found = [
+        told(store, between(after, 5), blocked_up_to(store, 1, after))[ROW] for after in (1, 3, 4)
+    ]
 
     assert [row.realign for row in found] == [BLOCKED] * 3
     assert {(row.author, row.epoch, row.csn) for row in found} == {(2, 5, SECOND)}

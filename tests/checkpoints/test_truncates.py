@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.lookup import Images, forgotten, replay_rows
+from checkpoints.lookup import Images, between, blocked_up_to, forgotten, told
 from checkpoints.maintenance import Maintenance
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
@@ -99,7 +99,9 @@ def test_rows_stand_as_the_truncate_left_them(
 
 def test_a_window_is_rebuilt_with_the_tombstones_of_a_truncate(state: WrittenState) -> None:
     """A row that was written and truncated above its edge must not come back with a restart."""
-    found = replay_rows(StateStore(state.root), 0, 0, LAST)
+    store = StateStore(state.root)
+
+    found = told(store, between(0, LAST), blocked_up_to(store, 0, 0))
 
     assert found == {key: row._replace(image=None) for key, row in STANDING.items()}
 

@@ -1,6 +1,6 @@
 """The recently written rows, in memory: enough to judge changes of replicas that are up to date."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from streaming.core.model.change import RowKey
@@ -83,12 +83,3 @@ def packed(row: RowState) -> WindowRow:
 def unpacked(row: WindowRow, image: str | None = None) -> RowState:
     """A row of the window as judging takes it."""
     return RowState(row[0], row[1], row[2], row[3], image, row[4])
-
-
-def rebuilt(edge: int, rows: Iterable[tuple[RowKey, RowState]]) -> Window:
-    """Rebuild the window above `edge` from the changelog after it."""
-    window = Window(edge)
-    for key, row in rows:
-        one = packed(row)
-        window.merge(last_touched(one), {text_of(key): one})
-    return window
