@@ -12,7 +12,8 @@ OURS = ("streaming", "connectors", "checkpoints")
 LEAF = ("streaming.core", "streaming.jvm.java")  # who finds Java needs nothing but an error class
 
 FLOW = (
-    *("phases", "prepared_tables", "resyncs", "settings", "hub", "take_in", "outcome"),
+    *("phases", "prepared_tables", "resyncs", "settings", "followed", "hub"),
+    *("take_in", "outcome"),
     *("page_ranges", "publishing", "lost", "pipeline"),
 )
 """The modules of the flow of a batch; each may import those before it."""

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deltalake import write_deltalake
+from deltalake import CommitProperties, Transaction, write_deltalake
 
+from checkpoints.commit import KEY
 from checkpoints.epochs import Checkpoint, Plan, commit_row, plan_row
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
@@ -72,15 +73,17 @@ class WrittenState:
         StateStore(self.root).create()
         return self
 
-    def append(self, name: TableName, *rows: Mapping[str, object]) -> None:
-        """Append rows; columns that are not given are null."""
-        write_deltalake(self.root / name, rows_of(name, rows), mode="append")
+    def append(self, name: TableName, *rows: Mapping[str, object], number: int = 0) -> None:
+        """Append rows; columns that are not given are null. `number`: of plan or commit."""
+        taken = CommitProperties(app_transactions=[Transaction(KEY, number)] if number else None)
+        made = rows_of(name, rows)
+        write_deltalake(self.root / name, made, mode="append", commit_properties=taken)
 
     def plan(self, batch: int, at_ms: int = START_S * 1000) -> None:
         """Write the plan of a batch."""
         plan = Plan(batch, at_ms, 1, {}, {})
         last = Checkpoint(HubState(1, "655d1c80000000010000", batch - 1), {}, {}, 1)
-        self.append(TableName.EPOCHS, plan_row(plan, last, "host:1"))
+        self.append(TableName.EPOCHS, plan_row(plan, last, "host:1"), number=2 * batch)
 
     def commit(
         self,
@@ -112,7 +115,8 @@ class WrittenState:
         checkpoint = Checkpoint(state, {"slackwater.changes.a": 7}, {}, 1, at_ms=START_S * 1000)
         checkpoint = replace(checkpoint, **changed)  # type: ignore[arg-type]
         self.plan(batch)
-        self.append(TableName.EPOCHS, commit_row(checkpoint, "host:1"))
+        row = commit_row(checkpoint, "host:1")
+        self.append(TableName.EPOCHS, row, number=2 * batch + 1)
 
 
 def change_row(
