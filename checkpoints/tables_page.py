@@ -1,12 +1,12 @@
 """The columns in docs/tables.md from the schemas: `python -m checkpoints.tables_page`."""
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 
 from checkpoints.comments import TABLE_COMMENTS, column_comments
 from checkpoints.tables import SCHEMAS, TableName
+from streaming.core.model.markdown import code, table
 
 PLACE = Path(__file__).parents[1] / "docs" / "tables.md"
 COLUMNS = "\n## Columns\n"
@@ -26,19 +26,14 @@ def page(text: str) -> str:
 
 def _section(name: TableName) -> str:
     comments = column_comments(name)
-    rows = ((f"`{one.name}`", _type(one.type), comments[one.name]) for one in SCHEMAS[name])
-    table = _lines([("column", "type", "meaning"), ("---",) * 3, *rows])
-    return f"\n### {name.value}\n\n{_sentence(TABLE_COMMENTS[name])}\n\n{''.join(table)}"
+    rows = ((code(one.name), _type(one.type), comments[one.name]) for one in SCHEMAS[name])
+    columns = table(("column", "type", "meaning"), rows)
+    return f"\n### {name.value}\n\n{_sentence(TABLE_COMMENTS[name])}\n\n{columns}"
 
 
 def _type(one: pa.DataType) -> str:
     """The type as a reader of the page knows it."""
     return str(one).partition("[")[0].partition("<")[0]
-
-
-def _lines(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    for cells in rows:
-        yield f"| {' | '.join(cells)} |\n"
 
 
 def _sentence(text: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from streaming.cli.config import FieldDoc, fields
 from streaming.config.config import ENV_PREFIX
+from streaming.core.model.markdown import code, table
 
 PLACE = Path(__file__).parents[2] / "docs" / "configuration.md"
 
@@ -32,28 +33,19 @@ def page() -> str:
 def _section(name: str, found: Iterable[FieldDoc]) -> str:
     title = name.replace("[]", "") or "The file itself"
     kind = " (a list)" if name.endswith("[]") else ""
-    lines = [f"## {title}{kind}", "", _line(_COLUMNS), _line(["---"] * len(_COLUMNS))]
-    return "\n".join([*lines, *(_line(_cells(one)) for one in found), ""])
+    return f"## {title}{kind}\n\n{table(_COLUMNS, map(_cells, found))}"
 
 
 def _cells(one: FieldDoc) -> Iterator[str]:
-    yield _code(one.path.rpartition(".")[2])
+    yield code(one.path.rpartition(".")[2])
     yield one.type
-    yield "required" if one.default is None else _code(one.default)
+    yield "required" if one.default is None else code(one.default)
     yield _prose(one.meaning)
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def _prose(text: str) -> str:
     """A text in which `<name>` is no markup."""
     return text.replace("<", "&lt;")
-
-
-def _code(text: str) -> str:
-    return f"`{text}`"
 
 
 if __name__ == "__main__":

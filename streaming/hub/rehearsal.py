@@ -28,6 +28,8 @@ from streaming.hub.source import Source, limits_of
 
 LOG = logging.getLogger("slackwater")
 
+WARM = "is warm"
+"""In the log of a standby that has read the last records."""
 EVERY_S = 5.0
 """The time between two looks at topics that have no records, or are not there."""
 FOLLOWS_S = 2.0
@@ -67,7 +69,7 @@ class Rehearsal:
         while not self._over.wait(FOLLOWS_S if is_warm else 0):
             try:
                 if not is_warm and (is_warm := self._has_read()):
-                    LOG.info("is warm: it has read the last records as the hub does")
+                    LOG.info("%s: it has read the last records as the hub does", WARM)
                 self.window.follow()
             except (HubError, OSError, Py4JError, PySparkException) as error:
                 LOG.debug("stands by, and could not read yet: %s", str(error).split("\n")[0])

@@ -1,9 +1,10 @@
 """docs/metrics.md from the catalogue: `python -m streaming.metrics.page` writes it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from connectors.agent.metrics import METRICS
+from streaming.core.model.markdown import code, table
 from streaming.metrics.catalogue import HUB
 from streaming.metrics.metric import Metric, MetricGroup
 
@@ -60,37 +61,28 @@ def _agents() -> str:
     columns = ("metric", "type", "unit", "meaning", "example")
     rows = (
         (
-            _code(one.name),
+            code(one.name),
             "counter" if one.name.endswith("_total") else "gauge",
             one.unit,
             one.help,
-            _code(one.query),
+            code(one.query),
         )
         for one in METRICS
     )
-    return "\n".join([_line(columns), _line(["---"] * len(columns)), *map(_line, rows), ""])
+    return table(columns, rows)
 
 
 def _section(group: MetricGroup) -> str:
-    lines = [f"## {group.title}", "", _line(_COLUMNS), _line(["---"] * len(_COLUMNS))]
-    return "\n".join([*lines, *(_line(_cells(one)) for one in group.metrics), ""])
+    return f"## {group.title}\n\n{table(_COLUMNS, map(_cells, group.metrics))}"
 
 
 def _cells(metric: Metric) -> Iterator[str]:
-    yield _code(metric.name)
+    yield code(metric.name)
     yield metric.type
     yield metric.unit
-    yield ", ".join(map(_code, metric.labels))
+    yield ", ".join(map(code, metric.labels))
     yield metric.help
-    yield _code(metric.query)
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-
-
-def _code(text: str) -> str:
-    return f"`{text}`"
+    yield code(metric.query)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import signal
 import time
 from statistics import median
 
+from streaming.hub.rehearsal import WARM
 from tests.benchmarks.agents import agents_running
 from tests.benchmarks.committed import hub_epoch, judged
 from tests.benchmarks.counting import count
@@ -18,8 +19,6 @@ WRITES_S = 60.0
 BEFORE_S = 5.0
 """The time of writing before the kill, once the standby is warm."""
 LOOK_S = 0.02
-WARM = "is warm"
-"""In the log of a standby that has read the last records."""
 
 
 def takeover(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:

@@ -8,13 +8,13 @@ import pytest
 
 from checkpoints.reader import open_state
 from connectors.kafka.broker import Broker
+from streaming.hub.rehearsal import WARM
 from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site, site
 from tests.model.replica import image, row_of
 
 STANDS_BY = "stands by: the hub with process id"
 TAKES_OVER = "takes over the state"
-WARM = "is warm"
 
 
 @pytest.fixture
