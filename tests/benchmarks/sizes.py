@@ -63,6 +63,8 @@ class Sizes:
     """judged by a hub, and again by replay and verify"""
     start_runs: int = 3
     """of start: the median counts"""
+    takeover_rows: int = 900_000
+    """that the standby's window holds"""
     cluster_rounds: int = 3
     """of the latency on a cluster and of a local hub, in turns"""
     cluster_s: float = 30
