@@ -29,7 +29,7 @@ ONE_AT_A_TIME = {"demo"}
 
 SMALL_SPARK = {
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from checkpoints.last_poll import read_poll
-from checkpoints.reader import open_state
 from connectors.kafka.broker import Broker
 from streaming.hub.watchdog import HUNG_EXIT_CODE
+from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site, site
 from tests.harness.user_functions import STOP_BROKER, STOPPED_VARIABLE
@@ -44,7 +44,7 @@ def has_read_all(at: Site, hub: HubProcess) -> None:
     """Wait until everything is in a committed batch."""
 
     def is_read() -> bool:
-        commit = open_state(at.state).commit
+        commit = last_commit(at.state)
         ends = {one.changes: one.ends.end(one.changes) for one in at.replicas.values()}
         return commit is not None and all(commit.offsets.get(t, 0) >= e for t, e in ends.items())
 
@@ -96,7 +96,7 @@ def test_an_idle_hub_stays(pair: Site) -> None:
     """It has nothing to do for much longer than a batch may take."""
     with pair.hub() as hub:
         has_read_all(pair, hub)
-        commit = open_state(pair.state).commit
+        commit = last_commit(pair.state)
         assert commit is not None
 
         def is_long_ago() -> bool:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from checkpoints.last_poll import read_poll
-from checkpoints.reader import open_state
 from connectors.kafka.broker import Broker
+from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site, site
 
@@ -42,7 +42,7 @@ def bring_level(at: Site, hub: HubProcess) -> None:
         return bool(at.slackwater("level", "--max-age", "60")["level"])
 
     hub.waits_for(lambda: read_poll(at.state) is not None, "it polls")
-    hub.waits_for(lambda: open_state(at.state).commit is not None, "it commits")
+    hub.waits_for(lambda: last_commit(at.state) is not None, "it commits")
     hub.waits_for(is_level, "it is level")
 
 

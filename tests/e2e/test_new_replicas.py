@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.reader import open_state
 from connectors.kafka.broker import Broker
 from tests.e2e.test_consumers_away import are_equal, check, comes_to, resync_of
+from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site, site
 from tests.harness.sqlite_agents import agents, at_work, create, database, execute, rows
@@ -40,7 +40,7 @@ def without(at: Site, name: str) -> str:
 
 def agreements(at: Site) -> set[str]:
     """Those that the hub has committed."""
-    commit = open_state(at.state).commit
+    commit = last_commit(at.state)
     return set(commit.state.agreements) if commit else set()
 
 

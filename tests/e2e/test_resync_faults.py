@@ -10,12 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkpoints.faults import FaultPoint
-from checkpoints.reader import open_state
 from checkpoints.tables import TableName
 from connectors.kafka.broker import Broker
 from streaming.core.model.errors import HubError
 from streaming.hub.service import Service
 from tests.harness import verdict
+from tests.harness.commits import last_commit
 from tests.harness.hub_process import wait_until
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site
@@ -179,7 +179,7 @@ def configure(at: Site, limit: str, value: int) -> None:
 
 def open_paused(at: Site) -> set[str]:
     """The agreements that are paused."""
-    commit = open_state(at.state).commit
+    commit = last_commit(at.state)
     agreements = commit.state.agreements.values() if commit else ()
     return {one.name for one in agreements if one.status_text == "change_tracking: paused"}
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.reader import open_state
 from connectors.kafka.broker import Broker
 from streaming.hub.rehearsal import WARM
+from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site, site
 from tests.model.replica import image, row_of
@@ -50,13 +50,13 @@ def test_a_standby_takes_over_from_a_hub_that_is_killed(pair: Site) -> None:
         is_taken(pair, active, "before")
         waits(standby)
         standby.waits_for(lambda: WARM in standby.output, "it has read what is there")
-        commit = open_state(pair.state).commit
+        commit = last_commit(pair.state)
         assert commit is not None
 
         active.kill()
         is_taken(pair, standby, "after")
 
-        found = open_state(pair.state).commit
+        found = last_commit(pair.state)
         assert found is not None
         assert TAKES_OVER in standby.output
         assert found.state.generation == commit.state.generation

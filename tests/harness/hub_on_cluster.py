@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from checkpoints.reader import open_state
 from tests.harness import verdict
+from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site
 from tests.harness.spark_cluster import EXECUTOR_MEMORY, HOST
@@ -64,7 +64,7 @@ class WritingReplicas:
 
 def batches(at: Site) -> int:
     """How many batches are committed."""
-    commit = open_state(at.state).commit
+    commit = last_commit(at.state)
     return commit.state.batch if commit else 0
 
 
@@ -85,7 +85,7 @@ def ends_level(hub: HubProcess, at: Site) -> None:
     def is_level() -> bool:
         for replica in at.replicas.values():
             replica.catch_up()
-        commit = open_state(at.state).commit
+        commit = last_commit(at.state)
         assert commit is not None
         return all(
             replica.position.covers == commit.state.hub_epoch

@@ -17,12 +17,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkpoints.faults import FaultPoint
-from checkpoints.reader import open_state
 from connectors.kafka.topics import ensure_topics
 from streaming.cli.main import main
 from streaming.config.config import Config, load
 from streaming.core.model.errors import HubError
 from streaming.hub.service import Service
+from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess, wait_until
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.topics import TopicEnds
@@ -41,7 +41,7 @@ _TEXT = """\
 [hub]
 state = "state"
 topic_prefix = "{prefix}"
-trigger_ms = 0
+trigger_ms = 20
 covers_interval_ms = 1
 
 [kafka]
@@ -107,12 +107,12 @@ class RunningHub:
             self.work.result()
 
     def _has_taken(self, replica: ScriptedReplica, end: int) -> bool:
-        commit = open_state(self.site.state).commit
+        commit = last_commit(self.site.state)
         return commit is not None and commit.offsets.get(replica.changes, 0) >= end
 
     def _is_level(self, replica: ScriptedReplica) -> bool:
         replica.catch_up()
-        commit = open_state(self.site.state).commit
+        commit = last_commit(self.site.state)
         return commit is not None and replica.position.covers == commit.state.hub_epoch
 
 
