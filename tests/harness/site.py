@@ -79,6 +79,9 @@ name = "{name}"
 consumer = "{name}"
 """
 
+_LOOK_S = 0.02
+"""The time between two looks at a hub of this process: a batch takes a tenth of a second."""
+
 _ONE_TABLE: Mapping[str, str] = {"t": "EPOCH"}
 
 
@@ -102,7 +105,7 @@ class RunningHub:
         self.takes(*replicas)
 
     def _waits(self, claim: Callable[[], bool], what: str) -> None:
-        wait_until(lambda: self.work.done() or claim(), lambda: what)
+        wait_until(lambda: self.work.done() or claim(), lambda: what, every_s=_LOOK_S)
         if self.work.done():
             self.work.result()
 

@@ -227,6 +227,7 @@ class RealHub:
         self._sends()
         try:
             self.service = Service(self.config, self.spark, self._at)
+            self.service.source.options |= {"kafka.group.id": self.prefix}  # consumers are kept
         except StateError as error:
             self.is_standing = "slackwater recover" in str(error)
             if not self.is_standing:
