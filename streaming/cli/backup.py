@@ -74,7 +74,7 @@ def restore(
 def migrate(
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="[FOLDER]", help="Of the new state; nothing else may be in it."),
+        typer.Argument(metavar="FOLDER", help="Of the new state; nothing else may be in it."),
     ] = None,
     *,
     config: ConfigPath = DEFAULT_CONFIG,
@@ -97,7 +97,7 @@ def migrate(
         write_json({"state": str(root), "into": folder, "plan": plan and plan.document()})
         return
     if plan is None:
-        write_line(f"the state in {root} has the format of this version: there is nothing to do")
+        write_line(f"the state in {root} has this version's format: nothing to do, nothing written")
         return
     rows = as_count(sum(plan.rows.values()), "row")
     write_line(f"state in {root}: format {plan.format}, hub epoch {plan.hub_epoch}, {rows}")
