@@ -27,8 +27,8 @@ class Migration(NamedTuple):
     """The step from one format to the next.
 
     says: what it changes, for the operator. tables: table -> its rows in the format before -> its
-    rows in this one. A column that only one of the formats has needs no step: it is left out, or
-    null.
+    rows in this one, as many. A column that only one of the formats has needs no step: it is left
+    out, or null.
     """
 
     says: str

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from checkpoints import lookup
 from checkpoints.commit import open_ledger
 from checkpoints.epochs import Checkpoint
-from checkpoints.store import StateStore
+from checkpoints.store import StateStore, storage_errors
 from streaming.core.conflict.window import (
     Window,
     key_of,
@@ -67,13 +67,14 @@ class FollowedWindow:
         self._read: ReadWindow | None = None
 
     def follow(self) -> None:
-        """Take in what was committed since the last look; StateError if there is no state.
+        """Take in what was committed since the last look; StateError if that cannot be read.
 
         Where `rows` was brought further, or the window became too long, it is read anew.
         """
-        with self._turn:
+        with self._turn, storage_errors(self._store.root):
             last, found = open_ledger(self._store, "standby").last, self._read
             if found is None or not found.goes_on_to(last) or self._is_old(found, last):
+                self._store.reopen()
                 self._read = read_window(self._store, last, self._window_rows)
             else:
                 found.read_on(self._store, last)
