@@ -10,7 +10,7 @@ RECORDS ?= 1000000
 
 SEED := $(or $(SEED),$(shell date +%s))
 SLACKWATER_EXAMPLES ?= 15000
-WORKERS ?= 2
+WORKERS ?= 3
 MUTANTS_MINUTES ?= 30
 ENGINE ?= docker
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)

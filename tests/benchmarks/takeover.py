@@ -22,7 +22,7 @@ WRITES_S = 60.0
 BEFORE_S = 5.0
 """The time of writing before the kill, once the standby is warm."""
 LOOK_S = 0.02
-READY = " ready at hub epoch "
+READY = "ready at hub epoch "
 
 
 def takeover(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
