@@ -90,7 +90,7 @@ def _standby(view: HubView, config: Config) -> Iterator[_AtWork]:
             rehearsal.start()
 
         with only_hub(config.hub.state, waits):
-            rehearsal.close()
+            rehearsal.stop()
             view.stage = HubStage.STARTING
             LOG.info("takes over the state in %s", config.hub.state)
             check_history(config, config_history(documents(config.hub.state)))

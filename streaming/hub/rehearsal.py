@@ -34,6 +34,8 @@ EVERY_S = 5.0
 """The time between two looks at topics that have no records, or are not there."""
 FOLLOWS_S = 2.0
 """The time between two looks at what the hub has committed."""
+ENDS_S = 10.0
+"""The longest wait for its end: a batch that is being read, and the end of its query."""
 BATCHES = 10
 """After so many micro-batches it is."""
 RECORDS = 100
@@ -60,9 +62,15 @@ class Rehearsal:
         """Begin."""
         self._thread.start()
 
-    def close(self) -> None:
-        """End it; what it is reading is read to no end."""
+    def stop(self) -> None:
+        """End it without waiting; what it is reading is read to no end."""
         self._over.set()
+
+    def close(self) -> None:
+        """End it, and wait until nothing of it uses Spark, which may end then."""
+        self.stop()
+        if self._thread.is_alive():
+            self._thread.join(ENDS_S)
 
     def _work(self) -> None:
         is_warm = False
