@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from checkpoints.backup import copy_tables, upto, without_versions
 from checkpoints.epochs import check_format
 from checkpoints.query import execute, open_table, parts, records
-from checkpoints.state_format import newest
+from checkpoints.state_format import Newest, newest
 from checkpoints.tables import FORMAT, SCHEMAS, TableName
 from streaming.core.model.errors import StateError
 from streaming.core.model.root import StateRoot
@@ -60,7 +60,10 @@ def plan_migration(root: StateRoot) -> MigrationPlan | None:
 
     StateError: there is no state, or its format is newer or cannot be migrated.
     """
-    last = newest(root)
+    return _plan(root, newest(root))
+
+
+def _plan(root: StateRoot, last: Newest | None) -> MigrationPlan | None:
     if last is None:
         raise StateError(f"there is no state in {root}: name it in hub.state")
     if last.format == FORMAT:
@@ -84,10 +87,11 @@ def migrate(root: StateRoot, place: StateRoot) -> MigrationPlan | None:
     No hub may be at work on `root`. StateError as `plan_migration` and `copy_tables`, and if a
     batch is not finished.
     """
-    plan, last = plan_migration(root), newest(root)
-    if plan is None:
+    last = newest(root)
+    plan = _plan(root, last)
+    if last is None or plan is None:
         return None
-    if last is not None and last.is_plan:
+    if last.is_plan:
         raise StateError(
             f"batch {last.batch} of the state in {root} is not finished: start the version that"
             " wrote it once, which finishes it, and stop it"

@@ -73,16 +73,15 @@ class Rehearsal:
             self._thread.join(ENDS_S)
 
     def _work(self) -> None:
-        is_warm = False
-        while not self._over.wait(FOLLOWS_S if is_warm else 0):
+        is_warm, wait_s = False, 0.0
+        while not self._over.wait(wait_s):
             try:
                 if not is_warm and (is_warm := self._has_read()):
                     LOG.info("%s: it has read the last records as the hub does", WARM)
                 self.window.follow()
             except (HubError, OSError, Py4JError, PySparkException) as error:
                 LOG.debug("stands by, and could not read yet: %s", str(error).split("\n")[0])
-            if not is_warm:
-                self._over.wait(EVERY_S)
+            wait_s = FOLLOWS_S if is_warm else EVERY_S
 
     def _has_read(self) -> bool:
         """Read the last records of the topics until it is warm; False: there are none."""

@@ -75,7 +75,6 @@ class Service:
         view: HubView | None = None,
         followed: FollowedWindow | None = None,
     ) -> None:
-        self.followed = followed
         self.config = config
         self.view = view or HubView(config)
         self.spark = spark
@@ -91,7 +90,7 @@ class Service:
         self.looked_at_version: int | None = None
         self.paused: AbstractSet[int] = frozenset()
         self.report = HubReport({replica.rid: replica.name for replica in config.replicas})
-        self.settings, self.hub = self._open(_followed(self.view.phases, reach))
+        self.settings, self.hub = self._open(_followed(self.view.phases, reach), followed)
         keep_pinned(self.store, _now_ms())
         is_local = is_local_master(spark.sparkContext.master or "")
         self.warm = None if is_local else WarmExecutors(spark, root)
@@ -100,7 +99,9 @@ class Service:
         self.view.hubs_seen = self.poll.hubs_seen
         self.view.opened(self.hub)
 
-    def _open(self, reach: faults.FaultHook) -> tuple[BatchSettings, Hub]:
+    def _open(
+        self, reach: faults.FaultHook, followed: FollowedWindow | None
+    ) -> tuple[BatchSettings, Hub]:
         """The settings and the hub, once the topics are there and the state is open."""
         config = self.config
         history = config_history(documents(config.hub.state))
@@ -110,8 +111,7 @@ class Service:
         self.topics = self._topic_look()
         found = self._found_topics(settings)
         self.updates = UpdatesTopics(config, found.ids, self.topics.look)
-        source, followed = self.source, self.followed
-        opening = Opening(config, settings, history, found, source, self._outlets, followed)
+        opening = Opening(config, settings, history, found, self.source, self._outlets, followed)
         return settings, opening.open(self.store, self.name, reach, _now_ms())
 
     def _at_work(self, settings: BatchSettings) -> BatchSettings:

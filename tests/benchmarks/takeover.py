@@ -5,6 +5,7 @@ The second is with a window of many rows behind the last materialization.
 
 import signal
 import time
+from pathlib import Path
 from statistics import median
 
 from streaming.hub.rehearsal import WARM
@@ -43,8 +44,7 @@ def _run(environment: BenchmarkEnvironment, number: int) -> float:
     kind = HubKind(f"takeover{number}")
     config, load = environment.config(kind), new_load()
     publish_hellos(environment.bootstrap, topics_of(config))
-    file = environment.folder / f"{kind.name}.toml"
-    file.write_text(f"{file.read_text()}\n[http]\nport = 0\n")
+    file = _file_of(environment, kind)
     task = environment.writing(config, load, RATE, WRITES_S)
     with HubProcess(file) as active:
         wait_until(lambda: hub_epoch(config) > 0, lambda: active.output)
@@ -67,10 +67,10 @@ def _until_ready(environment: BenchmarkEnvironment, rows: int) -> float:
     """From the kill until the standby is ready, when nobody writes any more."""
     each = rows // len(WRITERS)
     load = new_load(own_rows=each)
-    config = environment.config(HubKind("window"))
+    kind = HubKind("window")
+    config = environment.config(kind)
     fill(environment, config, load, each)
-    file = environment.folder / "window.toml"
-    file.write_text(f"{file.read_text()}\n[http]\nport = 0\n")
+    file = _file_of(environment, kind)
     with HubProcess(file) as active:
         wait_until(lambda: judged(config) >= each * len(WRITERS), lambda: active.output)
         with HubProcess(file, "--standby") as standby:
@@ -80,3 +80,10 @@ def _until_ready(environment: BenchmarkEnvironment, rows: int) -> float:
             killed_s = time.monotonic()
             standby.waits_for(lambda: READY in standby.output, "it is ready")
             return time.monotonic() - killed_s
+
+
+def _file_of(environment: BenchmarkEnvironment, kind: HubKind) -> Path:
+    """The configuration of a hub beside another one on this machine: at any port."""
+    file = environment.folder / f"{kind.name}.toml"
+    file.write_text(f"{file.read_text()}\n[http]\nport = 0\n")
+    return file

@@ -17,27 +17,22 @@ KILLED = -signal.SIGKILL
 """The exit code of a process that was killed."""
 
 _CHECKOUT = Path(__file__).parent.parent.parent
-POLL_S = 0.1
+_POLL_S = 0.1
 
 
 def wait_until(
-    claim: Callable[[], bool], what: Callable[[], str], *, every_s: float = POLL_S
+    claim: Callable[[], bool], what: Callable[[], str], *, every_s: float = _POLL_S
 ) -> None:
     """Wait until the claim holds; AssertionError names what did not come true.
 
     Between two looks is the time that a look takes: who waits leaves the processor to the others.
     """
     deadline = time.monotonic() + TIMEOUT_S
-    while not _holds(claim, every_s):
-        assert time.monotonic() < deadline, f"not within {TIMEOUT_S} s: {what()}"
-
-
-def _holds(claim: Callable[[], bool], every_s: float) -> bool:
     began_s = time.monotonic()
-    if claim():
-        return True
-    time.sleep(max(every_s, time.monotonic() - began_s))
-    return False
+    while not claim():
+        assert time.monotonic() < deadline, f"not within {TIMEOUT_S} s: {what()}"
+        time.sleep(max(every_s, time.monotonic() - began_s))
+        began_s = time.monotonic()
 
 
 class HubProcess:

@@ -180,9 +180,9 @@ class LocalHub(RealHub):
 
 
 def local_hubs(
-    folder: Path, topics: TopicsInMemory | None = None
+    folder: Path, topics: TopicsInMemory | None = None, kind: type[LocalHub] = LocalHub
 ) -> Callable[[Topology], LocalHub]:
     """Makes the hub of a story in this folder, on these topics or on empty ones."""
     nothing: Any = None
     ends: Any = topics or TopicsInMemory()
-    return lambda topology: LocalHub(topology, nothing, ends, folder, "slackwater")
+    return lambda topology: kind(topology, nothing, ends, folder, "slackwater")

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from tests.checkpoints.kept_state import STORY
 from tests.checkpoints.written_state import WrittenState, change_row, ruv
 from tests.harness.builders import csn
 from tests.model.language import play
-from tests.model.local_hub import LocalHub, TopicsInMemory
+from tests.model.local_hub import LocalHub, local_hubs
 
 MANY = 1_000_000
 FOLDER = Path(__file__).parents[2] / "scenarios"
@@ -61,10 +60,8 @@ class FollowedHub(LocalHub):
 def test_reading_on_is_reading_anew(story: str | None, tmp_path: Path) -> None:
     """Changes, refreshes, truncates, transactions, and batches whose hub died in between."""
     text = (FOLDER / f"{story}.txt").read_text(encoding="utf-8") if story else STORY
-    nothing: Any = None
-    ends: Any = TopicsInMemory()
 
-    world = play(text, lambda topology: FollowedHub(topology, nothing, ends, tmp_path, "s"))
+    world = play(text, local_hubs(tmp_path, kind=FollowedHub))
 
     assert isinstance(world.hub, FollowedHub)
     assert world.hub.followed > 1
