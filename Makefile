@@ -28,6 +28,7 @@ test: programs  ## all tests, in WORKERS processes
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-cluster: setup  ## the hub on a Spark cluster whose processes are killed; SEED repeats the moments
+	@$(BIN)/python -m tests.harness.s3_server
 	SLACKWATER_SEED=$(SEED) $(BIN)/python -m pytest tests/cluster
 
 test-deep: setup  ## every property on many more random cases; SEED repeats a run, SLACKWATER_EXAMPLES sizes it

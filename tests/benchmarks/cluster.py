@@ -15,6 +15,7 @@ from tests.benchmarks.agents import agents_running, report_of
 from tests.benchmarks.committed import hub_epoch, judged
 from tests.benchmarks.counting import count
 from tests.benchmarks.environment import (
+    EVENTS_PER_BATCH,
     BenchmarkEnvironment,
     HubKind,
     fill,
@@ -66,7 +67,12 @@ class HubAt:
 
 
 def cluster(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
-    """Latency by turns with a local hub; changes a second that one worker carries, and two."""
+    """Latency by turns with a local hub; changes a second that one worker carries, and two.
+
+    ValueError: there are no more events than a batch takes, and the first batch is not counted.
+    """
+    if sizes.cluster_events <= EVENTS_PER_BATCH:
+        raise ValueError(f"--cluster-events must be more than {EVENTS_PER_BATCH:,}, a batch")
     with spark_cluster(environment.folder / "cluster") as running:
         rounds = [
             {

@@ -70,7 +70,7 @@ class Sizes:
     cluster_s: float = 30
     """of each of these turns"""
     cluster_events: int = 1_000_000
-    """that executors carry, in batches of 200,000"""
+    """that executors carry, in batches of 200,000; the first one is not counted"""
     agent_rows: int = 100_000
     """written, published and applied by one agent"""
     observed_rounds: int = 8

@@ -2,7 +2,7 @@
 
     python -m tests.harness.s3_server
 
-builds it once into the cache, with Go, in some minutes. Tests that need it are skipped without it.
+builds it into the cache, with Go, in some minutes, unless it is there. `make test-cluster` does so.
 """
 
 import json
@@ -36,8 +36,16 @@ def server_program() -> Path:
 
 
 def build() -> None:
-    """Build the server into the cache; it needs Go and its module proxy."""
+    """Build the server into the cache unless it is there; it needs Go and its module proxy."""
     place = server_program()
+    if place.exists():
+        return
+    if not shutil.which("go"):
+        sys.exit(
+            "the tests of a state in a bucket need SeaweedFS, and there is no Go to build it:"
+            " install Go, or name the program `weed` in SLACKWATER_WEED"
+            " (.venv/bin/python -m pytest tests/cluster skips these tests)"
+        )
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "go.mod").write_text("module s3server\n\ngo 1.26\n")
