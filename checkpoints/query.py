@@ -9,7 +9,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from checkpoints.root import open_delta, table_uri
+from checkpoints.root import open_delta, storage_says, table_uri, what_to_check
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import StateError
 from streaming.core.model.root import StateRoot
@@ -26,8 +26,10 @@ def open_table(root: StateRoot, name: TableName) -> DeltaTable | None:
     except TableNotFoundError:
         return None
     except (DeltaError, OSError) as error:
-        where = table_uri(root, name)
-        raise StateError(f"the table {where} cannot be read: {_one_line(error)}") from error
+        where, says = table_uri(root, name), storage_says(error)
+        raise StateError(
+            f"the table {where} cannot be read ({says}): check its {what_to_check(root)}"
+        ) from error
 
 
 def file_sizes(table: DeltaTable) -> dict[str, int]:
@@ -61,7 +63,7 @@ def _state_errors(table: DeltaTable) -> Iterator[None]:
         yield
     except Exception as error:  # deltalake has no narrower one for a file that is gone
         where = table.table_uri
-        raise StateError(f"the table {where} cannot be read: {_one_line(error)}") from error
+        raise StateError(f"the table {where} cannot be read: {storage_says(error)}") from error
 
 
 def select(
@@ -145,10 +147,6 @@ def literal(value: Value) -> str:
             return str(value)
         case str():
             return "'" + value.replace("'", "''") + "'"
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def records(table: pa.Table) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ link or by a conditional PUT: that is what the commit protocol rests on.
 """
 
 import os
+import re
 import tempfile
 from contextlib import suppress
 from functools import lru_cache
@@ -14,6 +15,18 @@ import pyarrow.fs as pafs
 from deltalake import DeltaTable
 
 from streaming.core.model.root import BucketRoot, S3Access, StateRoot
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def storage_says(error: Exception) -> str:
+    """The text of an error of deltalake or of the storage, in a line and without its colours."""
+    return " ".join(_COLOUR.sub("", str(error)).split())
+
+
+def what_to_check(root: StateRoot) -> str:
+    """What keeps a place from being read or written."""
+    return "disk (space, rights)" if isinstance(root, Path) else "bucket (address, keys, rights)"
 
 
 def table_uri(root: StateRoot, name: str) -> str:

@@ -1,7 +1,6 @@
 """The Delta tables under one state root: opened once, appended to at most once per key."""
 
 import fcntl
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,13 +30,14 @@ from checkpoints.root import (
     make_root,
     open_delta,
     storage_options,
+    storage_says,
     table_uri,
+    what_to_check,
 )
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import StateError
 from streaming.core.model.root import StateRoot
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 KEPT_HOURS = 168
 """How long files are kept that no log names, and the older versions of `rows`."""
 
@@ -278,13 +278,10 @@ def storage_errors(root: StateRoot) -> Iterator[None]:
     except ConnectionError:
         raise
     except (DeltaError, OSError) as error:
-        plain = " ".join(_COLOUR.sub("", str(error)).split())
-        what = (
-            "disk (space, rights)" if isinstance(root, Path) else "bucket (address, keys, rights)"
-        )
         raise StateError(
-            f"the state in {root} cannot be used ({plain}): check its {what}, then start the hub"
-            " again; nothing is lost, it resumes where it stopped"
+            f"the state in {root} cannot be used ({storage_says(error)}): check its"
+            f" {what_to_check(root)}, then start the hub again; nothing is lost, it resumes where"
+            " it stopped"
         ) from error
 
 

@@ -25,7 +25,7 @@ from streaming.config import functions
 from streaming.config.config import Config, load
 from streaming.config.errors import section
 from streaming.config.history import config_history, history_faults
-from streaming.core.model.errors import ConfigError
+from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.model.root import BucketRoot
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The configuration.")
@@ -49,11 +49,16 @@ def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> No
     lacks.
     """
     valid = load(config)
-    history = config_history(documents(valid.hub.state))
+    warnings = list(_option_complaints(valid))
+    try:
+        history = config_history(documents(valid.hub.state))
+    except StateError as error:  # where a configuration is checked, its state may be out of reach
+        history = config_history([])
+        warnings.append(f"it is not compared with what a hub has: {error}")
     faults = [*functions.complaints(valid.table_map().values()), *history_faults(valid, history)]
     if faults:
         raise ConfigError("\n".join(f"{config}: {fault}" for fault in faults))
-    for warning in (*_option_complaints(valid), *history.missing(valid)):
+    for warning in (*warnings, *history.missing(valid)):
         write_error(f"warning: {warning}")
     if as_json:
         write_json(json.loads(valid.document()))

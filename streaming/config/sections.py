@@ -57,11 +57,16 @@ Url = Annotated[str, AfterValidator(_url)]
 
 
 def _place(value: object) -> object:
-    if not isinstance(value, str) or not value.startswith(S3):
+    if not isinstance(value, str) or not _SCHEME.match(value):
         return value
+    if not value.startswith(S3):  # as a folder it would be one of that name on this machine
+        raise PydanticCustomError("place", "give the path of a folder, or s3://bucket/prefix")
     if (found := parse_bucket(value)) is None:
         raise PydanticCustomError("bucket", "give a bucket and a prefix, as s3://bucket/prefix")
     return found
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 Place = Annotated[StateRoot, BeforeValidator(_place), PlainSerializer(str)]

@@ -28,7 +28,7 @@ from streaming.hub.view import HubView
 from streaming.hub.watchdog import Watchdog
 from streaming.jvm.java import check_java
 from streaming.jvm.java_log import json_log, text_log
-from streaming.jvm.master import check_master
+from streaming.jvm.master import LOCAL, check_master
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,7 +100,7 @@ def _standby(view: HubView, config: Config) -> Iterator[_AtWork]:
 @contextmanager
 def _spark(config: Config) -> Iterator["SparkSession"]:
     check_java()
-    check_master(config.spark.get("spark.master", ""))
+    check_master(config.spark.get("spark.master", LOCAL))
     from streaming.jvm.bucket import bucket_settings  # noqa: PLC0415 - only now is Java known
     from streaming.jvm.session import started  # noqa: PLC0415 - to be there
 

@@ -6,12 +6,17 @@ from contextlib import suppress
 
 from streaming.core.model.errors import HubError
 
+LOCAL = "local[2]"
+"""Where Spark is unless configured otherwise."""
 _STANDALONE = "spark://"
 _ANSWER_S = 5.0
+_ADDRESS = re.compile(
+    r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[.+\]|yarn|k8s://.+|spark://[^,]+:\d+(,[^,]+:\d+)*"
+)
 
 
 class MasterError(HubError):
-    """The master of a Spark cluster does not answer."""
+    """The master of a Spark cluster does not answer, or no Spark has such an address."""
 
 
 def is_local_master(master: str) -> bool:
@@ -19,11 +24,23 @@ def is_local_master(master: str) -> bool:
     return re.match(r"local(\[|$)", master) is not None
 
 
+def master_complaint(master: str) -> str | None:
+    """What is wrong with the form of an address, in a sentence."""
+    if _ADDRESS.fullmatch(master.replace(" ", "")):
+        return None
+    return (
+        f'spark."spark.master" = {master!r}: give spark://HOST:PORT of a cluster, k8s://URL, yarn,'
+        " or local[2] for Spark in the hub's own process"
+    )
+
+
 def check_master(master: str) -> None:
-    """MasterError if it names standalone masters of which none takes a connection.
+    """MasterError if it is no address, or names standalone masters of which none answers.
 
     Spark itself would try for a minute and then end in an error that names no master.
     """
+    if complaint := master_complaint(master):
+        raise MasterError(complaint)
     if not master.startswith(_STANDALONE):
         return
     for address in master.removeprefix(_STANDALONE).split(","):

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from connectors.jars import pyspark_jars, spark_jars
+from streaming.jvm.master import master_complaint
 
 _SPARK_CLASSES = re.compile(
     r"/config/|spark/SparkContext\$?\.class|Conf(ig)?(Helper)?\$?(\w*\$)*\.class$"
@@ -51,6 +52,8 @@ def spark_complaints(options: Mapping[str, str]) -> Iterator[str]:
             yield f'spark."{name}" = {value!r}: give true or false'
         elif name.endswith((".memory", ".memoryOverhead")) and not _SIZE.fullmatch(value):
             yield f'spark."{name}" = {value!r}: give a number with a unit, such as 2g or 512m'
+        elif name == "spark.master" and (complaint := master_complaint(value)):
+            yield complaint
 
 
 def kafka_complaints(options: Mapping[str, str]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors.exceptions.captured import unwrap_spark_exception
 from pyspark.sql import DataFrame, SparkSession
@@ -110,6 +111,18 @@ def map_batches(
     column = udf(*(frame[name] for name in frame.columns))
     mapped = frame._jdf.mapInArrow(column._jc, False, None)  # noqa: FBT003, SLF001
     return DataFrame(mapped, frame.sparkSession)
+
+
+def innermost(error: Exception) -> str:
+    """The innermost cause of an error, in a line: of one from the JVM what Java says of it."""
+    java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    try:
+        while java is not None and java.getCause() is not None:
+            java = java.getCause()
+        text = str(error) if java is None else java.toString()
+    except (Py4JError, OSError):  # the JVM is gone, and its exception with it
+        text = str(error)
+    return text.strip().partition("\n")[0]
 
 
 def jvm(spark: SparkSession) -> Any:  # noqa: ANN401 - py4j has no types

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkConf
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from connectors.log_store import CLASS
@@ -15,8 +16,8 @@ from streaming.jvm.class_path import class_path
 from streaming.jvm.executor_python import shipped
 from streaming.jvm.java import JavaError
 from streaming.jvm.java_log import text_log
-from streaming.jvm.master import is_local_master
-from streaming.jvm.private import hadoop_configuration, jvm, start_context
+from streaming.jvm.master import LOCAL, is_local_master
+from streaming.jvm.private import hadoop_configuration, innermost, jvm, start_context
 
 _BESIDE = Path(__file__).parent
 
@@ -64,7 +65,6 @@ _DRIVER = {
     "spark.ui.showConsoleProgress": "false",
 }
 
-LOCAL = "local[2]"
 _ONE_MACHINE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
 
@@ -79,6 +79,7 @@ def session(
     conf = SparkConf().setAppName(app).setAll(list(settings.items()))
     start_context(conf)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    spark.conf.get("spark.sql.shuffle.partitions")  # only now does Spark parse the options of SQL
     spark.sparkContext.pythonExec = settings.get("spark.pyspark.python", sys.executable)
     _write_files_without_chmod(spark)
     return spark
@@ -109,8 +110,17 @@ def _place(extra: Mapping[str, str]) -> Mapping[str, str]:
 def started(
     app: str, extra: Mapping[str, str], log: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    """A session for as long as the block takes; JavaError if its JVM ends meanwhile."""
-    spark = session(app, extra, log)
+    """A session for as long as the block takes.
+
+    JavaError: Spark does not start with these settings, or its JVM ends meanwhile.
+    """
+    try:
+        spark = session(app, extra, log)
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        raise JavaError(
+            f"Spark does not start: {innermost(error)}; see the lines above, and the options in"
+            " [spark] of the configuration"
+        ) from error
     try:
         yield spark
     except (ConnectionError, Py4JNetworkError) as error:

@@ -11,8 +11,8 @@ from checkpoints.past import PastStore
 from checkpoints.recorded import ROWS_AT_ONCE, BatchMark, Read, from_spark, from_store
 from streaming.config.config import Config
 from streaming.jvm.java import check_java
-from streaming.jvm.master import is_local_master
-from streaming.jvm.session import LOCAL, started
+from streaming.jvm.master import LOCAL, is_local_master
+from streaming.jvm.session import started
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from checkpoints.tables import TableName
 from streaming.cli.config import fields
 from streaming.config.config import Config, load
 from tests.checkpoints.written_state import WrittenState
+from tests.harness.spark_cluster import free_port
 from tests.streaming.cli.conftest import Slackwater
 
 SAMPLE = Path(__file__).parents[3] / "deploy" / "hub.toml"
@@ -72,6 +73,10 @@ COMPLAINTS = [
         " spark.driver.memory?"
     ),
     "spark.\"spark.executor.memory\" = 'lots': give a number with a unit, such as 2g or 512m",
+    (
+        "spark.\"spark.master\" = 'spark://host': give spark://HOST:PORT of a cluster, k8s://URL,"
+        " yarn, or local[2] for Spark in the hub's own process"
+    ),
 ]
 
 
@@ -85,6 +90,7 @@ def test_check_names_options_that_nobody_knows(slackwater: Slackwater, config_fi
     [spark]
     "spark.drvier.memory" = "4g"
     "spark.executor.memory" = "lots"
+    "spark.master" = "spark://host"
     "spark.sql.adaptive.enabled" = true
     "spark.sql.session.timeZone" = "UTC"
     "spark.databricks.delta.snapshotPartitions" = 2
@@ -100,6 +106,23 @@ def test_check_names_options_that_nobody_knows(slackwater: Slackwater, config_fi
     assert sorted(line.removeprefix("slackwater: ") for line in answer.err.splitlines()) == [
         f"warning: {complaint}" for complaint in COMPLAINTS
     ]
+
+
+def test_check_does_not_need_the_state(
+    slackwater: Slackwater, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A configuration is also checked where it is kept, and its bucket is out of reach there."""
+    monkeypatch.setenv("SLACKWATER_HUB__STATE", "s3://bucket/prefix")
+    monkeypatch.setenv("SLACKWATER_S3__ENDPOINT", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("SLACKWATER_S3__ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("SLACKWATER_S3__SECRET_ACCESS_KEY", "secret")
+
+    answer = slackwater("config", "check")
+
+    assert answer.code == 0
+    assert "not compared with what a hub has: the table s3://bucket/prefix/config" in answer.err
+    assert "check its bucket (address, keys, rights)" in answer.err
+    assert "\x1b" not in answer.err
 
 
 @pytest.fixture

@@ -165,6 +165,19 @@ def test_the_state_folder_is_relative_to_the_file(file: Path) -> None:
     assert load(file).hub.state == file.parent / "state"
 
 
+@pytest.mark.parametrize(
+    "place", ["s3a://bucket/p", "S3://bucket/p", "s3:/bucket/p", "gs://b/p", "file:///var/state"]
+)
+def test_an_address_that_is_no_bucket_is_not_taken_for_a_folder(
+    file: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """The hub would run, with its state in a folder `s3a:` of a disk that nobody keeps."""
+    monkeypatch.setenv("SLACKWATER_HUB__STATE", place)
+
+    with pytest.raises(ConfigError, match="give the path of a folder, or s3://bucket/prefix"):
+        load(file)
+
+
 def test_bare_dotted_names_are_options_too(file: Path) -> None:
     """TOML reads `sasl.mechanism = ...` as a table in a table; people mean an option."""
     config = load(file)

@@ -1,5 +1,6 @@
 """A cluster that is not there is named before anything starts."""
 
+import re
 import socket
 
 import pytest
@@ -21,6 +22,22 @@ from streaming.jvm.master import MasterError, check_master, is_local_master
 def test_only_this_process_is_local(master: str, is_local: bool) -> None:  # noqa: FBT001
     """What is shipped, warmed up and carried follows from it."""
     assert is_local_master(master) is is_local
+
+
+@pytest.mark.parametrize(
+    "master",
+    ["spark://host", "sparc://host:7077", "local[two]", "host:7077", "", "spark://a:1,b", "k8s://"],
+)
+def test_what_is_no_address_is_refused_before_spark_starts(master: str) -> None:
+    """Spark's own answer is a stack of Java's, or a search for a host of that name."""
+    with pytest.raises(MasterError, match=re.escape(f"{master!r}: give spark://HOST:PORT")):
+        check_master(master)
+
+
+@pytest.mark.parametrize("master", ["local", "local[*]", "local[2, 3]", "yarn", "k8s://h:443"])
+def test_only_a_standalone_master_is_asked(master: str) -> None:
+    """The others are for Spark to find."""
+    check_master(master)
 
 
 def test_a_master_that_does_not_answer_is_named() -> None:

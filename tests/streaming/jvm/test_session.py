@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
@@ -51,6 +52,17 @@ try:
         jvm(spark).java.nio.ByteBuffer.allocate(1_000_000_000)
 except JavaError:
     print("ended")
+"""
+
+REFUSED = """
+import sys
+from streaming.jvm.java import JavaError
+from streaming.jvm.session import started
+try:
+    with started("refused", {sys.argv[1]: sys.argv[2]}):
+        pass
+except JavaError as error:
+    print(error)
 """
 
 
@@ -109,6 +121,30 @@ def test_a_session_is_quiet_leaves_nothing_and_takes_the_users_settings(tmp_path
     assert done.stdout.splitlines() == ["3", "UTC", "True"]
     assert [path.name for path in tmp_path.iterdir()] == ["table"]
     assert [line for line in done.stderr.splitlines() if "incubator" not in line] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("spark.sql.shuffle.partitions", "many", "INVALID_CONF_VALUE"),
+        ("spark.driver.memory", "2 gigs", "Java gateway process exited"),
+    ],
+)
+def test_an_option_that_spark_refuses_is_one_sentence(
+    tmp_path: Path, name: str, value: str, says: str
+) -> None:
+    """Its own answer is a stack of Java's in a stack of Python's."""
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSED, name, value],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    (line,) = done.stdout.splitlines()
+    assert says in line
+    assert "the options in [spark]" in line
 
 
 def test_sparks_lines_are_objects_where_a_program_reads_them(tmp_path: Path) -> None:
