@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.reader import open_state
-from checkpoints.rows import materialize
-from checkpoints.store import StateStore
 from connectors.kafka.broker import Broker
-from tests.harness.full_story import FUNCTIONS, checked_records, happen, of_everything
+from tests.harness.full_story import (
+    FUNCTIONS,
+    bring_rows_up,
+    checked_records,
+    happen,
+    of_everything,
+)
 from tests.harness.hub_on_cluster import use_cluster
 from tests.harness.site import Site, site
 from tests.harness.spark_cluster import SparkCluster
@@ -60,10 +63,3 @@ def work_off(at: Site) -> None:
     """Let a hub on the cluster work off what is there."""
     with at.hub("--available-now") as hub:
         hub.ends_with(0)
-
-
-def bring_rows_up(at: Site, spark: SparkSession) -> None:
-    """Merge into `rows` what is behind it: a hub that ends gives up a merge that is under way."""
-    commit = open_state(at.state).commit
-    assert commit is not None
-    materialize(spark, StateStore(at.state), commit.rows_epoch, commit.state.hub_epoch)

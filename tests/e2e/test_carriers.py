@@ -11,7 +11,14 @@ from pyspark.sql import SparkSession
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from connectors.kafka.broker import Broker
-from tests.harness.full_story import FUNCTIONS, ROUNDS, checked_records, happen, of_everything
+from tests.harness.full_story import (
+    FUNCTIONS,
+    ROUNDS,
+    bring_rows_up,
+    checked_records,
+    happen,
+    of_everything,
+)
 from tests.harness.site import Site, site
 
 
@@ -46,6 +53,7 @@ def test_both_carriers_write_and_send_the_same(
     """With conflicts, transactions, pending ones, quarantine, refreshes and merged images."""
     for at in both.values():
         happen(at, partial(at.run_available, spark))
+        bring_rows_up(at, spark)
 
     by_driver, by_executors = (checked_records(at) for at in both.values())
     for name, rows in by_driver.items():

@@ -8,7 +8,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from checkpoints import query
+from checkpoints.reader import open_state
+from checkpoints.rows import materialize
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from tests.harness import verdict
@@ -45,6 +49,13 @@ def happen(at: Site, run: Callable[[], None]) -> None:
         for replica in replicas:
             if random.random() < 0.7:
                 replica.catch_up()
+
+
+def bring_rows_up(at: Site, spark: SparkSession) -> None:
+    """Merge into `rows` what is behind it: a hub that ends gives up a merge that is under way."""
+    commit = open_state(at.state).commit
+    assert commit is not None
+    materialize(spark, StateStore(at.state), commit.rows_epoch, commit.state.hub_epoch)
 
 
 def some_row(random: Random) -> str:
