@@ -357,12 +357,14 @@ class RealHub:
         return [row for row in self._all(name) if row["batch"] <= committed]
 
     def _committed(self, column: str) -> list[int]:
-        return [row[column] for row in self._all(TableName.EPOCHS) if row["kind"] == "commit"]
+        rows = self._all(TableName.EPOCHS, "kind", "batch", "hub_epoch")
+        return [row[column] for row in rows if row["kind"] == "commit"]
 
-    def _all(self, name: TableName) -> list[dict[str, Any]]:
+    def _all(self, name: TableName, *columns: str) -> list[dict[str, Any]]:
+        """The rows of a table, in these columns if some are given: `epochs` is wide."""
         if name not in self.read:
             self.tables.refreshed(name)
-            self.read[name] = self.tables.read(name).to_pylist()
+            self.read[name] = self.tables.read(name, columns=columns).to_pylist()
         return self.read[name]
 
     def _name(self, rid: int) -> str:
