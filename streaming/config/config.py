@@ -35,6 +35,7 @@ from streaming.core.model.table import Table
 
 ENV_PREFIX = "SLACKWATER_"
 ENV_DELIMITER = "__"
+STATE_FOLDER_VARIABLE = "SLACKWATER_STATE_FOLDER"
 
 
 class Config(BaseModel):
@@ -183,7 +184,8 @@ def _twice(section: str, field: str, values: list[Any]) -> Iterator[str]:
 def load(path: Path) -> Config:
     """Read the file, secret files, environment; ConfigError names each field that cannot be used.
 
-    `hub.state` becomes absolute: a relative one starts at the file's folder.
+    `hub.state` becomes absolute: a relative one starts at the file's folder, or at the one that
+    SLACKWATER_STATE_FOLDER names.
     """
     data = _read(path)
     variables = [*_ours(os.environ), *_ours(secret_files())]
@@ -201,7 +203,8 @@ def _reachable(config: Config, path: Path) -> StateRoot:
     state = config.hub.state
     if isinstance(state, BucketRoot):
         return replace(state, access=config.s3.access)
-    return path.resolve().parent / state.expanduser()
+    folder = Path(os.environ.get(STATE_FOLDER_VARIABLE, "")).expanduser()
+    return path.resolve().parent / folder / state.expanduser()
 
 
 def _ours(variables: Iterable[str]) -> list[str]:

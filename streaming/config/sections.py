@@ -112,7 +112,10 @@ class HubConfig(_Section):
     rid: int = Field(default=HUB_RID, ge=1, le=HUB_RID)
     """Its own replica id, for those changes."""
     state: Place = Path("state")
-    """The folder of the Delta tables, relative to this file; or s3://bucket/prefix, see [s3]."""
+    """The folder of the Delta tables, or s3://bucket/prefix, see [s3].
+
+    A relative one is beside this file, or in the folder of the variable SLACKWATER_STATE_FOLDER.
+    """
     topic_prefix: str = Field(default="slackwater.", pattern="^[a-zA-Z0-9._-]*$", max_length=40)
     """What all its topics start with."""
     trigger_ms: int = Field(default=100, ge=0)

@@ -12,6 +12,7 @@ from streaming.facts.versions import versions
 from tests.deploy.chart import CHART, Helm
 from tests.test_setup import CHECKOUT
 
+IN_BUCKET = '[hub]\nstate = "s3://lake/hub"\n'
 REFUSED = {
     "no configuration": ([], "no configuration: give --set-file config=hub.toml"),
     "a misspelt value": (["--set", "persistance.size=1Gi"], "persistance"),
@@ -27,6 +28,10 @@ REFUSED = {
     "a standby without a volume": (
         ["--set", "standby.enabled=true,persistence.enabled=false,existingConfigMap=c"],
         "several pods share the state: persistence.enabled must be true",
+    ),
+    "a standby on a bucket": (
+        ["--set", "standby.enabled=true", "--set-string", f"config={IN_BUCKET}"],
+        "a bucket has no lock that two pods share",
     ),
     "a standby of the operator": (
         [
@@ -49,6 +54,18 @@ def test_values_that_cannot_work_are_refused_with_the_reason(helm: Helm, case: s
 
     assert done.returncode != 0
     assert reason in done.stderr
+
+
+@pytest.mark.parametrize("mode", ["deployment", "sparkapplication"])
+def test_a_state_in_a_bucket_is_left_there_and_needs_no_volume(helm: Helm, mode: str) -> None:
+    """A variable that overrides it would keep the state on a disk, and nobody would know."""
+    done = helm(
+        "template", "site", CHART, f"--set=mode={mode}", "--set-string", f"config={IN_BUCKET}"
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "PersistentVolumeClaim" not in done.stdout
+    assert "SLACKWATER_HUB__STATE" not in done.stdout
 
 
 def test_every_value_has_a_default_and_stands_in_the_schema() -> None:

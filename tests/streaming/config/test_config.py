@@ -165,6 +165,20 @@ def test_the_state_folder_is_relative_to_the_file(file: Path) -> None:
     assert load(file).hub.state == file.parent / "state"
 
 
+def test_a_service_keeps_relative_states_in_a_folder_of_its_own(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside a file in /etc nothing may be written; another place that is named is meant so."""
+    monkeypatch.setenv("SLACKWATER_STATE_FOLDER", "/var/lib/slackwater")
+    assert load(file).hub.state == Path("/var/lib/slackwater/state")
+
+    monkeypatch.setenv("SLACKWATER_HUB__STATE", "/elsewhere")
+    assert load(file).hub.state == Path("/elsewhere")
+
+    monkeypatch.setenv("SLACKWATER_HUB__STATE", "s3://bucket/prefix")
+    assert str(load(file).hub.state) == "s3://bucket/prefix"
+
+
 @pytest.mark.parametrize(
     "place", ["s3a://bucket/p", "S3://bucket/p", "s3:/bucket/p", "gs://b/p", "file:///var/state"]
 )

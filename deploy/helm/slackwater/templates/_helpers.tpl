@@ -48,12 +48,26 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{ .Values.persistence.existingClaim | default (include "slackwater.fullname" .) }}
 {{- end -}}
 
+{{/* Whether the configuration names a bucket for the state; one of existingConfigMap is not seen. */}}
+{{- define "slackwater.bucket" -}}
+{{- if regexMatch "(?m)^\\s*state\\s*=\\s*[\"']s3://" .Values.config }}true{{ end -}}
+{{- end -}}
+
+{{/* Whether the state is on a volume that outlives the pod. */}}
+{{- define "slackwater.volume" -}}
+{{- if and .Values.persistence.enabled (not (include "slackwater.bucket" .)) }}true{{ end -}}
+{{- end -}}
+
 {{/* What cannot be said by the schema: values that do not go together. */}}
 {{- define "slackwater.check" -}}
 {{- if not (or .Values.config .Values.existingConfigMap) -}}
 {{- fail "the hub has no configuration: give --set-file config=hub.toml, or existingConfigMap" -}}
 {{- end -}}
-{{- $shared := or .Values.standby.enabled (eq .Values.mode "sparkapplication") -}}
+{{- $bucket := include "slackwater.bucket" . -}}
+{{- if and $bucket .Values.standby.enabled -}}
+{{- fail "a bucket has no lock that two pods share: standby.enabled is for a state on a volume" -}}
+{{- end -}}
+{{- $shared := and (not $bucket) (or .Values.standby.enabled (eq .Values.mode "sparkapplication")) -}}
 {{- $claims := and .Values.persistence.enabled (not .Values.persistence.existingClaim) -}}
 {{- if and $shared $claims (not (has "ReadWriteMany" .Values.persistence.accessModes)) -}}
 {{- fail "several pods share the state: persistence.accessModes must be [ReadWriteMany]" -}}
@@ -69,8 +83,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "slackwater.env" -}}
 - name: SLACKWATER_CONFIG
   value: /etc/slackwater/hub.toml
-- name: SLACKWATER_HUB__STATE
-  value: /var/lib/slackwater/state
+- name: SLACKWATER_STATE_FOLDER
+  value: /var/lib/slackwater
 - name: SLACKWATER_HTTP__HOST
   value: 0.0.0.0
 - name: SLACKWATER_HTTP__PORT
@@ -89,7 +103,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   configMap:
     name: {{ include "slackwater.configMap" . }}
 - name: state
-{{- if .Values.persistence.enabled }}
+{{- if include "slackwater.volume" . }}
   persistentVolumeClaim:
     claimName: {{ include "slackwater.claim" . }}
 {{- else }}
