@@ -20,7 +20,7 @@ from checkpoints.config import KEY as CONFIG_KEY
 from checkpoints.epochs import Checkpoint
 from checkpoints.query import open_table
 from checkpoints.reader import open_state
-from checkpoints.root import exist, read_file, replace_file
+from checkpoints.root import exist, is_inside, read_file, replace_file, storage_says
 from checkpoints.store import FILES, StateStore
 from checkpoints.tables import FORMAT, SCHEMAS, TableName
 from streaming.core.model.errors import StateError
@@ -54,7 +54,7 @@ def back_up(root: StateRoot, place: StateRoot, at_ms: int) -> Backup:
 
     A hub may be at work on it: what it commits meanwhile is left out.
     """
-    _check_place(root, place)
+    check_place(root, place)
     rows, commit = _cut(root)
     tables = {name: rows if name is TableName.ROWS else open_table(root, name) for name in SCHEMAS}
     counts = copy_tables(tables, place, commit.state.batch, _rows_of)
@@ -121,13 +121,12 @@ def manifest(place: StateRoot) -> Backup:
     return made
 
 
-def _check_place(root: StateRoot, place: StateRoot) -> None:
-    if not isinstance(place, Path):
-        return
-    if isinstance(root, Path) and place.resolve().is_relative_to(root.resolve()):
+def check_place(root: StateRoot, place: StateRoot) -> None:
+    """StateError if a copy of the state in `root` would be inside of it, or in a folder in use."""
+    if is_inside(place, root):
         raise StateError(f"{place} is inside of the state, and would be lost with it: name another")
-    if place.is_dir() and any(place.iterdir()):
-        raise StateError(f"{place} is not empty: name a folder for this backup alone")
+    if isinstance(place, Path) and place.is_dir() and any(place.iterdir()):
+        raise StateError(f"{place} is not empty: name a folder for this copy alone")
 
 
 @contextmanager
@@ -137,8 +136,8 @@ def writing(place: StateRoot) -> Iterator[None]:
         yield
     except (DeltaError, OSError) as error:
         raise StateError(
-            f"nothing can be written to {place} ({error}): check the name, its rights and the"
-            " space; what is there by now is not whole and may be removed"
+            f"nothing can be written to {place} ({storage_says(error)}): check the name, its rights"
+            " and the space; what is there by now is not whole and may be removed"
         ) from error
 
 
@@ -153,12 +152,12 @@ def copy_tables(
     rows_of(name, table, batch): the rows to write, in the types of the table's schema, in pieces.
     StateError if there is a state in `place`, or if nothing can be written there.
     """
-    if exist(place, TableName.EPOCHS, MANIFEST) != [False, False]:
-        raise StateError(
-            f"there is a state in {place} already, which would be lost: name another place, or"
-            " move it away"
-        )
     with writing(place):
+        if exist(place, TableName.EPOCHS, MANIFEST) != [False, False]:
+            raise StateError(
+                f"there is a state in {place} already, which would be lost: name another place, or"
+                " move it away"
+            )
         store = StateStore(place)
         store.create()
         return {

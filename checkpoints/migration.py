@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from checkpoints.backup import copy_tables, upto, without_versions
+from checkpoints.backup import check_place, copy_tables, upto, without_versions
 from checkpoints.epochs import check_format
 from checkpoints.query import execute, open_table, parts, records
 from checkpoints.state_format import Newest, newest
@@ -84,13 +84,14 @@ def _plan(root: StateRoot, last: Newest | None) -> MigrationPlan | None:
 def migrate(root: StateRoot, place: StateRoot) -> MigrationPlan | None:
     """Make a state of this format in `place`; None: `root` has it already, nothing is written.
 
-    No hub may be at work on `root`. StateError as `plan_migration` and `copy_tables`, and if a
-    batch is not finished.
+    No hub may be at work on `root`. StateError as `plan_migration`, `check_place` and
+    `copy_tables`, and if a batch is not finished.
     """
     last = newest(root)
     plan = _plan(root, last)
     if last is None or plan is None:
         return None
+    check_place(root, place)
     if last.is_plan:
         raise StateError(
             f"batch {last.batch} of the state in {root} is not finished: start the version that"

@@ -62,6 +62,13 @@ def local_folder(root: StateRoot) -> Path:
     return Path(tempfile.gettempdir()) / f"slackwater-{os.getuid()}" / root.name
 
 
+def is_inside(place: StateRoot, root: StateRoot) -> bool:
+    """Return whether a place is this root, or in it."""
+    if isinstance(place, Path):
+        return isinstance(root, Path) and place.resolve().is_relative_to(root.resolve())
+    return not isinstance(root, Path) and f"{place}/".startswith(f"{root}/")
+
+
 def make_root(root: StateRoot) -> None:
     """Create the folder; a bucket has to be there, and prefixes need not be made."""
     if isinstance(root, Path):

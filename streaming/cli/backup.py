@@ -1,5 +1,6 @@
 """`backup`, `restore` and `migrate`: copies of the hub's state."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -7,11 +8,17 @@ import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.output import as_count, write_json, write_line
-from streaming.config.config import load
+from streaming.config.config import Config, load
 from streaming.core.model.command import CommandName
+from streaming.core.model.root import StateRoot, parse_root
 
 Place = Annotated[
-    Path, typer.Argument(metavar="FOLDER", help="Of the copy; nothing else may be in it.")
+    str,
+    typer.Argument(
+        metavar="FOLDER",
+        help="Of the copy, or s3://bucket/prefix with the access of [s3]; nothing else may be"
+        " in it.",
+    ),
 ]
 Lose = Annotated[
     bool,
@@ -22,12 +29,21 @@ Lose = Annotated[
 ]
 
 
+def _root(place: str, config: Config) -> StateRoot:
+    """Where a copy is to be, or is."""
+    try:
+        root = parse_root(place)
+    except ValueError as error:
+        raise typer.BadParameter(f"{place}: {error}") from None
+    return root.absolute() if isinstance(root, Path) else replace(root, access=config.s3.access)
+
+
 def backup(folder: Place, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
     """Copy the state as its last commit left it; the hub may go on working."""
     from checkpoints.backup import back_up  # noqa: PLC0415 - deltalake takes its time
 
     configured, reader = opened(config)
-    made = back_up(reader.root, folder.absolute(), int(now().timestamp() * 1_000))
+    made = back_up(reader.root, _root(folder, configured), int(now().timestamp() * 1_000))
     if as_json:
         write_json({"folder": folder, "hub": configured.hub.name, **made.document()})
         return
@@ -56,9 +72,10 @@ def restore(
     from checkpoints.reader import open_state  # noqa: PLC0415
     from streaming.cli.command import append_command  # noqa: PLC0415
 
-    root = load(config).hub.state
+    configured = load(config)
+    root = configured.hub.state
     with only_hub(root):
-        made = copies.restore(folder.absolute(), root)
+        made = copies.restore(_root(folder, configured), root)
         order = "lose" if lose else None
         append_command(open_state(root), CommandName.RECOVER_HUB, order, now())
     if as_json:
@@ -73,8 +90,11 @@ def restore(
 
 def migrate(
     folder: Annotated[
-        Path | None,
-        typer.Argument(metavar="FOLDER", help="Of the new state; nothing else may be in it."),
+        str | None,
+        typer.Argument(
+            metavar="FOLDER",
+            help="Of the new state, or s3://bucket/prefix; nothing else may be in it.",
+        ),
     ] = None,
     *,
     config: ConfigPath = DEFAULT_CONFIG,
@@ -88,11 +108,13 @@ def migrate(
     from checkpoints import migration  # noqa: PLC0415 - as above
     from checkpoints.lock import only_hub  # noqa: PLC0415
 
-    root = load(config).hub.state
+    configured = load(config)
+    root = configured.hub.state
+    place = None if folder is None else _root(folder, configured)
     plan = migration.plan_migration(root)
-    if plan is not None and folder is not None:
+    if plan is not None and place is not None:
         with only_hub(root):
-            plan = migration.migrate(root, folder.absolute())
+            plan = migration.migrate(root, place)
     if as_json:
         write_json({"state": str(root), "into": folder, "plan": plan and plan.document()})
         return

@@ -198,13 +198,23 @@ def load(path: Path) -> Config:
     return config.model_copy(update={"hub": hub})
 
 
+def _state_folder() -> Path:
+    """The folder of a relative state, if the environment names one."""
+    named = os.environ.get(STATE_FOLDER_VARIABLE, "")
+    if "://" in named:
+        raise ConfigError(
+            f"{STATE_FOLDER_VARIABLE}={named}: give the path of a folder; a bucket is named in"
+            " hub.state, with its prefix"
+        )
+    return Path(named).expanduser()
+
+
 def _reachable(config: Config, path: Path) -> StateRoot:
     """Where the state is, for whoever opens it: absolute, or with the access to its bucket."""
     state = config.hub.state
     if isinstance(state, BucketRoot):
         return replace(state, access=config.s3.access)
-    folder = Path(os.environ.get(STATE_FOLDER_VARIABLE, "")).expanduser()
-    return path.resolve().parent / folder / state.expanduser()
+    return path.resolve().parent / _state_folder() / state.expanduser()
 
 
 def _ours(variables: Iterable[str]) -> list[str]:

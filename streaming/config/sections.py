@@ -26,7 +26,7 @@ from streaming.config.options import Options, masked, masked_values
 from streaming.core.conflict.function import ConflictRule, parse_function
 from streaming.core.model.change import HUB_RID
 from streaming.core.model.errors import FunctionError
-from streaming.core.model.root import S3, S3Access, StateRoot, parse_bucket
+from streaming.core.model.root import BucketRoot, S3Access, StateRoot, parse_root
 from streaming.core.model.table import DEFAULT_DATASET, ColumnType, OnRefused, Table
 
 _BROKER = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]]+):[0-9]{1,5}$")
@@ -52,21 +52,28 @@ def _url(value: str) -> str:
     return value
 
 
+def _endpoint(value: str) -> str:
+    if not _ENDPOINT.match(value):
+        raise PydanticCustomError(
+            "endpoint", "give an address with its scheme and without a path, as https://host:9000"
+        )
+    return value
+
+
 _URL = re.compile(r"^https?://[^\s/]+(/\S*)?$")
+_ENDPOINT = re.compile(r"^https?://[^\s/]+$")
 Url = Annotated[str, AfterValidator(_url)]
+Endpoint = Annotated[str, AfterValidator(_endpoint)]
 
 
 def _place(value: object) -> object:
-    if not isinstance(value, str) or not _SCHEME.match(value):
+    if not isinstance(value, str):
         return value
-    if not value.startswith(S3):  # as a folder it would be one of that name on this machine
-        raise PydanticCustomError("place", "give the path of a folder, or s3://bucket/prefix")
-    if (found := parse_bucket(value)) is None:
-        raise PydanticCustomError("bucket", "give a bucket and a prefix, as s3://bucket/prefix")
-    return found
-
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+    try:
+        root = parse_root(value)
+    except ValueError as error:
+        raise PydanticCustomError("place", str(error)) from None
+    return root if isinstance(root, BucketRoot) else value
 
 
 Place = Annotated[StateRoot, BeforeValidator(_place), PlainSerializer(str)]
@@ -204,7 +211,7 @@ class LineageConfig(_SectionWithSecret):
 class S3Config(_SectionWithSecret):
     """How the bucket of hub.state is reached; it must honour conditional PUTs (If-None-Match)."""
 
-    endpoint: str | None = Field(default=None, pattern=r"^https?://[^\s/]+$")
+    endpoint: Endpoint | None = None
     """Its address, as https://host:port; by default Amazon's."""
     region: str = "us-east-1"
     """Its region."""

@@ -182,13 +182,18 @@ def test_an_unfinished_batch_is_finished_by_the_version_that_began_it(
     assert "is not finished" in capsys.readouterr().err
 
 
-def test_a_folder_that_has_a_state(old: KeptState, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is written over."""
+@pytest.mark.parametrize(
+    ("place", "why"), [("state", "is inside"), ("state/new", "is inside"), (".", "is not empty")]
+)
+def test_nothing_is_written_over(
+    old: KeptState, capsys: pytest.CaptureFixture[str], place: str, why: str
+) -> None:
+    """Nor into what may be removed one day."""
     before = files(old.folder)
 
-    assert told(old, "migrate", str(old.folder / "state")) == 1
+    assert told(old, "migrate", str(old.folder / place)) == 1
 
-    assert "there is a state" in capsys.readouterr().err
+    assert why in capsys.readouterr().err
     assert files(old.folder) == before
 
 

@@ -122,3 +122,28 @@ def test_a_hub_resumes_from_a_state_in_a_bucket(at: Site) -> None:
     commit = open_state(at.config().hub.state).commit
     assert commit is not None
     assert not at.state.exists()
+
+
+def test_a_state_is_copied_in_the_bucket_and_made_of_the_copy(
+    at: Site, topic_prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who keeps the state there keeps its copies there; a folder `s3:` would be on some disk."""
+    a, b = at.replicas["a"], at.replicas["b"]
+    a.write("row", "before the copy")
+    with at.hub("--available-now") as hub:
+        hub.ends_with(0)
+    monkeypatch.chdir(tmp_path)
+    place = f"s3://{BUCKET}/{topic_prefix}copy"
+    made = at.slackwater("backup", place)
+
+    monkeypatch.setenv("SLACKWATER_HUB__STATE", f"s3://{BUCKET}/{topic_prefix}restored")
+    assert at.slackwater("restore", place)["rows"] == made["rows"]
+    b.write("other", "behind the copy")
+    with at.hub("--available-now") as hub:
+        hub.ends_with(0)
+
+    for replica in (a, b):
+        replica.catch_up()
+    assert a.rows == b.rows
+    assert len(a.rows) == 2
+    assert not (tmp_path / "s3:").exists()

@@ -140,6 +140,8 @@ def test_what_is_no_place_for_it_is_refused(
     ):
         assert told(pair, "backup", str(place)) == 1
         assert why in capsys.readouterr().err
+    assert told(pair, "backup", "s3a://bucket/hub") == 2
+    assert "s3a://bucket/hub: give the path of a folder, or s3://" in capsys.readouterr().err
     assert told(pair, "restore", str(backup)) == 1
     assert "there is a state in" in capsys.readouterr().err
 

@@ -1,10 +1,12 @@
 """Where the state of a hub is: a folder, or a prefix in a bucket of S3-compatible storage."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
 S3 = "s3://"
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,17 @@ class BucketRoot:
 StateRoot: TypeAlias = Path | BucketRoot
 
 
-def parse_bucket(text: str) -> BucketRoot | None:
-    """The bucket and prefix that s3://bucket/prefix names; None if one of them is missing."""
+def parse_root(text: str) -> StateRoot:
+    """The folder, or the bucket and prefix, that is named; ValueError, with what to give.
+
+    An address that is no bucket's would be a folder of that name on this machine.
+    """
+    if not _ADDRESS.match(text):
+        return Path(text)
+    if not text.startswith(S3):
+        raise ValueError("give the path of a folder, or s3://bucket/prefix")
     bucket, _, prefix = text.removeprefix(S3).partition("/")
     prefix = prefix.strip("/")
-    return BucketRoot(bucket, prefix) if bucket and prefix and "//" not in prefix else None
+    if not bucket or not prefix or "//" in prefix:
+        raise ValueError("give a bucket and a prefix, as s3://bucket/prefix")
+    return BucketRoot(bucket, prefix)
