@@ -13,6 +13,7 @@ from xdist.scheduler import LoadFileScheduling
 from connectors.kafka.broker import Broker
 from streaming.jvm.session import session
 from tests.harness.examples import examples
+from tests.harness.hub_process import QUICK_JAVA
 from tests.harness.rights import WITH_RIGHTS
 
 settings.register_profile("slackwater", examples())
@@ -29,7 +30,7 @@ ONE_AT_A_TIME = {"demo"}
 
 SMALL_SPARK = {
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": QUICK_JAVA,
 }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from connectors.kafka.broker import Broker
 from tests.docs.test_getting_started import blocks
-from tests.harness.hub_process import wait_until
+from tests.harness.hub_process import QUICK_JAVA, wait_until
 
 CUSTOMERS = "SELECT id, name FROM customers ORDER BY id"
 PLACES = ("berlin", "lisbon")
@@ -22,7 +22,8 @@ def make_site(folder: Path, broker: Broker, prefix: str) -> None:
     (table,), (config,) = blocks("sql"), blocks("toml")
     config = config.replace("127.0.0.1:9092", broker.bootstrap_servers)
     config = config.replace("[hub]\n", f'[hub]\ntopic_prefix = "{prefix}"\n')
-    (folder / "hub.toml").write_text(f"{config}\n[http]\nport = 0\n")
+    spark = f'[spark]\n"spark.driver.extraJavaOptions" = "{QUICK_JAVA}"\n'
+    (folder / "hub.toml").write_text(f"{config}\n[http]\nport = 0\n{spark}")
     for place in PLACES:
         with closing(sqlite3.connect(folder / f"{place}.db")) as database:
             database.executescript(table)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tests.harness import verdict
 from tests.harness.commits import last_commit
-from tests.harness.hub_process import HubProcess
+from tests.harness.hub_process import QUICK_JAVA, HubProcess
 from tests.harness.site import Site
 from tests.harness.spark_cluster import EXECUTOR_MEMORY, HOST
 
@@ -22,7 +22,7 @@ def use_cluster(at: Site, address: str, cores: int | None = None) -> None:
         "spark.master": address,
         "spark.driver.host": HOST,
         "spark.executor.memory": EXECUTOR_MEMORY,
-        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.executor.extraJavaOptions": QUICK_JAVA,
         **({} if cores is None else {"spark.cores.max": str(cores)}),
     }
     lines = "".join(f'"{name}" = "{value}"\n' for name, value in options.items())

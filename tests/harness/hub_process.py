@@ -13,6 +13,9 @@ from typing import Self
 TIMEOUT_S = 600
 """How long a hub may take for anything, on a machine that is busy with other things."""
 
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java's options for processes that live for seconds: half the time to compile and to clean up."""
+
 KILLED = -signal.SIGKILL
 """The exit code of a process that was killed."""
 

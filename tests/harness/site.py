@@ -23,7 +23,7 @@ from streaming.config.config import Config, load
 from streaming.core.model.errors import HubError
 from streaming.hub.service import Service
 from tests.harness.commits import last_commit
-from tests.harness.hub_process import HubProcess, wait_until
+from tests.harness.hub_process import QUICK_JAVA, HubProcess, wait_until
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.topics import TopicEnds
 from tests.model.hub import HubKilledError
@@ -58,7 +58,7 @@ format = "text"
 
 [spark]
 "spark.driver.memory" = "1g"
-"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"spark.driver.extraJavaOptions" = "{java}"
 """
 
 _TABLE = """
@@ -210,7 +210,7 @@ def site(
     """
     folder.mkdir(parents=True, exist_ok=True)
     known = "\n".join(f"{k} = {v}" for k, v in {**_LIMITS, **(limits or {})}.items())
-    text = _TEXT.format(prefix=prefix, bootstrap=bootstrap, limits=known)
+    text = _TEXT.format(java=QUICK_JAVA, prefix=prefix, bootstrap=bootstrap, limits=known)
     members = "".join(_MEMBER.format(name=n, rid=i) for i, n in enumerate(names, 1))
     tables = "".join(_TABLE.format(name=n, function=f) for n, f in functions.items())
     (folder / "hub.toml").write_text(text + tables + members)

@@ -23,7 +23,7 @@ import orjson
 
 from connectors.jars import pyspark_jars
 from streaming.jvm.java import find_java
-from tests.harness.hub_process import wait_until
+from tests.harness.hub_process import QUICK_JAVA, wait_until
 
 HOST = "127.0.0.1"
 WORKER_MEMORY = "1500m"
@@ -113,7 +113,7 @@ class SparkCluster:
             "PATH": str(self.folder / "bin"),
             "SPARK_HOME": str(home),
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": f"{options} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "SPARK_DAEMON_JAVA_OPTS": f"{options} {QUICK_JAVA}",
             "SPARK_LOCAL_IP": HOST,
         }
 
