@@ -29,6 +29,10 @@ REFUSED = {
         ["--set", "standby.enabled=true,persistence.enabled=false,existingConfigMap=c"],
         "several pods share the state: persistence.enabled must be true",
     ),
+    "a state that ends with its pod": (
+        ["--set-string", "config=[hub]\nstate = '/data/state'\n"],
+        "hub.state is on no volume",
+    ),
     "a standby on a bucket": (
         ["--set", "standby.enabled=true", "--set-string", f"config={IN_BUCKET}"],
         "a bucket has no lock that two pods share",

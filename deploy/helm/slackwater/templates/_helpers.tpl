@@ -63,6 +63,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if not (or .Values.config .Values.existingConfigMap) -}}
 {{- fail "the hub has no configuration: give --set-file config=hub.toml, or existingConfigMap" -}}
 {{- end -}}
+{{- $path := regexFind "(?m)^\\s*state\\s*=\\s*[\"'][/~][^\"']*" .Values.config -}}
+{{- if and $path (not (contains "/var/lib/slackwater" $path)) (not .Values.extraVolumeMounts) -}}
+{{- fail "hub.state is on no volume: leave it relative, or name a folder in /var/lib/slackwater" -}}
+{{- end -}}
 {{- $bucket := include "slackwater.bucket" . -}}
 {{- if and $bucket .Values.standby.enabled -}}
 {{- fail "a bucket has no lock that two pods share: standby.enabled is for a state on a volume" -}}
