@@ -18,7 +18,7 @@ from streaming.core.conflict.judge import (
     rejects_transaction,
     unconfigured,
 )
-from streaming.core.conflict.truncate import hides_any, judged_truncate, met_by, overtakes
+from streaming.core.conflict.truncate import hides_any, judged_truncate, met_by
 from streaming.core.conflict.winner import Resolution, winner
 from streaming.core.delivery.sending import (
     CONFLICT,
@@ -33,7 +33,7 @@ from streaming.core.intake.refused_rows import NONE_REFUSED
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.refusal import Refusal, Refusals
 from streaming.core.model.replica_state import ReplicaState
-from streaming.core.model.row import Arrived, Floor, Realign, RowState, realigned
+from streaming.core.model.row import ALL_OFFSETS, Arrived, Floor, Realign, RowState, realigned
 from streaming.core.model.table import Table
 from streaming.core.model.topology import Topology
 from streaming.core.model.truncation import ALL_KEYS, Truncation
@@ -113,8 +113,12 @@ class BatchJudge:
         change = one.change
         if change.op is not Op.TRUNCATE:
             return self.row(change.row)
-        keys = {key for key in (*self.rows, *self.changed) if key[0] == change.table}
-        return met_by(change.rid, [*map(self.row, keys), *self._beside(change.table)])
+        return met_by(change.rid, self._of_table(change.table))
+
+    def _of_table(self, table: str) -> list[RowState]:
+        """The rows of a table as they are here, with what stands for those that are not known."""
+        keys = {key for key in (*self.rows, *self.changed) if key[0] == table}
+        return [*map(self.row, keys), *self._beside(table)]
 
     def _beside(self, table: str) -> list[RowState]:
         """What stands for the rows of a table that are not in `rows`, written or not."""
@@ -167,6 +171,7 @@ class BatchJudge:
         if cause is not None:
             self._send_table(change.rid, change.table)
             return
+        behind = self._overtaking(one)
         known = self.truncations.get(change.table)
         number = known.incarnation + 1 if known else 1
         new = Truncation(change.rid, self.hub_epoch, change.csn, number)
@@ -175,12 +180,29 @@ class BatchJudge:
         for key in [key for key in self.rows if key[0] == change.table and key not in self.changed]:
             self.changed[key] = new.tombstone(self.row(key))
         self.truncations[change.table] = new
-        if overtakes(one, met.realign) or self._is_overtaken_by_floor(one):
-            self._send_table(change.rid, change.table)
+        if behind:
+            self._send_table(change.rid, change.table, min(behind))
 
-    def _send_table(self, rid: int, table: str, *, rejects_transaction: bool = False) -> None:
-        """Send a replica a whole table; what it writes there is concurrent until it has it."""
-        whole = RangeRealign(KeyRange(table), rid, self.hub_epoch)
+    def _overtaking(self, one: Arrived) -> list[int]:
+        """The offsets behind a truncate for which earlier batches sent rows of its table again.
+
+        Its replica has those rows now. What is repaired in this batch is sent as it stands behind
+        the truncate, so the verdict on what follows does not depend on how the input is cut.
+        """
+        rid, earlier = one.change.rid, self.hub_epoch
+        realigns = [r for row in self._of_table(one.change.table) for r in row.realign]
+        behind = [r.offset for r in realigns if r.rid == rid and r.epoch < earlier]
+        behind += [f.offset for f in self._floors(rid) if f.epoch < earlier]
+        return [offset for offset in behind if offset > one.offset]
+
+    def _send_table(
+        self, rid: int, table: str, offset: int = ALL_OFFSETS, *, rejects_transaction: bool = False
+    ) -> None:
+        """Send a replica a whole table; what it writes there is concurrent until it has it.
+
+        `offset`: of the record in its topic behind which that holds.
+        """
+        whole = RangeRealign(KeyRange(table), rid, self.hub_epoch, offset)
         self._add(replace(whole, rejects_transaction=rejects_transaction))
         self.rescans.add((rid, table))
 
@@ -189,10 +211,6 @@ class BatchJudge:
         self.ranges[:] = with_range(self.ranges, whole)
         for key in [key for key in self.changed if key[0] == whole.range.table]:
             self.changed[key] = realigned(self.changed[key], whole.as_realign())
-
-    def _is_overtaken_by_floor(self, one: Arrived) -> bool:
-        floors = self._floors(one.change.rid)
-        return any(f.epoch < self.hub_epoch and f.offset > one.offset for f in floors)
 
     def tables_after(self) -> TablesAfter:
         """Return what the batch makes of whole tables."""

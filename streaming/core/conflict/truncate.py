@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from streaming.core.conflict.judge import Cause, ConflictKind, Judged, Verdict
 from streaming.core.model.change import NOBODY
 from streaming.core.model.refusal import Refusal
-from streaming.core.model.row import Arrived, Realign, RowState, realigned
+from streaming.core.model.row import Arrived, RowState, realigned
 
 
 def met_by(rid: int, rows: Iterable[RowState]) -> RowState:
@@ -66,11 +66,3 @@ def judged_truncate(
 def hides_any(refusals: Iterable[tuple[Refusal, RowState]], arrived: Arrived) -> bool:
     """Return whether its replica refused a row that the truncate would take, as it stands."""
     return any(refusal.hides(row, arrived) for refusal, row in refusals)
-
-
-def overtakes(arrived: Arrived, realigns: Iterable[Realign]) -> bool:
-    """Return whether a row was sent to its replica for a record behind this truncate.
-
-    The replica has that row now, and the truncate is judged only behind it.
-    """
-    return any(one.rid == arrived.change.rid and one.offset > arrived.offset for one in realigns)

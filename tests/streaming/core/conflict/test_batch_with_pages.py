@@ -398,3 +398,27 @@ def test_what_is_written_behind_a_lost_truncate_is_rejected_in_the_same_batch() 
         (Verdict.REJECTED, Cause.AUTHOR),
         (Verdict.REJECTED, Cause.REALIGN),
     ]
+
+
+@pytest.mark.parametrize(
+    ("sent_in", "verdicts"),
+    [
+        (NOW, [Verdict.ACCEPTED, Verdict.ACCEPTED, Verdict.ACCEPTED]),
+        (NOW - 1, [Verdict.ACCEPTED, Verdict.ACCEPTED, Verdict.REJECTED]),
+    ],
+)
+def test_a_truncate_is_overtaken_by_what_an_earlier_batch_sent(
+    sent_in: int, verdicts: list[Verdict]
+) -> None:
+    """The table that is sent again realigns what stands behind the record that overtook it."""
+    back = RowState(2, 1, csn(1), realign=(Realign(2, sent_in, offset=3),))
+    judge = BatchJudge({key("sent"): back}, NOW, RULES, REPLICAS)
+    truncate = change(41, rid=2)._replace(op=Op.TRUNCATE, key="", after=None)
+
+    judge.judge([Arrived(truncate, "", "s", 1, 1, 0, 0)])
+    judge.judge([Arrived(change(42, "before", rid=2), "", "s", 2, 2, 0, 0)])
+    judge.judge([Arrived(change(43, "behind", rid=2), "", "s", 4, 4, 0, 0)])
+
+    judged = [one for one in judge.take_entries() if isinstance(one, Judged)]
+    assert [one.verdict for one in judged] == verdicts
+    assert judge.tables_after().rescans == ({(2, "t")} if sent_in < NOW else set())
