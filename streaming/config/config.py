@@ -30,7 +30,7 @@ from streaming.config.sections import (
 )
 from streaming.core.conflict.function import ConflictRule, parse_function
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.root import BucketRoot, StateRoot
+from streaming.core.model.root import BucketRoot, StateRoot, is_address
 from streaming.core.model.table import Table
 
 ENV_PREFIX = "SLACKWATER_"
@@ -201,7 +201,7 @@ def load(path: Path) -> Config:
 def _state_folder() -> Path:
     """The folder of a relative state, if the environment names one."""
     named = os.environ.get(STATE_FOLDER_VARIABLE, "")
-    if "://" in named:
+    if is_address(named):
         raise ConfigError(
             f"{STATE_FOLDER_VARIABLE}={named}: give the path of a folder; a bucket is named in"
             " hub.state, with its prefix"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, LiteralString, Self
 
 from pydantic import (
     AfterValidator,
@@ -46,24 +46,28 @@ def _number_or_auto(value: object, validate: ValidatorFunctionWrapHandler) -> ob
 NumberOrAuto = Annotated[NonNegative | Literal["auto"], WrapValidator(_number_or_auto)]
 
 
-def _url(value: str) -> str:
-    if not _URL.match(value):
-        raise PydanticCustomError("url", "give an address with its scheme, as http://host:4318")
-    return value
+def _like(pattern: str, advice: LiteralString) -> AfterValidator:
+    """A text of this form; otherwise the advice is what its user reads."""
+
+    def check(value: str) -> str:
+        if not re.match(pattern, value):
+            raise PydanticCustomError("url", advice)
+        return value
+
+    return AfterValidator(check)
 
 
-def _endpoint(value: str) -> str:
-    if not _ENDPOINT.match(value):
-        raise PydanticCustomError(
-            "endpoint", "give an address with its scheme and without a path, as https://host:9000"
-        )
-    return value
-
-
-_URL = re.compile(r"^https?://[^\s/]+(/\S*)?$")
-_ENDPOINT = re.compile(r"^https?://[^\s/]+$")
-Url = Annotated[str, AfterValidator(_url)]
-Endpoint = Annotated[str, AfterValidator(_endpoint)]
+Url = Annotated[
+    str,
+    _like(r"^https?://[^\s/]+(/\S*)?$", "give an address with its scheme, as http://host:4318"),
+]
+Endpoint = Annotated[
+    str,
+    _like(
+        r"^https?://[^\s/]+$",
+        "give an address with its scheme and without a path, as https://host:9000",
+    ),
+]
 
 
 def _place(value: object) -> object:

@@ -171,7 +171,10 @@ class BatchJudge:
         if cause is not None:
             self._send_table(change.rid, change.table)
             return
-        behind = self._overtaking(one)
+        rows = self._of_table(change.table)
+        # what is repaired in this batch is sent as it stands behind the truncate
+        earlier = [r for row in rows for r in row.realign if r.epoch < self.hub_epoch]
+        behind = self._overtaking(one, earlier)
         known = self.truncations.get(change.table)
         number = known.incarnation + 1 if known else 1
         new = Truncation(change.rid, self.hub_epoch, change.csn, number)
@@ -183,16 +186,15 @@ class BatchJudge:
         if behind:
             self._send_table(change.rid, change.table, min(behind))
 
-    def _overtaking(self, one: Arrived) -> list[int]:
-        """The offsets behind a truncate for which earlier batches sent rows of its table again.
+    def _overtaking(self, one: Arrived, realigns: Iterable[Realign]) -> list[int]:
+        """The offsets behind a change for which its replica was sent rows from before it.
 
-        Its replica has those rows now. What is repaired in this batch is sent as it stands behind
-        the truncate, so the verdict on what follows does not depend on how the input is cut.
+        By these realigns, and by the floors of earlier batches. The verdict on the change stays,
+        so it does not depend on how the input is cut into batches.
         """
-        rid, earlier = one.change.rid, self.hub_epoch
-        realigns = [r for row in self._of_table(one.change.table) for r in row.realign]
-        behind = [r.offset for r in realigns if r.rid == rid and r.epoch < earlier]
-        behind += [f.offset for f in self._floors(rid) if f.epoch < earlier]
+        rid = one.change.rid
+        behind = [r.offset for r in realigns if r.rid == rid]
+        behind += [f.offset for f in self._floors(rid) if f.epoch < self.hub_epoch]
         return [offset for offset in behind if offset > one.offset]
 
     def _send_table(
@@ -320,24 +322,14 @@ class BatchJudge:
         """Send the row again to its author, which an earlier refresh set back to an older version.
 
         This happens when the change waited while a later record of the topic caused a repair of
-        the row, or was a hello that reported the change as lost. The verdict stays, so it does not
-        depend on how the input is cut into batches.
+        the row, or was a hello that reported the change as lost.
         """
         rid, key = arrived.change.rid, arrived.change.row
-        floors = self._floors(rid)
-        if not row.realign and not floors:
+        if not row.realign and not self._floors(rid):
             return
-        behind = [
-            r.offset
-            for r in row.realign
-            if r.rid == rid
-            and r.offset > arrived.offset
-            and (r.epoch < self.hub_epoch or (rid, key) not in self.repaired)
-        ]
-        behind += [
-            f.offset for f in floors if f.epoch < self.hub_epoch and f.offset > arrived.offset
-        ]
-        if behind:
+        is_repaired = (rid, key) in self.repaired
+        sent = (r for r in row.realign if not is_repaired or r.epoch < self.hub_epoch)
+        if behind := self._overtaking(arrived, sent):
             realign = Realign(rid, self.hub_epoch, min(behind))
             self.changed[key] = realigned(row, realign)
             self.entries.append(Refresh(rid, *key, row, "overtaken", realign.offset))

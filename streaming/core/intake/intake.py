@@ -223,10 +223,8 @@ class Intake(TransactionIntake):
     def _refused(self, received: ReceivedRecord, refused: Refused) -> None:
         """Remember a row that the database of its replica did not take (RefusedRows)."""
         tables = self.topology.tables
-        agreements = [self.agreements[name] for name in self.agreements_to(received.rid)]
-        # what is sent again may have arrived the first time: sent_covers stays then
-        epochs = (max(one.sent_epoch, one.scanned, one.sent_covers) for one in agreements)
-        sent = max(epochs, default=0)
+        agreements = (self.agreements[name] for name in self.agreements_to(received.rid))
+        sent = max((one.largest_sent for one in agreements), default=0)
         row = refused_row(refused, sent, tables)
         if isinstance(row, RecordFault):
             self._quarantine(received, row.reason, row.detail)

@@ -103,6 +103,14 @@ class AgreementState:
         return max(self.published, self.sent_covers)
 
     @property
+    def largest_sent(self) -> int:
+        """The largest hub epoch of what its consumer may have been sent.
+
+        What is sent again may have arrived the first time: `sent_covers` stays then.
+        """
+        return max(self.sent_epoch, self.scanned, self.sent_covers)
+
+    @property
     def begins_resync(self) -> bool:
         """Return whether a resync begins with this batch."""
         return self.resync is not None and self.resync.end is None

@@ -39,12 +39,17 @@ class BucketRoot:
 StateRoot: TypeAlias = Path | BucketRoot
 
 
+def is_address(text: str) -> bool:
+    """Return whether a text has a scheme, as s3://bucket has: it is not meant to be a path."""
+    return _ADDRESS.match(text) is not None
+
+
 def parse_root(text: str) -> StateRoot:
     """The folder, or the bucket and prefix, that is named; ValueError, with what to give.
 
     An address that is no bucket's would be a folder of that name on this machine.
     """
-    if not _ADDRESS.match(text):
+    if not is_address(text):
         return Path(text)
     if not text.startswith(S3):
         raise ValueError("give the path of a folder, or s3://bucket/prefix")
