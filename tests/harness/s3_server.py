@@ -21,7 +21,8 @@ from checkpoints.root import remove_file, replace_file
 from connectors.jars import cache_folder
 from streaming.core.model.root import BucketRoot, S3Access
 from tests.harness.hub_process import wait_until
-from tests.harness.spark_cluster import HOST, free_port
+from tests.harness.served_hub import free_port
+from tests.harness.spark_cluster import HOST
 
 BUCKET = "hub"
 _KEY, _SECRET = "hubkey", "hubsecret"

@@ -9,7 +9,6 @@ Their environment has no Python: what executors need of it, the hub has to ship.
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import urllib.request
@@ -24,6 +23,7 @@ import orjson
 from connectors.jars import pyspark_jars
 from streaming.jvm.java import find_java
 from tests.harness.hub_process import QUICK_JAVA, wait_until
+from tests.harness.served_hub import free_port
 
 HOST = "127.0.0.1"
 WORKER_MEMORY = "1500m"
@@ -141,13 +141,6 @@ def spark_cluster(folder: Path, workers: int = 2) -> Iterator[SparkCluster]:
         for number in range(1, workers + 1):
             cluster.start_worker(f"worker{number}")
         yield cluster
-
-
-def free_port() -> int:
-    """A port of loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from checkpoints.tables import TableName
 from streaming.cli.config import fields
 from streaming.config.config import Config, load
 from tests.checkpoints.written_state import WrittenState
-from tests.harness.spark_cluster import free_port
+from tests.harness.served_hub import free_port
 from tests.streaming.cli.conftest import Slackwater
 
 SAMPLE = Path(__file__).parents[3] / "deploy" / "hub.toml"
