@@ -155,8 +155,8 @@ class Intake(TransactionIntake):
         self.replicas[received.rid] = with_session(replica, session_id, hello)
         if hello.lost or is_new or is_old:
             self._floor(received, hello)
-        if is_new:
-            self.opnos[received.rid].fill_holes()  # nobody else will: its journal is gone
+        if is_new or replica.is_stopped:
+            self.opnos[received.rid].fill_holes()  # nobody else will: what filled them is given up
             self.roll_up(self.lists_behind(received.rid))
         self.move(received.rid, lambda one: after_hello(one, received, hello, self.at_ms))
         self.refused.greet(received.rid, self._applied_to(received.rid, hello))
@@ -278,16 +278,15 @@ class Intake(TransactionIntake):
                 self.replicas[rid] = replace(self.replicas[rid], stop_offset=behind)
 
     def _give_up_unread(self, rid: int) -> None:
-        """Quarantine what was left unread behind a stop; no opno waits for it.
+        """Quarantine what was left unread behind a stop; it takes no opno, as it may come again.
 
         Transactions that began there are ended: the rest of them may stand behind the hello.
         """
         detail = f"its replica was stopped before it was read: {self.replicas[rid].status_text}"
         for received in self.unread.pop(rid, ()):
-            if isinstance(change := received.record, Change):
-                self._fill_opno(rid, change.opno)
-                if change.prim_csn is not None:
-                    self._give_up_transaction((change.prim_csn, rid))
+            change = received.record
+            if isinstance(change, Change) and change.prim_csn is not None:
+                self._give_up_transaction((change.prim_csn, rid))
             if says_nothing_of_rows(received):
                 self.events.append((received, ControlOutcome.GIVEN_UP))
                 continue
