@@ -70,8 +70,11 @@ class CaptureJournal(Protocol):
     def backlog(self) -> int:
         """About how many entries are behind the last one marked as published; it must be quick."""
 
-    def mark_published(self, id_: int) -> None:
-        """Store durably that the changes topic holds the journal up to this entry."""
+    def mark_published(self, entry: JournalEntry) -> None:
+        """Store durably that the changes topic holds the journal up to this entry.
+
+        StateError: the database does not have it as it was read, so another one is in its place.
+        """
 
     def tell(self, rows_max: int) -> bool:
         """Journal the next rows of the snapshot, at most so many; False: none is being told.

@@ -247,7 +247,7 @@ class Agent:
         self._watch_clocks(one.csn for one in records if isinstance(one, Change))
         values = [wire.encode(entry.session or session, entry.record) for entry in entries]
         self.changes.publish(values)
-        self.store.mark_published(entries[-1].id)
+        self.store.mark_published(entries[-1])
         self.counts.published += len(entries)
         self.uncarried.add_published(entries)
         groups = [entry.record for entry in entries if _group(entry.record) is not None]

@@ -7,7 +7,7 @@ The user's own triggers do fire (see user_triggers.py).
 
 import logging
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from connectors.agent.contract import AppliedBatch
@@ -51,10 +51,12 @@ def apply_batch(
     batch: ApplyBatch,
     next_offset: int,
     clock_ms: int,
+    check: Callable[[], object] = lambda: None,
 ) -> AppliedBatch:
     """Apply a batch and store the offset behind it; a refused item does not block the others.
 
-    The connection is in autocommit mode. A truncate of which the database refuses a row deletes the
+    The connection is in autocommit mode. `check` is called in the transaction, before a row is
+    written, and raises if nothing may be. A truncate of which the database refuses a row deletes the
     others one by one. StateError for an item that this agent does not know.
     """
     for item in batch.items:
@@ -68,6 +70,7 @@ def apply_batch(
     while True:
         connection.execute("BEGIN IMMEDIATE")
         try:
+            check()
             _begin(connection, writers)
             found = items_of(connection, writers, batch.items, each_row=is_careful)
             if found != items:  # somebody wrote before this transaction began, or it is careful now

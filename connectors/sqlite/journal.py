@@ -108,16 +108,20 @@ def _is_trimmed(connection: sqlite3.Connection, change: Change) -> bool:
     return trimmed is not None and change.csn <= trimmed
 
 
+def holds(connection: sqlite3.Connection, entry: JournalEntry, rid: int) -> bool:
+    """Return whether the journal has this entry, as it was read."""
+    query = f"SELECT {COLUMNS} FROM _slackwater_journal WHERE id = ?"  # noqa: S608 a constant
+    row = connection.execute(query, (entry.id,)).fetchone()
+    return row is not None and _entry(row, rid) == entry
+
+
 def mark_published(connection: sqlite3.Connection, id_: int, bound: JournalBound) -> None:
-    """Store that the topic holds the journal up to this row, and trim what is behind the bound."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        connection.execute("UPDATE _slackwater_position SET published = max(published, ?)", (id_,))
-        _trim(connection, bound)
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
+    """Note that the topic holds the journal up to this row, and trim what is behind the bound.
+
+    In the caller's transaction.
+    """
+    connection.execute("UPDATE _slackwater_position SET published = max(published, ?)", (id_,))
+    _trim(connection, bound)
 
 
 def _trim(connection: sqlite3.Connection, bound: JournalBound) -> None:

@@ -2,8 +2,8 @@
 
 import logging
 import sqlite3
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -99,20 +99,37 @@ class SqliteStore:
 
         StateError if the file is not the one that was opened.
         """
-        self._check_file()
+        self.file.check()
+        self._check_content()
         (version,) = self._row("PRAGMA schema_version")
         if version != self.schema_version:
             self._install()
 
-    def _check_file(self) -> None:
-        """Raise StateError if the file was deleted, replaced, or overwritten with an older one."""
-        self.file.check()
+    def _check_content(self) -> None:
+        """Raise StateError if the database is not as this agent left it: it was written over.
+
+        In each transaction that goes on from what the agent knows of it: what it writes there may
+        hide from its next start that the database is another one.
+        """
         query = "SELECT 1 FROM sqlite_schema WHERE name = '_slackwater_position'"
+        known = (self.position.session, self.position.covers, self.published)
         if not self.connection.execute(query).fetchone() or (
-            self._row("SELECT session FROM _slackwater_position")[0] != self.position.session
-            or self._stored_published() < self.published
+            self._row("SELECT session, covers, published FROM _slackwater_position") != known
         ):
             raise StateError(replaced_text(self.file.path))
+
+    @contextmanager
+    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+        """A transaction in the database that this agent left; StateError if it is another."""
+        self.connection.execute(begin)
+        try:
+            self._check_content()
+            yield
+            self.connection.execute("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise
 
     def _install(self, *, rows_are_shared: bool = False, tells_rows: bool = False) -> None:
         found = install(
@@ -140,7 +157,8 @@ class SqliteStore:
     @store_errors()
     def unpublished(self, rows_max: int, bytes_max: int) -> list[JournalEntry]:
         """The next journal rows that are not yet known to be in the topic."""
-        return journal.unpublished(self.connection, self.rid, rows_max, bytes_max)
+        with self._transaction("BEGIN"):
+            return journal.unpublished(self.connection, self.rid, rows_max, bytes_max)
 
     @store_errors()
     def backlog(self) -> int:
@@ -148,10 +166,13 @@ class SqliteStore:
         return journal.backlog(self.connection)
 
     @store_errors()
-    def mark_published(self, id_: int) -> None:
-        """Store that the topic holds the journal up to this row."""
-        journal.mark_published(self.connection, id_, self.journal_bound)
-        self.published = id_
+    def mark_published(self, entry: JournalEntry) -> None:
+        """Store that the topic holds the journal up to this row; StateError if it is another."""
+        with self._transaction():
+            if not journal.holds(self.connection, entry, self.rid):
+                raise StateError(replaced_text(self.file.path))
+            journal.mark_published(self.connection, entry.id, self.journal_bound)
+        self.published = entry.id
 
     @store_errors()
     def close_abandoned_group(self) -> None:
@@ -194,7 +215,9 @@ class SqliteStore:
     @store_errors()
     def reconcile(self, past: OwnTopic) -> str | None:
         """Advance past what the own topic holds; returns the `own` of the next hello."""
-        return reconcile(self.connection, past)
+        own = reconcile(self.connection, past)
+        self.published = self._stored_published()
+        return own
 
     @store_errors()
     def start_session(
@@ -206,12 +229,11 @@ class SqliteStore:
         was emptied says so until the first batch is applied or a change of its own is published:
         the hub may not take a later session for a new start, if it has not read that change.
         """
-        self.connection.execute("BEGIN IMMEDIATE")
-        journal.remove_unpublished_applied(self.connection)
-        self.connection.execute(
-            "UPDATE _slackwater_position SET session = ?, last = covers", (session,)
-        )
-        self.connection.execute("COMMIT")
+        with self._transaction():
+            journal.remove_unpublished_applied(self.connection)
+            self.connection.execute(
+                "UPDATE _slackwater_position SET session = ?, last = covers", (session,)
+            )
         self.position = (position or self.position).greeting(session)
         if self._row("SELECT reinit AND published = 0 FROM _slackwater_position")[0]:
             hello = replace(self.position.hello(None, lost=False), reinit=True)
@@ -255,7 +277,9 @@ class SqliteStore:
     @store_errors()
     def apply(self, batch: ApplyBatch, next_offset: int, clock_ms: int) -> AppliedBatch:
         """Apply a batch as one local transaction, and store the offset behind it with it."""
-        done = apply_batch(self.connection, self.writers, batch, next_offset, clock_ms)
+        done = apply_batch(
+            self.connection, self.writers, batch, next_offset, clock_ms, self._check_content
+        )
         self.position = done.position
         return done
 

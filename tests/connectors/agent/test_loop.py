@@ -65,12 +65,12 @@ class MemoryStore:
         """The entries behind the mark."""
         return sum(entry.id > self.published for entry in self.entries)
 
-    def mark_published(self, id_: int) -> None:
+    def mark_published(self, entry: JournalEntry) -> None:
         """Move the mark."""
         if self.busy_marking:
             self.busy_marking -= 1
             raise StoreBusyError("database is locked")
-        self.published = id_
+        self.published = entry.id
 
     def tell(self, rows_max: int) -> bool:
         """There were no rows."""

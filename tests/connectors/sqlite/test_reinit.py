@@ -105,7 +105,7 @@ def test_the_next_hello_says_so_until_a_change_is_published(
     replica.client.execute("INSERT INTO items VALUES (1, 'new', NULL)")
     second = store.start_session("s2", None, lost=False)
     (change,) = store.unpublished(10, 10_000)
-    store.mark_published(change.id)
+    store.mark_published(change)
     third = store.start_session("s3", store.published_own(), lost=False)
 
     assert second.reinit is True

@@ -122,7 +122,7 @@ def test_the_hello_names_the_snapshot_until_its_end_is_known_to_be_in_the_topic(
     first = store.start_session("s1", None, lost=False).snapshot
     told(store)
     again = store.start_session("s2", None, lost=False).snapshot
-    store.mark_published(store.unpublished(10**6, 10**9)[-1].id)
+    store.mark_published(store.unpublished(10**6, 10**9)[-1])
     last = store.start_session("s3", None, lost=False).snapshot
 
     assert first is not None
@@ -148,7 +148,7 @@ def test_keys_of_any_storage_class_are_told_once(client: sqlite3.Connection) -> 
 def test_rows_are_told_again_when_the_operator_says_so(client: sqlite3.Connection) -> None:
     """Of a replica whose input was lost: what nobody read is in its database only."""
     first = opened(client)
-    first.mark_published([*first.unpublished(10**6, 10**9), *_told_entries(first)][-1].id)
+    first.mark_published([*first.unpublished(10**6, 10**9), *_told_entries(first)][-1])
 
     again = opened(client, tells_rows=True)
 

@@ -287,7 +287,7 @@ def test_a_hello_tells_the_position_and_stands_for_unpublished_answers(
     first = store.position.hello(None, lost=False)
     apply(store, item(1, ROW))
     replica.client.execute("INSERT INTO items (id) VALUES (2)")
-    store.mark_published(1)
+    store.mark_published(store.unpublished(1, 1_000_000)[0])
     apply(store, hub_epoch=6)
     store.position = replace(store.position, last=9)
 
@@ -398,6 +398,6 @@ def test_the_backlog_is_what_is_not_known_to_be_published(replica: Replica) -> N
         replica.client.execute(f"INSERT INTO items (id, name) VALUES ({id_}, 'x{id_}')")
     full = store.backlog()
 
-    store.mark_published(store.unpublished(2, 1_000_000)[-1].id)
+    store.mark_published(store.unpublished(2, 1_000_000)[-1])
 
     assert (empty, full, store.backlog()) == (0, 3, 1)

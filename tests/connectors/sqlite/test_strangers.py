@@ -201,7 +201,7 @@ def store(replica: Replica) -> Iterator[SqliteStore]:
     )
     opened = replica.store()
     opened.start_session("s1", None, lost=False)
-    opened.mark_published(replica.entries()[-1].id)
+    opened.mark_published(replica.entries()[-1])
     yield opened
     opened.close()
 

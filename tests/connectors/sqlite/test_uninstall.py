@@ -41,7 +41,7 @@ def replicate(database: Path) -> None:
     """An agent runs, a client writes, and everything is published."""
     with exclusive(database), closing(SqliteStore.open(database, RID, [ITEMS, PAIRS])) as store:
         query(database, "INSERT INTO items VALUES (1, 'a', '1.50')")
-        store.mark_published(store.unpublished(100, 10**6)[-1].id)
+        store.mark_published(store.unpublished(100, 10**6)[-1])
 
 
 def test_nothing_is_left_of_the_agent(database: Path) -> None:
