@@ -138,7 +138,10 @@ def _write_files_without_chmod(spark: SparkSession) -> None:
     """Hadoop's local files start a chmod for each file written: 12 ms, twice a micro-batch.
 
     Only now has the JVM the class that leaves that out. Executors are told with each task, and get
-    the class with the jars.
+    the class with the jars. Hadoop keeps what is opened first, so a file system is opened here: a
+    thread of Spark's that has an older configuration would have everybody use the other class.
     """
-    hadoop_configuration(spark).set("fs.file.impl", _LOCAL_FILES)
-    jvm(spark).org.apache.hadoop.fs.FileSystem.closeAll()  # opened anew at their next use
+    hadoop, configuration = jvm(spark).org.apache.hadoop.fs, hadoop_configuration(spark)
+    configuration.set("fs.file.impl", _LOCAL_FILES)
+    hadoop.FileSystem.closeAll()
+    hadoop.Path("file:///").getFileSystem(configuration)

@@ -100,9 +100,7 @@ def test_nothing_of_it_is_published(store: SqliteStore, backup: Backup) -> None:
 
 
 @pytest.mark.parametrize("writes", [0, 1, 2])
-def test_nothing_in_it_counts_as_published(
-    store: SqliteStore, backup: Backup, writes: int
-) -> None:
+def test_nothing_in_it_counts_as_published(store: SqliteStore, backup: Backup, writes: int) -> None:
     """It comes between a publication and its mark: other changes have the same place there."""
     backup.replica.client.execute("INSERT INTO items (id) VALUES (2)")
     entry = read(store)
