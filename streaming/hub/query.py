@@ -16,6 +16,7 @@ from checkpoints.root import local_folder
 from streaming.core.model.errors import HubError
 from streaming.core.model.root import StateRoot
 from streaming.facts.live import KafkaBehind
+from streaming.jvm.private import innermost
 
 _STATISTICS = ("avg", "max", "min")
 STALE_CHECKPOINT_S = 86_400
@@ -32,12 +33,9 @@ def start(writer: DataStreamWriter, checkpoint: Path, root: StateRoot) -> Stream
     writer = writer.option("checkpointLocation", checkpoint.absolute().as_uri())
     try:
         return writer.start()
-    except Py4JJavaError as error:
+    except (Py4JJavaError, PySparkException) as error:
         check_room(root)
-        cause = error.java_exception.toString()
-        raise HubError(f"Spark could not start to read: {_first_line(cause)}") from error
-    except PySparkException as error:
-        raise HubError(f"Spark could not start to read: {_first_line(str(error))}") from error
+        raise HubError(f"Spark could not start to read: {innermost(error)}") from error
 
 
 def failure(error: StreamingQueryException, root: StateRoot) -> HubError:
@@ -75,7 +73,3 @@ def remove_stale(folder: Path) -> None:
     for one in folder.iterdir():
         if time.time() - one.stat().st_mtime > STALE_CHECKPOINT_S:
             shutil.rmtree(one, ignore_errors=True)
-
-
-def _first_line(text: str) -> str:
-    return text.strip().split("\n")[0]
