@@ -56,8 +56,8 @@ def apply_batch(
     """Apply a batch and store the offset behind it; a refused item does not block the others.
 
     The connection is in autocommit mode. `check` is called in the transaction, before a row is
-    written, and raises if nothing may be. A truncate of which the database refuses a row deletes the
-    others one by one. StateError for an item that this agent does not know.
+    written, and raises if nothing may be. A truncate of which the database refuses a row deletes
+    the others one by one. StateError for an item that this agent does not know.
     """
     for item in batch.items:
         if isinstance(item, Item) and item.op not in list(Op):

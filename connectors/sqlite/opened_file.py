@@ -1,4 +1,4 @@
-"""Whether the file at a database's path is still the one that the agent opened."""
+"""Whether a database's files are still those that the agent opened."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from streaming.core.model.errors import StateError
 
 @dataclass(frozen=True, slots=True)
 class OpenedFile:
-    """The file that stood at the path when it was opened."""
+    """The database, or its write-ahead log, that stood at the path when it was opened."""
 
     path: Path
     device: int
@@ -23,16 +23,29 @@ class OpenedFile:
 
     def check(self) -> None:
         """Raise StateError unless the same file is there: writes go to another one, uncaptured."""
-        try:
-            found = self.at(self.path)
-        except FileNotFoundError:
+        if not self.path.exists():
             raise StateError(
                 f"{self.path} was deleted or moved while its agent ran: stop the applications that"
                 " write to it, put the file back or create it again with its tables, then start the"
                 " agent, which finds out what is missing"
-            ) from None
-        if found != self:
+            )
+        if not self._is_there():
             raise StateError(replaced_text(self.path))
+
+    def check_wal(self) -> None:
+        """The same of a write-ahead log, which nobody puts back: SQLite makes another."""
+        if not self._is_there():
+            raise StateError(
+                f"{self.path} was deleted or replaced while its agent ran, and what is written to"
+                " the database may be lost: stop the applications that write to it, then start the"
+                " agent, which finds out what is missing"
+            )
+
+    def _is_there(self) -> bool:
+        try:
+            return self.at(self.path) == self
+        except FileNotFoundError:
+            return False
 
 
 def replaced_text(path: Path) -> str:

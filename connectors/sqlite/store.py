@@ -65,6 +65,7 @@ class SqliteStore:
     schema_version: int = -1
     warnings: set[str] = field(default_factory=set)
     unreplicated: tuple[str, ...] = ()
+    wal: OpenedFile | None = None
 
     @classmethod
     @store_errors()
@@ -86,6 +87,8 @@ class SqliteStore:
             file = OpenedFile.at(database)
             store = cls(connection, file, rid, known, {}, record_bytes, journal_bound)
             store._install(rows_are_shared=rows_are_shared, tells_rows=tells_rows)
+            wal = database.with_name(f"{database.name}-wal")
+            store.wal = OpenedFile.at(wal) if wal.exists() else None
             store.position = store._stored_position()
             store.published = store._stored_published()
         except BaseException:
@@ -100,6 +103,8 @@ class SqliteStore:
         StateError if the file is not the one that was opened.
         """
         self.file.check()
+        if self.wal:
+            self.wal.check_wal()
         self._check_content()
         (version,) = self._row("PRAGMA schema_version")
         if version != self.schema_version:

@@ -461,6 +461,12 @@ def delete(path: Path, _: Path) -> None:
         file.unlink()
 
 
+def clean_up(path: Path, _: Path) -> None:
+    """As somebody would who takes them for left over."""
+    for end in ("-wal", "-shm"):
+        path.with_name(f"{path.name}{end}").unlink()
+
+
 def put_in_its_place(path: Path, copy: Path) -> None:
     """As a restore does that knows nothing of the agent."""
     delete(path, copy)
@@ -480,6 +486,7 @@ def write_over(path: Path, copy: Path) -> None:
     ("happens", "said"),
     [
         (delete, "replica.db was deleted or moved while its agent ran: stop the applications"),
+        (clean_up, "replica.db-wal was deleted or replaced while its agent ran, and what is"),
         (put_in_its_place, "replica.db was replaced while its agent ran, and nobody captures"),
         (write_over, "replica.db was replaced while its agent ran, and nobody captures"),
     ],

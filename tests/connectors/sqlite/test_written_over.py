@@ -1,6 +1,6 @@
 """An older content is put over the database at work: the agent writes nothing to it and says so.
 
-Its file is the same, so only the content tells. What the agent would write there, a position above
+The file is the same, so only the content tells. What the agent would write there, a position above
 all, would hide from its next start that the database is an older one.
 """
 
@@ -136,3 +136,19 @@ def test_a_database_of_somebody_else_is_none_of_a_replica(
 
     with pytest.raises(StateError, match="was replaced while its agent ran"):
         apply(store, 4)
+
+
+def test_a_write_ahead_log_that_somebody_cleans_up_is_missed(
+    store: SqliteStore, replica: Replica
+) -> None:
+    """Clients that come later write to another one, which the agent never reads."""
+    wal = replica.path.with_name(f"{replica.path.name}-wal")
+    store.check_schema()
+
+    wal.rename(wal.with_suffix(".old"))
+
+    with pytest.raises(StateError, match=r"-wal was deleted or replaced while its agent ran"):
+        store.check_schema()
+    wal.touch()
+    with pytest.raises(StateError, match=r"-wal was deleted or replaced while its agent ran"):
+        store.check_schema()
