@@ -166,10 +166,13 @@ def crossing_writes_are_told(case: Case, _: Played) -> Explains | None:
 
 
 def crossing_writes_of_no_function(case: Case, _: Played) -> Explains | None:
-    """Both clusters wrote a row of a table without a function, neither knowing it of the other."""
+    """Both clusters wrote a row of a table without a function, neither knowing it of the other.
+
+    What a later transaction writes there is a row of it at the one, and nothing at the other.
+    """
     story = Story.of(case)
     crossing = story.blocked.intersection(story.others((ConflictRule.PASS,)))
-    return _explains(story, crossing, About.CONTENT)
+    return _explains(story, crossing, About.CONTENT, About.REJECTS)
 
 
 def write_in_the_epochs_that_bits_hide(case: Case, _: Played) -> Explains | None:
