@@ -21,18 +21,21 @@ Known = tuple[str, str]
 class Meeting:
     """A judged change, and the write of the version that it met; None: nobody wrote that.
 
-    A CSN is ambiguous: of two writes with one CSN a row holds the accepted one.
+    A CSN is ambiguous: of two writes with one CSN a row holds the accepted one. `since`: the hub
+    epoch of that version.
     """
 
     judged: Judgement
     write: Write
     met: Write | None
+    since: int
 
     @property
     def is_seen(self) -> bool:
-        """Return whether its replica's database ever held the version that it met."""
+        """Return whether its replica's database ever held the version that it met, or a copy."""
         met, seen = self.met.version if self.met else ABSENT, self.write.seen
-        return met in seen or any(one.is_sent and one.csn == met.csn for one in seen)
+        is_held = met in seen or any(one.is_sent and one.csn == met.csn for one in seen)
+        return is_held or (met.image is None and self.since < self.write.copied)
 
     @property
     def deletes_twice(self) -> bool:
@@ -162,12 +165,12 @@ def _meetings(world: World) -> list[Meeting]:
         for replica in world.replicas.values()
         for write in replica.writes
     }
-    found, rows = list[Meeting](), dict[str, Write]()
+    found, rows = list[Meeting](), dict[str | None, tuple[Write | None, int]]({None: (None, 0)})
     for one in world.hub.changelog():
         write = writes[one.csn, one.content]
-        found.append(Meeting(one, write, rows[one.met] if one.met else None))
+        found.append(Meeting(one, write, *rows[one.met]))
         if one.verdict == "accepted":
-            rows[one.csn] = write
+            rows[one.csn] = write, one.hub_epoch
     return found
 
 

@@ -93,12 +93,14 @@ class Write:
     """What the user of the database knows of a write: the truth that the hub is held against.
 
     `over`: the versions that it overwrote there: one, of a truncate those of all rows. `seen`: all
-    that this database ever held of them.
+    that this database ever held of them. `copied`: the last hub epoch with a copy of the row's
+    range, which shows what was deleted before without telling who did it.
     """
 
     line: Line
     over: frozenset[Version]
     seen: frozenset[Version]
+    copied: int = 0
 
     @property
     def change(self) -> Change:
@@ -133,6 +135,7 @@ class Backup:
     rows: Mapping[str, Version]
     seen: Mapping[str, frozenset[Version]]
     truncates: Mapping[str, frozenset[Version]]
+    copied: Mapping[KeyRange, int]
     snapshot: str | None
     to_tell: Sequence[str]
     epoch: int
@@ -154,6 +157,7 @@ class Replica:
     as lost. `done`: the transactions that were ever committed here. `is_told_to_stop`: its agent
     ended, and is not started again. `is_emptied`: it applied nothing since it was emptied.
     `truncates`: table -> what its rows were left as by each truncate that was ever done here.
+    `copied`: range -> the last hub epoch with a copy of it.
     `is_absent`: it is configured, and its agent never ran. `snapshot`: the id of the snapshot that
     it has not ended; `to_tell`: the rows that are not told yet.
     `is_unique`: a constraint lets one row stand in each table. `will_refuse`: row -> how many more
@@ -169,6 +173,7 @@ class Replica:
     rows: dict[str, Version] = field(default_factory=dict)
     seen: dict[str, frozenset[Version]] = field(default_factory=dict)
     truncates: dict[str, frozenset[Version]] = field(default_factory=dict)
+    copied: dict[KeyRange, int] = field(default_factory=dict)
     epoch: int = 1
     position: Position = field(default_factory=Position)
     journal: list[Line] = field(default_factory=list)
@@ -238,7 +243,7 @@ class Replica:
         new = Version(csn, None if value is None else image(key, value))
         change = Change(csn, self.rid, self.epoch, *row_of(key), op, new.image)
         change = change._replace(before=old.image, prim_csn=inside.primary if inside else None)
-        write = Write(Line(change), frozenset([old]), self._held(key, old))
+        write = Write(Line(change), frozenset([old]), self._held(key, old), self._copied(key))
         self.writes.append(write)
         self.journal.append(write.line)
         if inside:
@@ -292,6 +297,7 @@ class Replica:
             Line(change._replace(snapshot=self.snapshot)),
             frozenset([there]),
             self._held(key, there),
+            self._copied(key),
         )
         self.writes.append(write)
         self.journal.append(write.line)
@@ -338,6 +344,15 @@ class Replica:
         truncates = self.truncates.get(table_of(key), frozenset())
         return self.seen.get(key, frozenset([ABSENT])) | truncates | {version}
 
+    def _copied(self, key: str) -> int:
+        (table, of_row), order = row_of(key), key_order(TABLE)
+        epochs = (
+            hub_epoch
+            for held, hub_epoch in self.copied.items()
+            if held.table == table and held.holds(of_row, order)
+        )
+        return max(epochs, default=0)
+
     def _hold(self, key: str, version: Version) -> None:
         self.rows[key] = version
         self.seen[key] = self._held(key, version)
@@ -370,6 +385,7 @@ class Replica:
             dict(self.rows),
             dict(self.seen),
             dict(self.truncates),
+            dict(self.copied),
             self.snapshot,
             tuple(self.to_tell),
             self.epoch,
@@ -386,7 +402,7 @@ class Replica:
         old = self.backup
         assert old is not None
         self.rows, self.seen, self.journal = dict(old.rows), dict(old.seen), list(old.journal)
-        self.truncates = dict(old.truncates)
+        self.truncates, self.copied = dict(old.truncates), dict(old.copied)
         self.snapshot, self.to_tell = old.snapshot, list(old.to_tell)
         self.epoch, self.generator, self.opno = old.epoch, old.generator, old.opno
         self.position, self.forgiven = old.position, old.forgiven
@@ -400,6 +416,7 @@ class Replica:
         self.rows.clear()
         self.seen.clear()
         self.truncates.clear()
+        self.copied.clear()
         self.snapshot, self.to_tell = None, []
         self.journal.clear()
         self.position, self.is_emptied, self.is_told_to_stop = Position(), True, False
@@ -518,6 +535,8 @@ class Replica:
         items = list[Item]()
         for item in batch.items:
             items += [item] if isinstance(item, Item) else self._strangers(item, batch.items)
+            if isinstance(item, RangeItem):
+                self.copied[KeyRange(item.table, item.after, item.to)] = batch.hub_epoch
         for item in items:
             csn = item.csn or "0" * 20
             key = "" if item.op == Op.TRUNCATE else name_of(item.table, item.key)
