@@ -8,6 +8,7 @@ from typing import Any, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from connectors.failure import ObjectHandler
 from connectors.log_format import LogFormat
 from streaming.core.model.secret_names import HIDDEN
 
@@ -29,8 +30,9 @@ def configure_logs(
     `who`: whose lines they are, in text. `fields`: what is in every object; called for each.
     """
     target = stream or sys.stderr
-    handler = logging.StreamHandler(target)
-    handler.setFormatter(_formatter(who, fields, secrets, is_json=is_json(kind, target)))
+    as_json = is_json(kind, target)
+    handler = ObjectHandler(target) if as_json else logging.StreamHandler(target)
+    handler.setFormatter(_formatter(who, fields, secrets, is_json=as_json))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)

@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "connectors/agent": (
         "streaming.core",
         *("connectors.wire", "connectors.kafka", "connectors.agent"),
-        *("connectors.log_format", "connectors.logs"),
+        *("connectors.failure", "connectors.log_format", "connectors.logs"),
     ),
     "checkpoints": (*LEAF, "checkpoints"),
     "streaming/stages": (*LEAF, "connectors", "checkpoints", "streaming.stages"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from connectors.agent.contract import ReplicaStore
 from connectors.agent.loop import run
 from connectors.agent.settings import AgentSettings, parse
+from connectors.failure import tell_failure
 from connectors.logs import configure_logs
 from streaming.core.model.errors import HubError
 from streaming.core.model.secret_names import secrets_of
@@ -23,7 +24,7 @@ def run_file(source: str, open_store: OpenStore) -> int:
     try:
         settings = parse(sys.stdin.read() if source == "-" else Path(source).read_text("utf-8"))
     except (HubError, OSError) as error:
-        sys.stderr.write(f"agent: {error}\n")
+        tell_failure("agent", str(error))
         return 1
     return run_process(settings, open_store)
 
@@ -45,6 +46,6 @@ def run_process(settings: AgentSettings, open_store: OpenStore) -> int:
         with open_store(settings) as store:
             run(settings, store, stop)
     except (HubError, OSError) as error:
-        sys.stderr.write(f"agent: {error}\n")
+        tell_failure("agent", str(error))
         return 1
     return 0

@@ -1,4 +1,4 @@
-"""Output: tables for people, JSON for programs, errors as lines on stderr."""
+"""Output: tables for people, JSON for programs, errors on stderr."""
 
 import shutil
 import sys
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import Enum
 
+from connectors.failure import tell_failure
 from streaming.cli.colour import coloured
 from streaming.core.model.wording import as_age, as_count
 from streaming.facts.documents import document_text
@@ -49,9 +50,8 @@ def write_sentence(text: str) -> None:
 
 
 def write_error(text: str) -> None:
-    """What went wrong, a line for each mistake."""
-    for line in text.splitlines() or [""]:
-        sys.stderr.write(f"slackwater: {line}\n")
+    """What went wrong, a line for each mistake; an object in the log of a hub that writes those."""
+    tell_failure("slackwater", text)
 
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -1,5 +1,6 @@
 """The port of a hub that runs as a process: it is there early, it goes in time, it ends nothing."""
 
+import json
 import signal
 import socket
 from collections.abc import Iterator
@@ -74,6 +75,18 @@ def test_a_port_in_use_is_one_line_that_says_what_to_do(one: Site) -> None:
         f"slackwater: http.port {port} at 127.0.0.1 is in use: stop what listens there, or give"
         " another one as http.port; 0 turns it off\n"
     )
+
+
+def test_a_log_of_objects_ends_with_an_object(one: Site) -> None:
+    """The line that says why the hub ended is the one that matters most to who collects them."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        served_at(one, taken.getsockname()[1])
+        one.file.write_text(one.file.read_text().replace('format = "text"', 'format = "json"'))
+        with one.hub() as hub:
+            (line,) = map(json.loads, hub.ends_with(2).splitlines())
+
+    assert (line["level"], line["hub"]) == ("critical", "hub")
+    assert " is in use: stop what listens there" in line["event"]
 
 
 def test_a_hub_loses_its_broker_and_stays_alive(tmp_path: Path, topic_prefix: str) -> None:
