@@ -105,8 +105,8 @@ class SqliteStore:
         self.file.check()
         if self.wal:
             self.wal.check_wal()
-        self._check_content()
-        (version,) = self._row("PRAGMA schema_version")
+        with self._transaction("BEGIN"):
+            (version,) = self._row("PRAGMA schema_version")
         if version != self.schema_version:
             self._install()
 
