@@ -248,9 +248,16 @@ class World:
         for name in self.replicas:
             self.apply(name)
 
-    def _progress(self) -> list[tuple[int, int, int, bool]]:
+    def _progress(self) -> list[tuple[int, int, int, bool, str]]:
+        """What moves on, by replica; a resync that a command began may have sent nothing yet."""
         return [
-            (len(self.received.get(name, ())), len(self.hub.updates(one.rid)), one.inbox, one.is_up)
+            (
+                len(self.received.get(name, ())),
+                len(self.hub.updates(one.rid)),
+                one.inbox,
+                one.is_up,
+                self.hub.standing(one.rid).state,
+            )
             for name, one in self.replicas.items()
         ]
 

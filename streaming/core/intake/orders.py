@@ -60,8 +60,11 @@ def resume(intake: Intake, name: str) -> None:
     is_telling = intake.replicas[agreement.consumer].snapshot is not None
     resumed = agreement.resumed()
     intake.agreements[name] = resumed.snapshot_begun() if is_telling else resumed
-    intake.refresh_refused(intake.refused.of(agreement.consumer).values())
     intake.counts["resumed"] += 1
+    if resumed.is_sent_to and resumed.lacks_resync and not is_telling:
+        intake.begin_resync(name)
+    else:
+        intake.refresh_refused(intake.refused.of(agreement.consumer).values())
 
 
 def lose_input(intake: Intake, loss: InputLoss) -> None:

@@ -116,6 +116,11 @@ class AgreementState:
         return self.resync is not None and self.resync.end is None
 
     @property
+    def lacks_resync(self) -> bool:
+        """Return whether its consumer lacks what only a resync brings, and none is under way."""
+        return self.resync is None and (self.is_full or bool(self.scans))
+
+    @property
     def is_sent_to(self) -> bool:
         """Return whether anything is sent to its consumer."""
         return self.session is not None and self.status.is_sent_to
@@ -191,9 +196,7 @@ class AgreementState:
         if self.status is not AgreementStatus.SNAPSHOT:
             return self
         held = CoveredPosition(self.acked_covers, self.acked_ruv)
-        if self.is_full or self.scans:
-            return self.resyncing(held, at_ms)
-        return self.sent_again()
+        return self.resyncing(held, at_ms) if self.lacks_resync else self.sent_again()
 
     def sent_again(self) -> "AgreementState":
         """The agreement when sending goes on behind what its consumer has acknowledged.
@@ -211,8 +214,11 @@ class AgreementState:
         )
 
     def rescanning(self, table: str, at_ms: int) -> "AgreementState":
-        """The agreement when its consumer must get a table back, now or with its next resync."""
-        marked = replace(self, scans=self.scans | {table})
+        """The agreement when its consumer must get a table back, now or with its next resync.
+
+        One that is under way read the table before, so it begins anew when it goes on.
+        """
+        marked = replace(self, scans=self.scans | {table}, resync=None)
         held = CoveredPosition(self.acked_covers, self.acked_ruv)
         return marked.resyncing(held, at_ms) if self.is_sent_to else marked
 
