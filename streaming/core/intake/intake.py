@@ -154,7 +154,7 @@ class Intake(TransactionIntake):
         replica = without_past(replica) if is_new else replica
         self.replicas[received.rid] = with_session(replica, session_id, hello)
         if hello.lost or is_new or is_old:
-            self._floor(received, hello)
+            self._floor(received, "" if is_new else hello.own or "")
         if is_new or replica.is_stopped:
             self.opnos[received.rid].fill_holes()  # nobody else will: what filled them is given up
             self.roll_up(self.lists_behind(received.rid))
@@ -177,11 +177,15 @@ class Intake(TransactionIntake):
         goes_on = any(self.agreements[n].goes_on_with_resync for n in self.agreements_to(rid))
         return max(hello.covers, hello.reached or 0) if goes_on else hello.covers
 
-    def _floor(self, received: ReceivedRecord, hello: Hello) -> None:
-        """What the replica writes from here on, it writes without what it lost."""
+    def _floor(self, received: ReceivedRecord, own: str) -> None:
+        """What the replica writes from here on, it writes without what it lost: beyond `own`.
+
+        What input was lost with may have been a new start, so a replica that starts anew behind
+        that counts as having nothing of its own, whatever its hello says.
+        """
         known = [csn for csn in self.open.changes if rid_of(csn) == received.rid]
         upto = max([*known, self.known.largest.get(received.rid, "")])
-        floor = Floor(self.state.hub_epoch + 1, received.offset, hello.own or "", upto)
+        floor = Floor(self.state.hub_epoch + 1, received.offset, own, upto)
         self.replicas[received.rid] = with_floor(self.replicas[received.rid], floor)
 
     def _applied(self, received: ReceivedRecord, applied: Applied, replica: ReplicaState) -> None:
