@@ -213,9 +213,11 @@ def check_transactions_are_whole(world: World) -> None:
     """Of agents that follow the contract: all of a transaction is judged in one hub epoch, or none.
 
     But for what was deleted from its topic unread. Nothing of theirs is in quarantine but what a
-    hello cut off.
+    hello cut off; what was given up so and comes again may come behind what followed it.
     """
-    assert {kept.reason for kept in world.hub.quarantine()} <= {Reason.ENDED, Reason.SESSION}
+    reasons = {kept.reason for kept in world.hub.quarantine()}
+    assert reasons <= {Reason.ENDED, Reason.SESSION, Reason.LATE}
+    assert _quarantined(world, {Reason.LATE}) <= _quarantined(world, {Reason.SESSION})
     epochs = {(one.csn, one.content): one.hub_epoch for one in world.hub.changelog()}
     for replica in world.replicas.values():
         together: dict[str, set[int | None]] = {}
