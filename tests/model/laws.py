@@ -215,9 +215,10 @@ def check_transactions_are_whole(world: World) -> None:
     But for what was deleted from its topic unread. Nothing of theirs is in quarantine but what a
     hello cut off; what was given up so and comes again may come behind what followed it.
     """
+    behind = {Reason.LATE, Reason.REUSED}
     reasons = {kept.reason for kept in world.hub.quarantine()}
-    assert reasons <= {Reason.ENDED, Reason.SESSION, Reason.LATE}
-    assert _quarantined(world, {Reason.LATE}) <= _quarantined(world, {Reason.SESSION})
+    assert reasons <= {Reason.ENDED, Reason.SESSION, *behind}
+    assert _quarantined(world, behind) <= _quarantined(world, {Reason.SESSION})
     epochs = {(one.csn, one.content): one.hub_epoch for one in world.hub.changelog()}
     for replica in world.replicas.values():
         together: dict[str, set[int | None]] = {}
