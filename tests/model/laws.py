@@ -213,12 +213,12 @@ def check_transactions_are_whole(world: World) -> None:
     """Of agents that follow the contract: all of a transaction is judged in one hub epoch, or none.
 
     But for what was deleted from its topic unread. Nothing of theirs is in quarantine but what a
-    hello cut off; what was given up so and comes again may come behind what followed it.
+    hello cut off; what was lost or given up and comes again may come behind what followed it.
     """
     behind = {Reason.LATE, Reason.REUSED}
     reasons = {kept.reason for kept in world.hub.quarantine()}
     assert reasons <= {Reason.ENDED, Reason.SESSION, *behind}
-    assert _quarantined(world, behind) <= _quarantined(world, {Reason.SESSION})
+    assert _quarantined(world, behind) <= _quarantined(world, {Reason.SESSION}) | world.lost
     epochs = {(one.csn, one.content): one.hub_epoch for one in world.hub.changelog()}
     for replica in world.replicas.values():
         together: dict[str, set[int | None]] = {}
