@@ -23,29 +23,30 @@ class OpenedFile:
 
     def check(self) -> None:
         """Raise StateError unless the same file is there: writes go to another one, uncaptured."""
-        if not self.path.exists():
+        found = self._found()
+        if found is None:
             raise StateError(
                 f"{self.path} was deleted or moved while its agent ran: stop the applications that"
                 " write to it, put the file back or create it again with its tables, then start the"
                 " agent, which finds out what is missing"
             )
-        if not self._is_there():
+        if found != self:
             raise StateError(replaced_text(self.path))
 
     def check_wal(self) -> None:
         """The same of a write-ahead log, which nobody puts back: SQLite makes another."""
-        if not self._is_there():
+        if self._found() != self:
             raise StateError(
                 f"{self.path} was deleted or replaced while its agent ran, and what is written to"
                 " the database may be lost: stop the applications that write to it, then start the"
                 " agent, which finds out what is missing"
             )
 
-    def _is_there(self) -> bool:
+    def _found(self) -> Self | None:
         try:
-            return self.at(self.path) == self
+            return self.at(self.path)
         except FileNotFoundError:
-            return False
+            return None
 
 
 def replaced_text(path: Path) -> str:

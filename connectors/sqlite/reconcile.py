@@ -4,6 +4,7 @@ import logging
 import sqlite3
 
 from connectors.agent.own_topic import OwnTopic
+from connectors.sqlite.atomic import atomic
 from streaming.core.model.csn import Generator, parse
 
 log = logging.getLogger(__name__)
@@ -16,14 +17,8 @@ def reconcile(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
     because its CSN or opno was passed or taken (a restored database wrote before its agent
     started), gets new ones: the old ones were never published.
     """
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        own = _reconcile(connection, past)
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-    return own
+    with atomic(connection):
+        return _reconcile(connection, past)
 
 
 def _reconcile(connection: sqlite3.Connection, past: OwnTopic) -> str | None:

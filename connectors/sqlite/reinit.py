@@ -13,6 +13,7 @@ from pathlib import Path
 
 from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite import sql
+from connectors.sqlite.atomic import atomic
 from connectors.sqlite.catalog import read
 from connectors.sqlite.columns import image_sql
 from connectors.sqlite.image import wire_image
@@ -45,15 +46,10 @@ def reinit(
     Saved are the rows that the hub does not have so. The connection is in autocommit mode.
     """
     known = tuple(tables)
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with atomic(connection):
         saved = _save(_rows_to_save(connection, known, is_known), path)
         _empty(connection, known)
         _forget(connection, start)
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
     return saved
 
 

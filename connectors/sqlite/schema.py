@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 
 from connectors.sqlite import snapshot, sql
+from connectors.sqlite.atomic import atomic
 from connectors.sqlite.capture import triggers
 from connectors.sqlite.columns import scales
 from connectors.sqlite.inspection import Inspection, inspect
@@ -36,8 +37,7 @@ def install(
     inspect(connection, wanted, rows_are_shared=rows_are_shared).check()
     (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     connection.execute("PRAGMA journal_mode = WAL").fetchone()
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with atomic(connection):
         found = inspect(connection, wanted, rows_are_shared=rows_are_shared)
         found.check()
         if "_slackwater_origin" in objects(connection):
@@ -52,10 +52,6 @@ def install(
         for table in wanted:
             objects_wanted |= triggers(table, found.catalogs[table.name])
         _apply_schema(connection, objects_wanted)
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
     return found
 
 

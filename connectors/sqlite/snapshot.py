@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping
 
 from connectors.sqlite import sql
+from connectors.sqlite.atomic import atomic
 from connectors.sqlite.catalog import BINARY
 from connectors.sqlite.columns import StoredColumn, image_sql
 from connectors.sqlite.rows import RowWriter
@@ -42,13 +43,8 @@ def tell(connection: sqlite3.Connection, writers: Mapping[str, RowWriter], rows_
     """Journal the next rows of the snapshot, in one transaction; False: none is being told."""
     if not connection.execute("SELECT 1 FROM _slackwater_snapshot LIMIT 1").fetchone():
         return False
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with atomic(connection):
         _tell(connection, writers, rows_max)
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
     return True
 
 

@@ -12,6 +12,7 @@ from connectors.agent.contract import AppliedBatch, JournalEntry
 from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite import journal, snapshot
 from connectors.sqlite.apply import apply_batch
+from connectors.sqlite.atomic import atomic
 from connectors.sqlite.errors import store_errors
 from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
 from connectors.sqlite.opened_file import OpenedFile, replaced_text
@@ -126,15 +127,9 @@ class SqliteStore:
     @contextmanager
     def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
         """A transaction in the database that this agent left; StateError if it is another."""
-        self.connection.execute(begin)
-        try:
+        with atomic(self.connection, begin):
             self._check_content()
             yield
-            self.connection.execute("COMMIT")
-        except BaseException:
-            if self.connection.in_transaction:
-                self.connection.execute("ROLLBACK")
-            raise
 
     def _install(self, *, rows_are_shared: bool = False, tells_rows: bool = False) -> None:
         found = install(
@@ -186,10 +181,9 @@ class SqliteStore:
         if not depth:
             return
         log.warning("a client committed a group of changes without ending it: the agent ends it")
-        self.connection.execute("BEGIN IMMEDIATE")
-        self.connection.execute("UPDATE _slackwater_origin SET depth = min(depth, 1)")
-        self.connection.execute("INSERT INTO _slackwater_write (op) VALUES ('commit')")
-        self.connection.execute("COMMIT")
+        with atomic(self.connection):
+            self.connection.execute("UPDATE _slackwater_origin SET depth = min(depth, 1)")
+            self.connection.execute("INSERT INTO _slackwater_write (op) VALUES ('commit')")
 
     @property
     @store_errors()

@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from connectors.sqlite.atomic import atomic
 from connectors.sqlite.lock import exclusive, lock_file
 from connectors.sqlite.schema import drop, objects
 from connectors.sqlite.store import connect
@@ -29,18 +30,13 @@ def uninstall(database: Path, *, discards_unpublished: bool = False) -> list[str
 
 
 def _uninstall(connection: sqlite3.Connection, *, discards_unpublished: bool) -> list[str]:
-    connection.execute("BEGIN IMMEDIATE")
-    there = objects(connection)
-    try:
+    with atomic(connection):
+        there = objects(connection)
         _check_triggers(connection)
         if not discards_unpublished:
             _check_published(connection)
         mode = _journal_mode(connection)
         drop(connection, there)
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
     if mode is not None:
         connection.execute(f"PRAGMA journal_mode = {mode}").fetchone()
     return sorted(there)
