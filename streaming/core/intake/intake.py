@@ -45,7 +45,6 @@ from streaming.core.model.row import Floor
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
 from streaming.core.model.table import OnRefused
-from streaming.core.tracking.held import CoveredPosition
 
 
 @dataclass(slots=True)
@@ -320,8 +319,7 @@ class Intake(TransactionIntake):
         if self.replicas[one.consumer].snapshot is not None:
             self.agreements[name] = one.snapshot_begun()
             return
-        held = CoveredPosition(one.acked_covers, one.acked_ruv)
-        self.agreements[name] = one.resyncing(held, self.at_ms)
+        self.agreements[name] = one.resyncing(one.acked, self.at_ms)
         self._send_refused_in_resync(one.consumer)
 
     def _send_refused_in_resync(self, rid: int) -> None:

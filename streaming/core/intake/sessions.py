@@ -133,7 +133,7 @@ def after_hello(
             behind = replace(resync.goes_on_behind(reached), held=position)
             return replace(at, status=AgreementStatus.RESYNC, scanned=reached, resync=behind)
     is_away = agreement.status is AgreementStatus.CHANGE_TRACKING
-    if is_away or resync is not None or agreement.is_full or agreement.scans:
+    if is_away or resync is not None or agreement.lacks_resync:
         return at.resyncing(position, at_ms)
     return at
 
@@ -189,8 +189,7 @@ def sent_again(agreement: AgreementState, at_ms: int) -> AgreementState:
     if not agreement.is_sent_to:
         return agreement
     if agreement.resync is not None:
-        position = CoveredPosition(agreement.acked_covers, agreement.acked_ruv)
-        return agreement.resyncing(position, at_ms)
+        return agreement.resyncing(agreement.acked, at_ms)
     return agreement.sent_again()
 
 

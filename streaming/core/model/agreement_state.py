@@ -116,6 +116,11 @@ class AgreementState:
         return self.resync is not None and self.resync.end is None
 
     @property
+    def acked(self) -> CoveredPosition:
+        """The position that its consumer has acknowledged."""
+        return CoveredPosition(self.acked_covers, self.acked_ruv)
+
+    @property
     def lacks_resync(self) -> bool:
         """Return whether its consumer lacks what only a resync brings, and none is under way."""
         return self.resync is None and (self.is_full or bool(self.scans))
@@ -195,8 +200,7 @@ class AgreementState:
         """The agreement when its consumer's snapshot ended: what was ordered meanwhile begins."""
         if self.status is not AgreementStatus.SNAPSHOT:
             return self
-        held = CoveredPosition(self.acked_covers, self.acked_ruv)
-        return self.resyncing(held, at_ms) if self.lacks_resync else self.sent_again()
+        return self.resyncing(self.acked, at_ms) if self.lacks_resync else self.sent_again()
 
     def sent_again(self) -> "AgreementState":
         """The agreement when sending goes on behind what its consumer has acknowledged.
@@ -219,8 +223,7 @@ class AgreementState:
         One that is under way read the table before, so it begins anew when it goes on.
         """
         marked = replace(self, scans=self.scans | {table}, resync=None)
-        held = CoveredPosition(self.acked_covers, self.acked_ruv)
-        return marked.resyncing(held, at_ms) if self.is_sent_to else marked
+        return marked.resyncing(self.acked, at_ms) if self.is_sent_to else marked
 
     def refused(self, table: str) -> "AgreementState":
         """The agreement when its consumer refused a row of a table at which that stops it."""
