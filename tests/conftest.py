@@ -1,5 +1,6 @@
 """Real services for the tests: one broker and one Spark for the whole run, started when needed."""
 
+import logging
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,6 +74,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     running = session("tests", {**SMALL_SPARK, **warehouse})
     yield running
     running.stop()
+
+
+@pytest.fixture(autouse=True)
+def own_log() -> Iterator[None]:
+    """Give the process its own log back: a command that a test runs in it may configure that."""
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = before
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import io
 import json
 import logging
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,15 +13,6 @@ from streaming.core.model.secret_names import HIDDEN, secrets_of
 
 SECRET = "correct-horse"
 LOG = logging.getLogger("slackwater")
-
-
-@pytest.fixture(autouse=True)
-def root_as_it_was() -> Iterator[None]:
-    """Give the process its own log back."""
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
-    yield
-    root.handlers[:], root.level = before
 
 
 def written(kind: LogFormat, level: str = "info", options: dict[str, str] | None = None) -> str:

@@ -39,6 +39,9 @@ NOTHING_OF_IT = {
 COMMITS = 25
 """A table's log gets its first checkpoint after twenty."""
 
+SPAN = "1h"
+"""What rates are taken over: all that was done here, however long a slow machine takes to ask."""
+
 
 @pytest.fixture(scope="module")
 def server(
@@ -103,7 +106,7 @@ def answers(server: Prometheus, expr: str) -> list[float]:
         ("$job", JOB),
         ("$agreement", "c"),
         ("$replica", "b"),
-        ("$__rate_interval", "1m"),
+        ("$__rate_interval", SPAN),
     ):
         expr = expr.replace(name, value)
     return [one.value for one in server.ask(expr)]
