@@ -20,9 +20,9 @@ class Lag:
     """How far a consumer's last acknowledgement is behind the hub.
 
     `state`: the agreement's status as text. `is_stopped`: nothing is sent to the consumer.
-    `is_resyncing`: it is away, or a resync is ordered or under way, so its rows may be others than
-    its position says. `epochs`: hub epochs. `lacking`: the replicas of which it lacks a change.
-    `has_hello`: the hub has received its hello, without which its position is unknown.
+    `is_resyncing`: it is away, or a resync is ordered, to begin or under way, so its rows may be
+    others than its position says. `epochs`: hub epochs. `lacking`: the replicas of which it lacks a
+    change. `has_hello`: the hub has received its hello, without which its position is unknown.
     """
 
     agreement: str

@@ -71,9 +71,10 @@ class ConsumerResync:
         state = f"{self.state} {self.percent_text}" if is_known else self.state
         if self.is_ordered:
             return f"{state}, resync ordered"
-        if not self.away and self.state != AgreementStatus.RESYNC:
-            return f"{state}, the end of its resync not acknowledged"
-        return state
+        if self.away or self.state == AgreementStatus.RESYNC:
+            return state
+        missing = "the end of its resync not acknowledged" if self.since else "its resync not begun"
+        return f"{state}, {missing}"
 
 
 def resyncs(config: Config, reader: Reader, now_s: float) -> tuple[ConsumerResync, ...]:
@@ -106,9 +107,13 @@ def consumer_resyncs(
 
 
 def lacks_rows(agreement: AgreementState) -> bool:
-    """Return whether its consumer is away, or its resync is not acknowledged to its end."""
+    """Return whether its consumer is away, or a resync of it is not acknowledged to its end.
+
+    One that is still to begin counts as well: who has all hub epochs may lack what it brings.
+    """
     is_tracking = agreement.status is AgreementStatus.CHANGE_TRACKING
-    return is_tracking or (agreement.resync is not None and not agreement.status.ends_agent)
+    is_unfinished = agreement.resync is not None or agreement.lacks_resync
+    return is_tracking or (is_unfinished and not agreement.status.ends_agent)
 
 
 def ordered_resyncs(reader: Reader, orders: Mapping[str, int] | None = None) -> frozenset[str]:

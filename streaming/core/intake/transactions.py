@@ -149,7 +149,7 @@ class TransactionIntake:
         if purged is not None and change.csn <= purged:
             return Reason.PURGED, f"CSN {change.csn} is not above the purge RUV {purged}"
         if change.opno is not None and change.opno in self.opnos[change.rid]:
-            return Reason.REUSED, f"opno {change.opno} was taken by another CSN"
+            return Reason.REUSED, f"opno {change.opno} is filled: by another CSN, or given up"
         lacking = missing(change, self.topology.tables[change.table])
         if lacking is not None:
             return lacking

@@ -118,6 +118,10 @@ def test_level_is_the_same_covers_and_the_same_ruv(
             ),
             "resync: b, agreement to-b is in_sync, the end of its resync not acknowledged;",
         ),
+        (
+            replace(IN_SYNC, scans=frozenset({"t"})),
+            "resync: b, agreement to-b is in_sync, its resync not begun;",
+        ),
     ],
 )
 def test_a_consumer_that_is_away_or_in_resync_is_not_level(
