@@ -1,207 +1,34 @@
 """The agent as a process, against a real broker: nothing is lost, nothing is applied twice."""
 
 import json
-import signal
-import sqlite3
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
 
-import pytest
-from kafka import KafkaConsumer, TopicPartition
-
-from connectors import wire
-from connectors.agent.settings import AgentSettings
 from connectors.kafka.broker import Broker
-from connectors.kafka.sink import UpdatesSink
-from connectors.kafka.topics import ensure_topics
-from connectors.log_format import LogFormat
-from connectors.sqlite.lock import exclusive
 from streaming.core.model.change import Change
-from streaming.core.model.errors import StateError
 from streaming.core.model.record import (
     WIRE_VERSIONS,
     Applied,
     Heartbeat,
     Hello,
-    Item,
     ItemType,
-    Record,
     Refused,
-    Update,
 )
-from streaming.core.model.ruv import Ruv
-from tests.connectors.sqlite.sqlite_replica import RID, Replica
-
-T = TypeVar("T")
-TIMEOUT_S = 60
-RUV = Ruv("5f00").with_csn("65e0f1c0000500020000")
-
-
-def until(question: Callable[[], T]) -> T:
-    """The first answer that is true; what it waits for may take long on a busy machine."""
-    deadline = time.monotonic() + TIMEOUT_S
-    while not (answer := question()):
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)
-    return answer
-
-
-@dataclass(slots=True)
-class Hub:
-    """The other end of the two topics: reads everything, sends what a test gives it."""
-
-    bootstrap: str
-    prefix: str
-    sink: UpdatesSink
-
-    def records(self) -> list[Any]:
-        """Every record of the changes topic, as Kafka has it."""
-        partition = TopicPartition(f"{self.prefix}changes.r7", 0)
-        with KafkaConsumer(bootstrap_servers=self.bootstrap) as consumer:
-            consumer.assign([partition])
-            consumer.seek_to_beginning(partition)
-            end, found = consumer.end_offsets([partition])[partition], list[Any]()
-            while consumer.position(partition) < end:
-                found += consumer.poll(timeout_ms=1000).get(partition, [])
-        return found
-
-    def received(self, *kinds: type[Record]) -> list[tuple[str, Any]]:
-        """(session, record) of every record of these kinds."""
-        decoded = [wire.decode(record.value) for record in self.records()]
-        return [(session, record) for session, record in decoded if isinstance(record, kinds)]
-
-    def session(self, number: int = 1) -> str:
-        """The session of the so manieth hello, once it is there."""
-        return until(lambda: self.received(Hello)[number - 1 : number])[0][0]
-
-    def send(self, *updates: Update) -> None:
-        """Write updates to the topic of the agreement."""
-        for update in updates:
-            self.sink.send(f"{self.prefix}updates.to-r7", b"to-r7", wire.encode_update(update))
-        self.sink.flush()
-
-    def changes(self) -> list[Change]:
-        """The changes in the topic."""
-        return [change for _, change in self.received(Change)]
-
-    def applied(self) -> list[tuple[str, int]]:
-        """(session, covers) of every `applied`."""
-        return [(session, record.covers) for session, record in self.received(Applied)]
-
-
-def update(session: str, hub_epoch: int, prev: int, *ids: int) -> Update:
-    """A batch of one chunk that writes rows of these ids."""
-    items = tuple(
-        Item(
-            ItemType.CHANGE,
-            "items",
-            f'{{"id":"{id_}"}}',
-            "insert",
-            f'{{"id":"{id_}","name":null,"price":"{hub_epoch}"}}',
-            "65e0f1c0000500020000",
-            2,
-        )
-        for id_ in ids
-    )
-    return Update("to-r7", 1, session, hub_epoch, prev, hub_epoch, RUV, 0, 1, items)
-
-
-@dataclass(slots=True)
-class Process:
-    """An agent's process and its log."""
-
-    process: "subprocess.Popen[bytes]"
-    log_path: Path
-
-    def kill(self) -> None:
-        """As a crash would."""
-        self.process.kill()
-        self.process.wait()
-
-    def end(self) -> int:
-        """As an operator would; the exit code."""
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(TIMEOUT_S)
-
-    def log(self) -> str:
-        """What it has logged so far."""
-        return self.log_path.read_text()
-
-
-@dataclass(slots=True)
-class Agents:
-    """Starts agents of one replica, and sees to it that none is left."""
-
-    settings: AgentSettings
-    folder: Path
-    started: list[Process]
-
-    def start(self) -> Process:
-        """One more."""
-        document = self.folder / "settings.json"
-        document.write_text(self.settings.text())
-        log_path = self.folder / f"agent{len(self.started)}.log"
-        with log_path.open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "connectors.sqlite", str(document)], stderr=log
-            )
-        self.started.append(Process(process, log_path))
-        return self.started[-1]
-
-
-def settings_of(replica: Replica, bootstrap: str, prefix: str) -> AgentSettings:
-    """The settings of the replica's agent."""
-    topics = f"{prefix}changes.r7", f"{prefix}updates.to-r7"
-    text = LogFormat.TEXT
-    return AgentSettings(
-        replica.path, "r7", RID, bootstrap, *topics, replica.tables, log_format=text
-    )
-
-
-@contextmanager
-def hub_at(bootstrap: str, prefix: str) -> Iterator[Hub]:
-    """Both topics, and the other end of them."""
-    ensure_topics(bootstrap, {}, [f"{prefix}changes.r7", f"{prefix}updates.to-r7"], 1_000_000)
-    sink = UpdatesSink(bootstrap, {})
-    yield Hub(bootstrap, prefix, sink)
-    sink.close()
-
-
-@contextmanager
-def agents_of(settings: AgentSettings, folder: Path) -> Iterator[Agents]:
-    """The agents of a replica; all are stopped at the end."""
-    agents = Agents(settings, folder, [])
-    yield agents
-    for one in agents.started:
-        one.kill()
-
-
-@pytest.fixture
-def hub(broker: Broker, topic_prefix: str) -> Iterator[Hub]:
-    """A hub on the common broker."""
-    with hub_at(broker.bootstrap_servers, topic_prefix) as made:
-        yield made
-
-
-@pytest.fixture
-def agents(replica: Replica, hub: Hub, tmp_path: Path) -> Iterator[Agents]:
-    """The replica's agents, on the same broker."""
-    with agents_of(settings_of(replica, hub.bootstrap, hub.prefix), tmp_path) as made:
-        yield made
-
-
-def write(replica: Replica, first: int, count: int) -> None:
-    """Commit so many changes."""
-    for id_ in range(first, first + count):
-        replica.client.execute("INSERT INTO items (id) VALUES (?)", (id_,))
+from tests.connectors.sqlite.running_agents import (
+    RUV,
+    Agents,
+    Hub,
+    agents_of,
+    hub_at,
+    settings_of,
+    until,
+    update,
+    write,
+)
+from tests.connectors.sqlite.sqlite_replica import Replica
 
 
 def test_what_is_written_is_published_in_commit_order(
@@ -433,92 +260,6 @@ def _has_rows(replica: Replica, count: int) -> bool:
     return len(replica.rows()) >= count
 
 
-def test_a_second_agent_of_one_database_is_refused(hub: Hub, agents: Agents) -> None:
-    """Two would publish in two orders."""
-    first = agents.start()
-    hub.session()
-
-    second = agents.start()
-
-    assert second.process.wait(TIMEOUT_S) == 1
-    assert "another agent has" in second.log()
-    assert first.process.poll() is None
-
-
-def test_a_wrong_path_is_said_and_leaves_no_file(tmp_path: Path) -> None:
-    """SQLite would make an empty database, and the agent would replicate nothing."""
-    wrong = tmp_path / "wrong.db"
-
-    with pytest.raises(StateError, match=r"no database .*wrong\.db"), exclusive(wrong):
-        pass
-
-    assert list(tmp_path.iterdir()) == []
-
-
-def delete(path: Path, _: Path) -> None:
-    """As somebody who cleans up would."""
-    for file in path.parent.glob(f"{path.name}*"):
-        file.unlink()
-
-
-def clean_up(path: Path, _: Path) -> None:
-    """As somebody would who takes them for left over."""
-    for end in ("-wal", "-shm"):
-        path.with_name(f"{path.name}{end}").unlink()
-
-
-def put_in_its_place(path: Path, copy: Path) -> None:
-    """As a restore does that knows nothing of the agent."""
-    delete(path, copy)
-    copy.rename(path)
-
-
-def write_over(path: Path, copy: Path) -> None:
-    """As SQLite's own restore does, through any client."""
-    with (
-        closing(sqlite3.connect(copy)) as source,
-        closing(sqlite3.connect(path, timeout=TIMEOUT_S)) as target,
-    ):
-        source.backup(target)
-
-
-@pytest.mark.parametrize(
-    ("happens", "said"),
-    [
-        (delete, "replica.db was deleted or moved while its agent ran: stop the applications"),
-        (clean_up, "replica.db-wal was deleted or replaced while its agent ran, and what is"),
-        (put_in_its_place, "replica.db was replaced while its agent ran, and nobody captures"),
-        (write_over, "replica.db was replaced while its agent ran, and nobody captures"),
-    ],
-)
-def test_a_file_that_is_replaced_while_its_agent_runs_ends_it(
-    replica: Replica,
-    hub: Hub,
-    agents: Agents,
-    tmp_path: Path,
-    happens: Callable[[Path, Path], None],
-    said: str,
-) -> None:
-    """What is written to the new file would be captured by nobody, and nobody would say so."""
-    agent = agents.start()
-    hub.session()
-    write(replica, 1, 1)
-    until(hub.changes)
-    copy = tmp_path / "copy"
-    with closing(sqlite3.connect(copy)) as target:
-        replica.client.backup(target)
-    write(replica, 2, 1)
-    until(lambda: len(hub.changes()) == 2)
-    replica.client.close()
-
-    happens(replica.path, copy)
-
-    assert agent.process.wait(TIMEOUT_S) == 1
-    (last,) = agent.log().splitlines()[-1:]
-    assert last.startswith("agent: ")
-    assert said in last
-
-
 def test_a_broker_that_goes_away_and_comes_back_costs_nothing(
     replica: Replica, tmp_path: Path, topic_prefix: str
 ) -> None:
@@ -568,18 +309,3 @@ def test_a_value_that_no_replica_can_take_is_published_and_said(
     assert hub.changes()[0].after == '{"id":"1","name":"a","price":{"text":"cheap"}}'
     until(lambda: 'row {"id":"1"} is written here and not replicated until' in agent.log())
     assert "price: the text 'cheap' is no decimal: write a number" in agent.log()
-
-
-def test_a_schema_that_is_changed_while_the_agent_runs_is_seen(
-    replica: Replica, hub: Hub, agents: Agents
-) -> None:
-    """A new column is warned of; a configured one that is gone ends the agent with the reason."""
-    agent = agents.start()
-    hub.session()
-
-    replica.client.execute("ALTER TABLE items ADD COLUMN note TEXT")
-    until(lambda: "column note is not configured: its values stay" in agent.log())
-    replica.client.execute("ALTER TABLE items RENAME COLUMN price TO cost")
-
-    assert agent.process.wait(TIMEOUT_S) == 1
-    assert "agent: table items: column price is not in the database: add it" in agent.log()
