@@ -213,12 +213,14 @@ def check_transactions_are_whole(world: World) -> None:
     """Of agents that follow the contract: all of a transaction is judged in one hub epoch, or none.
 
     But for what was deleted from its topic unread. Nothing of theirs is in quarantine but what a
-    hello cut off; what was lost or given up and comes again may come behind what followed it.
+    hello cut off; what was lost or given up and comes again may come behind what followed it, and
+    so may the rest of its transaction.
     """
     behind = {Reason.LATE, Reason.REUSED}
     reasons = {kept.reason for kept in world.hub.quarantine()}
     assert reasons <= {Reason.ENDED, Reason.SESSION, *behind}
-    assert _quarantined(world, behind) <= _quarantined(world, {Reason.SESSION}) | world.lost
+    gone = _quarantined(world, {Reason.SESSION}) | world.lost
+    assert _transactions(world, _quarantined(world, behind)) <= _transactions(world, gone)
     epochs = {(one.csn, one.content): one.hub_epoch for one in world.hub.changelog()}
     for replica in world.replicas.values():
         together: dict[str, set[int | None]] = {}
@@ -248,6 +250,16 @@ def _committed(replica: Replica) -> Iterator[Write]:
     for write in replica.writes:
         if write.line.reached and write.change.prim_csn in {None, *replica.done}:
             yield write
+
+
+def _transactions(world: World, changes: AbstractSet[Known]) -> set[tuple[str, str]]:
+    """(replica, primary CSN) of the transactions that these changes are of."""
+    return {
+        (name, write.change.prim_csn or write.change.csn)
+        for name, replica in world.replicas.items()
+        for write in replica.writes
+        if (write.change.csn, write.change.content) in changes
+    }
 
 
 def _quarantined(world: World, reasons: AbstractSet[str] = frozenset(Reason)) -> set[Known]:

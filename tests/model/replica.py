@@ -217,12 +217,9 @@ class Replica:
             return self.is_table_locked(item.table)
         if isinstance(item, Item):
             return self.is_locked(name_of(item.table, item.key))
-        order, held = key_order(TABLE), KeyRange(item.table, item.after, item.to)
-        names = [row_of(name) for one in self.open.values() for name in one.rows]
+        names = [name for one in self.open.values() for name in one.rows]
         tables = [name for one in self.open.values() for name, _ in one.truncated]
-        return item.table in tables or any(
-            table == item.table and held.holds(key, order) for table, key in names
-        )
+        return item.table in tables or any(_holds(item, name) for name in names)
 
     def write(
         self,
@@ -536,7 +533,7 @@ class Replica:
         for item in batch.items:
             items += [item] if isinstance(item, Item) else self._strangers(item, batch.items)
             if isinstance(item, RangeItem):
-                self.copied[KeyRange(item.table, item.after, item.to)] = batch.hub_epoch
+                self._copy_absence(item, batch.hub_epoch)
         for item in items:
             csn = item.csn or "0" * 20
             key = "" if item.op == Op.TRUNCATE else name_of(item.table, item.key)
@@ -570,18 +567,35 @@ class Replica:
             self._hold(key, version)
         return lacking
 
+    def _copy_absence(self, span: RangeItem, hub_epoch: int) -> None:
+        """What is not here in the range of a copy is so because the hub says so, from now on."""
+        self.copied[_range_of(span)] = hub_epoch
+        for name in self._rows_in(span):
+            if self.rows[name].image is None:
+                self._hold(name, Version(is_sent=True))
+
     def _strangers(self, span: RangeItem, items: Sequence[Item | RangeItem]) -> list[Item]:
         """The deletes of the rows in a range that are not among the items behind it."""
         place = items.index(span) + 1
         kept = {one.key for one in items[place : place + span.count] if isinstance(one, Item)}
-        order, held = key_order(TABLE), KeyRange(span.table, span.after, span.to)
-        here = (
-            row_of(name)[1]
-            for name, one in self.rows.items()
-            if row_of(name)[0] == span.table and one.image
-        )
-        gone = [key for key in here if key not in kept and held.holds(key, order)]
+        here = (row_of(name)[1] for name in self._rows_in(span) if self.rows[name].image)
+        gone = [key for key in here if key not in kept]
         return [Item(ItemType.REFRESH, span.table, key, Op.DELETE, None, None, 0) for key in gone]
+
+    def _rows_in(self, span: RangeItem) -> list[str]:
+        """The names of the rows that it has, or had, in a range."""
+        return [name for name in self.rows if _holds(span, name)]
+
+
+def _range_of(span: RangeItem) -> KeyRange:
+    """The range of a copy."""
+    return KeyRange(span.table, span.after, span.to)
+
+
+def _holds(span: RangeItem, name: str) -> bool:
+    """Return whether the row of this name is in a range."""
+    table, key = row_of(name)
+    return table == span.table and _range_of(span).holds(key, key_order(TABLE))
 
 
 def _is_of(line: Line, primaries: set[str | None]) -> bool:
