@@ -165,7 +165,8 @@ class TransactionIntake:
         passed = context[0] <= self.known.largest.get(rid_of(context[0]), "")
         closed = context in self.open.lists.committed or (not is_open and passed)
         if change.prim_csn is not None and closed:
-            return Reason.LATE, f"transaction {context[0]} was committed before this change came"
+            detail = f"transaction {context[0]} was committed already, or its first change lost"
+            return Reason.LATE, detail
         return None
 
     def _bad_change(
