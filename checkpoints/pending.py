@@ -158,7 +158,7 @@ def _load_ended(opened: OpenTransactions, ended: pa.Table, many: int) -> None:
         names = pa.array(sorted({name for name, _ in large}))
         several = pc.and_(pc.is_in(ended["name"], names), pc.is_valid(ended["csn"]))
         small = ended.filter(pc.invert(several))
-    ordered = small.sort_by([("batch", "ascending"), ("place", "ascending")])
+    ordered = small.sort_by([("batch", "ascending"), ("csn", "ascending")])  # none is the last
     members: dict[Context, list[RowKey]] = {}
     for row in ordered.to_pylist():
         context = (row["name"], row["rid"])
@@ -221,12 +221,12 @@ def _on_disk_of(
 
 
 def _rows_of(store: StateStore, context: Context, what: pc.Expression, batch: int) -> pa.Table:
-    """The rows of one transaction, whatever its state, in the order in which they were written."""
+    """The rows of one transaction, whatever its state, in CSN order."""
     name, rid = context
     named = (ds.field("prim_csn") == name) | (ds.field("csn") == name)
     where = (ds.field("rid") == rid) & (ds.field("batch") <= batch) & what & named
     where &= ds.field("csn").is_valid()
-    return _read(store, where, FACTS).sort_by([("batch", "ascending"), ("place", "ascending")])
+    return _read(store, where, FACTS).sort_by([("csn", "ascending"), ("batch", "ascending")])
 
 
 def _read(store: StateStore, where: pc.Expression, columns: Sequence[str]) -> pa.Table:

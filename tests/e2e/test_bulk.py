@@ -332,7 +332,7 @@ def test_what_names_a_change_that_waits_on_disk_is_decided_as_in_memory(
     author = Author(1)
 
     def cut() -> list[ReceivedRecord]:
-        received, author.received = author.received, []
+        received = cut_of(author)
         author.sent_changes += [r.record for r in received if isinstance(r.record, Change)]
         return received
 
@@ -348,6 +348,39 @@ def test_what_names_a_change_that_waits_on_disk_is_decided_as_in_memory(
         yield cut()
 
     check_batches(story(), topology_of(("EPOCH", "EPOCH")), pending_changes=limit)
+
+
+@pytest.mark.parametrize("is_ended_by_hello", [False, True])
+def test_memory_changes_no_order_of_repairs(*, is_ended_by_hello: bool) -> None:
+    """A transaction whose changes came in another order than that of their CSNs is kept by CSN.
+
+    It ends by a change that is bad, or by a hello behind which it is committed.
+    """
+    author = Author(1)
+
+    def story() -> Iterator[list[ReceivedRecord]]:
+        author.hello(0)
+        prim = author.change(2, Op.INSERT, back=0, prim="", part=False)
+        author.change(0, Op.INSERT, back=0, prim=prim, part=False)
+        author.change(1, Op.INSERT, back=3, prim=prim, part=False)
+        author.change(3, Op.INSERT, back=0, prim=prim, part=False)
+        yield cut_of(author)
+        if is_ended_by_hello:
+            author.hello(0)
+        yield cut_of(author)
+        if not is_ended_by_hello:
+            author.change(2, Op.INSERT, back=0, prim=prim, part=False)
+            author.spoil()
+        author.send(Commit(prim))
+        yield cut_of(author)
+
+    check_batches(story(), topology_of(("EPOCH", "EPOCH")), pending_changes=FEW)
+
+
+def cut_of(author: Author) -> list[ReceivedRecord]:
+    """What it has sent since the last cut."""
+    received, author.received = author.received, []
+    return received
 
 
 def restarted(hub: Hub) -> Hub:

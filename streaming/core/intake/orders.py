@@ -171,8 +171,8 @@ def end_by_hand(intake: Intake, abort: AbortTransaction) -> None:
     contexts = intake.open.lists.open_with(abort.csn)
     for context in contexts:
         intake.want(context)
-        rid, members = context[1], list(intake.open.lists.members[context])
-        rows = dict.fromkeys(intake.open.changes[csn].change.row for csn in members)
+        rid, csns = context[1], intake.open.lists.csns_of(context)
+        rows = dict.fromkeys(intake.open.changes[csn].change.row for csn in csns)
         behind = abort.behind.get(rid, ALL_OFFSETS)
         for row in rows:
             intake.repair_behind(rid, row, behind, Reason.ENDED)

@@ -51,17 +51,22 @@ class PendingLists:
                 del self.by_list[key]
         return tuple(sorted(csns))
 
+    def csns_of(self, context: Context) -> list[str]:
+        """Return the CSNs of a transaction in order; that of their arrival is lost with memory."""
+        return sorted(self.members.get(context, ()))
+
     def open_of(self, rid: int) -> tuple[Context, ...]:
-        """Return the uncommitted transactions of this replica's topic."""
-        return tuple(c for c in self.members if c[1] == rid and c not in self.committed)
+        """Return the uncommitted transactions of this replica's topic, in CSN order."""
+        return tuple(sorted(c for c in self.members if c[1] == rid and c not in self.committed))
 
     def open_with(self, csn: str) -> tuple[Context, ...]:
-        """Return the uncommitted transactions with this CSN, as primary or as member."""
-        return tuple(
+        """Return the uncommitted transactions with this CSN, as primary or member, in CSN order."""
+        found = (
             context
             for context, csns in self.members.items()
             if context not in self.committed and (context[0] == csn or csn in csns)
         )
+        return tuple(sorted(found))
 
     def is_quiet(self, rid: int) -> bool:
         """Return whether no list of any data set has a CSN of this replica."""

@@ -193,8 +193,7 @@ class TransactionIntake:
     def _take_along(self, received: ReceivedRecord, context: Context, reason: Reason) -> None:
         """Quarantine what is open of a transaction, and remember that it ended."""
         self.want(context)
-        members = [self.open.changes[csn] for csn in self.open.lists.members.get(context, {})]
-        for arrived in members:
+        for arrived in [self.open.changes[csn] for csn in self.open.lists.csns_of(context)]:
             detail = f"its transaction {context[0]} went to quarantine: {reason}"
             self.quarantined.append(quarantined_change(arrived, reason, detail))
             self._repair(received, arrived.change.row, reason)
