@@ -265,7 +265,7 @@ class TransactionIntake:
             keys = set[ListKey]().union(*(lists.lists_of(context) for context in going))
             for context in going:
                 members = lists.members[context]
-                transaction = tuple(self.open.changes.pop(csn) for csn in sorted(members))
+                transaction = tuple(self.open.changes.pop(csn) for csn in lists.csns_of(context))
                 for arrived in transaction:
                     self._pass(arrived.change.csn, members[arrived.change.csn], arrived.content)
                 lists.remove(context)
