@@ -74,7 +74,7 @@ def test_a_collector_that_is_not_there_holds_up_no_batch() -> None:
             took_s, ended_s = time.monotonic() - began_s, time.monotonic()
         until_end_s = time.monotonic() - ended_s
 
-    assert took_s < TIMEOUT_S
+    assert took_s < 1
     assert until_end_s < 4 * TIMEOUT_S
 
 
