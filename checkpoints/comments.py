@@ -120,7 +120,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "loser": "name of the loser's replica",
         "winner": "name of the winner's replica; null: nobody wrote the row",
         "offset": "of a refused row: offset of the first refusal in its replica's topic",
-        "code": "of a refused row: unique, foreign_key, check, type, size or other",
+        "code": "of a refused row: unique, foreign_key, check, type, size, trigger or other",
         "text": "of a refused row: what its database said last",
         "attempts": "of a refused row: how often it was refused",
         "sent_epoch": "of a refused row: hub epoch at which it was sent again; 0: it was not",

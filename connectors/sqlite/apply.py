@@ -12,7 +12,9 @@ from dataclasses import replace
 
 from connectors.agent.contract import AppliedBatch
 from connectors.sqlite import journal, sql
+from connectors.sqlite.conflict_clauses import NOT_NULL, UNIQUE
 from connectors.sqlite.rows import RowWriter
+from connectors.sqlite.standing import NotStandingError
 from connectors.sqlite.strangers import items_of
 from connectors.sqlite.system import PREFIX
 from streaming.core.delivery.consumer import ApplyBatch, Position
@@ -37,6 +39,9 @@ CODES = {
     "SQLITE_TOOBIG": "size",
 }
 """SQLite's error name -> the code of a refusal; anything else is `other`."""
+
+RAISED = {UNIQUE: "unique", NOT_NULL: "check"}
+"""What a trigger says that stands for a constraint -> the code of a refusal."""
 
 log = logging.getLogger(__name__)
 
@@ -194,9 +199,13 @@ def _code(error: Exception) -> str | None:
     """The code of a refusal; None: the database itself failed, and nothing is refused."""
     if isinstance(error, _UnknownTableError):
         return "other"
+    if isinstance(error, NotStandingError):
+        return "trigger"
     if isinstance(error, WireError | OverflowError):
         return "type"
     name = getattr(error, "sqlite_errorname", "")
+    if name == "SQLITE_CONSTRAINT_TRIGGER":
+        return next((code for text, code in RAISED.items() if str(error).startswith(text)), "other")
     known = name in CODES or name.startswith("SQLITE_CONSTRAINT") or name == "SQLITE_ERROR"
     return CODES.get(name, "other") if known or not name else None
 

@@ -30,8 +30,13 @@ class DeclaredColumn:
     @property
     def is_required(self) -> bool:
         """Return whether an insert without a value for this column fails."""
-        is_rowid = self.key_place == 1 and self.declared.upper() == Affinity.INTEGER
-        return self.not_null and self.default is None and not self.generated and not is_rowid
+        has_value = self.default is not None or self.generated or self.is_rowid
+        return self.not_null and not has_value
+
+    @property
+    def is_rowid(self) -> bool:
+        """Return whether SQLite gives it a value by itself where it is the whole primary key."""
+        return self.key_place == 1 and self.declared.upper() == Affinity.INTEGER
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +54,13 @@ Unique = tuple[UniqueColumn, ...]
 class Catalog:
     """The columns and unique constraints of a table; a partial index counts as a whole one.
 
-    `expressions`: its unique indexes on expressions.
+    `declared`: the unique constraints in the table's own declaration, which may say what happens
+    on a conflict. `expressions`: its unique indexes on expressions.
     """
 
     columns: Mapping[str, DeclaredColumn]
     uniques: tuple[Unique, ...]
+    declared: tuple[Unique, ...]
     expressions: tuple[str, ...]
     has_plain_rowid: bool  # a rowid that no column aliases
     has_null_keys: bool  # SQLite allows nulls in a primary key
@@ -76,16 +83,17 @@ def read(connection: sqlite3.Connection, table: Table) -> Catalog:
     without_rowid, strict = _check_is_table(connection, table)
     columns = _columns(connection, table, is_strict=strict)
     primary = sorted((c for c in columns.values() if c.key_place), key=lambda c: c.key_place)
-    uniques, expressions, has_primary_index = _uniques(connection, table)
+    found, expressions, has_primary_index = _uniques(connection, table)
     aliased = without_rowid or (bool(primary) and not has_primary_index)
     if primary and not has_primary_index:
-        uniques = (tuple(UniqueColumn(c.name, BINARY) for c in primary), *uniques)
+        found = {tuple(UniqueColumn(c.name, BINARY) for c in primary): True} | found
     shadowed = any(name.lower() == "rowid" for name in columns)
     nullable = [name for name in table.key if name in columns and not columns[name].not_null]
     in_primary = aliased and all(columns[name].key_place for name in nullable)
     return Catalog(
         columns,
-        uniques,
+        tuple(found),
+        tuple(unique for unique, is_declared in found.items() if is_declared),
         expressions,
         not aliased and not shadowed,
         bool(nullable) and not in_primary,
@@ -127,11 +135,14 @@ def _columns(
 
 def _uniques(
     connection: sqlite3.Connection, table: Table
-) -> tuple[tuple[Unique, ...], tuple[str, ...], bool]:
-    """The unique indexes, those on expressions, and whether one is that of the primary key."""
+) -> tuple[dict[Unique, bool], tuple[str, ...], bool]:
+    """The unique indexes, with whether the table declares each; those on expressions.
+
+    And whether one is that of the primary key.
+    """
     indexes = connection.execute(f"PRAGMA index_list({sql.name(table.name)})").fetchall()
-    uniques, expressions = list[Unique](), list[str]()
-    for _, index, unique, _, _ in indexes:
+    uniques, expressions = dict[Unique, bool](), list[str]()
+    for _, index, unique, origin, _ in indexes:
         if not unique:
             continue
         rows = connection.execute(f"PRAGMA index_xinfo({sql.name(index)})").fetchall()
@@ -139,8 +150,9 @@ def _uniques(
         if any(name is None for name, _ in parts):
             expressions.append(index)
         else:
-            uniques.append(tuple(UniqueColumn(name, collation) for name, collation in parts))
-    return tuple(uniques), tuple(expressions), any(row[3] == "pk" for row in indexes)
+            columns = tuple(UniqueColumn(name, collation) for name, collation in parts)
+            uniques[columns] = uniques.get(columns, False) or origin != "c"
+    return uniques, tuple(expressions), any(row[3] == "pk" for row in indexes)
 
 
 def _time_form(column: DeclaredColumn, kind: ColumnType) -> TimeForm:

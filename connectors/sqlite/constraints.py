@@ -4,7 +4,6 @@ Every replica checks its own rows only: two replicas may each accept a row, and 
 the other's. Not among them: the key, by which rows are replicated, and NOT NULL.
 """
 
-import re
 import sqlite3
 from dataclasses import dataclass
 from enum import StrEnum
@@ -88,17 +87,10 @@ def _foreign(connection: sqlite3.Connection, table: Table) -> list[TableConstrai
     return found
 
 
-_TOKEN = re.compile(
-    r"""--[^\n]* | /\*.*?(?:\*/|$) | '(?:[^']|'')*' | "(?:[^"]|"")*" | `(?:[^`]|``)*`"""
-    r"""| \[[^\]]*\] | \w+ | \s+ | .""",
-    re.VERBOSE | re.DOTALL,
-)
-
-
 def check_conditions(create: str) -> list[str]:
     """The conditions of a CREATE TABLE statement's CHECK constraints, with their parentheses."""
     found, depth, condition, before = list[str](), 0, "", ""
-    for part in _TOKEN.findall(create):
+    for part in sql.tokens(create):
         if depth or (part == "(" and before.upper() == "CHECK"):
             depth += {"(": 1, ")": -1}.get(part, 0)
             condition += " " if part.isspace() else part

@@ -19,6 +19,8 @@ from connectors.sqlite.columns import image_sql
 from connectors.sqlite.image import wire_image
 from connectors.sqlite.reconcile import move_past
 from connectors.sqlite.system import PREFIX
+from connectors.sqlite.user_triggers import GUARD
+from streaming.core.model.errors import StateError
 from streaming.core.model.table import Table
 
 IsKnown = Callable[[str, str, str], bool]
@@ -44,6 +46,7 @@ def reinit(
     """Empty the tables and forget the position; returns how many rows were saved at the path.
 
     Saved are the rows that the hub does not have so. The connection is in autocommit mode.
+    StateError if a trigger of the user's keeps a row.
     """
     known = tuple(tables)
     with atomic(connection):
@@ -113,6 +116,11 @@ def _empty(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:
     connection.execute("UPDATE _slackwater_origin SET applying = 1")
     for table in tables:
         connection.execute(f"DELETE FROM {sql.name(table.name)}")  # noqa: S608 quoted
+        if connection.execute(sql.any_row(table.name)).fetchone():
+            raise StateError(
+                f"table {table.name} cannot be emptied: a trigger of yours keeps rows in it; give"
+                f" it {GUARD}, then repeat this command"
+            )
         connection.execute(f"DELETE FROM {sql.name(f'{PREFIX}replaced_{table.name}')}")  # noqa: S608
     connection.execute("UPDATE _slackwater_origin SET applying = 0")
 

@@ -10,7 +10,10 @@ from connectors import wire
 from connectors.sqlite import sql
 from connectors.sqlite.catalog import BINARY, read
 from connectors.sqlite.columns import StoredColumn
+from connectors.sqlite.conflict_clauses import keep_to_abort
 from connectors.sqlite.spellings import Stored, spelled
+from connectors.sqlite.standing import StandingCheck
+from connectors.sqlite.user_triggers import user_triggers
 from streaming.core.model.change import Op
 from streaming.core.model.record import Item
 from streaming.core.model.table import ColumnType, Table
@@ -25,32 +28,53 @@ class UpsertSql:
 
     update: str
     insert: str
+    same: Mapping[str, str]  # column -> the condition that it holds its value
 
 
 @dataclass(slots=True)
 class RowWriter:
-    """One table as it is written by the agent; the text of each statement is made once."""
+    """One table as it is written by the agent; the text of each statement is made once.
+
+    No statement has a conflict clause: it would take the place of those in the user's triggers.
+    `standing`: of a table with triggers of the user's.
+    """
 
     table: Table
     columns: Mapping[str, StoredColumn]
+    standing: StandingCheck | None = None
     upserts: dict[tuple[str, ...], UpsertSql] = field(default_factory=dict)
 
     def write(self, connection: sqlite3.Connection, item: Item) -> None:
-        """Write or delete the item's row, or all; WireError: a value does not fit its column."""
+        """Write or delete the item's row, or all; WireError: it cannot be, or does not stand so."""
         if item.op == Op.TRUNCATE:
-            connection.execute(f"DELETE FROM {sql.name(self.table.name)}")  # noqa: S608
+            self._delete(connection, "1", [])
             return
         key = self._values(item.key)
         if item.op == Op.DELETE or item.after is None:
-            delete = f"DELETE FROM {sql.name(self.table.name)} WHERE {self._where(1)}"  # noqa: S608
-            connection.execute(delete, [key[name] for name in self.table.key])
+            self._delete(connection, self._where(1), [key[name] for name in self.table.key])
             return
         row = self._values(item.after) | key
         rest = tuple(name for name in row if name not in key)
         upsert = self.upserts.get(rest) or self.upserts.setdefault(rest, self._upsert(rest))
-        values = [row[name] for name in (*rest, *self.table.key)]
+        self._write(connection, upsert, [row[name] for name in (*rest, *self.table.key)])
+
+    def _delete(self, connection: sqlite3.Connection, where: str, key: list[Stored]) -> None:
+        connection.execute(f"DELETE FROM {sql.name(self.table.name)} WHERE {where}", key)  # noqa: S608
+        if self.standing:
+            self.standing.check_deleted(connection, where, key)
+
+    def _write(
+        self, connection: sqlite3.Connection, upsert: UpsertSql, values: list[Stored]
+    ) -> None:
+        event = "update"
         if not connection.execute(upsert.update, values).rowcount:
-            connection.execute(upsert.insert, values)
+            where, key = self._where(1), values[-len(self.table.key) :]
+            if not (self.standing and self.standing.exists(connection, where, key)):
+                event = "insert"
+                connection.execute(upsert.insert, values)
+        if self.standing:
+            where = self._where(len(values) - len(self.table.key) + 1)
+            self.standing.check_written(connection, upsert.same, where, values, event)
 
     def _values(self, image: str) -> dict[str, Stored]:
         """The values of an image or key as the table holds them."""
@@ -77,23 +101,39 @@ class RowWriter:
         marks = ", ".join(f"?{place}" for place, _ in enumerate(names, 1))
         where = self._where(len(rest) + 1)
         return UpsertSql(
-            f"UPDATE OR ABORT {table} SET {sets} WHERE {where}",  # noqa: S608 quoted
-            f"INSERT OR ABORT INTO {table} ({columns}) VALUES ({marks})",  # noqa: S608 quoted
+            f"UPDATE {table} SET {sets} WHERE {where}",  # noqa: S608 quoted
+            f"INSERT INTO {table} ({columns}) VALUES ({marks})",  # noqa: S608 quoted
+            {name: self._same(name, place) for place, name in enumerate(rest, 1)},
         )
 
     def _set(self, name: str, place: int) -> str:
         """The assignment of a column; text that means the same value already stays as it is."""
-        column, kind = sql.name(name), self.columns[name].kind
+        column = sql.name(name)
         if not self.columns[name].has_spellings:
             return f"{column} = ?{place}"
-        same = f"{SAME}({column}, ?{place}, '{kind}')"
+        same = self._same(name, place)
         return f"{column} = CASE WHEN {same} THEN {column} ELSE ?{place} END"
+
+    def _same(self, name: str, place: int) -> str:
+        """The condition that a column holds a value, in one of its spellings."""
+        column, kind = sql.name(name), self.columns[name].kind
+        if not self.columns[name].has_spellings:
+            return f"{column} IS ?{place} COLLATE {BINARY}"
+        return f"{SAME}({column}, ?{place}, '{kind}')"
 
 
 def writers(connection: sqlite3.Connection, tables: Iterable[Table]) -> dict[str, RowWriter]:
     """The writer of each table, by its name, for this connection."""
     connection.create_function(SAME, 3, _is_same, deterministic=True)
-    return {table.name: RowWriter(table, read(connection, table).stored(table)) for table in tables}
+    triggers = user_triggers(connection)
+    found = dict[str, RowWriter]()
+    for table in tables:
+        catalog = read(connection, table)
+        keep_to_abort(connection, table, catalog)
+        own = [one for one in triggers if one.on == table.name.lower()]
+        standing = StandingCheck(table.name, own) if own else None
+        found[table.name] = RowWriter(table, catalog.stored(table), standing)
+    return found
 
 
 def _is_same(found: Stored, written: Stored, kind: str) -> bool:

@@ -1,4 +1,6 @@
-"""Pieces of SQL text that run in every SQLite client: names, strings, clocks."""
+"""Pieces of SQL text that run in every SQLite client: names, strings, clocks; and tokens."""
+
+import re
 
 NOW_S = "CAST(strftime('%s', 'now') AS INTEGER)"
 """Seconds since 1970; the same throughout one statement."""
@@ -20,3 +22,31 @@ def string(text: str) -> str:
 def any_row(table: str) -> str:
     """A query that returns a row if the table has one."""
     return f"SELECT 1 FROM {name(table)} LIMIT 1"  # noqa: S608 the name is quoted
+
+
+_TOKEN = re.compile(
+    r"""--[^\n]* | /\*.*?(?:\*/|$) | '(?:[^']|'')*' | "(?:[^"]|"")*" | `(?:[^`]|``)*`"""
+    r"""| \[[^\]]*\] | \w+ | \s+ | .""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens of an SQL text, with its blanks and comments."""
+    return _TOKEN.findall(text)
+
+
+def words(text: str) -> list[str]:
+    """The tokens of an SQL text that mean something, words in lower case, names without quotes."""
+    return [
+        _word(token)
+        for token in tokens(text)
+        if not token.isspace() and not token.startswith(("--", "/*"))
+    ]
+
+
+def _word(token: str) -> str:
+    quote, end = token[0], token[-1]
+    if quote in "\"`'" and len(token) > 1:
+        return token[1:-1].replace(quote * 2, quote).lower()
+    return token[1:-1].lower() if quote == "[" and end == "]" else token.lower()

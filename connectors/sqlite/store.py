@@ -3,7 +3,7 @@
 import logging
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,10 @@ BUSY_MS = 5_000
 """How long the agent waits for a writer before it retries later."""
 
 log = logging.getLogger(__name__)
+
+
+class _SchemaChangedError(Exception):
+    """Somebody changed the schema since the agent adapted to it."""
 
 
 def connect(database: Path, busy_ms: int = BUSY_MS) -> sqlite3.Connection:
@@ -275,12 +279,25 @@ class SqliteStore:
 
     @store_errors()
     def apply(self, batch: ApplyBatch, next_offset: int, clock_ms: int) -> AppliedBatch:
-        """Apply a batch as one local transaction, and store the offset behind it with it."""
-        done = apply_batch(
-            self.connection, self.writers, batch, next_offset, clock_ms, self._check_content
-        )
-        self.position = done.position
-        return done
+        """Apply a batch as one local transaction, and store the offset behind it with it.
+
+        Its statements are made for the schema as it stands: a trigger that was created a moment
+        ago may keep a row from being stored.
+        """
+        while True:
+            with suppress(_SchemaChangedError):
+                done = apply_batch(
+                    self.connection, self.writers, batch, next_offset, clock_ms, self._check_same
+                )
+                self.position = done.position
+                return done
+            self.check_schema()
+
+    def _check_same(self) -> None:
+        """Raise if the database, or its schema, is not as this agent knows it."""
+        self._check_content()
+        if self._row("PRAGMA schema_version") != (self.schema_version,):
+            raise _SchemaChangedError
 
     def _stored_position(self) -> Position:
         session, last, covers, epoch, ruv, generation, reached = self._row(
