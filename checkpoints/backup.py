@@ -18,11 +18,12 @@ from checkpoints import query
 from checkpoints.commit import KEY as EPOCHS_KEY
 from checkpoints.config import KEY as CONFIG_KEY
 from checkpoints.epochs import Checkpoint
+from checkpoints.format_number import FORMAT
 from checkpoints.query import open_table
 from checkpoints.reader import open_state
 from checkpoints.root import exist, is_inside, read_file, replace_file, storage_says
 from checkpoints.store import FILES, StateStore
-from checkpoints.tables import FORMAT, SCHEMAS, TableName
+from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import StateError
 from streaming.core.model.root import StateRoot
 

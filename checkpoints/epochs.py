@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from checkpoints.format_number import FORMAT
 from checkpoints.resyncs import (
     position_sent,
     realign_of,
@@ -11,7 +12,6 @@ from checkpoints.resyncs import (
     sending_row,
     with_sending,
 )
-from checkpoints.tables import FORMAT
 from checkpoints.times import ms_of, time_of
 from streaming.core.intake.input_lost import TopicLoss
 from streaming.core.intake.reflection import Session

@@ -16,9 +16,10 @@ from deltalake import DeltaTable
 
 from checkpoints.backup import check_place, copy_tables, upto, without_versions
 from checkpoints.epochs import check_format
+from checkpoints.format_number import FORMAT
 from checkpoints.query import execute, open_table, parts, records
 from checkpoints.state_format import Newest, newest
-from checkpoints.tables import FORMAT, SCHEMAS, TableName
+from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import StateError
 from streaming.core.model.root import StateRoot
 

@@ -176,13 +176,12 @@ class Reader:
             return SCHEMAS[TableName.CONFLICTS].empty_table()
         columns = ", ".join(quoted(name) for name in SCHEMAS[TableName.CONFLICTS].names)
         where = " AND ".join(["n = 1", *equals(equal or {})])
-        sql = f"""
+        last = f"""
             SELECT {columns} FROM ({_NEWEST.format(batch=self.batch)}) WHERE {where}
             ORDER BY hub_epoch DESC, place DESC, id DESC
         """ + (f"LIMIT {newest}" if newest is not None else "")  # noqa: S608
-        rows = execute(table, sql).cast(SCHEMAS[TableName.CONFLICTS])
-        order = ("hub_epoch", "place", "id")
-        return rows.sort_by([(name, "ascending") for name in order])
+        sql = f"SELECT * FROM ({last}) ORDER BY hub_epoch, place, id"  # noqa: S608
+        return execute(table, sql, SCHEMAS[TableName.CONFLICTS])
 
     def conflict_counts(self) -> dict[str, int]:
         """Kind of conflict -> how many there are."""

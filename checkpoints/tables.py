@@ -7,9 +7,6 @@ from enum import StrEnum
 
 import pyarrow as pa
 
-FORMAT = 1
-"""The format number of this state; a hub refuses state of a larger one."""
-
 _TIME = pa.timestamp("us", tz="UTC")
 
 

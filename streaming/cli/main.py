@@ -6,34 +6,14 @@ from typing import Annotated
 
 import typer
 
-from streaming.cli import agent, config, conflicts, positions, quarantine, run, services
-from streaming.cli.abort import abort
-from streaming.cli.backup import backup, migrate, restore
-from streaming.cli.doctor import doctor
-from streaming.cli.explain import explain
-from streaming.cli.export import export
-from streaming.cli.init import init
-from streaming.cli.level import level
+from streaming.cli.commands import COMMANDS
+from streaming.cli.lazy import group_of
 from streaming.cli.output import write_error, write_line
-from streaming.cli.past import blame, diff, rows
-from streaming.cli.pause import pause
-from streaming.cli.pin import pin, pins, unpin
-from streaming.cli.recover import recover
-from streaming.cli.reinit import reinit
-from streaming.cli.replay import replay
-from streaming.cli.resume import resume
-from streaming.cli.resync import resync
-from streaming.cli.retire import retire
-from streaming.cli.setup import setup
-from streaming.cli.sql import sql
-from streaming.cli.status import status
-from streaming.cli.top import top
-from streaming.cli.verify import verify
 from streaming.core.model.errors import ConfigError, HubError
-from streaming.facts.versions import versions
 
 app = typer.Typer(
     name="slackwater",
+    cls=group_of(COMMANDS),
     help="A multi-master replication hub.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -43,6 +23,8 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer passes it by position
     if wanted:
+        from streaming.facts.versions import versions  # noqa: PLC0415  # only this needs them
+
         found = versions()
         write_line(f"slackwater {found.slackwater}")
         write_line(
@@ -67,44 +49,6 @@ def options(
     ] = False,
 ) -> None:
     """A multi-master replication hub."""
-
-
-app.command()(setup)
-app.command()(run.demo)
-app.command()(run.run)
-app.command()(reinit)
-app.command()(recover)
-app.command()(resume)
-app.command()(resync)
-app.command()(pause)
-app.command()(init)
-app.command()(retire)
-app.command()(backup)
-app.command()(restore)
-app.command()(migrate)
-app.command()(status)
-app.command()(top)
-app.command()(doctor)
-app.command()(level)
-app.command()(abort)
-app.command()(replay)
-app.command()(rows)
-app.command()(diff)
-app.command()(blame)
-app.command()(explain)
-app.command()(verify)
-app.command()(sql)
-app.command()(export)
-app.command()(pin)
-app.command()(unpin)
-app.command()(pins)
-app.command()(positions.ruv)
-app.command()(positions.lacks)
-app.add_typer(agent.app, name="agent")
-app.add_typer(conflicts.app, name="conflicts")
-app.add_typer(quarantine.app, name="quarantine")
-app.add_typer(config.app, name="config")
-app.add_typer(services.app, name="services")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -15,7 +15,6 @@ from streaming.core.model.ruv import Ruv
 from streaming.facts.lag import acked
 from streaming.facts.names import committed, names_of
 from streaming.facts.ruvs import state_of
-from streaming.stages.recipients import COLUMNS, Recipients
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +143,11 @@ def _to_be_sent(
     `tables`: of the agreement. Refreshes are of any table that is configured: a removed one is
     sent to nobody.
     """
+    from streaming.stages.recipients import (  # noqa: PLC0415  # only a count needs the stages
+        COLUMNS,
+        Recipients,
+    )
+
     replica = committed(reader).replicas.get(rid)
     floors = replica.floors if replica else ()
     changes, refreshes = Counter[int](), 0

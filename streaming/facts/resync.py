@@ -20,7 +20,6 @@ from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import Accounting, estimated_end, progress
 from streaming.facts.names import agreement_named, committed
 from streaming.facts.ruvs import state_of
-from streaming.stages.tracked import TRACKED_COLUMNS, newest, tracked_rows
 
 COUNTED_ENTRIES = 1_000_000
 """From how many entries of the changelog on the rows that a consumer lacks are not counted."""
@@ -185,6 +184,12 @@ def tracked_count(config: Config, reader: Reader, agreement: AgreementConfig) ->
 
     They are what a resync brings that copies and scans nothing.
     """
+    from streaming.stages.tracked import (  # noqa: PLC0415  # only a count needs the stages
+        TRACKED_COLUMNS,
+        newest,
+        tracked_rows,
+    )
+
     hub = committed(reader)
     state, rid = state_of(hub, agreement.name), config.replica(agreement.consumer).rid
     replica = hub.replicas.get(rid)

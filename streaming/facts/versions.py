@@ -4,7 +4,7 @@ import platform
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from checkpoints.tables import FORMAT as STATE_FORMAT
+from checkpoints.format_number import FORMAT as STATE_FORMAT
 from connectors.sqlite.system import FORMAT as DATABASE_FORMAT
 from streaming.core.model.record import WIRE_VERSIONS
 

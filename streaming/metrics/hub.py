@@ -8,7 +8,7 @@ from functools import cache
 from importlib import metadata
 from itertools import product
 
-from checkpoints.tables import FORMAT
+from checkpoints.format_number import FORMAT
 from streaming.core.conflict.counters import REFRESH
 from streaming.core.conflict.judge import ConflictKind, Verdict
 from streaming.core.model.record import WIRE_VERSIONS, Reason

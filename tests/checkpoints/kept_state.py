@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from checkpoints.format_number import FORMAT
 from checkpoints.reader import open_state
 from checkpoints.recorded import batch_marks
-from checkpoints.tables import FORMAT
 from connectors import wire
 from streaming.config.config import Config, load
 from streaming.core.model.change import Change

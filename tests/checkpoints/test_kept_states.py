@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from checkpoints.format_number import FORMAT
 from checkpoints.reader import open_state
-from checkpoints.tables import FORMAT
 from tests.checkpoints.kept_state import KeptState, goes_on, said_of, unpacked
 from tests.harness.replays import check_audit_is_sound, check_replay_is_equal
 

@@ -16,9 +16,10 @@ from deltalake import DeltaTable, write_deltalake
 from checkpoints import migration
 from checkpoints.backup import MANIFEST, Backup, restore
 from checkpoints.epochs import COMMIT
+from checkpoints.format_number import FORMAT
 from checkpoints.migration import Migration
 from checkpoints.reader import open_state
-from checkpoints.tables import FORMAT, TableName
+from checkpoints.tables import TableName
 from streaming.cli.main import main
 from streaming.core.model.errors import StateError
 from tests.checkpoints.kept_state import KeptState, goes_on, hub_of, said_of, unpacked

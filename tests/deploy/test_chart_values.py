@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from streaming.cli.main import app
+from streaming.cli.commands import COMMANDS
 from streaming.facts.versions import versions
 from tests.deploy.chart import CHART, Helm
 from tests.test_setup import CHECKOUT
@@ -109,8 +109,6 @@ def test_a_packaged_chart_brings_its_files(helm: Helm, tmp_path: Path) -> None:
 def test_the_notes_name_commands_that_exist() -> None:
     """They are what an operator reads first after an installation."""
     notes = (CHART / "templates" / "NOTES.txt").read_text()
-    commands = {
-        command.callback.__name__ for command in app.registered_commands if command.callback
-    }
+    commands = {one.name for one in COMMANDS}
 
     assert set(re.findall(r"-- slackwater (\w+)", notes)) <= commands

@@ -10,7 +10,7 @@ import yaml
 
 from connectors.sqlite.check import check_database
 from deploy.compose.schema import create
-from streaming.cli.main import app
+from streaming.cli.commands import COMMANDS
 from streaming.config.config import load
 from streaming.facts.versions import versions
 from tests.deploy.kinds import compose_schema
@@ -81,7 +81,7 @@ def test_a_port_is_open_on_loopback_alone(compose: dict[str, Any]) -> None:
 def test_commands_and_configuration_are_the_hubs_own(compose: dict[str, Any]) -> None:
     """Each agent serves a replica that the configuration names, with the broker of this file."""
     config = load(CONFIG)
-    known = {c.callback.__name__ for c in app.registered_commands if c.callback}
+    known = {one.name for one in COMMANDS}
     commands = {name: one.get("command", []) for name, one in compose["services"].items()}
 
     assert {replica.name for replica in config.replicas} == set(AGENTS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints import tables
+from checkpoints import format_number
 from connectors import jars
 from connectors.sqlite import system
 from streaming.core.model import record
@@ -127,7 +127,7 @@ def test_version_names_what_decides_who_works_together(slackwater: Slackwater) -
             f"deltalake {metadata.version('deltalake')}, Python {platform.python_version()}"
         ),
         (
-            f"wire {record.WIRE_VERSIONS[0]}, state format {tables.FORMAT}, "
+            f"wire {record.WIRE_VERSIONS[0]}, state format {format_number.FORMAT}, "
             f"SQLite database format {system.FORMAT}"
         ),
     ]

@@ -1,0 +1,54 @@
+"""A group of commands that imports a command's module when that command is called.
+
+Help and completion list the names and first lines of all commands. Both stand in `CommandPlace`,
+so a command costs the imports that it needs itself, and a list of commands costs none.
+"""
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
+
+
+class CommandPlace(NamedTuple):
+    """Where a command is."""
+
+    name: str
+    place: str
+    """its function, or the typer.Typer of its group: "module:attribute" """
+    help: str
+    """the first sentence of its docstring, which its own help shows whole"""
+
+
+def group_of(places: Iterable[CommandPlace]) -> type[TyperGroup]:
+    """The class of a group of these commands, for `typer.Typer(cls=...)`."""
+    listed = {one.name: one for one in places}
+
+    class LazyGroup(TyperGroup):
+        """Knows its commands by name and first line."""
+
+        def __init__(self, **attributes: Any) -> None:  # noqa: ANN401  # whatever typer passes
+            super().__init__(**attributes)
+            self.commands = {one.name: TyperCommand(one.name, help=one.help) for one in places}
+
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
+            """The command itself in place of what stands for it in lists."""
+            name, _, rest = super().resolve_command(ctx, args)
+            return name, imported(listed[name]) if name else None, rest
+
+    return LazyGroup
+
+
+def imported(command: CommandPlace) -> Any:  # noqa: ANN401  # typer names no type of it
+    """The command as typer makes it of the function or the group that is at its place."""
+    module, _, attribute = command.place.partition(":")
+    found = getattr(import_module(module), attribute)
+    holder = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=command.name)
+    else:
+        holder.command(command.name)(found)
+    return get_group(holder).commands[command.name]
