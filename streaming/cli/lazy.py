@@ -28,7 +28,7 @@ def group_of(places: Iterable[CommandPlace]) -> type[TyperGroup]:
     listed = {one.name: one for one in places}
 
     class LazyGroup(TyperGroup):
-        """Knows its commands by name and first line."""
+        """Knows its commands by name and first sentence."""
 
         def __init__(self, **attributes: Any) -> None:  # noqa: ANN401  # whatever typer passes
             super().__init__(**attributes)

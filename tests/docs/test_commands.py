@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
-from streaming.cli.main import app
+from tests.harness.commands import all_commands
 
 CHECKOUT = Path(__file__).parents[2]
 NAMED = re.compile(r"`slackwater ([^`]+)`")
@@ -43,7 +42,7 @@ ALL = sorted(
 @pytest.mark.parametrize(("named", "place"), ALL)
 def test_a_command_that_is_named_is_there(named: str, place: str) -> None:
     """Who follows the advice at night gets no usage error; `place` tells where to mend it."""
-    command: Any = typer.main.get_command(app)
+    command: Any = all_commands()
     words = re.findall(r'"[^"]*"|\S+', named)
     while words and words[0] in (inner := getattr(command, "commands", {})):
         command, words = inner[words[0]], words[1:]

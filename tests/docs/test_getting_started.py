@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
 from connectors.sqlite.check import check_database
-from streaming.cli.main import app
 from streaming.config.config import load
+from tests.harness.commands import all_commands
 
 PAGE = Path(__file__).parents[2] / "docs" / "getting-started.md"
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -51,7 +50,7 @@ def test_its_table_fits_its_configuration(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [*commands()], ids=" ".join)
 def test_its_commands_are_there(words: list[str]) -> None:
     """A command that was renamed would fail at a new user's first step."""
-    command: Any = typer.main.get_command(app)
+    command: Any = all_commands()
     while words and words[0] in (inner := getattr(command, "commands", {})):
         command, words = inner[words[0]], words[1:]
 
