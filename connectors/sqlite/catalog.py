@@ -8,6 +8,7 @@ from connectors.sqlite import sql
 from connectors.sqlite.columns import Affinity, StoredColumn, affinity
 from connectors.sqlite.defaults import default_value
 from connectors.sqlite.spellings import CANONICAL_TIME, TimeForm, time_form
+from connectors.sqlite.text import UTF_8, encoding_of
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import ColumnType, Table
 
@@ -64,6 +65,7 @@ class Catalog:
     expressions: tuple[str, ...]
     has_plain_rowid: bool  # a rowid that no column aliases
     has_null_keys: bool  # SQLite allows nulls in a primary key
+    is_utf16: bool  # the database stores its text so
 
     def stored(self, table: Table) -> dict[str, StoredColumn]:
         """The configured columns as the database holds them."""
@@ -73,6 +75,7 @@ class Catalog:
                 self.columns[name].affinity,
                 name in table.key,
                 _time_form(self.columns[name], kind),
+                self.is_utf16,
             )
             for name, kind in table.columns.items()
         }
@@ -97,6 +100,7 @@ def read(connection: sqlite3.Connection, table: Table) -> Catalog:
         expressions,
         not aliased and not shadowed,
         bool(nullable) and not in_primary,
+        encoding_of(connection) != UTF_8,
     )
 
 

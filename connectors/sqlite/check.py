@@ -14,6 +14,7 @@ from connectors.sqlite.constraints import TableConstraint, constraints_of
 from connectors.sqlite.image import null_faults, wire_image
 from connectors.sqlite.inspection import inspect, is_captured
 from connectors.sqlite.system import PREFIX
+from connectors.sqlite.text import read_as_stored
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import Table
 
@@ -76,6 +77,7 @@ def check_database(
         raise StateError(f"there is no database {database}: give the path of the SQLite file")
     uri = f"{database.absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+        read_as_stored(connection)
         try:
             return _check(connection, tables, rows_are_shared=rows_are_shared)
         except sqlite3.Error as error:

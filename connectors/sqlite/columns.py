@@ -4,7 +4,8 @@ A captured image is JSON text that any SQLite client can write in a trigger. It 
 except for what SQL cannot write so: bytes are {"x": hex}, and a float is
 {"r": "exponent:whole:fraction"}, because SQLite's own text of a float is not exact. A value that
 is not written in its type's form is captured with its storage class and the type:
-{"text": "1e3", "as": "decimal"}; image.py finds out what it means.
+{"text": "1e3", "as": "decimal"}; image.py finds out what it means. SQL cannot write
+text of a database in UTF-16 that is not valid, so it is captured as {"text_bytes": hex}.
 """
 
 import math
@@ -16,6 +17,7 @@ from enum import StrEnum
 
 from connectors.sqlite import sql
 from connectors.sqlite.spellings import CANONICAL_TIME, Stored, TimeForm, spelled
+from connectors.sqlite.text import survives_sql, utf16_text
 from streaming.core.model.errors import WireError
 from streaming.core.model.table import ColumnType
 from streaming.core.model.values import Value, from_json, json_text
@@ -91,8 +93,12 @@ def affinity(declared: str) -> Affinity:
     return Affinity.NUMERIC
 
 
-def valid_sql(value: str, kind: ColumnType) -> str:
-    """An SQL condition: this value, which is not null, is one of the type in its own form."""
+def valid_sql(value: str, kind: ColumnType, *, is_utf16: bool = False) -> str:
+    """An SQL condition: this value, which is not null, is one of the type in its own form.
+
+    GLOB does not look behind a character U+0000.
+    """
+    no_zero = f"instr({value}, char(0)) = 0"
     match kind:
         case ColumnType.BOOL:
             return f"typeof({value}) = 'integer' AND {value} IN (0, 1)"
@@ -107,10 +113,11 @@ def valid_sql(value: str, kind: ColumnType) -> str:
             return (
                 f"typeof({value}) = 'text' AND {digits} GLOB '[0-9]*' AND {digits} GLOB '*[0-9]'"
                 f" AND {digits} NOT GLOB '*[^0-9.]*' AND {digits} NOT GLOB '*.*.*'"
-                f" AND {digits} NOT GLOB '0[0-9]*'"
+                f" AND {digits} NOT GLOB '0[0-9]*' AND {no_zero}"
             )
         case ColumnType.TEXT:
-            return f"typeof({value}) = 'text'"
+            survives = f" AND {survives_sql(value)}" if is_utf16 else ""
+            return f"typeof({value}) = 'text'{survives}"
         case ColumnType.BYTES:
             return f"typeof({value}) = 'blob'"
         case ColumnType.TIMESTAMP:
@@ -120,23 +127,26 @@ def valid_sql(value: str, kind: ColumnType) -> str:
                 f"typeof({value}) = 'text' AND {value} GLOB '{form}.{digit * 6}Z'"
                 f" AND substr({value}, 1, 4) >= '0001'"  # a column would make a number of the text
                 f" AND strftime('%Y-%m-%dT%H:%M:%S', substr({value}, 1, 19), '+0 seconds')"
-                f" = substr({value}, 1, 19)"
+                f" = substr({value}, 1, 19) AND {no_zero}"
             )
 
 
-def json_sql(value: str, kind: ColumnType, *, is_exact: bool = False) -> str:
+def json_sql(
+    value: str, kind: ColumnType, *, is_exact: bool = False, is_utf16: bool = False
+) -> str:
     """An SQL expression: the value's text in a captured image.
 
     `is_exact`: another spelling is not one of the type, because it would be another key.
+    `is_utf16`: the database stores its text so.
     """
     too_long = ""
     if kind in (ColumnType.TEXT, ColumnType.BYTES):
         too_long = f" WHEN length({value}) > {VALUE_CHARS_MAX} THEN {omitted_sql(value)}"
     common = "" if is_exact else _common_sql(value, kind)
     return (
-        f"CASE WHEN {value} IS NULL THEN 'null'{too_long} WHEN {valid_sql(value, kind)}"
-        f" THEN {_json_sql(value, kind)}{common}"
-        f" ELSE {_other_sql(value, kind, is_exact=is_exact)} END"
+        f"CASE WHEN {value} IS NULL THEN 'null'{too_long}"
+        f" WHEN {valid_sql(value, kind, is_utf16=is_utf16)} THEN {_json_sql(value, kind)}{common}"
+        f" ELSE {_other_sql(value, kind, is_exact=is_exact, is_utf16=is_utf16)} END"
     )
 
 
@@ -173,15 +183,19 @@ def omitted_sql(value: str) -> str:
     return f"'{{\"bytes\":\"' || length(CAST({value} AS BLOB)) || '\"}}'"
 
 
-def _other_sql(value: str, kind: ColumnType, *, is_exact: bool) -> str:
+def _other_sql(value: str, kind: ColumnType, *, is_exact: bool, is_utf16: bool) -> str:
     """A value that is not in the type's form, with its storage class and the type."""
+    text = f"'{{\"text\":' || json_quote({value})"
+    if is_utf16:
+        as_bytes = f"'{{\"text_bytes\":\"' || hex(CAST({value} AS BLOB)) || '\"'"
+        text = f"CASE WHEN {survives_sql(value)} THEN {text} ELSE {as_bytes} END"
     exact = ',"exact":true' if is_exact else ""
     infinite = f"CASE WHEN {value} < 0 THEN '-inf' ELSE 'inf' END"
     real = f"CASE WHEN abs({value}) = 9e999 THEN {infinite} ELSE {_float_sql(value)} END"
     return f"""CASE WHEN length({value}) > {VALUE_CHARS_MAX} THEN {omitted_sql(value)}
       ELSE CASE typeof({value}) WHEN 'integer' THEN '{{"integer":"' || {value} || '"'
         WHEN 'real' THEN '{{"real":"' || {real} || '"'
-        WHEN 'text' THEN '{{"text":' || json_quote({value})
+        WHEN 'text' THEN {text}
         ELSE '{{"blob":"' || hex({value}) || '"' END || ',"as":"{kind}"{exact}}}' END"""
 
 
@@ -237,13 +251,15 @@ def scales() -> list[tuple[float, int, float, float]]:
 class StoredColumn:
     """A configured column as the database holds it; `time_form`: how the agent writes its times.
 
-    `is_exact`: part of the key and not a number, so that one value has one spelling.
+    `is_exact`: part of the key and not a number, so that one value has one spelling. `is_utf16`:
+    the database stores its text so.
     """
 
     kind: ColumnType
     affinity: Affinity
     is_key: bool = False
     time_form: TimeForm = CANONICAL_TIME
+    is_utf16: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -266,7 +282,7 @@ class StoredColumn:
         """
         if isinstance(value, str):
             if self.kind is ColumnType.TEXT:
-                return value
+                return utf16_text(value) if self.is_utf16 else value
             if self.kind is ColumnType.DECIMAL and self.affinity in NUMBERS:
                 number = _shortest(value)
                 if number is not None:
@@ -302,7 +318,12 @@ def image_sql(columns: Mapping[str, StoredColumn], row: str, prefix: str = "") -
     """
     parts = [
         f"{sql.string(json_text(name) + ':')} || "
-        + json_sql(f"{row}.{sql.name(prefix + name)}", one.kind, is_exact=one.is_exact)
+        + json_sql(
+            f"{row}.{sql.name(prefix + name)}",
+            one.kind,
+            is_exact=one.is_exact,
+            is_utf16=one.is_utf16,
+        )
         for name, one in columns.items()
     ]
     return "'{' || " + " || ',' || ".join(parts) + " || '}'"

@@ -6,12 +6,14 @@ from contextlib import closing
 from connectors.sqlite.columns import json_sql, scales
 from connectors.sqlite.image import wire_image
 from connectors.sqlite.spellings import Stored
+from connectors.sqlite.text import read_as_stored
 from streaming.core.model.table import ColumnType
 
 
 def default_value(declared: str, default: str) -> Stored:
     """The value that the default gives; None also if it cannot be evaluated here."""
     with closing(sqlite3.connect(":memory:")) as connection:
+        read_as_stored(connection)
         if not _create(connection, declared, default):
             return None
         value: Stored = connection.execute("SELECT c FROM t").fetchone()[0]
@@ -23,6 +25,7 @@ def default_fault(
 ) -> str | None:
     """Why the default's value cannot be carried as this type, and what to do; None if it can."""
     with closing(sqlite3.connect(":memory:")) as connection:
+        read_as_stored(connection)
         if not _create(connection, declared, default):
             return None
         connection.execute("CREATE TABLE _slackwater_scales (low, exponent, first, second)")

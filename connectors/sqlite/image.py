@@ -1,9 +1,11 @@
 """Captured images and keys: their canonical text, and the values that have none.
 
 A value that means none of its column's type stands on the wire as an object of its storage class,
-{"text": "abc"}, which is a value of no type: the hub quarantines the change with it.
+{"text": "abc"}, which is a value of no type: the hub quarantines the change with it. Text that
+is no valid Unicode is {"text_bytes": base64}.
 """
 
+import base64
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +13,9 @@ from typing import Any
 from connectors import wire
 from connectors.sqlite.columns import FRACTION_BITS, STORED_AS
 from connectors.sqlite.spellings import Stored, spelled
+from connectors.sqlite.text import stored_bytes
 from streaming.core.model.table import ColumnType
-from streaming.core.model.values import Json, json_text, to_json
+from streaming.core.model.values import Json, is_utf8, json_text, to_json
 
 CARRIED_BY = {
     "text": ColumnType.TEXT,
@@ -40,11 +43,14 @@ class WireImage:
 
 def wire_image(captured: str) -> WireImage:
     """What the wire has of a captured image or key."""
-    if "\\" not in captured and captured.find("{", 1) < 0:
+    if "\\" not in captured and captured.find("{", 1) < 0 and is_utf8(captured):
         return WireImage(captured, captured)  # plain values, each in the wire's form
     values, faults = wire.loads(captured), list[str]()
     for name, value in values.items():
-        if isinstance(value, dict):
+        if isinstance(value, str) and not is_utf8(value):
+            values[name] = _invalid(value)
+            faults.append(f"{name}: {_invalid_fault(stored_bytes(value))}")
+        elif isinstance(value, dict):
             values[name] = _plain(value)
             if isinstance(values[name], dict):
                 faults.append(f"{name}: {_fault(value)}")
@@ -72,6 +78,8 @@ def _plain(value: dict[str, Any]) -> Json | dict[str, Json]:
         return to_json(bytes.fromhex(value["x"]), ColumnType.BYTES)
     if "r" in value:
         return _float(value["r"])
+    if "text_bytes" in value:
+        return _as_is(value)
     if "as" not in value:
         return value
     kind = ColumnType(value["as"])
@@ -95,16 +103,29 @@ def _stored(value: dict[str, str]) -> Stored:
 
 
 def _as_is(value: dict[str, str]) -> dict[str, Json]:
+    if "text_bytes" in value:
+        return {"text_bytes": to_json(bytes.fromhex(value["text_bytes"]), ColumnType.BYTES)}
     stored = _stored(value)
     match stored:
         case bytes():
             return {"blob": to_json(stored, ColumnType.BYTES)}
         case str():
-            return {"text": stored}
+            return {"text": stored} if is_utf8(stored) else _invalid(stored)
         case float():
             return {"real": repr(stored)}
         case _:
             return {"integer": str(stored)}
+
+
+def _invalid(text: str) -> dict[str, Json]:
+    """Text that is no UTF-8, which no JSON has: its bytes."""
+    return {"text_bytes": to_json(stored_bytes(text), ColumnType.BYTES)}
+
+
+def _invalid_fault(stored: bytes) -> str:
+    shown = stored.hex()
+    shown = shown if len(shown) <= SHOWN_CHARS else f"{shown[:SHOWN_CHARS]}..."
+    return f"the text of the bytes x'{shown}' is no valid Unicode: write text that is"
 
 
 def _fault(value: dict[str, str]) -> str:
@@ -112,6 +133,8 @@ def _fault(value: dict[str, str]) -> str:
     if "bytes" in value:
         return f"{value['bytes']} bytes are more than a record may have (limits.record_bytes)"
     ((storage, shown),) = _as_is(value).items()
+    if storage == "text_bytes":
+        return _invalid_fault(base64.b64decode(str(shown)))
     kind = ColumnType(value["as"])
     also = "" if CARRIED_BY[storage] is kind else f", or configure it as {CARRIED_BY[storage]}"
     text = str(shown)

@@ -107,7 +107,7 @@ def _next_range(
     connection: sqlite3.Connection, table: Table, after: str | None, rows_max: int
 ) -> tuple[int, str | None]:
     """How many rows the next range has, and its last key as SQL literals."""
-    key = " || ', ' || ".join(f"quote(x.{sql.name(name)})" for name in table.key)
+    key = " || ', ' || ".join(sql.literal(f"x.{sql.name(name)}") for name in table.key)
     keys = connection.execute(
         f"SELECT {key} FROM {sql.name(table.name)} x WHERE {_where(table, after)}"
         f" ORDER BY {_key(table)} LIMIT ?",

@@ -19,6 +19,15 @@ def string(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def literal(value: str) -> str:
+    """An SQL expression: a literal of this value, whatever bytes its text has.
+
+    quote() ends text at a character U+0000. A literal has no affinity, which the + sees to.
+    """
+    text = f"'+CAST(x''' || hex(CAST({value} AS BLOB)) || ''' AS TEXT)'"
+    return f"CASE typeof({value}) WHEN 'text' THEN {text} ELSE quote({value}) END"
+
+
 def any_row(table: str) -> str:
     """A query that returns a row if the table has one."""
     return f"SELECT 1 FROM {name(table)} LIMIT 1"  # noqa: S608 the name is quoted

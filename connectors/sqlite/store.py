@@ -20,6 +20,7 @@ from connectors.sqlite.reconcile import reconcile
 from connectors.sqlite.reinit import IsKnown, NewStart, reinit
 from connectors.sqlite.rows import RowWriter, writers
 from connectors.sqlite.schema import install
+from connectors.sqlite.text import read_as_stored
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
 from streaming.core.model.errors import StateError
@@ -37,21 +38,12 @@ class _SchemaChangedError(Exception):
 
 
 def connect(database: Path, busy_ms: int = BUSY_MS) -> sqlite3.Connection:
-    """A connection in autocommit mode; text that is not UTF-8 is read with U+FFFD."""
+    """A connection in autocommit mode, which reads text as it is stored."""
     connection = sqlite3.connect(database, timeout=busy_ms / 1000, isolation_level=None)
-    connection.text_factory = _text
+    read_as_stored(connection)
     connection.execute("PRAGMA synchronous = FULL")  # what was published must not be lost
     connection.execute("PRAGMA foreign_keys = OFF")
     return connection
-
-
-def _text(value: bytes) -> str:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        text = value.decode(errors="replace")
-        log.error("text in the database is not UTF-8; other replicas get %.200s", text)  # noqa: TRY400
-        return text
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from connectors.sqlite.catalog import BINARY
 from connectors.sqlite.columns import image_sql
 from connectors.sqlite.image import null_faults, wire_image
 from connectors.sqlite.rows import RowWriter
+from connectors.sqlite.text import UTF_8, encoding_of
 from streaming.core.model.change import NOBODY, Op
 from streaming.core.model.record import Item, ItemType, RangeItem
 from streaming.core.model.table import ColumnType
@@ -83,8 +84,8 @@ def _bounds(
 ) -> tuple[str, list[object]]:
     """A condition that all rows of the range fulfil, so that an index of the key is used."""
     table = writer.table
-    (encoding,) = connection.execute("PRAGMA encoding").fetchone()
-    alike = _COMPARED_ALIKE | ({ColumnType.TEXT} if encoding == "UTF-8" else set())
+    is_utf8 = encoding_of(connection) == UTF_8
+    alike = _COMPARED_ALIKE | ({ColumnType.TEXT} if is_utf8 else set())
     if not all(table.columns[name] in alike for name in table.key):
         return "1", []
     columns = ", ".join(f"x.{sql.name(name)} COLLATE {BINARY}" for name in table.key)

@@ -339,18 +339,6 @@ def test_a_round_is_bounded_in_rows_and_bytes(replica: Replica, store: SqliteSto
     assert len(store.unpublished(100, 1)) == 1
 
 
-def test_text_that_is_not_utf8_does_not_stop_the_agent(
-    replica: Replica, store: SqliteStore, caplog: pytest.LogCaptureFixture
-) -> None:
-    """SQLite stores any bytes as text; others get a mark in their place, and the log says so."""
-    replica.client.execute("INSERT INTO items (id, name) VALUES (1, CAST(x'61ff' AS TEXT))")
-
-    (entry,) = store.unpublished(10, 10**6)
-
-    assert getattr(entry.record, "after", "") == '{"id":"1","name":"a\ufffd","price":null}'
-    assert "not UTF-8" in caplog.text
-
-
 def test_one_store_is_of_one_replica(tmp_path: Path) -> None:
     """A database that could not be opened is left closed and unchanged."""
     replica = make(tmp_path / "r.db", {CREATE_ITEMS: ITEMS})
