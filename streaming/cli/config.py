@@ -58,7 +58,7 @@ def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> No
     faults = [*functions.complaints(valid.table_map().values()), *history_faults(valid, history)]
     if faults:
         raise ConfigError("\n".join(f"{config}: {fault}" for fault in faults))
-    for warning in (*warnings, *history.missing(valid)):
+    for warning in (*warnings, *history.warnings(valid)):
         write_error(f"warning: {warning}")
     if as_json:
         write_json(json.loads(valid.document()))

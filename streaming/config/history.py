@@ -6,6 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streaming.config.config import Config
+from streaming.config.table_history import (
+    KnownTable,
+    known_tables,
+    table_faults,
+    table_warnings,
+)
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import DEFAULT_DATASET
 
@@ -24,12 +30,12 @@ class ConfigHistory:
     """All that the stored configurations named, each as the last of them has it.
 
     `replicas`: by name. `agreements`: name -> consumer. `hub_rids`: the hub's own. `datasets`:
-    consumer -> the data set that it was sent last.
+    consumer -> the data set that it was sent last. `tables`: by name.
     """
 
     replicas: Mapping[str, KnownReplica] = field(default_factory=dict)
     agreements: Mapping[str, str] = field(default_factory=dict)
-    tables: tuple[str, ...] = ()
+    tables: Mapping[str, KnownTable] = field(default_factory=dict)
     hub_rids: frozenset[int] = frozenset()
     datasets: Mapping[str, str] = field(default_factory=dict)
 
@@ -44,7 +50,12 @@ class ConfigHistory:
         known = self.replicas.values()
         return {one.topic: one.rid for one in known if one.rid not in configured}
 
-    def missing(self, config: Config) -> Iterator[str]:
+    def warnings(self, config: Config) -> Iterator[str]:
+        """One sentence for each thing that a hub may be started with, and that few expect."""
+        yield from self._missing(config)
+        yield from table_warnings(config.tables, self.tables)
+
+    def _missing(self, config: Config) -> Iterator[str]:
         """One sentence for each thing that a state has and this configuration lacks."""
         replicas = {one.name for one in config.replicas}
         agreements = {one.name for one in config.agreements}
@@ -69,22 +80,20 @@ class ConfigHistory:
 def config_history(documents: Iterable[str]) -> ConfigHistory:
     """What these stored configurations name, the oldest first.
 
-    Only names and rids are read: another version may have written the rest.
+    Only names, rids, keys and types are read: another version may have written the rest.
     """
     replicas, agreements = dict[str, KnownReplica](), dict[str, str]()
-    datasets = dict[str, str]()
-    tables, hub_rids = dict[str, None](), set[int]()
-    for text in documents:
-        found = json.loads(text)
+    datasets, hub_rids = dict[str, str](), set[int]()
+    stored = [json.loads(text) for text in documents]
+    for found in stored:
         hub = found["hub"]
         hub_rids.add(hub["rid"])
         for one in found["replicas"]:
             topic = f"{hub['topic_prefix']}changes.{one['name']}"
             replicas[one["name"]] = KnownReplica(one["name"], one["rid"], topic)
         agreements |= {one["name"]: one["consumer"] for one in found["agreements"]}
-        tables |= dict.fromkeys(one["name"] for one in found["tables"])
         datasets |= _datasets(found)
-    return ConfigHistory(replicas, agreements, tuple(tables), frozenset(hub_rids), datasets)
+    return ConfigHistory(replicas, agreements, known_tables(stored), frozenset(hub_rids), datasets)
 
 
 def _datasets(found: Mapping[str, Any]) -> dict[str, str]:
@@ -105,6 +114,7 @@ def history_faults(config: Config, history: ConfigHistory) -> Iterator[str]:
     """One sentence for each thing that must not be otherwise than in the state."""
     yield from _rid_faults(config, history)
     yield from _dataset_faults(config, history)
+    yield from table_faults(config.tables, history.tables)
 
 
 def _dataset_faults(config: Config, history: ConfigHistory) -> Iterator[str]:

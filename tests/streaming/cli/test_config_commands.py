@@ -177,6 +177,26 @@ def test_a_hub_refuses_a_changed_rid_before_it_looks_for_java(
     assert "replicas[1].rid = 3: the state knows replica b by rid 2" in line
 
 
+def test_another_type_is_refused_by_check_and_by_a_hub_with_the_same_words(
+    slackwater: Slackwater, started_once: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every row in the state has values of the old type: each later write would be quarantined."""
+    before = started_once.read_text("utf-8")
+    changed = before.replace('id = "int64"', 'id = "int32"')
+    assert changed != before
+    started_once.write_text(changed, encoding="utf-8")
+    monkeypatch.setenv("JAVA_HOME", str(started_once.parent / "no-java"))
+
+    check, hub = slackwater("config", "check"), slackwater("run")
+
+    assert (check.code, hub.code) == (2, 2)
+    said = (
+        "tables[0].columns.id = 'int32': the state has the rows of table t with column id as int64"
+    )
+    assert said in check.err
+    assert said in hub.err
+
+
 def test_sample_is_a_valid_configuration(slackwater: Slackwater, config_file: Path) -> None:
     """An installed package has no checkout beside it to copy the sample from."""
     printed = slackwater("config", "sample")

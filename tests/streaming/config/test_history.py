@@ -89,7 +89,7 @@ def test_what_is_missing_is_named_in_the_order_of_its_first_version() -> None:
     history = config_history(one.document() for one in STORED)
 
     assert [
-        line.partition(" is in the state")[0] for line in history.missing(config(("c", 3)))
+        line.partition(" is in the state")[0] for line in history.warnings(config(("c", 3)))
     ] == [
         "replica a",
         "replica b",
@@ -103,7 +103,7 @@ def test_a_new_state_knows_nothing() -> None:
     history = config_history([])
 
     check_history(config(("a", 1)), history)
-    assert list(history.missing(config(("a", 1)))) == []
+    assert list(history.warnings(config(("a", 1)))) == []
 
 
 def of_datasets(t: str, u: str, **tables_of: list[str]) -> Config:
