@@ -84,7 +84,7 @@ class Catalog:
 def read(connection: sqlite3.Connection, table: Table) -> Catalog:
     """The catalogue of a configured table; ConfigError if there is no such table."""
     without_rowid, strict = _check_is_table(connection, table)
-    columns = _columns(connection, table, is_strict=strict)
+    columns = columns_of(connection, table.name, is_strict=strict)
     primary = sorted((c for c in columns.values() if c.key_place), key=lambda c: c.key_place)
     found, expressions, has_primary_index = _uniques(connection, table)
     aliased = without_rowid or (bool(primary) and not has_primary_index)
@@ -119,10 +119,11 @@ def _check_is_table(connection: sqlite3.Connection, table: Table) -> tuple[bool,
     return next(((bool(row[4]), bool(row[5])) for row in rows if row[0] == "main"), (False, False))
 
 
-def _columns(
-    connection: sqlite3.Connection, table: Table, *, is_strict: bool
+def columns_of(
+    connection: sqlite3.Connection, table: str, *, is_strict: bool
 ) -> dict[str, DeclaredColumn]:
-    rows = connection.execute(f"PRAGMA table_xinfo({sql.name(table.name)})")
+    """The columns of a table by their names."""
+    rows = connection.execute(f"PRAGMA table_xinfo({sql.name(table)})")
     return {
         name: DeclaredColumn(
             name,

@@ -9,11 +9,13 @@ import typer
 
 from connectors.agent.settings import LOOPBACK
 from connectors.sqlite.check import DatabaseCheck, check_database
+from connectors.sqlite.document import schema_in
 from connectors.sqlite.uninstall import uninstall as remove
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.cli.output import as_count, write_json, write_line, write_table
 from streaming.config.config import load
 from streaming.core.model.errors import ConfigError
+from streaming.facts.documents import document_text
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -42,6 +44,10 @@ Print = Annotated[
     typer.Option(
         "--print", help="Only print the settings document of `python -m connectors.sqlite`."
     ),
+]
+Document = Annotated[
+    Path | None,
+    typer.Option("--document", metavar="FILE", help="Write the schema to this file, as JSON."),
 ]
 Discard = Annotated[
     bool,
@@ -87,16 +93,23 @@ def agent(
 def check(
     *,
     database: Database,
-    replica: Replica = "",  # noqa: ARG001 all have the same tables; `agent` is given it too
+    replica: Replica = "",
     config: ConfigPath = DEFAULT_CONFIG,
     rows_are_shared: Shared = False,
+    document: Document = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what an agent would find in a database; exit 0 if it would start and carry every row."""
+    """List what an agent would find in a database; exit 0 if it would start and carry every row.
+
+    --document writes the schema to a file, for `slackwater schema` to compare.
+    """
     tables = tuple(load(config).table_map().values())
     found = check_database(database, tables, rows_are_shared=rows_are_shared)
+    schema = schema_in(database, replica or database.stem, tables)
+    if document is not None:
+        document.write_text(document_text(schema.document(), indent=2) + "\n", encoding="utf-8")
     if as_json:
-        write_json({**asdict(found), "is_good": found.is_good})
+        write_json({**asdict(found), "is_good": found.is_good, "schema": schema.document()})
     else:
         _write(found)
     raise typer.Exit(0 if found.is_good else 1)

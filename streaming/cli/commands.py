@@ -84,6 +84,11 @@ COMMANDS = (
         "Check Java, configuration, state, disk, clocks, broker and topics; exit 1 if one is wrong.",
     ),
     CommandPlace(
+        "schema",
+        "streaming.cli.schema:schema",
+        "Compare the schemas of all replicas with each other and with the configuration.",
+    ),
+    CommandPlace(
         "level",
         "streaming.cli.level:level",
         "Exit 0 when every consumer has everything that the hub and its topics have.",

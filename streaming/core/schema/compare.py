@@ -1,0 +1,87 @@
+"""All schemas side by side, and beside the configuration: each difference with what it causes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from streaming.core.model.table import Table
+from streaming.core.schema.columns import column_differences, unkept_types
+from streaming.core.schema.constraints import constraint_differences
+from streaming.core.schema.difference import ABSENT, SchemaDifference, differ, names_text
+from streaming.core.schema.document import DatabaseSchema
+from streaming.core.schema.identifiers import IdRanges, id_ranges
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaComparison:
+    """What was compared and what was found; `unknown`: the replicas without a document."""
+
+    replicas: tuple[str, ...]
+    unknown: tuple[str, ...]
+    differences: tuple[SchemaDifference, ...]
+    ids: tuple[IdRanges, ...]
+
+    @property
+    def is_good(self) -> bool:
+        """Return whether all schemas are known, and no difference matters."""
+        return not self.unknown and not any(one.matters for one in self.differences)
+
+
+def compared(
+    schemas: Sequence[DatabaseSchema], tables: Sequence[Table], rids: Mapping[str, int]
+) -> SchemaComparison:
+    """Compare the schemas of replicas; `rids`: those of the configuration, by name."""
+    by_replica = {one.replica: one for one in schemas}
+    found = [one for table in tables for one in _of_table(table, by_replica)]
+    return SchemaComparison(
+        tuple(by_replica),
+        tuple(name for name in rids if name not in by_replica),
+        (*_sorted(found), *_encodings(by_replica)),
+        tuple(id_ranges(schemas, tables, rids)),
+    )
+
+
+def _sorted(found: Sequence[SchemaDifference]) -> Iterator[SchemaDifference]:
+    """What matters first; otherwise as it was found."""
+    yield from (one for one in found if one.matters)
+    yield from (one for one in found if not one.matters)
+
+
+def _of_table(table: Table, schemas: Mapping[str, DatabaseSchema]) -> Iterator[SchemaDifference]:
+    found = {r: of for r, one in schemas.items() if (of := one.table(table.name))}
+    cut = [r for r, one in schemas.items() if table.name in one.left_out]
+    lack = [one for one in schemas if one not in found and one not in cut]
+    shown = {r: "there" if r in found else "not in its document" for r in schemas}
+    if cut:
+        yield SchemaDifference(
+            table.name,
+            "schema",
+            shown,
+            f"the document of {names_text(cut)} was too large for this table, so nobody knows"
+            " whether it is alike",
+            "compare files of `slackwater agent check --document`, which are whole",
+        )
+    if lack:
+        yield SchemaDifference(
+            table.name,
+            "table",
+            {r: ABSENT if r in lack else "there" for r in schemas},
+            f"it is configured, and the agent of {names_text(lack)} does not start without it",
+            "create it there, or take it out of the configuration",
+        )
+    if found:
+        yield from unkept_types(table, schemas, found)
+        yield from column_differences(table, found)
+        yield from constraint_differences(table, found)
+
+
+def _encodings(schemas: Mapping[str, DatabaseSchema]) -> Iterator[SchemaDifference]:
+    shown = {replica: one.encoding for replica, one in schemas.items()}
+    if differ(shown.values()):
+        yield SchemaDifference(
+            "",
+            "encoding of text",
+            shown,
+            "text that is compared by bytes sorts differently; the rows are the same",
+            "nothing needs to be done",
+            matters=False,
+        )

@@ -1,0 +1,98 @@
+"""The document of a schema: read back as written, bounded, refused with a sentence."""
+
+from dataclasses import replace
+
+import pytest
+
+from streaming.core.model.errors import ConfigError
+from streaming.core.model.table import ColumnType
+from streaming.core.schema.document import (
+    LEFT_OUT_NAMED,
+    DatabaseSchema,
+    IdSource,
+    SchemaColumn,
+    SchemaReference,
+    SchemaTable,
+    SchemaTrigger,
+    SchemaUnique,
+    schema_of,
+)
+
+WHOLE = DatabaseSchema(
+    "berlin",
+    "SQLite 3.40",
+    "UTF-8",
+    (
+        SchemaTable(
+            "t",
+            (
+                SchemaColumn("id", "INTEGER", "INTEGER", id_source=IdSource.LARGEST_EVER),
+                SchemaColumn("ü", "TEXT", "TEXT", not_null=True, default="'x'", collation="NOCASE"),
+                SchemaColumn("g", "INT", "INTEGER", generated="(id * 2)"),
+            ),
+            (SchemaUnique(("id",), ("",)), SchemaUnique(("ü",), ("NOCASE",), "id > 0")),
+            ("(id > 0)",),
+            (SchemaReference(("id",), "p", ("key",), "CASCADE", "NO ACTION"),),
+            (SchemaTrigger("mine", "AFTER INSERT", "0123", applies=True),),
+            ("STRICT",),
+        ),
+        SchemaTable("u"),
+    ),
+    {"INTEGER": (ColumnType.INT32, ColumnType.INT64)},
+)
+
+
+def test_a_document_is_read_as_it_was_written() -> None:
+    """What is false or null is left out, and is back."""
+    assert schema_of(WHOLE.text(), "x") == WHOLE
+    assert schema_of(f'{{"is_good": true, "schema": {WHOLE.text()}}}', "x") == WHOLE
+    assert ":null" not in WHOLE.text()
+
+
+def test_the_digest_changes_with_the_schema_only() -> None:
+    """By it an agent knows that there is nothing new to say."""
+    assert schema_of(WHOLE.text(), "x").digest == WHOLE.digest
+    assert replace(WHOLE, encoding="UTF-16le").digest != WHOLE.digest
+
+
+@pytest.mark.parametrize("tables", [1, 50, 300])
+def test_a_document_is_bounded_and_says_what_it_left_out(tables: int) -> None:
+    """A record of any size would not get into its topic."""
+    names = [f"table_{number:04}" for number in range(tables)]
+    wide = tuple(SchemaColumn(f"column_{n}", "TEXT", "TEXT") for n in range(20))
+    big = replace(WHOLE, tables=tuple(SchemaTable(name, wide) for name in names))
+
+    found = big.bounded(20_000)
+
+    kept = [one.name for one in found.tables]
+    assert len(found.text().encode()) <= 20_000 + LEFT_OUT_NAMED * 20
+    assert kept == names[: len(kept)]
+    assert list(found.left_out[:LEFT_OUT_NAMED]) == names[len(kept) :][:LEFT_OUT_NAMED]
+    assert (not found.left_out) == (tables == 1)
+    assert found.left_out[LEFT_OUT_NAMED:] == (
+        (f"and {tables - len(kept) - LEFT_OUT_NAMED} more",) if tables == 300 else ()
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '"x"',
+        '{"slackwater_schema":1,"tables":[{}]}',
+        '{"slackwater_schema":"1"}',
+    ],
+)
+def test_another_file_is_refused_with_what_to_do(text: str) -> None:
+    """A wrong file is no difference."""
+    with pytest.raises(ConfigError, match=r"a\.json is no document of a schema: write one with"):
+        schema_of(text, "a.json")
+
+
+def test_a_document_of_a_later_version_is_refused() -> None:
+    """What it says may not be what is read."""
+    with pytest.raises(ConfigError, match="of version 2, this command knows 1: upgrade"):
+        schema_of('{"slackwater_schema":2}', "a.json")
