@@ -12,6 +12,7 @@ from connectors.agent.loop import run
 from connectors.agent.settings import AgentSettings, parse
 from connectors.failure import tell_failure
 from connectors.logs import configure_logs
+from streaming.core.model.edited_text import edited_text
 from streaming.core.model.errors import HubError
 from streaming.core.model.secret_names import secrets_of
 
@@ -22,7 +23,8 @@ OpenStore = Callable[[AgentSettings], AbstractContextManager[ReplicaStore]]
 def run_file(source: str, open_store: OpenStore) -> int:
     """Run the agent whose settings this file holds (-: standard input); its exit code."""
     try:
-        settings = parse(sys.stdin.read() if source == "-" else Path(source).read_text("utf-8"))
+        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        settings = parse(edited_text(data, "the standard input" if source == "-" else source))
     except (HubError, OSError) as error:
         tell_failure("agent", str(error))
         return 1

@@ -8,7 +8,7 @@ from checkpoints.reader import Reader
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.core.model.command import CommandName
 from streaming.core.model.csn import parse
-from streaming.core.model.errors import CsnError, HubError
+from streaming.core.model.errors import CsnError, HubError, QuestionError
 
 OpenCsn = Annotated[
     str, typer.Argument(metavar="CSN", help="The transaction's prim_csn, or a CSN of it.")
@@ -38,7 +38,9 @@ def _refuse_unless_open(reader: Reader, csn: str) -> None:
         raise HubError(f"{csn} has ended already: {standing['ended']}")
     if "gone" in standing or _is_judged(reader, csn):
         raise HubError(f"{csn} is judged already: it cannot be aborted")
-    raise HubError(f"{csn} is not an open transaction: `slackwater status` shows the oldest one")
+    raise QuestionError(
+        f"{csn} is not an open transaction: `slackwater status` shows the oldest one"
+    )
 
 
 def _is_judged(reader: Reader, csn: str) -> bool:

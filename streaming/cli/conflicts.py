@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
+from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
 from streaming.cli.output import as_count, write_json, write_line, write_pairs, write_table
-from streaming.cli.replay import From, To, cannot_say
+from streaming.cli.replay import From, To
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Cause, ConflictKind
 from streaming.core.model.change import NOBODY
@@ -51,6 +52,7 @@ Which = Annotated[
 
 
 @app.command("list")
+@cannot_say()
 def list_(
     *,
     config: ConfigPath = DEFAULT_CONFIG,
@@ -75,6 +77,7 @@ def list_(
     write_table(
         (
             "conflict",
+            "time",
             "kind",
             "table",
             "key",
@@ -88,6 +91,7 @@ def list_(
         (
             (
                 row["id"],
+                _time(row),
                 row["kind"],
                 row["table"],
                 row["key"] or "all rows",
@@ -107,6 +111,7 @@ def list_(
 
 
 @app.command()
+@cannot_say()
 def show(which: Which, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
     """Show a conflict, or those that a change lost or won, with the images."""
     configured, reader = opened(config)
@@ -249,6 +254,11 @@ def _show_refused(found: list[dict[str, Any]], names: dict[int, str]) -> None:
     )
 
 
+def _time(row: dict[str, Any]) -> object:
+    """When the hub judged it; of a row in an older format, when the change was published."""
+    return row["at"] or row["time"]
+
+
 def _change(row: dict[str, Any], part: str, names: dict[int, str]) -> str:
     """The loser's or winner's replica and CSN; a row that no replica wrote has no CSN."""
     rid, csn = row[f"{part}_rid"], row[f"{part}_csn"]
@@ -266,7 +276,7 @@ def _refused_pairs(row: dict[str, Any], config: Config) -> list[tuple[str, objec
         ("  code", row["code"]),
         ("  text", row["text"]),
         ("  attempts", row["attempts"]),
-        ("  last time", row["time"]),
+        ("  last time", _time(row)),
         ("refused change", f"{_change(row, 'winner', names)}, hub epoch {row['hub_epoch']}"),
         ("sent again", f"hub epoch {row['sent_epoch']}" if row["sent_epoch"] else None),
         ("resolution", row["resolution"]),
@@ -280,6 +290,7 @@ def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
         ("kind", f"{row['kind']}, by {row['function']}; the {row['lost']} lost"),
         ("cause", _CAUSES[Cause(row["cause"])]),
         ("row", f"{row['table']} {row['key']}"),
+        ("time", _time(row)),
         ("at", f"hub epoch {row['hub_epoch']}, place {row['place']}, batch {row['batch']}"),
         ("loser", f"{_change(row, 'loser', names)}, epoch {row['loser_epoch']}"),
         ("  before", row["before"]),

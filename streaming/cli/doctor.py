@@ -3,7 +3,6 @@
 import os
 import platform
 import shutil
-import socket
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from importlib import import_module, metadata
@@ -16,8 +15,10 @@ from checkpoints.reader import Reader, open_state
 from checkpoints.root import local_folder
 from checkpoints.tables import TableName
 from streaming.cli.checked_item import CheckedItem
+from streaming.cli.exit_codes import ExitCode
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now
 from streaming.cli.output import write_json, write_sentence
+from streaming.cli.port_check import NO_HUB, answer_at
 from streaming.config.config import Config, load
 from streaming.core.model.errors import HubError
 from streaming.core.model.wording import as_bytes, as_count
@@ -40,7 +41,7 @@ def doctor(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> N
     if as_json:
         write_json([asdict(one) for one in found])
     if not all(one.is_ok for one in found):
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.NO)
 
 
 def checked_items(path: Path) -> Iterator[CheckedItem]:
@@ -132,7 +133,17 @@ def _port(config: Config) -> str:
     http = config.http
     if not http.port:
         return "off"
-    with socket.socket() as client:
-        client.settimeout(1.0)
-        is_taken = client.connect_ex((http.host, http.port)) == 0
-    return f"{http.host}:{http.port} {'answers' if is_taken else 'is free'}"
+    at = f"{http.host}:{http.port}"
+    answer = answer_at(http.host, http.port)
+    if answer is None:
+        return f"{at} is free"
+    if "error" in answer:
+        return f"{at} is the port of a hub that says: {answer['error']}"
+    if "state" not in answer:
+        raise HubError(f"{at} {NO_HUB}: stop what listens there, or give another http.port")
+    if answer["state"] != str(config.hub.state):
+        raise HubError(
+            f"{at} is the port of another hub, {answer.get('hub')} with its state in"
+            f" {answer['state']}: give this one another http.port"
+        )
+    return f"{at} is the port of this hub, which runs"

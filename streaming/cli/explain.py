@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.cli.output import (
     as_time,
@@ -15,7 +16,7 @@ from streaming.cli.output import (
     write_pairs,
     write_table,
 )
-from streaming.cli.replay import HtmlFile, cannot_say
+from streaming.cli.replay import HtmlFile
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Verdict
 from streaming.core.model.change import NOBODY
@@ -174,4 +175,4 @@ def _write_graph(found: Explanation, config: Config, file: Path) -> None:
         file.write_text(graph(f"Change {found.csn}", steps[1:]), encoding="utf-8")
     except OSError as error:
         write_error(f"{file} cannot be written: {error.strerror}")
-        raise typer.Exit(2) from None
+        raise typer.Exit(ExitCode.NOT_ASKED) from None

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
+from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.cli.output import as_count, write_json, write_line
 from streaming.cli.past import AsOf
-from streaming.cli.replay import cannot_say
 from streaming.config.config import load
 from streaming.core.replay.span import parse_moment
 

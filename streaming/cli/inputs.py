@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from checkpoints.reader import Reader, open_state
+from streaming.cli.exit_codes import cannot_say
 from streaming.config.config import ENV_PREFIX, Config, load
 
 DEFAULT_CONFIG = Path("hub.toml")
@@ -29,9 +30,13 @@ Seen = Annotated[
 
 
 def opened(path: Path) -> tuple[Config, Reader]:
-    """The configuration and the state that it names, as of its last commit."""
-    config = load(path)
-    return config, open_state(config.hub.state)
+    """The configuration and the state that it names, as of its last commit.
+
+    Without them nothing can be asked or ordered: the command ends with `NOT_ASKED`.
+    """
+    with cannot_say():
+        config = load(path)
+        return config, open_state(config.hub.state)
 
 
 def now() -> datetime:

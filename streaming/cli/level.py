@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from checkpoints.reader import Reader
+from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.output import (
     as_age,
@@ -56,6 +57,7 @@ MaxAge = Annotated[
 ]
 
 
+@cannot_say()
 def level(
     *,
     config: ConfigPath = DEFAULT_CONFIG,
@@ -76,7 +78,7 @@ def level(
         for warning in unreplicated_warnings(found.unreplicated):
             write_sentence(warning)
     if not found.level:
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.NO)
 
 
 @dataclass(slots=True)

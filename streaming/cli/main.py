@@ -1,4 +1,4 @@
-"""The command `slackwater`. Exit codes: 0 yes or done, 1 no or failed, 2 wrong usage."""
+"""The command `slackwater`; what its exit codes say stands in exit_codes.py."""
 
 import sys
 from collections.abc import Sequence
@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from streaming.cli.commands import COMMANDS
+from streaming.cli.exit_codes import code_of
 from streaming.cli.lazy import group_of
 from streaming.cli.output import write_error, write_line
-from streaming.core.model.errors import ConfigError, HubError
+from streaming.core.model.errors import HubError
 
 app = typer.Typer(
     name="slackwater",
@@ -55,12 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; an expected failure is one line on stderr."""
     try:
         app(args=None if arguments is None else list(arguments), prog_name="slackwater")
-    except ConfigError as error:
-        write_error(str(error))
-        return 2
     except HubError as error:
         write_error(str(error))
-        return 1
+        return code_of(error)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     return 0

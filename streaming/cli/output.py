@@ -1,5 +1,6 @@
 """Output: tables for people, JSON for programs, errors on stderr."""
 
+import os
 import shutil
 import sys
 import textwrap
@@ -57,29 +58,64 @@ def write_error(text: str) -> None:
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table; columns of numbers are right-aligned.
 
-    On a terminal that is too narrow for it each row becomes a record of its own, so that no cell
-    is broken.
+    Where it is too wide each row takes several lines, and so does the head. Where a single cell is
+    too wide each row becomes a record of its own, so that no cell is broken.
     """
     cells = [list(row) for row in rows]
-    if _table_width(columns, cells) > terminal_columns():
-        _write_stacked(columns, cells)
-    else:
+    widths, room = _widths(columns, cells), terminal_columns()
+    if sum(widths) + GAP * (len(widths) - 1) <= room:
         _write_table(columns, cells)
+    elif max(widths) + GAP <= room and not _has_breaks(cells):
+        _write_packed(columns, cells, widths, room)
+    else:
+        _write_stacked(columns, cells)
 
 
 def terminal_columns() -> int:
-    """The width of the terminal; that of a pipe is `PIPE_COLUMNS`."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_COLUMNS
+    """The width of the terminal, or the one that COLUMNS gives; else `PIPE_COLUMNS` of a pipe."""
+    is_known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    return shutil.get_terminal_size().columns if is_known else PIPE_COLUMNS
 
 
-def _table_width(columns: Sequence[str], cells: Sequence[Sequence[object]]) -> int:
+def _widths(columns: Sequence[str], cells: Sequence[Sequence[object]]) -> list[int]:
     widths = [len(column) for column in columns]
     for row in cells:
         widths = [
             max(width, *(len(line) for line in as_text(cell).splitlines() or [""]))
             for width, cell in zip(widths, row, strict=True)
         ]
-    return sum(widths) + GAP * (len(widths) - 1)
+    return widths
+
+
+def _has_breaks(cells: Sequence[Sequence[object]]) -> bool:
+    """Return whether a cell has several lines."""
+    return any("\n" in as_text(cell) for row in cells for cell in row)
+
+
+def _write_packed(
+    columns: Sequence[str], cells: Sequence[Sequence[object]], widths: Sequence[int], room: int
+) -> None:
+    """Each row on as few lines as hold it, its columns below each other; later lines indented."""
+    lines = _lines_of_columns(widths, room)
+    for row_number, row in enumerate([columns, *cells]):
+        for number, places in enumerate(lines):
+            texts = (f"{as_text(row[place]):<{widths[place]}}" for place in places)
+            line = (" " * GAP).join(coloured(text) for text in texts)
+            write_line(f"{' ' * GAP * bool(number)}{line}".rstrip())
+        if row_number == 0:
+            write_line("─" * room)
+
+
+def _lines_of_columns(widths: Sequence[int], room: int) -> list[list[int]]:
+    """The places of the columns, line by line, as many on each as it has room for."""
+    lines, used = list[list[int]](), room
+    for place, width in enumerate(widths):
+        if used + GAP + width > room:
+            lines.append([])
+            used = 0 if len(lines) > 1 else -GAP
+        lines[-1].append(place)
+        used += GAP + width
+    return lines
 
 
 def _write_stacked(columns: Sequence[str], cells: Iterable[Sequence[object]]) -> None:

@@ -5,11 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
+from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.cli.output import as_count, write_json, write_line, write_table
-from streaming.cli.replay import MOMENT, cannot_say
+from streaming.cli.replay import MOMENT
 from streaming.config.config import load
 from streaming.core.model.errors import QuestionError
+from streaming.core.model.key_order import key_order
 from streaming.core.replay.span import parse_moment
 from streaming.facts.names import names_of
 
@@ -52,7 +54,8 @@ def rows(
         moment = None if as_of is None else parse_moment(as_of)
         wanted = None if key is None else past_rows.key_named(of, key)
         with past_rows.past(configured) as store:
-            epoch, found = past_rows.standing_rows(store, table, wanted, moment)
+            epoch, rows_then = past_rows.standing_rows(store, table, wanted, moment)
+        found = sorted(rows_then, key=lambda row: key_order(of, row.key))
     if as_json:
         write_json({"hub_epoch": epoch, "rows": [row._asdict() for row in found]})
         return
@@ -89,9 +92,13 @@ def diff(
         tables = [one] if one else [t.name for t in configured.tables]
         later = None if end is None else parse_moment(end)
         with past_rows.past(configured) as store:
-            first, last, found = past_rows.changed_rows(store, tables, parse_moment(begin), later)
+            first, last, changed = past_rows.changed_rows(store, tables, parse_moment(begin), later)
+        named = configured.table_map()
+        found = sorted(
+            changed, key=lambda row: (tables.index(row.table), key_order(named[row.table], row.key))
+        )
     if as_json:
-        changed = [
+        documents = [
             {
                 "table": row.table,
                 "key": row.key,
@@ -100,7 +107,7 @@ def diff(
             }
             for row in found
         ]
-        write_json({"from_epoch": first, "to_epoch": last, "rows": changed})
+        write_json({"from_epoch": first, "to_epoch": last, "rows": documents})
         return
     names = names_of(configured)
     write_table(

@@ -5,9 +5,10 @@ from typing import Annotated
 import typer
 
 from checkpoints.times import time_of
+from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.cli.output import as_time, write_json, write_line, write_table
-from streaming.cli.replay import MOMENT, cannot_say
+from streaming.cli.replay import MOMENT
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import QuestionError
 from streaming.core.model.wording import as_bytes

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.cli.output import as_count, write_json, write_line, write_pairs, write_table
 from streaming.facts.lacks import AnchorPoint, ConsumerLacks, StartPoint, consumer_lacks
@@ -25,6 +26,7 @@ OfDataset = Annotated[
 ]
 
 
+@cannot_say()
 def ruv(
     *,
     config: ConfigPath = DEFAULT_CONFIG,
@@ -48,6 +50,7 @@ def ruv(
         write_line("\n".join(one_ruv.text()))
 
 
+@cannot_say()
 def lacks(
     agreement: AgreementName, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False
 ) -> None:

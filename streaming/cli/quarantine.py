@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from checkpoints.reader import Reader
+from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
 from streaming.cli.output import (
     as_count,
@@ -43,6 +44,7 @@ Everything = Annotated[bool, typer.Option("--all", help="Released and dropped on
 
 
 @app.command("list")
+@cannot_say()
 def list_(
     *,
     config: ConfigPath = DEFAULT_CONFIG,
@@ -80,6 +82,7 @@ def list_(
 
 
 @app.command()
+@cannot_say()
 def show(id_: OneId, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
     """Show one record with its original bytes."""
     configured, reader = opened(config)

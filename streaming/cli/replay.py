@@ -1,13 +1,12 @@
 """`replay`: judge a part of the history again; exit 0 if everything comes out as it is recorded."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.cli.output import (
     as_count,
@@ -20,7 +19,7 @@ from streaming.cli.output import (
 )
 from streaming.cli.resend import resend
 from streaming.config.config import Config, load
-from streaming.core.model.errors import HubError, QuestionError
+from streaming.core.model.errors import QuestionError
 from streaming.core.replay.span import Moment, parse_moment
 from streaming.facts.names import names_of
 
@@ -111,7 +110,7 @@ def replay(
     else:
         _show(found)
     if not (found.is_equal or found.what_if.is_something):
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.NO)
 
 
 def _write_html(found: "ReplayAnswer", file: Path) -> None:
@@ -121,17 +120,7 @@ def _write_html(found: "ReplayAnswer", file: Path) -> None:
         file.write_text(html_report(found), encoding="utf-8")
     except OSError as error:
         write_error(f"{file} cannot be written: {error.strerror}")
-        raise typer.Exit(2) from None
-
-
-@contextmanager
-def cannot_say() -> Iterator[None]:
-    """End with exit code 2 if the question cannot be answered: 1 is an answer."""
-    try:
-        yield
-    except HubError as error:
-        write_error(str(error))
-        raise typer.Exit(2) from None
+        raise typer.Exit(ExitCode.NOT_ASKED) from None
 
 
 def _moment(text: str | None) -> Moment | None:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.output import as_count, write_json, write_line, write_sentence, write_table
 from streaming.core.model.command import CommandName, ResyncOrder
@@ -53,8 +54,9 @@ def resync(
     if full and table:
         raise ConfigError("--full copies every table: leave --table out")
     if agreement is None or (agreement == STATUS and not (full or table)):
-        configured, reader = opened(config)
-        _show(resyncs(configured, reader, now().timestamp()), as_json=as_json)
+        with cannot_say():
+            configured, reader = opened(config)
+            _show(resyncs(configured, reader, now().timestamp()), as_json=as_json)
         return
     _order(ResyncOrder(agreement, full, frozenset(table or ())), config, as_json=as_json)
 

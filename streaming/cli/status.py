@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from streaming.cli import counters, flight
+from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.output import (
     as_age,
@@ -36,6 +37,7 @@ OfReplica = Annotated[
 ]
 
 
+@cannot_say()
 def status(
     *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False, replica: OfReplica = None
 ) -> None:
@@ -51,7 +53,7 @@ def status(
     else:
         _show(found, needs)
     if needs:
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.NO)
 
 
 def _show(found: HubStatus, needs: Sequence[Problem]) -> None:

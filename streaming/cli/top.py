@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, ConfigPath, now, opened
 from streaming.core.model.wording import as_age
 from streaming.facts.agreements import AgreementSummary
@@ -39,6 +40,7 @@ class JudgedRates:
     quarantined: float
 
 
+@cannot_say()
 def top(*, config: ConfigPath = DEFAULT_CONFIG, every: Every = 2.0) -> None:
     """Show the state of the hub on the whole screen until Ctrl-C; into a pipe only once."""
     from rich.console import Console  # noqa: PLC0415 its import takes time

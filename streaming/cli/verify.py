@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.cli.output import as_count, write_json, write_line, write_sentence, write_table
-from streaming.cli.replay import SHOWN, From, To, cannot_say
+from streaming.cli.replay import SHOWN, From, To
 from streaming.config.config import Config, load
 from streaming.core.replay.span import Moment, parse_moment
 
@@ -61,7 +62,7 @@ def verify(
         for audit in audits:
             _show(audit, as_json=as_json)
             if not audit.is_sound:
-                raise typer.Exit(1)
+                raise typer.Exit(ExitCode.NO)
 
 
 def _audited(config: Config, begin: Moment | None, end: Moment | None) -> "Audit":

@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from streaming.config.errors import explain
 from streaming.config.options import Options, flat, masked, masked_values
+from streaming.config.parts import problems
 from streaming.config.secret_files import secret_files
 from streaming.config.sections import (
     AgreementConfig,
@@ -28,7 +29,7 @@ from streaming.config.sections import (
     TableConfig,
     TracesConfig,
 )
-from streaming.core.conflict.function import ConflictRule, parse_function
+from streaming.core.model.edited_text import edited_text
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.root import BucketRoot, StateRoot, is_address
 from streaming.core.model.table import Table
@@ -70,8 +71,10 @@ class Config(BaseModel):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        if problems := list(_problems(self)):
-            raise PydanticCustomError("parts", "{text}", {"text": "\n".join(problems)})
+        if found := list(
+            problems(self.model_dump(include={"hub", "replicas", "tables", "agreements"}))
+        ):
+            raise PydanticCustomError("parts", "{text}", {"text": "\n".join(found)})
         return self
 
     def table_map(self) -> dict[str, Table]:
@@ -120,67 +123,6 @@ class Config(BaseModel):
             yield name, masked(self.spark) if name == "spark" else getattr(self, name)
 
 
-def _problems(config: Config) -> Iterator[str]:
-    """What is wrong between the parts, one sentence each."""
-    if not config.replicas:
-        yield "replicas: give at least one"
-    if not config.tables:
-        yield "tables: give at least one"
-    yield from _twice("replicas", "name", [entry.name for entry in config.replicas])
-    yield from _twice("replicas", "rid", [entry.rid for entry in config.replicas])
-    yield from _twice("tables", "name", [entry.name for entry in config.tables])
-    yield from _twice("agreements", "name", [entry.name for entry in config.agreements])
-    yield from _twice("agreements", "consumer", [entry.consumer for entry in config.agreements])
-    for index, replica in enumerate(config.replicas):
-        if replica.rid == config.hub.rid:
-            yield f"replicas[{index}].rid = {replica.rid}: this is hub.rid: give another"
-        if replica.name == config.hub.name:
-            yield f"replicas[{index}].name = {replica.name!r}: this is hub.name: give another"
-    replicas = [entry.name for entry in config.replicas]
-    tables = [entry.name for entry in config.tables]
-    for index, table in enumerate(config.tables):
-        function = parse_function(table.function)
-        if function.rule is ConflictRule.PRIMARY and function.argument not in replicas:
-            yield (
-                f"tables[{index}].function = {table.function!r}: there is no such replica:"
-                f" use one of {', '.join(replicas)}"
-            )
-    for index, agreement in enumerate(config.agreements):
-        if agreement.consumer not in replicas:
-            yield (
-                f"agreements[{index}].consumer = {agreement.consumer!r}: there is no such replica:"
-                f" use one of {', '.join(replicas)}"
-            )
-        for name in agreement.tables:
-            if name not in (*tables, "*"):
-                yield (
-                    f"agreements[{index}].tables: {name!r} is no table: use some of"
-                    f' {", ".join(tables)}, or ["*"] for all'
-                )
-        yield from _of_several_datasets(config, index, agreement)
-
-
-def _of_several_datasets(config: Config, index: int, agreement: AgreementConfig) -> Iterator[str]:
-    names = config.tables_of(agreement)
-    datasets: dict[str, list[str]] = {}
-    for entry in config.tables:
-        if entry.name in names:
-            datasets.setdefault(entry.dataset, []).append(entry.name)
-    if len(datasets) > 1:
-        found = "; ".join(f"{', '.join(t)} of {d!r}" for d, t in sorted(datasets.items()))
-        yield (
-            f"agreements[{index}].tables: an agreement serves one data set, and these tables are of"
-            f" several ({found}): name the tables of one"
-        )
-
-
-def _twice(section: str, field: str, values: list[Any]) -> Iterator[str]:
-    for index, value in enumerate(values):
-        if value in values[:index]:
-            first = values.index(value)
-            yield f"{section}[{index}].{field} = {value!r}: {section}[{first}] has it too"
-
-
 def load(path: Path) -> Config:
     """Read the file, secret files, environment; ConfigError names each field that cannot be used.
 
@@ -193,6 +135,8 @@ def load(path: Path) -> Config:
         config = _with_environment(data) if variables else Config(**data)
     except ValidationError as error:
         lines = explain(error, Config, ENV_PREFIX, variables)
+        if not _names_parts(variables):  # the file is what was validated
+            lines = list(dict.fromkeys([*lines, *problems(data)]))
         raise ConfigError("\n".join(f"{path}: {line}" for line in lines)) from None
     hub = config.hub.model_copy(update={"state": _reachable(config, path)})
     return config.model_copy(update={"hub": hub})
@@ -235,6 +179,12 @@ def _ours(variables: Iterable[str]) -> list[str]:
     return ours
 
 
+def _names_parts(variables: Iterable[str]) -> bool:
+    """Return whether one of them overrides what the parts of a configuration refer to."""
+    parts = ("HUB", "REPLICAS", "TABLES", "AGREEMENTS")
+    return any(name.removeprefix(ENV_PREFIX).split(ENV_DELIMITER)[0] in parts for name in variables)
+
+
 def _with_environment(data: dict[str, Any]) -> Config:
     """The configuration with the environment's values over the file's.
 
@@ -262,14 +212,14 @@ def _hint(error: tomllib.TOMLDecodeError, text: str) -> str:
 def _read(path: Path) -> dict[str, Any]:
     text = ""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = edited_text(path.read_bytes(), str(path))
         data = tomllib.loads(text)
     except FileNotFoundError:
         raise ConfigError(
             f"there is no configuration at {path}: name one with --config or"
             f" {ENV_PREFIX}CONFIG (`slackwater config sample` prints one)"
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not TOML: {error}{_hint(error, text)}") from None

@@ -1,5 +1,7 @@
 """Over the file's values secret files, over both the environment: SLACKWATER_<SECTION>__<FIELD>."""
 
+from pathlib import Path
+
 from pydantic_settings import (
     BaseSettings,
     NestedSecretsSettingsSource,
@@ -9,6 +11,19 @@ from pydantic_settings import (
 
 from streaming.config.config import ENV_DELIMITER, ENV_PREFIX, Config
 from streaming.config.secret_files import secrets_folder
+from streaming.core.model.edited_text import edited_text
+
+
+class _SecretFiles(NestedSecretsSettingsSource):
+    """Secret files, each read as a file that people edit."""
+
+    @classmethod
+    def load_secrets(cls, path: Path) -> dict[str, str]:
+        """The text of each file, by its name; ConfigError: it is not UTF-8."""
+        return {
+            str(file.relative_to(path)): edited_text(file.read_bytes(), str(file)).strip()
+            for file in cls._iter_secret_files(path)
+        }
 
 
 class FileAndEnvironment(Config, BaseSettings):
@@ -31,5 +46,5 @@ class FileAndEnvironment(Config, BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """First the environment, then secret files, then the file; nothing else."""
-        secrets = NestedSecretsSettingsSource(file_secret_settings, secrets_dir=secrets_folder())
+        secrets = _SecretFiles(file_secret_settings, secrets_dir=secrets_folder())
         return env_settings, secrets, init_settings

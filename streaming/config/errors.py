@@ -45,7 +45,8 @@ def _lines(details: ErrorDetails, model: type[BaseModel]) -> Iterator[str]:
     path = _path_text(location)
     match details["type"]:
         case "parts":
-            yield from details["msg"].splitlines()
+            about = f"{path}: " if path else ""
+            yield from (f"{about}{line}" for line in details["msg"].splitlines())
         case "missing":
             yield f"{path} is missing: add it"
         case "extra_forbidden":

@@ -273,27 +273,26 @@ class TableConfig(_Section):
         return value
 
     @model_validator(mode="after")
-    def _key_is_columns(self) -> Self:
-        if missing := [column for column in self.key if column not in self.columns]:
-            raise PydanticCustomError(
-                "key",
-                "key column {column} of table {table} is not in its columns: add it there",
-                {"column": repr(missing[0]), "table": repr(self.name)},
-            )
-        if len(set(self.key)) < len(self.key):
-            raise PydanticCustomError("key", "a key column appears twice in the key: remove one")
+    def _columns_fit(self) -> Self:
+        if found := list(self._column_faults()):
+            raise PydanticCustomError("parts", "{text}", {"text": "\n".join(found)})
         return self
 
-    @model_validator(mode="after")
-    def _compared_column_is_there(self) -> Self:
-        column = parse_function(self.function).column
-        if column is not None and column not in self.columns:
-            raise PydanticCustomError(
-                "column",
-                "function {function} of table {table} compares a column that the table lacks",
-                {"function": self.function, "table": repr(self.name)},
+    def _column_faults(self) -> Iterator[str]:
+        for column in self.key:
+            if column not in self.columns:
+                yield (
+                    f"key column {column!r} of table {self.name!r} is not in its columns: add it"
+                    " there"
+                )
+        if len(set(self.key)) < len(self.key):
+            yield "a key column appears twice in the key: remove one"
+        compared = parse_function(self.function).column
+        if compared is not None and compared not in self.columns:
+            yield (
+                f"function {self.function} of table {self.name!r} compares a column that the table"
+                " lacks"
             )
-        return self
 
     def table(self, rids: Mapping[str, int]) -> Table:
         """The table as the hub's core knows it; `rids`: replica name -> rid."""

@@ -7,7 +7,7 @@ from checkpoints.query import Value, records
 from checkpoints.reader import Reader
 from streaming.core.conflict.judge import ConflictKind
 from streaming.core.model.change import Op
-from streaming.core.model.errors import HubError
+from streaming.core.model.errors import HubError, QuestionError
 
 
 def conflicts(
@@ -22,7 +22,7 @@ def conflicts_of(reader: Reader, which: str) -> list[dict[str, Any]]:
     columns = ("id", "loser_csn", "winner_csn")
     found = [row for column in columns for row in conflicts(reader, {column: which})]
     if not found:
-        raise HubError(
+        raise QuestionError(
             f"there is no conflict {which}, nor a change that lost or won one:"
             " see `slackwater conflicts list`"
         )
@@ -33,7 +33,7 @@ def open_conflict(reader: Reader, id_: str) -> dict[str, Any]:
     """The conflict of this id; HubError if there is none, or if it is resolved already."""
     found = conflicts(reader, {"id": id_})
     if not found:
-        raise HubError(f"there is no conflict {id_}: see `slackwater conflicts list`")
+        raise QuestionError(f"there is no conflict {id_}: see `slackwater conflicts list`")
     if found[0]["kind"] == ConflictKind.REFUSED:
         raise HubError(
             f"conflict {id_} is a refused row, in which nobody lost: `slackwater conflicts retry"
@@ -72,7 +72,8 @@ def refused_rows(
     unknown = [id_ for id_ in ids if id_ not in {row["id"] for row in found}]
     if unknown or not found:
         of = f" {', '.join(unknown)}" if unknown else ""
-        raise HubError(
+        kind = QuestionError if unknown else HubError
+        raise kind(
             f"there is no such open refused row{of}: see"
             " `slackwater conflicts list --kind refused --open`"
         )

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from checkpoints.reader import Reader
-from streaming.core.model.errors import HubError
+from streaming.core.model.errors import HubError, QuestionError
 from streaming.core.model.record import Reason
 
 
@@ -27,7 +27,7 @@ def quarantined_record(reader: Reader, id_: str) -> dict[str, Any]:
     """One record as `quarantined` gives it; HubError if there is none of this id."""
     found = reader.quarantine({"id": id_})
     if not found:
-        raise HubError(f"{id_} is not in quarantine: see `slackwater quarantine list --all`")
+        raise QuestionError(f"{id_} is not in quarantine: see `slackwater quarantine list --all`")
     return found[0]
 
 
@@ -56,7 +56,7 @@ def kept_ids(
 
 def _check_kept(id_: str, row: Mapping[str, Any] | None) -> None:
     if row is None:
-        raise HubError(f"{id_} is not in quarantine: see `slackwater quarantine list --all`")
+        raise QuestionError(f"{id_} is not in quarantine: see `slackwater quarantine list --all`")
     if row["action"] != "kept":
         raise HubError(f"{id_} was already {row['action']} in batch {row['batch']}")
 

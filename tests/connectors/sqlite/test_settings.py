@@ -61,3 +61,17 @@ def test_a_program_that_cannot_start_says_why(
     assert main([str(bad)]) == 1
     assert "agent: the agent's settings lack 'tables'" in capsys.readouterr().err
     assert main([]) == 2
+
+
+@pytest.mark.parametrize("data", [b"\xef\xbb\xbf{}", "{}".encode("utf-16")])
+def test_a_file_of_settings_is_read_as_people_save_it(
+    data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A mark before UTF-8 is nothing; UTF-16 is refused by its name."""
+    file = tmp_path / "agent.json"
+    file.write_bytes(data)
+
+    assert main([str(file)]) == 1
+
+    said = capsys.readouterr().err
+    assert ("lack 'tables'" if data.endswith(b"}") and data[:1] == b"\xef" else "UTF-16") in said

@@ -1,6 +1,7 @@
 """Claims about `conflicts`."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import pytest
 
@@ -41,6 +42,7 @@ def conflicts(state: WrittenState) -> None:
                 "after": f'{{"id":"1","loses":{number}}}',
                 "winner_image": None if number == 3 else f'{{"id":"1","wins":{number}}}',
                 "resolution": "open",
+                "at": datetime(2026, 1, 2, 3, 4, number, tzinfo=UTC),
             }
             for number in (3, 1, 2)
         ),
@@ -53,6 +55,16 @@ def test_conflicts_are_listed_in_hub_order(slackwater: Slackwater) -> None:
 
     assert [row["hub_epoch"] for row in facts] == [1, 2, 3]
     assert "3 of 3 conflicts" in slackwater("conflicts", "list").out
+
+
+def test_a_conflict_has_the_time_when_it_was_judged(slackwater: Slackwater) -> None:
+    """Whoever asks what happened last night finds it."""
+    listed, shown = slackwater("conflicts", "list"), slackwater("conflicts", "show", "2-0")
+
+    assert "2026-01-02 03:04:02Z" in listed.out
+    assert [line.split() for line in shown.out.splitlines() if line.startswith("time")] == [
+        ["time", "2026-01-02", "03:04:02Z"]
+    ]
 
 
 def test_a_limit_keeps_the_newest(slackwater: Slackwater) -> None:
@@ -119,11 +131,11 @@ def test_a_deleted_winner_is_shown_as_such(slackwater: Slackwater) -> None:
     assert "deleted" in slackwater("conflicts", "show", csn(3, 2)).out
 
 
-def test_a_change_without_conflict_is_exit_code_1(slackwater: Slackwater) -> None:
-    """`no` is an answer."""
+def test_a_change_without_conflict_is_exit_code_2(slackwater: Slackwater) -> None:
+    """There is nothing to be shown, as with any other id that does not exist."""
     answer = slackwater("conflicts", "show", csn(1, 3))
 
-    assert answer.code == 1
+    assert answer.code == 2
     assert csn(1, 3) in answer.err
 
 
@@ -170,7 +182,7 @@ def test_a_closed_conflict_is_closed(slackwater: Slackwater, state: WrittenState
     ]
     assert len(slackwater("conflicts", "list", "--open", "--json").facts) == 2
     assert (answer.code, "is accepted already" in answer.err) == (1, True)
-    assert slackwater("conflicts", "accept", "9-9").code == 1
+    assert slackwater("conflicts", "accept", "9-9").code == 2
     assert commands(state) == []
 
 
@@ -246,7 +258,7 @@ def test_a_retry_is_a_command_for_the_hub(
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [((), 2), (("r2-7",), 1), (("1-0",), 1), (("--replica", "a"), 1), (("--table", "u"), 1)],
+    [((), 2), (("r2-7",), 2), (("1-0",), 2), (("--replica", "a"), 1), (("--table", "u"), 1)],
 )
 def test_a_retry_of_nothing_is_no_command(
     slackwater: Slackwater, state: WrittenState, arguments: tuple[str, ...], code: int

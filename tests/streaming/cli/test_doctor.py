@@ -1,14 +1,28 @@
 """Claims about `doctor`: each line is in order, or says what to do."""
 
 import shutil
+import socket
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient
+from prometheus_client import CollectorRegistry
 
+from checkpoints.reader import open_state
 from connectors.kafka.broker import Broker
 from connectors.kafka.topics import TopicRight, Topics, ensure_topics
+from streaming.config.config import Config, load
+from streaming.facts.readiness import Readiness
+from streaming.facts.status import HubStatus, hub_status
+from streaming.http.application import application
+from streaming.http.feed import EpochFeed
+from streaming.http.server import HttpServer, listening
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.harness.rights import deny_write
 from tests.streaming.cli.conftest import CONFIG, Answer, Slackwater
@@ -158,3 +172,86 @@ def test_a_full_disk_is_named(
 
     assert not is_ok
     assert text.startswith("50 bytes of 1000 bytes are free: make room")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedHub:
+    """What a hub at work serves of its tables."""
+
+    config: Config
+
+    def readiness(self, now_s: float) -> Readiness:
+        """Nobody asks for it here."""
+        raise NotImplementedError(now_s)
+
+    def hub_epoch(self) -> int:
+        """Nothing is committed."""
+        return 0
+
+    def recorded_status(self, now_s: float) -> HubStatus:
+        """As the hub's own view reads it."""
+        return hub_status(self.config, open_state(self.config.hub.state), now_s)
+
+    def recorded_conflicts(self) -> list[dict[str, Any]]:
+        """There is none."""
+        return []
+
+
+@contextmanager
+def served(config: Config) -> Iterator[int]:
+    """The port at which a hub of this configuration answers."""
+    at = listening("127.0.0.1", 0)
+    feed = EpochFeed(lambda _: None)
+    server = HttpServer(at, lambda: application(RecordedHub(config), CollectorRegistry(), feed))
+    server.start()
+    try:
+        yield int(at.getsockname()[1])
+    finally:
+        server.stop()
+
+
+def at_port(config_file: Path, port: int) -> None:
+    """The configuration names this port."""
+    nowhere = CONFIG.replace("localhost:9092", "127.0.0.1:1")
+    config_file.write_text(f"{nowhere}[http]\nport = {port}\n", encoding="utf-8")
+
+
+@pytest.mark.usefixtures("state")
+def test_the_port_says_whose_hub_answers(
+    slackwater: Slackwater, config_file: Path, tmp_path: Path
+) -> None:
+    """A second hub on the machine cannot start at the port of the first one."""
+    elsewhere = tmp_path / "elsewhere"
+    WrittenState(elsewhere / "state").create()
+    other = elsewhere / "hub.toml"
+    other.write_text(CONFIG.replace('name = "centre"', 'name = "north"'), encoding="utf-8")
+    found = list[tuple[bool, str]]()
+    for config in (load(config_file), load(other)):
+        with served(config) as port:
+            at_port(config_file, port)
+            found.append(lines(slackwater("doctor", "--json"))["port"])
+
+    (mine_is_ok, mine), (others_is_ok, others) = found
+    assert mine_is_ok
+    assert mine.endswith("is the port of this hub, which runs")
+    assert not others_is_ok
+    assert f"the port of another hub, north with its state in {elsewhere / 'state'}" in others
+    assert others.endswith("give this one another http.port")
+
+
+def hang_up(server: socket.socket) -> None:
+    """End each connection at once, until the server is closed."""
+    with suppress(OSError):
+        while True:
+            server.accept()[0].close()
+
+
+def test_a_port_at_which_no_hub_answers_is_named(slackwater: Slackwater, config_file: Path) -> None:
+    """A hub could not start there either."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        at_port(config_file, int(other.getsockname()[1]))
+        threading.Thread(target=hang_up, args=(other,), daemon=True).start()
+        is_ok, text = lines(slackwater("doctor", "--json"))["port"]
+
+    assert not is_ok
+    assert "is in use, and no hub answers there" in text

@@ -36,10 +36,10 @@ READERS = [
 def test_without_state_every_reader_says_that_no_hub_has_run(
     slackwater: Slackwater, command: tuple[str, ...]
 ) -> None:
-    """A wrong path must not look like a hub without work."""
+    """A wrong path must not look like a hub without work, nor like the answer no."""
     answer = slackwater(*command)
 
-    assert answer.code == 1
+    assert answer.code == 2
     assert answer.out == ""
     assert "no hub has run at" in answer.err
     assert len(answer.err.splitlines()) == 1
@@ -57,6 +57,50 @@ def test_a_bad_configuration_is_exit_code_2(
     assert answer.code == 2
     assert "hub.rid = 0: should be greater than or equal to 1" in answer.err
     assert all(line.startswith("slackwater: ") for line in answer.err.splitlines())
+
+
+UNKNOWN = [
+    ("status", "--replica", "nobody"),
+    ("lacks", "to-nobody"),
+    ("ruv", "--agreement", "to-nobody"),
+    ("ruv", "--dataset", "none"),
+    ("conflicts", "show", "9-9"),
+    ("conflicts", "accept", "9-9"),
+    ("conflicts", "override", "9-9"),
+    ("conflicts", "retry", "r9-9"),
+    ("quarantine", "show", "9-9"),
+    ("quarantine", "release", "9-9"),
+    ("quarantine", "drop", "9-9"),
+    ("explain", csn(9, 9)),
+    ("rows", "nothing"),
+    ("blame", "nothing", "1"),
+    ("diff", "--from", "1", "--table", "nothing"),
+    ("replay", "--from", "99"),
+    ("pin", "one", "--epoch", "99"),
+    ("unpin", "nothing"),
+    ("pause", "to-nobody"),
+    ("resume", "to-nobody"),
+    ("resync", "to-nobody"),
+    ("retire", "nobody"),
+    ("recover", "nobody"),
+    ("init", "nobody", "--from", "hub"),
+    ("abort", csn(9, 9)),
+    ("agent", "check", "--database", "nothing.db"),
+]
+"""Every command that names something, with a name that nothing has."""
+
+
+@pytest.mark.parametrize("command", UNKNOWN)
+def test_what_does_not_exist_is_exit_code_2(
+    slackwater: Slackwater, state: WrittenState, command: tuple[str, ...]
+) -> None:
+    """It is neither yes nor no: a misspelt name must not look like an answer."""
+    state.commit(1, 1, ruv(r1=1))
+
+    answer = slackwater(*command)
+
+    assert answer.code == 2, answer
+    assert answer.err
 
 
 @pytest.mark.parametrize("arguments", [("nonsense",), ("status", "--nonsense"), ("lacks",)])
@@ -85,7 +129,7 @@ def test_a_broken_table_is_an_error_of_one_line(
 
     answer = slackwater("status")
 
-    assert answer.code == 1
+    assert answer.code == 2
     assert "cannot be read" in answer.err
     assert len(answer.err.splitlines()) == 1
 

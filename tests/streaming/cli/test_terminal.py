@@ -10,6 +10,7 @@ import sys
 import termios
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -89,6 +90,7 @@ def full(state: WrittenState) -> WrittenState:
             "winner_csn": csn(2, 2),
             "winner_rid": 2,
             "winner_epoch": 5,
+            "at": datetime.fromtimestamp(BEGAN_S, UTC),
         },
     )
     kept = {"batch": 9, "id": "1-4", "action": "kept", "reason": "late", "rid": 1}
@@ -99,7 +101,7 @@ def full(state: WrittenState) -> WrittenState:
 @pytest.mark.parametrize(
     ("arguments", "whole"),
     [
-        (("conflicts", "list"), [csn(2, 1), csn(2, 2), "insert_exists"]),
+        (("conflicts", "list"), [csn(2, 1), csn(2, 2), "insert_exists", "2026-01-02", "03:04:05Z"]),
         (("quarantine", "list"), [csn(3, 1), "late"]),
         (("status",), [csn(3, 1), "in_sync", "33.25%", "insert_exists"]),
         (("lacks", "to-a"), [csn(3, 1)]),
@@ -120,13 +122,39 @@ def test_a_terminal_shows_csns_and_kinds_whole(
 
 
 @pytest.mark.usefixtures("full")
-def test_a_narrow_terminal_gets_a_record_for_each_row() -> None:
-    """The table as such fits on a wide one only."""
+def test_a_narrow_terminal_gets_each_row_on_several_lines() -> None:
+    """The table as such fits on a wide one only; a record of each row would fill pages."""
     narrow, wide = on_terminal(80, "conflicts", "list"), on_terminal(WIDE, "conflicts", "list")
 
-    assert "kind          insert_exists" in narrow
-    assert f"loser         a {csn(2, 1)}" in narrow
     assert [line for line in wide if "insert_exists" in line and csn(2, 1) in line]
+    (head,) = (line for line in narrow if "kind" in line)
+    (first,) = (line for line in narrow if "insert_exists" in line)
+    assert head.index("kind") == first.index("insert_exists")
+    (second,) = (line for line in narrow if csn(2, 1) in line)
+    assert narrow.index(second) == narrow.index(first) + 1
+    assert second.startswith("  a ")
+
+
+@pytest.mark.usefixtures("full")
+def test_a_cell_that_is_wider_than_the_terminal_makes_records() -> None:
+    """A text of a database is broken between words, under its name."""
+    lines = on_terminal(80, "quarantine", "list")
+
+    assert f"CSN            {csn(3, 1)}" in lines
+    assert [line for line in lines if line.startswith("what is wrong  late late")]
+
+
+@pytest.mark.usefixtures("full")
+def test_the_variable_columns_is_the_width_of_a_pipe(
+    slackwater: Slackwater, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever pages the output says how wide the page is."""
+    wide = slackwater("conflicts", "list").out.splitlines()
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = slackwater("conflicts", "list").out.splitlines()
+
+    assert max(map(len, wide)) > 80
+    assert max(map(len, narrow)) <= 80
 
 
 @pytest.mark.parametrize("columns", [80, WIDE])

@@ -358,6 +358,84 @@ def test_all_mistakes_are_told_at_once(file: Path) -> None:
     assert len(text.splitlines()) == 2
 
 
+def test_what_refers_to_another_part_is_told_beside_all_else(file: Path) -> None:
+    """A misspelt consumer is found at once, not when all the rest is right."""
+    wrong = GOOD.replace('consumer = "a"', 'consumer = "z"').replace('name = "b"', 'name = "a"')
+    wrong = wrong.replace('columns = { id = "int64" }', 'columns = { id = "int65" }')
+    wrong = wrong.replace('tables = ["u"]', 'tables = ["v"]').replace("rid = 1", 'rid = "one"')
+
+    said = complaint(file, wrong)
+
+    assert "replicas[0].rid = 'one'" in said
+    assert "tables[1].columns.id = 'int65'" in said
+    assert "replicas[1].name = 'a': replicas[0] has it too" in said
+    assert "agreements[0].consumer = 'z': there is no such replica: use one of a, a" in said
+    assert "agreements[1].consumer = 'b': there is no such replica" in said
+    assert "agreements[1].tables: 'v' is no table" in said
+    assert len(said.splitlines()) == len(set(said.splitlines()))
+
+
+def test_a_mistake_of_a_part_is_told_once(file: Path) -> None:
+    """The parts are looked at whether the fields are right or not."""
+    said = complaint(file, GOOD.replace('consumer = "a"', 'consumer = "z"'))
+
+    assert said.count("there is no such replica") == 1
+
+
+def test_a_part_that_is_missing_makes_no_further_complaints(file: Path) -> None:
+    """One mistake is one line: what refers to the missing part may be right."""
+    said = complaint(file, GOOD.replace("[[replicas]]", "[[replica]]"))
+
+    assert "replicas is missing: add it" in said
+    assert "no such replica" not in said
+
+
+def test_every_key_column_that_is_missing_is_told(file: Path) -> None:
+    """With a function's column, all of one table."""
+    wrong = GOOD.replace(
+        'key = ["id"]\ncolumns = { id', 'function = "MAX(n)"\nkey = ["x", "y"]\ncolumns = { id'
+    )
+
+    said = complaint(file, wrong)
+
+    assert "tables[1]: key column 'x' of table 'u' is not in its columns: add it there" in said
+    assert "tables[1]: key column 'y' of table 'u' is not in its columns: add it there" in said
+    assert "tables[1]: function MAX(n) of table 'u' compares a column that the table lacks" in said
+
+
+def test_a_byte_order_mark_before_the_configuration_is_ignored(file: Path) -> None:
+    """Windows' editors write one, and nobody sees it."""
+    file.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
+
+    assert [one.name for one in load(file).replicas] == ["a", "b"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
+def test_a_configuration_in_utf_16_is_refused_by_name(file: Path, encoding: str) -> None:
+    """A complaint about TOML would send its writer to the wrong place."""
+    file.write_bytes(GOOD.encode(encoding))
+
+    with pytest.raises(ConfigError, match=f"{file.name} .*UTF-16.*: save it as UTF-8"):
+        load(file)
+
+
+def test_a_secret_file_with_a_byte_order_mark_holds_the_secret_alone(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mark would be part of the password, and the broker would refuse it."""
+    folder = tmp_path / "secrets"
+    folder.mkdir()
+    secret = folder / "SLACKWATER_S3__SECRET_ACCESS_KEY"
+    secret.write_bytes(b"\xef\xbb\xbfhush\n")
+    monkeypatch.setenv("SLACKWATER_SECRETS", str(folder))
+
+    assert load(file).s3.secret_access_key == "hush"
+
+    secret.write_bytes("hush".encode("utf-16"))
+    with pytest.raises(ConfigError, match="SECRET_ACCESS_KEY is in UTF-16: save it as UTF-8"):
+        load(file)
+
+
 def test_a_hub_without_replicas_is_refused(file: Path) -> None:
     """It would run and do nothing."""
     text = complaint(file, 'replicas = []\ntables = []\n[kafka]\nbootstrap_servers = "h:1"')
