@@ -25,7 +25,8 @@ class AgentSettings:
     rows are told to the others, whoever wrote them. `skew_s`: how far
     a CSN may be ahead of its record's time before the hub refuses it. `journal_rows`: how many
     published rows the journal keeps. `log_format`, `log_level`: of its log, on standard error.
-    `metrics_port`: where its metrics are served at `metrics_host`; 0: nowhere.
+    `metrics_port`: where its metrics are served at `metrics_host`; 0: nowhere. `load`: the import
+    path of a function that registers on a connection what the database's schema needs.
     """
 
     database: Path
@@ -45,6 +46,7 @@ class AgentSettings:
     log_level: str = "info"
     metrics_port: int = 0
     metrics_host: str = LOOPBACK
+    load: str | None = None
 
     def text(self) -> str:
         """The settings as the document that `parse` reads."""
@@ -70,6 +72,7 @@ class AgentSettings:
                 "log_level": self.log_level,
                 "metrics_port": self.metrics_port,
                 "metrics_host": self.metrics_host,
+                "load": self.load,
             }
         )
 

@@ -13,6 +13,7 @@ from connectors.sqlite.columns import CREATE_SCALES, STORED_AS, scales
 from connectors.sqlite.constraints import TableConstraint, constraints_of
 from connectors.sqlite.image import null_faults, wire_image
 from connectors.sqlite.inspection import inspect, is_captured
+from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.system import PREFIX
 from connectors.sqlite.text import read_as_stored
 from streaming.core.model.errors import StateError
@@ -70,13 +71,22 @@ class DatabaseCheck:
 
 
 def check_database(
-    database: Path, tables: Sequence[Table], *, rows_are_shared: bool = False
+    database: Path,
+    tables: Sequence[Table],
+    *,
+    rows_are_shared: bool = False,
+    prepare: Prepare = nothing,
 ) -> DatabaseCheck:
-    """Check a database; StateError if there is none."""
+    """Check a database; StateError if there is none.
+
+    `prepare` registers on the connection what the application's connections have.
+    """
     if not database.is_file():
         raise StateError(f"there is no database {database}: give the path of the SQLite file")
     uri = f"{database.absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+        prepare(connection)
+        connection.row_factory, connection.isolation_level = None, None
         read_as_stored(connection)
         try:
             return _check(connection, tables, rows_are_shared=rows_are_shared)
@@ -89,7 +99,12 @@ def _check(
 ) -> DatabaseCheck:
     found = inspect(connection, tables, rows_are_shared=rows_are_shared)
     known = [table for table in tables if table.name in found.catalogs]
-    complete = [t for t in known if set(t.columns) <= set(found.catalogs[t.name].columns)]
+    complete = [
+        table
+        for table in known
+        if set(table.columns) <= set(found.catalogs[table.name].columns)
+        and table.name not in found.uncompiled
+    ]
     others = _others(connection, tables)
     return DatabaseCheck(
         tuple(_table(connection, table) for table in known),

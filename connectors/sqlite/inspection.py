@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from connectors.sqlite import sql, user_triggers
 from connectors.sqlite.catalog import BINARY, Catalog, UniqueColumn, read
 from connectors.sqlite.columns import AFFINITIES, STORED_AS, Affinity
+from connectors.sqlite.compiled import compile_faults
 from connectors.sqlite.constraints import ConstraintKind, TableConstraint, constraints_of
 from connectors.sqlite.defaults import default_fault
 from connectors.sqlite.system import PREFIX
@@ -24,6 +25,7 @@ class Inspection:
 
     `unreplicated`: the columns of these tables that are not configured, each as table.column.
     `untold`: the tables that have rows which were written before they were captured.
+    `uncompiled`: the tables whose functions or collations this connection lacks.
     """
 
     catalogs: dict[str, Catalog] = field(default_factory=dict)
@@ -31,6 +33,7 @@ class Inspection:
     warnings: list[str] = field(default_factory=list)
     unreplicated: list[str] = field(default_factory=list)
     untold: list[str] = field(default_factory=list)
+    uncompiled: list[str] = field(default_factory=list)
 
     def check(self) -> None:
         """ConfigError with every complaint, if there is one."""
@@ -63,6 +66,13 @@ def inspect(
         found.complaints += [about + text for text in complaints_of(catalog, table)]
         found.warnings += [about + text for text in warnings_of(catalog, table)]
         found.unreplicated += [f"{table.name}.{name}" for name in unconfigured(catalog, table)]
+        faults = compile_faults(connection, known_part(catalog, table))
+        found.complaints += [about + text for text in faults.unknown]
+        found.uncompiled += [table.name] if faults.unknown else []
+        found.warnings += [
+            f"{about}no row can be written: {text}; correct the trigger, or create what it names"
+            for text in faults.others
+        ]
         constraints = constraints_of(connection, table)
         found.warnings += [about + text for text in constraint_warnings(constraints)]
         if not rows_are_shared and not is_captured(connection, table):
@@ -180,7 +190,7 @@ def _kept_by(of: Affinity) -> list[ColumnType]:
 
 def _default_complaints(catalog: Catalog, table: Table) -> list[str]:
     """The defaults that no replica could take; a statement that leaves the column out gets them."""
-    stored = catalog.stored(_known(catalog, table))
+    stored = catalog.stored(known_part(catalog, table))
     faults = {
         name: default_fault(column.declared, column.default, stored[name].kind, is_exact=exact)
         for name, column in catalog.columns.items()
@@ -194,7 +204,8 @@ def _default_complaints(catalog: Catalog, table: Table) -> list[str]:
     ]
 
 
-def _known(catalog: Catalog, table: Table) -> Table:
+def known_part(catalog: Catalog, table: Table) -> Table:
+    """The table with those of its columns that the database has."""
     columns: Mapping[str, ColumnType] = {
         name: kind for name, kind in table.columns.items() if name in catalog.columns
     }

@@ -11,6 +11,7 @@ from connectors.agent.process import run_process
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, Outage, UpdatesTopic
 from connectors.sqlite.journal import JournalBound
+from connectors.sqlite.load import prepare_of
 from connectors.sqlite.lock import exclusive
 from connectors.sqlite.reinit import IsKnown, NewStart
 from connectors.sqlite.store import SqliteStore
@@ -44,6 +45,7 @@ def open_store(settings: AgentSettings) -> Iterator[SqliteStore]:
                 rows_are_shared=settings.rows_are_shared,
                 tells_rows=settings.tells_rows,
                 journal_bound=JournalBound(settings.journal_rows),
+                prepare=prepare_of(settings.load),
             )
         ) as store,
     ):

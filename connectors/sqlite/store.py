@@ -15,6 +15,7 @@ from connectors.sqlite.apply import apply_batch
 from connectors.sqlite.atomic import atomic
 from connectors.sqlite.errors import store_errors
 from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
+from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.opened_file import OpenedFile, replaced_text
 from connectors.sqlite.reconcile import reconcile
 from connectors.sqlite.reinit import IsKnown, NewStart, reinit
@@ -37,9 +38,20 @@ class _SchemaChangedError(Exception):
     """Somebody changed the schema since the agent adapted to it."""
 
 
-def connect(database: Path, busy_ms: int = BUSY_MS) -> sqlite3.Connection:
-    """A connection in autocommit mode, which reads text as it is stored."""
+def connect(
+    database: Path, busy_ms: int = BUSY_MS, prepare: Prepare = nothing
+) -> sqlite3.Connection:
+    """A connection in autocommit mode, which reads text as it is stored.
+
+    `prepare` registers on it what the application's connections have.
+    """
     connection = sqlite3.connect(database, timeout=busy_ms / 1000, isolation_level=None)
+    try:
+        prepare(connection)
+    except BaseException:
+        connection.close()
+        raise
+    connection.row_factory, connection.isolation_level = None, None
     read_as_stored(connection)
     connection.execute("PRAGMA synchronous = FULL")  # what was published must not be lost
     connection.execute("PRAGMA foreign_keys = OFF")
@@ -76,9 +88,10 @@ class SqliteStore:
         rows_are_shared: bool = False,
         tells_rows: bool = False,
         journal_bound: JournalBound = JOURNAL_BOUND,
+        prepare: Prepare = nothing,
     ) -> "SqliteStore":
         """Open the database and make it a replica; ConfigError or StateError if it cannot be."""
-        connection = connect(database)
+        connection = connect(database, prepare=prepare)
         known = {table.name: table for table in tables}
         try:
             file = OpenedFile.at(database)

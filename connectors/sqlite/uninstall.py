@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 from connectors.sqlite.atomic import atomic
+from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.lock import exclusive, lock_file
 from connectors.sqlite.schema import drop, objects
 from connectors.sqlite.store import connect
@@ -13,7 +14,9 @@ from streaming.core.model.errors import StateError
 from streaming.core.model.wording import as_count
 
 
-def uninstall(database: Path, *, discards_unpublished: bool = False) -> list[str]:
+def uninstall(
+    database: Path, *, discards_unpublished: bool = False, prepare: Prepare = nothing
+) -> list[str]:
     """Make the database an ordinary one again; the names of what was removed.
 
     StateError: there is no file, an agent runs, a trigger of the user's needs what would go, or
@@ -21,7 +24,7 @@ def uninstall(database: Path, *, discards_unpublished: bool = False) -> list[str
     """
     with exclusive(database):
         try:
-            with closing(connect(database)) as connection:
+            with closing(connect(database, prepare=prepare)) as connection:
                 removed = _uninstall(connection, discards_unpublished=discards_unpublished)
         except sqlite3.Error as error:
             raise StateError(f"{database}: {error}; nothing was removed") from error

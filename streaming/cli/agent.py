@@ -10,7 +10,9 @@ import typer
 from connectors.agent.settings import LOOPBACK
 from connectors.sqlite.check import DatabaseCheck, check_database
 from connectors.sqlite.document import schema_in
+from connectors.sqlite.load import prepare_of
 from connectors.sqlite.uninstall import uninstall as remove
+from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.cli.output import as_count, write_json, write_line, write_table
 from streaming.config.config import load
@@ -49,6 +51,15 @@ Document = Annotated[
     Path | None,
     typer.Option("--document", metavar="FILE", help="Write the schema to this file, as JSON."),
 ]
+Load = Annotated[
+    str | None,
+    typer.Option(
+        "--load",
+        metavar="MODULE:FUNCTION",
+        help="A Python function that gets each connection, and registers on it the functions,"
+        " collations and extensions that the database's schema needs.",
+    ),
+]
 Discard = Annotated[
     bool,
     typer.Option("--discard-unpublished", help="Changes that no other replica has may be lost."),
@@ -66,6 +77,7 @@ def agent(
     snapshot: Snapshot = False,
     metrics_port: MetricsPort = 0,
     metrics_host: MetricsHost = LOOPBACK,
+    load_: Load = None,
     print_: Print = False,
 ) -> None:
     """Run the agent of one SQLite replica until SIGTERM or Ctrl-C."""
@@ -82,6 +94,7 @@ def agent(
         tells_rows=snapshot,
         metrics_port=metrics_port,
         metrics_host=metrics_host,
+        load=load_,
     )
     if print_:
         typer.echo(settings.text())
@@ -90,6 +103,7 @@ def agent(
 
 
 @app.command()
+@cannot_say()
 def check(
     *,
     database: Database,
@@ -97,6 +111,7 @@ def check(
     config: ConfigPath = DEFAULT_CONFIG,
     rows_are_shared: Shared = False,
     document: Document = None,
+    load_: Load = None,
     as_json: AsJson = False,
 ) -> None:
     """List what an agent would find in a database; exit 0 if it would start and carry every row.
@@ -104,7 +119,9 @@ def check(
     --document writes the schema to a file, for `slackwater schema` to compare.
     """
     tables = tuple(load(config).table_map().values())
-    found = check_database(database, tables, rows_are_shared=rows_are_shared)
+    found = check_database(
+        database, tables, rows_are_shared=rows_are_shared, prepare=prepare_of(load_)
+    )
     schema = schema_in(database, replica or database.stem, tables)
     if document is not None:
         document.write_text(document_text(schema.document(), indent=2) + "\n", encoding="utf-8")
@@ -112,13 +129,15 @@ def check(
         write_json({**asdict(found), "is_good": found.is_good, "schema": schema.document()})
     else:
         _write(found)
-    raise typer.Exit(0 if found.is_good else 1)
+    raise typer.Exit(ExitCode.YES if found.is_good else ExitCode.NO)
 
 
 @app.command()
-def uninstall(*, database: Database, discard_unpublished: Discard = False) -> None:
+def uninstall(
+    *, database: Database, discard_unpublished: Discard = False, load_: Load = None
+) -> None:
     """Remove every trace of the agent from a database; no agent may run on it."""
-    removed = remove(database, discards_unpublished=discard_unpublished)
+    removed = remove(database, discards_unpublished=discard_unpublished, prepare=prepare_of(load_))
     done = f"{as_count(len(removed), 'object')} removed" if removed else "holds nothing of an agent"
     write_line(f"{database}: {done}")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from checkpoints.reader import Reader, open_state
-from streaming.cli.agent import Database
+from streaming.cli.agent import Database, Load
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now
 from streaming.cli.output import as_count, write_error, write_json, write_line, write_sentence
 from streaming.config.config import Config, load
@@ -28,6 +28,7 @@ def reinit(
     *,
     database: Database,
     config: ConfigPath = DEFAULT_CONFIG,
+    load_: Load = None,
     as_json: AsJson = False,
 ) -> None:
     """Empty the database of a replica whose agent is stopped; started, it gets everything anew.
@@ -36,7 +37,7 @@ def reinit(
     """
     configured = load(config)
     settings = import_module("streaming.config.agent").agent_settings(
-        configured, replica, database.absolute()
+        configured, replica, database.absolute(), load=load_
     )
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # topics.py logs an outage once

@@ -16,6 +16,7 @@ def agent_settings(
     tells_rows: bool = False,
     metrics_port: int = 0,
     metrics_host: str = LOOPBACK,
+    load: str | None = None,
 ) -> AgentSettings:
     """The settings of the agent beside this database; ConfigError: there is no such replica."""
     known = {one.name: one for one in config.replicas}
@@ -40,4 +41,5 @@ def agent_settings(
         config.log.level,
         metrics_port,
         metrics_host,
+        load,
     )
