@@ -325,5 +325,5 @@ def test_before_the_first_commit_there_is_no_ruv(
 
     answer = slackwater("ruv")
 
-    assert answer.code == 1
+    assert answer.code == 2
     assert "no batch is committed" in answer.err

@@ -83,5 +83,5 @@ def test_before_the_first_commit_nothing_is_in_flight(
 
     answer = slackwater("status", "--replica", "b")
 
-    assert answer.code == 1
+    assert answer.code == 2
     assert "no batch is committed" in answer.err
