@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from connectors.sqlite import sql
@@ -14,6 +14,7 @@ from connectors.sqlite.constraints import TableConstraint, constraints_of
 from connectors.sqlite.image import null_faults, wire_image
 from connectors.sqlite.inspection import inspect, is_captured
 from connectors.sqlite.load import Prepare, nothing
+from connectors.sqlite.references import broken_references
 from connectors.sqlite.system import PREFIX
 from connectors.sqlite.text import read_as_stored
 from streaming.core.model.errors import StateError
@@ -51,7 +52,7 @@ class DatabaseCheck:
 
     `row_faults`: rows that no other replica can take; `without_key`: tables that could not be
     configured, because nothing in them is unique; `untold`: tables whose rows the agent tells the
-    others when it starts.
+    others when it starts; `broken_references`: rows that refer to no row, if they were looked for.
     """
 
     tables: tuple[CheckedTable, ...]
@@ -63,6 +64,7 @@ class DatabaseCheck:
     row_faults: tuple[str, ...]
     complaints: tuple[str, ...]
     untold: tuple[str, ...]
+    broken_references: tuple[str, ...]
 
     @property
     def is_good(self) -> bool:
@@ -76,8 +78,11 @@ def check_database(
     *,
     rows_are_shared: bool = False,
     prepare: Prepare = nothing,
+    looks_at_references: bool = False,
 ) -> DatabaseCheck:
     """Check a database; StateError if there is none.
+
+    `looks_at_references`: also for rows that refer to no row, which reads all of them.
 
     `prepare` registers on the connection what the application's connections have.
     """
@@ -89,7 +94,9 @@ def check_database(
         connection.row_factory, connection.isolation_level = None, None
         read_as_stored(connection)
         try:
-            return _check(connection, tables, rows_are_shared=rows_are_shared)
+            found = _check(connection, tables, rows_are_shared=rows_are_shared)
+            broken = broken_references(connection, tables) if looks_at_references else ()
+            return replace(found, broken_references=tuple(broken))
         except sqlite3.Error as error:
             raise StateError(f"{database} cannot be read: {error}") from error
 
@@ -116,6 +123,7 @@ def _check(
         tuple(_row_faults(connection, complete, found.catalogs)),
         tuple(found.complaints),
         tuple(found.untold),
+        (),
     )
 
 

@@ -14,6 +14,7 @@ from connectors.sqlite.columns import AFFINITIES, STORED_AS, Affinity
 from connectors.sqlite.compiled import compile_faults
 from connectors.sqlite.constraints import ConstraintKind, TableConstraint, constraints_of
 from connectors.sqlite.defaults import default_fault
+from connectors.sqlite.references import action_warnings
 from connectors.sqlite.system import PREFIX
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import ColumnType, Table
@@ -80,6 +81,7 @@ def inspect(
                 found.complaints.append(about + _UNCAPTURED)
             elif connection.execute(sql.any_row(table.name)).fetchone():
                 found.untold.append(table.name)
+    found.warnings += action_warnings(connection, tables)
     found.complaints += user_triggers.complaints(connection, tables)
     return found
 

@@ -14,7 +14,7 @@ from connectors.sqlite.load import prepare_of
 from connectors.sqlite.uninstall import uninstall as remove
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import as_count, write_json, write_line, write_table
+from streaming.cli.output import as_count, write_json, write_line, write_sentence, write_table
 from streaming.config.config import load
 from streaming.core.model.errors import ConfigError
 from streaming.facts.documents import document_text
@@ -51,6 +51,7 @@ Document = Annotated[
     Path | None,
     typer.Option("--document", metavar="FILE", help="Write the schema to this file, as JSON."),
 ]
+Rows = Annotated[bool, typer.Option("--rows", help="Also list the rows that break a foreign key.")]
 Load = Annotated[
     str | None,
     typer.Option(
@@ -112,6 +113,7 @@ def check(
     rows_are_shared: Shared = False,
     document: Document = None,
     load_: Load = None,
+    rows_: Rows = False,
     as_json: AsJson = False,
 ) -> None:
     """List what an agent would find in a database; exit 0 if it would start and carry every row.
@@ -120,7 +122,11 @@ def check(
     """
     tables = tuple(load(config).table_map().values())
     found = check_database(
-        database, tables, rows_are_shared=rows_are_shared, prepare=prepare_of(load_)
+        database,
+        tables,
+        rows_are_shared=rows_are_shared,
+        prepare=prepare_of(load_),
+        looks_at_references=rows_,
     )
     schema = schema_in(database, replica or database.stem, tables)
     if document is not None:
@@ -129,7 +135,7 @@ def check(
         write_json({**asdict(found), "is_good": found.is_good, "schema": schema.document()})
     else:
         _write(found)
-    raise typer.Exit(ExitCode.YES if found.is_good else ExitCode.NO)
+    raise typer.Exit(ExitCode.YES if found.is_good and not found.broken_references else ExitCode.NO)
 
 
 @app.command()
@@ -151,19 +157,22 @@ def _write(found: DatabaseCheck) -> None:
     for table in found.tables:
         state = "captured" if table.is_captured else "not captured yet"
         own = f", your triggers: {', '.join(table.triggers)}" if table.triggers else ""
-        write_line(f"table {table.name}: {as_count(table.rows, 'row')}, {state}{own}")
+        write_sentence(f"table {table.name}: {as_count(table.rows, 'row')}, {state}{own}")
     for name in found.untold:
-        write_line(f"table {name}: its agent tells the others the rows, unless --rows-are-shared")
+        write_sentence(
+            f"table {name}: its agent tells the others the rows, unless --rows-are-shared"
+        )
     for one in found.constraints:
-        write_line(f"constraint of table {one.table}: {one.text}")
+        write_sentence(f"constraint of table {one.table}: {one.text}")
     for name in found.not_configured:
         key = " and has no key" if name in found.without_key else ""
-        write_line(f"table {name} is not configured{key}: it stays in this database")
+        write_sentence(f"table {name} is not configured{key}: it stays in this database")
     for kind, texts in (
         ("warning", found.warnings),
         ("row that is not replicated", found.row_faults),
+        ("row that refers to nothing", found.broken_references),
         ("refused", found.complaints),
     ):
         for text in texts:
-            write_line(f"{kind}: {text}")
-    write_line("an agent can start" if found.is_good else "correct the above, then check again")
+            write_sentence(f"{kind}: {text}")
+    write_sentence("an agent can start" if found.is_good else "correct the above, then check again")
