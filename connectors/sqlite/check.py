@@ -2,22 +2,20 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from connectors.sqlite import sql
 from connectors.sqlite.capture import row_images
 from connectors.sqlite.catalog import Catalog
-from connectors.sqlite.columns import CREATE_SCALES, STORED_AS, scales
+from connectors.sqlite.columns import STORED_AS
 from connectors.sqlite.constraints import TableConstraint, constraints_of
 from connectors.sqlite.image import null_faults, wire_image
 from connectors.sqlite.inspection import inspect, is_captured
 from connectors.sqlite.load import Prepare, nothing
+from connectors.sqlite.reading import reading
 from connectors.sqlite.references import broken_references
 from connectors.sqlite.system import PREFIX
-from connectors.sqlite.text import read_as_stored
-from streaming.core.model.errors import StateError
 from streaming.core.model.table import Table
 
 FAULTS_MAX = 20
@@ -86,19 +84,10 @@ def check_database(
 
     `prepare` registers on the connection what the application's connections have.
     """
-    if not database.is_file():
-        raise StateError(f"there is no database {database}: give the path of the SQLite file")
-    uri = f"{database.absolute().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
-        prepare(connection)
-        connection.row_factory, connection.isolation_level = None, None
-        read_as_stored(connection)
-        try:
-            found = _check(connection, tables, rows_are_shared=rows_are_shared)
-            broken = broken_references(connection, tables) if looks_at_references else ()
-            return replace(found, broken_references=tuple(broken))
-        except sqlite3.Error as error:
-            raise StateError(f"{database} cannot be read: {error}") from error
+    with reading(database, prepare) as connection:
+        found = _check(connection, tables, rows_are_shared=rows_are_shared)
+        broken = broken_references(connection, tables) if looks_at_references else ()
+        return replace(found, broken_references=tuple(broken))
 
 
 def _check(
@@ -172,8 +161,6 @@ def _row_faults(
     connection: sqlite3.Connection, tables: Sequence[Table], catalogs: dict[str, Catalog]
 ) -> Iterator[str]:
     """The first rows that no other replica can take, and how many there are."""
-    connection.execute(CREATE_SCALES.replace("CREATE TABLE", "CREATE TEMP TABLE"))
-    connection.executemany("INSERT INTO temp._slackwater_scales VALUES (?, ?, ?, ?)", scales())
     count = 0
     for table in tables:
         for key, image in connection.execute(row_images(table, catalogs[table.name])):

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -11,9 +10,9 @@ from connectors.sqlite.catalog import BINARY, columns_of
 from connectors.sqlite.columns import AFFINITIES, Affinity
 from connectors.sqlite.constraints import check_conditions
 from connectors.sqlite.create_table import ColumnText, column_texts, index_parts, trigger_event
+from connectors.sqlite.reading import reading
 from connectors.sqlite.system import PREFIX
 from connectors.sqlite.user_triggers import GUARD
-from streaming.core.model.errors import StateError
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.schema.difference import comparable
 from streaming.core.schema.document import (
@@ -34,14 +33,8 @@ _NO_TEXT = ColumnText(None, None, is_autoincrement=False)
 
 def schema_in(database: Path, replica: str, tables: Iterable[Table]) -> DatabaseSchema:
     """The schema of a database file, which is only read; StateError if there is none."""
-    if not database.is_file():
-        raise StateError(f"there is no database {database}: give the path of the SQLite file")
-    uri = f"{database.absolute().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
-        try:
-            return database_schema(connection, replica, [one.name for one in tables])
-        except sqlite3.Error as error:
-            raise StateError(f"{database} cannot be read: {error}") from error
+    with reading(database) as connection:
+        return database_schema(connection, replica, [one.name for one in tables])
 
 
 def database_schema(
@@ -122,9 +115,8 @@ def _uniques(connection: sqlite3.Connection, name: str) -> Iterator[SchemaUnique
         keys = tuple(row[1] for row in sorted(rows, key=lambda row: row[5]) if row[5])
         if keys:
             yield SchemaUnique(keys, ("",) * len(keys))
-    for _, index, unique, _, _ in sorted(
-        connection.execute(f"PRAGMA index_list({sql.name(name)})").fetchall()
-    ):
+    listed = connection.execute(f"PRAGMA index_list({sql.name(name)})").fetchall()
+    for _, index, unique, _, _ in sorted(listed, key=lambda row: (row[3] != "pk", row[0])):
         if unique:
             yield _unique(connection, index)
 

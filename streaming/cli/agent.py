@@ -10,6 +10,7 @@ import typer
 from connectors.agent.settings import LOOPBACK
 from connectors.sqlite.check import DatabaseCheck, check_database
 from connectors.sqlite.document import schema_in
+from connectors.sqlite.generate import generated_tables
 from connectors.sqlite.load import prepare_of
 from connectors.sqlite.uninstall import uninstall as remove
 from streaming.cli.exit_codes import ExitCode, cannot_say
@@ -60,6 +61,10 @@ Load = Annotated[
         help="A Python function that gets each connection, and registers on it the functions,"
         " collations and extensions that the database's schema needs.",
     ),
+]
+Generate = Annotated[
+    bool,
+    typer.Option("--generate", help="Only print the [[tables]] of a configuration for it."),
 ]
 Discard = Annotated[
     bool,
@@ -114,12 +119,17 @@ def check(
     document: Document = None,
     load_: Load = None,
     rows_: Rows = False,
+    generate: Generate = False,
     as_json: AsJson = False,
 ) -> None:
     """List what an agent would find in a database; exit 0 if it would start and carry every row.
 
-    --document writes the schema to a file, for `slackwater schema` to compare.
+    --document writes the schema to a file, for `slackwater schema` to compare. --generate needs no
+    configuration: it prints the tables for one.
     """
+    if generate:
+        write_line(generated_tables(database, prepare_of(load_)).rstrip())
+        return
     tables = tuple(load(config).table_map().values())
     found = check_database(
         database,
@@ -130,7 +140,7 @@ def check(
     )
     schema = schema_in(database, replica or database.stem, tables)
     if document is not None:
-        document.write_text(document_text(schema.document(), indent=2) + "\n", encoding="utf-8")
+        _write_document(document, document_text(schema.document(), indent=2))
     if as_json:
         write_json({**asdict(found), "is_good": found.is_good, "schema": schema.document()})
     else:
@@ -146,6 +156,13 @@ def uninstall(
     removed = remove(database, discards_unpublished=discard_unpublished, prepare=prepare_of(load_))
     done = f"{as_count(len(removed), 'object')} removed" if removed else "holds nothing of an agent"
     write_line(f"{database}: {done}")
+
+
+def _write_document(path: Path, text: str) -> None:
+    try:
+        path.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _write(found: DatabaseCheck) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.cli.output import as_count, write_json, write_sentence
 from streaming.config.config import load
@@ -24,6 +25,7 @@ Files = Annotated[
 ]
 
 
+@cannot_say()
 def schema(
     files: Files = None, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False
 ) -> None:
@@ -41,7 +43,7 @@ def schema(
     else:
         _show(found)
     if not found.is_good:
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.NO)
 
 
 def _of_files(files: list[Path], known: Collection[str]) -> list[DatabaseSchema]:

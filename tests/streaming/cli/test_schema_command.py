@@ -126,3 +126,20 @@ def test_files_that_cannot_be_compared_are_wrong_usage(
         strict=True,
     ):
         assert said in answer.err
+
+
+def test_the_tables_of_a_configuration_are_generated(
+    slackwater: Slackwater, config_file: Path, tmp_path: Path
+) -> None:
+    """Before there is a configuration; appended to one, it and the database pass their checks."""
+    path, head = tmp_path / "a.db", config_file.read_text("utf-8").partition("[[tables]]")[0]
+    with closing(sqlite3.connect(path)) as client:
+        client.executescript("CREATE TABLE shop (id INTEGER PRIMARY KEY, at DATE, price STRING)")
+    config_file.unlink()
+
+    answer = slackwater("agent", "check", "--database", str(path), "--generate")
+
+    assert answer.code == 0
+    config_file.write_text(f"{head}\n{answer.out}", encoding="utf-8")
+    assert slackwater("config", "check").code == 0
+    assert slackwater("agent", "check", "--database", str(path)).code == 0
