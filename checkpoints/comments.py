@@ -143,7 +143,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
     TableName.EVENTS: {
         "topic": "topic of the record",
         "kind": "hello, applied, commit, abort, heartbeat ...; change: a repeated one",
-        "outcome": "taken, duplicate, unknown, stopped or given up",
+        "outcome": "taken, duplicate, unknown, stopped, given up or old generation",
         "value": "the record as received; of a repeated change empty if it is valid",
         "csn": "of a repeated change: its CSN",
         "content": "of a repeated change: its hash",

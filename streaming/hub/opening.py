@@ -9,6 +9,7 @@ from checkpoints.commit import Ledger, create_state, open_ledger
 from checkpoints.config import commands, settings_document, store_configuration
 from checkpoints.epochs import Checkpoint, plan_of
 from checkpoints.faults import FaultHook
+from checkpoints.state_format import newest
 from checkpoints.store import StateStore
 from connectors.kafka.last_updates import last_updates
 from streaming.config.config import Config
@@ -18,7 +19,7 @@ from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.errors import SourceError, StateError
 from streaming.core.model.membership import adopted, retired_of, sending_only
 from streaming.core.model.put_back import is_behind, is_put_back, put_back_text, raised
-from streaming.core.model.state import HubState
+from streaming.core.model.state import FIRST_GENERATION, HubState
 from streaming.core.model.wording import as_count
 from streaming.hub.configured import settings_of, with_retired
 from streaming.hub.followed import FollowedWindow
@@ -63,9 +64,13 @@ class Opening:
         """Found or open the state, finish what a dead hub left, take over the configuration.
 
         SourceError if an updates topic holds what this hub did not write; StateError if the state
-        is older than what was sent from it, and no operator has said how to go on.
+        is older than what was sent from it, and no operator has said how to go on. A hub that is
+        refused where no state is leaves none, for that would be in the way of `slackwater restore`.
         """
-        create_state(store, self._genesis(at_ms), name)
+        genesis = self._genesis(at_ms)
+        if newest(store.root) is None:
+            self._check_own_updates(genesis)
+        create_state(store, genesis, name)
         ledger = open_ledger(store, name, reach)
         self._check_own_updates(ledger.last)
         is_raised = self._raise_put_back(ledger)
@@ -78,7 +83,7 @@ class Opening:
     def _genesis(self, at_ms: int) -> Checkpoint:
         """The state before the first batch; its replicageneration names the initial load."""
         generation = format_csn(CsnParts(at_ms // 1000, 0, self.config.hub.rid, 0))
-        return Checkpoint(HubState(1, generation), {}, {}, 0, at_ms=at_ms)
+        return Checkpoint(HubState(FIRST_GENERATION, generation), {}, {}, 0, at_ms=at_ms)
 
     def _finished(self, ledger: Ledger, *, is_raised: bool) -> Hub:
         """Finish the batch of a hub that died: from its plan, or only its publishing.
@@ -116,8 +121,8 @@ class Opening:
             raise SourceError(
                 f"updates that this hub did not write: {found}. Another hub sends there, or the"
                 f" state in {self.config.hub.state} is not the one that belongs to these topics:"
-                " name that state as hub.state, or give this hub topics of its own with"
-                " hub.topic_prefix"
+                " name that state as hub.state; or, if it is lost, `slackwater restore` makes it of"
+                " a backup; or give this hub topics of its own with hub.topic_prefix"
             )
 
     def _raise_put_back(self, ledger: Ledger) -> bool:

@@ -8,10 +8,11 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 from pyspark.sql import SparkSession
 
+from checkpoints.tables import TableName
 from connectors.kafka.broker import Broker
 from connectors.wire import decode_answer
 from streaming.cli.main import main
-from streaming.core.model.errors import StateError
+from streaming.core.model.errors import SourceError, StateError
 from streaming.core.model.record import Update
 from tests.harness import verdict
 from tests.harness.site import Site, site
@@ -70,7 +71,29 @@ def test_it_goes_on_as_the_next_generation_when_told_to(
     assert "written since" in rows["t", '{"k":"k"}']
     assert "of b" in rows["t", '{"k":"j"}']
     assert {*generations(restored, "a")} == {*generations(restored, "b")} == {1, 2}
+    assert verdict.rows_of(restored.state, TableName.QUARANTINE) == [], "old acknowledgements"
     assert told(restored, "recover") == 1, "it is not behind any more"
+
+
+def test_a_state_that_is_lost_is_restored_behind_a_hub_that_was_refused(
+    restored: Site, spark: SparkSession
+) -> None:
+    """A service manager starts the hub again before anybody is awake."""
+    backup = str(restored.folder / "backup of the command")
+    assert told(restored, "recover") == 0
+    restored.run_available(spark)
+    assert told(restored, "backup", backup) == 0
+    shutil.rmtree(restored.state)
+    for _ in range(2):
+        with pytest.raises(SourceError, match="`slackwater restore`"):
+            restored.run_available(spark)
+
+    assert told(restored, "restore", backup) == 0
+
+    with restored.running(spark) as hub:
+        hub.brings(*restored.replicas.values())
+    assert "of b" in verdict.rows_of_changelog(restored)["t", '{"k":"j"}']
+    assert verdict.rows_of(restored.state, TableName.QUARANTINE) == []
 
 
 def test_what_no_topic_holds_any_more_is_not_deleted_everywhere_in_silence(

@@ -18,6 +18,8 @@ QUARANTINED = "quarantined"
 """Quarantined records of a replica, by reason."""
 DUPLICATES = "duplicates"
 """Records of a replica that came again."""
+OLD_GENERATION = "old_generation"
+"""Records of a replica that answer what was sent before the hub's state was put back."""
 WITHOUT_VALUE = "without_value"
 """Offsets of a replica's topic that were read, and at which no record with a value stands."""
 CONFLICTS = "conflicts"
@@ -61,6 +63,11 @@ def quarantined_records(quarantined: Iterable[Quarantined]) -> Counter[str]:
 def duplicate(rid: int) -> str:
     """Return the key that counts a replica's duplicates."""
     return counter(DUPLICATES, rid, _RECORDS)
+
+
+def old_generation(rid: int) -> str:
+    """Return the key that counts a replica's answers to a hub whose state was put back since."""
+    return counter(OLD_GENERATION, rid, _RECORDS)
 
 
 def without_value(rid: int) -> str:

@@ -64,6 +64,8 @@ class ControlOutcome(StrEnum):
     """the replica is stopped at this record"""
     GIVEN_UP = "given up"
     """it told of a session behind a stop, which never came into force"""
+    OLD_GENERATION = "old generation"
+    """it acknowledges or refuses what a hub sent whose state was put back since: it is ignored"""
 
 
 def quarantined_record(

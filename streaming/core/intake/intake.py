@@ -43,6 +43,7 @@ from streaming.core.model.refusal import Refusal
 from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.core.model.state import FIRST_GENERATION
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
 from streaming.core.model.table import OnRefused
 
@@ -79,6 +80,10 @@ class Intake(TransactionIntake):
         if received.reason is not None:
             self._refuse_invalid(received, received.reason)
             return
+        if self._is_of_old_generation(received.rid, received.record):
+            self.counts[tallies.old_generation(received.rid)] += 1
+            self.events.append((received, ControlOutcome.OLD_GENERATION))
+            return
         match received.record:
             case Hello() as hello:
                 self._hello(received, hello, replica)
@@ -87,6 +92,22 @@ class Intake(TransactionIntake):
             case record:
                 self._record(received, record, replica)
                 self._heard(received.rid)
+
+    def _is_of_old_generation(self, rid: int, record: Record | None) -> bool:
+        """Return whether the record answers what was sent before the hub's state was put back.
+
+        A `refused` names no generation, but a hub that was put back has raised its hub epoch above
+        all that was sent: what it has and did not send in this session was sent before.
+        """
+        match record:
+            case Applied() as applied:
+                return applied.generation < self.state.generation
+            case Refused() as refused:
+                is_unsent = refused.hub_epoch > self._largest_sent_to(rid)
+                is_raised = self.state.generation > FIRST_GENERATION
+                return is_raised and is_unsent and refused.hub_epoch <= self.state.hub_epoch
+            case _:
+                return False
 
     def _record(
         self, received: ReceivedRecord, record: Record | None, replica: ReplicaState
@@ -226,9 +247,7 @@ class Intake(TransactionIntake):
     def _refused(self, received: ReceivedRecord, refused: Refused) -> None:
         """Remember a row that the database of its replica did not take (RefusedRows)."""
         tables = self.topology.tables
-        agreements = (self.agreements[name] for name in self.agreements_to(received.rid))
-        sent = max((one.largest_sent for one in agreements), default=0)
-        row = refused_row(refused, sent, tables)
+        row = refused_row(refused, self._largest_sent_to(received.rid), tables)
         if isinstance(row, RecordFault):
             self._quarantine(received, row.reason, row.detail)
         elif self.refused.refuse(received, refused, row):
@@ -338,6 +357,10 @@ class Intake(TransactionIntake):
     def _sent_to(self, rid: int) -> int:
         """The covers that this replica was sent in the session in force."""
         return max((self.agreements[n].sent_covers for n in self.agreements_to(rid)), default=0)
+
+    def _largest_sent_to(self, rid: int) -> int:
+        """The largest hub epoch of what this replica may have been sent in its session."""
+        return max((self.agreements[n].largest_sent for n in self.agreements_to(rid)), default=0)
 
     def agreements_to(self, rid: int) -> list[str]:
         """The agreement whose consumer this replica is; without one, those that are retired."""

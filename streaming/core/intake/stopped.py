@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streaming.core.model.agreement_state import AgreementState
-from streaming.core.model.record import Applied, Heartbeat, Hello, ReceivedRecord
+from streaming.core.model.record import Applied, Heartbeat, Hello, ReceivedRecord, Refused
 from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 
@@ -35,8 +35,13 @@ def starts_again(received: ReceivedRecord, replica: ReplicaState) -> Hello | Non
 
 
 def says_nothing_of_rows(received: ReceivedRecord) -> bool:
-    """Return whether the record only told of a session that never came into force."""
-    return received.reason is None and isinstance(received.record, Hello | Applied | Heartbeat)
+    """Return whether the record only told of a session that never came into force.
+
+    What its database refused, it refuses again: whoever starts again is sent the row anew.
+    """
+    return received.reason is None and isinstance(
+        received.record, Hello | Applied | Heartbeat | Refused
+    )
 
 
 def with_last_session(

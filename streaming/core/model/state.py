@@ -15,6 +15,9 @@ from streaming.core.model.statuses import (
 from streaming.core.model.truncation import Truncations
 from streaming.core.tracking.ranges import RangeRealign
 
+FIRST_GENERATION = 1
+"""The generation of a hub whose state was never put back."""
+
 
 @dataclass(frozen=True, slots=True)
 class HubState:

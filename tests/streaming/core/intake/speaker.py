@@ -76,9 +76,9 @@ class Speaker:
         self.session = f"{self.rid}-{self.sessions}"
         return self.send(Hello(epoch, covers, generation, ruv, own, lost=lost))
 
-    def applied(self, epoch: int, covers: int) -> list[ReceivedRecord]:
+    def applied(self, epoch: int, covers: int, generation: int = 1) -> list[ReceivedRecord]:
         """A reflection."""
-        return self.send(Applied(epoch, covers, 1, NOTHING_KNOWN))
+        return self.send(Applied(epoch, covers, generation, NOTHING_KNOWN))
 
 
 def intake_of(received: Iterable[ReceivedRecord], state: HubState | None = None) -> Intake:

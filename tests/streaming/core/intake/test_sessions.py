@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from streaming.core.conflict import tallies
 from streaming.core.intake.arrival import ControlOutcome
 from streaming.core.intake.sessions import KEPT_FLOORS, KEPT_SESSION_IDS, KEPT_SESSIONS, with_floor
-from streaming.core.model.record import Heartbeat, Hello, ReceivedRecord
+from streaming.core.model.record import Heartbeat, Hello, Reason, ReceivedRecord, Refused
 from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Element, Ruv
@@ -18,6 +19,7 @@ from tests.streaming.core.intake.speaker import (
     fresh_state,
     intake_of,
     intake_of_session,
+    reasons,
 )
 
 C10 = csn(10, 1)
@@ -192,3 +194,41 @@ def test_an_applied_of_what_was_not_sent_says_so() -> None:
     assert kept.detail == (
         "applied covers 3 of generation 1; this session was sent 0 of generation 1"
     )
+
+
+@pytest.mark.parametrize("session", ["in force", "of an agent that ended"])
+def test_an_answer_to_what_an_older_generation_sent_is_ignored_and_counted(session: str) -> None:
+    """It says nothing of rows, so an operator who put a state back has nothing to drop."""
+    speaker = Speaker()
+    state = replace(fresh_state(hub_epoch=20), generation=2)
+    intake = intake_of(speaker.hello(generation=2), state)
+    speaker.session = speaker.session if session == "in force" else "an older one"
+    refused = Refused(9, C10, "t", '{"k":"1"}', "check", "CHECK constraint failed")
+
+    for received in [*speaker.applied(3, 9, generation=1), *speaker.send(refused)]:
+        intake.take(received)
+
+    assert intake.quarantined == []
+    assert [outcome for _, outcome in intake.events[1:]] == [ControlOutcome.OLD_GENERATION] * 2
+    assert intake.counts == {tallies.old_generation(1): 2}
+    assert intake.agreements["a1"].acked_covers == 0
+    assert intake.replicas[1].mre == 0
+
+
+def test_an_answer_to_a_generation_that_is_to_come_says_so() -> None:
+    """Nobody but another hub can have sent that."""
+    speaker = Speaker()
+
+    intake = intake_of([*speaker.hello(), *speaker.applied(1, 0, generation=2)])
+
+    assert reasons(intake) == [Reason.SESSION]
+
+
+def test_a_refusal_of_what_this_generation_did_not_send_is_kept() -> None:
+    """A hub whose state was never put back has sent all that there is to refuse."""
+    speaker = Speaker()
+    refused = Refused(9, C10, "t", '{"k":"1"}', "check", "CHECK constraint failed")
+
+    intake = intake_of([*speaker.hello(), *speaker.send(refused)], fresh_state(hub_epoch=20))
+
+    assert reasons(intake) == [Reason.SESSION]
