@@ -30,6 +30,7 @@ def topology_of(config: Config, *, judges: bool = True) -> Topology:
         ack_timeout_ms=config.hub.ack_timeout_s * 1_000,
         resync_page_rows=config.limits.resync_page_rows,
         resync_pages=config.limits.resync_pages,
+        skew_s=config.limits.skew_s,
     )
 
 

@@ -95,7 +95,7 @@ def ranges(from_: Mapping[str, int], to: Mapping[str, int]) -> dict[str, tuple[i
 
 def limits_of(limits: LimitsConfig) -> Limits:
     """Return a record's limits under a configuration."""
-    return Limits(record_bytes=limits.record_bytes, skew_s=limits.skew_s)
+    return Limits(record_bytes=limits.record_bytes)
 
 
 def _check_range(facts: pa.Table, plan: Plan, topics: Mapping[str, int]) -> None:

@@ -73,11 +73,7 @@ def _other_spellings(
 
 def _one_by_one(placed: pa.Table, tables: Mapping[str, Table], limits: Limits) -> pa.Table:
     rids, values = placed["rid"].to_pylist(), placed["value"].to_pylist()
-    times = pc.divide(placed["time"].cast(pa.int64()), 1000).to_pylist()
-    found = [
-        check(value, rid, time_ms, tables, limits)
-        for rid, time_ms, value in zip(rids, times, values, strict=True)
-    ]
+    found = [check(value, rid, tables, limits) for rid, value in zip(rids, values, strict=True)]
     kept = [
         None if _is_good_change(one) else value for one, value in zip(found, values, strict=True)
     ]

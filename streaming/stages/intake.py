@@ -35,6 +35,7 @@ from streaming.stages.checked import (
     is_away,
     texts,
 )
+from streaming.stages.csns import any_skewed
 from streaming.stages.runs import RecordRun, closing, runs
 
 ReadPending = Callable[[Collection[Context]], pa.Table]
@@ -162,7 +163,16 @@ def _goes_in_bulk(
         and session[first].as_py() == in_force.id
         and snapshot[first].as_py() in (None, replica.snapshot)
         and intake.is_plain_from(rid, facts.csn[first].decode(), opno)
+        and not _is_skewed(intake, facts, run)
     )
+
+
+def _is_skewed(intake: Intake, facts: CheckedRecords, run: RecordRun) -> bool:
+    """Return whether core would find a skew in a run of which nothing else is wrong."""
+    is_change = ~facts.commit[run.rows]
+    time = facts.table["time"][run.rows].filter(pa.array(is_change))
+    largest = intake.known.largest.get(int(facts.rid[run.start]), "")
+    return any_skewed(facts.csn[run.rows][is_change], time, largest, intake.topology.skew_s)
 
 
 def _bulk(intake: Intake, facts: CheckedRecords, run: RecordRun, rows: pa.Table) -> pa.Table:

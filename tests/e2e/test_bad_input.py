@@ -66,8 +66,9 @@ def say_everything_bad(a: ScriptedReplica) -> Kept:
     bad(Reason.TABLE, altered(a, lambda r: r["after"].update(v=1)))
     bad(Reason.KEY, altered(a, lambda r: r.update(key={"k": "not the image's"})))
     bad(Reason.SIZE, altered(a, lambda r: r["after"].update(v="x" * RECORD_BYTES)))
-    long_ago_ms = (a.clock_s - 100_000) * 1000
-    bad(Reason.SKEW, wire.encode(a.session, a.change("k", "v")), long_ago_ms)
+    far = f"{a.clock_s + 100_000:08x}"
+    ahead = altered(a, lambda r: r.update(csn=far + r["csn"][8:]))
+    bad(Reason.SKEW, ahead, a.clock_s * 1000)
     late = a.change("late", "v")
     used = a.write("used", "first")
     bad(Reason.LATE, wire.encode(a.session, late))

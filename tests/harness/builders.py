@@ -12,7 +12,7 @@ def csn(number: int, rid: int = 1) -> Csn:
 
     Numbers rise with time, four to a second, so that replicas with the same numbers interleave.
     """
-    return format_csn(CsnParts(0x6B000000 + number // 4, number % 4, rid, 0))
+    return format_csn(CsnParts(1 + number // 4, number % 4, rid, 0))
 
 
 def change(

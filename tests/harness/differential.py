@@ -38,7 +38,7 @@ def differences(
     checked = found.select(list(CheckedRecord._fields)).to_pylist()
     kept = found["value"].to_pylist()
     for value, row, bytes_ in zip(values, checked, kept, strict=True):
-        expected = check(value, TOPICS[TOPIC], TIME_S * 1000, KNOWN, limits)
+        expected = check(value, TOPICS[TOPIC], KNOWN, limits)
         good_change = expected.reason is None and expected.kind == "change"
         same_bytes = bytes_ == (None if good_change else value)
         if CheckedRecord(**row) != expected or not same_bytes:

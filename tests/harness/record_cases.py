@@ -4,7 +4,6 @@ from streaming.core.model.record import Reason
 from tests.harness.raw_records import CONTROL, CSN, change, control
 
 RECORD_BYTES = 1_000
-SKEW_S = 86_400
 OTHER_CSN = "65e0f1c0000a00020000"
 
 
@@ -319,21 +318,9 @@ FIRST: dict[Reason, bytes] = {
     Reason.RID: change(csn=f'"{OTHER_CSN}"', table='"x"'),
     Reason.TABLE: change(table='"x"', key='{"x":1}'),
     Reason.KEY: change(key='{"x":1}', more=f'"{"x" * RECORD_BYTES}"'),
-    Reason.SIZE: change(csn='"ffffffff000000010000"', more=f'"{"x" * RECORD_BYTES}"'),
-    Reason.SKEW: change(csn='"ffffffff000000010000"', session=None),
+    Reason.SIZE: change(session=None, more=f'"{"x" * RECORD_BYTES}"'),
 }
 """Records that break the rule and a later one."""
-
-TIMES: dict[str, tuple[int, bool, bytes]] = {
-    "as far ahead as may be": (0, True, change()),
-    "a millisecond further": (-1, False, change()),
-    "prim_csn as far": (0, True, change(prim_csn=f'"{CSN}"')),
-    "prim_csn further": (0, False, change(prim_csn='"65e0f1c1000000010000"')),
-    "commit as far": (0, True, control("commit")),
-    "commit further": (-1, False, control("commit")),
-    "own may be anywhere": (-1, True, control("hello")),
-}
-"""Name -> the record's time against the limit in milliseconds, whether it is good, the record."""
 
 TOKENS = (
     *("null", "true", "false", "0", "-0", "1", "-1", "5.0", "1e2", "0.0", "-0.0", "1.10", "1E5"),

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from checkpoints.faults import FaultPoint
-from connectors import wire
 from streaming.core.conflict.batch import BatchDecision, decide
 from streaming.core.conflict.judge import Judged
 from streaming.core.delivery.sending import (
@@ -24,7 +23,6 @@ from streaming.core.delivery.sending import (
     wants_batch,
 )
 from streaming.core.intake.arrival import AbortTransaction, Quarantined
-from streaming.core.intake.check import check
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.refused_rows import due
 from streaming.core.model.agreement_state import AgreementState, SendRange
@@ -178,12 +176,7 @@ class PureHub:
 
     def send(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
         """Append a record to a replica's topic."""
-        found = check(wire.encode(session or "", record), rid, time_ms, self.topology.tables)
-        reason = found.reason if found.reason is Reason.SKEW else None
-        received = ReceivedRecord(
-            *(rid, len(self.topics[rid]), time_ms, session, record),
-            *(reason, found.detail or "", found.content),
-        )
+        received = ReceivedRecord(rid, len(self.topics[rid]), time_ms, session, record)
         self.topics[rid].append(received)
         self.arrivals.append(received)
 

@@ -136,8 +136,14 @@ def writes_again(story: Story, replica: str, key: str, name: str, other: str) ->
 
 @sentence("the clock of {replica} is {seconds} s ahead")
 def is_ahead(story: Story, replica: str, seconds: str) -> None:
-    """Of the clock by which its agent publishes; its CSNs are from then on."""
+    """Of the clock by which it writes; its CSNs are from then on."""
     story.replica(replica).skew_s = int(seconds)
+
+
+@sentence("the records of {replica} are dated {seconds} s ahead")
+def is_dated_ahead(story: Story, replica: str, seconds: str) -> None:
+    """Its agent publishes by a clock that is wrong, too."""
+    story.replica(replica).dated_s = int(seconds)
 
 
 @sentence("{replica} commits {label}")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from streaming.core.delivery.consumer import (
@@ -14,6 +15,7 @@ from streaming.core.delivery.consumer import (
 )
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.csn import Generator
+from streaming.core.model.errors import CsnError
 from streaming.core.model.record import (
     Abort,
     Commit,
@@ -161,12 +163,14 @@ class Replica:
     `is_absent`: it is configured, and its agent never ran. `snapshot`: the id of the snapshot that
     it has not ended; `to_tell`: the rows that are not told yet.
     `is_unique`: a constraint lets one row stand in each table. `will_refuse`: row -> how many more
-    items of it the database does not take.
+    items of it the database does not take. `skew_s`: how far the clock of its writers is ahead,
+    `dated_s`: that of its agent, by which its records are dated.
     """
 
     name: str
     rid: int
     skew_s: int = 0
+    dated_s: int = 0
     numbered: bool = False
     is_unique: bool = False
     will_refuse: dict[str, int] = field(default_factory=dict)
@@ -545,7 +549,8 @@ class Replica:
                 refused.pop(key, None)
                 self._hold(key, Version(item.csn, item.after, is_sent=True))
             if item.csn is not None:
-                self.generator = self.generator.seen(item.csn, clock_s + self.skew_s)
+                with suppress(CsnError):  # as an agent does: another one's clock does not stop it
+                    self.generator = self.generator.seen(item.csn, clock_s + self.skew_s)
         self.journal += map(Line, refused.values())
         self.position = replace(batch.position, epoch=self.epoch)
         self.is_emptied = False

@@ -152,7 +152,8 @@ class World:
     def send(self, replica: str, session: str | None, record: Record) -> None:
         """Append a record to a replica's topic."""
         self.received.setdefault(replica, []).append((session, record))
-        self.hub.send(self.replicas[replica].rid, session, record, self.now_s * 1000)
+        one = self.replicas[replica]
+        self.hub.send(one.rid, session, record, (self.now_s + one.dated_s) * 1000)
 
     def publish(self, replica: str, lines: Sequence[Line]) -> None:
         """Publish lines of the journal, in this order."""

@@ -1,4 +1,4 @@
-"""The rule of a record: its bytes, its topic and its time -> canonical texts, or what is wrong.
+"""The rule of a record: its bytes and its topic -> canonical texts, or what is wrong.
 
 The rule is written here and in the modules that this one names: members.py, form.py, images.py.
 Whatever hurries it (stages/check.py) may only say that a record is surely good, and must give the
@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from streaming.core.intake.form import csn_fault, form_fault, has_id, own_csns, rid_fault
+from streaming.core.intake.form import csn_fault, form_fault, has_id, rid_fault
 from streaming.core.intake.images import CanonicalImages, images_of
 from streaming.core.intake.members import Fields, RecordFault, got, is_text, number, parse
 from streaming.core.intake.snapshot_row import snapshot_row
 from streaming.core.model.change import Change, Op, content_of
-from streaming.core.model.csn import MAX_SKEW_S, rid_of, time_of
+from streaming.core.model.csn import rid_of
 from streaming.core.model.errors import WireError
 from streaming.core.model.kinds import KINDS, FieldType
 from streaming.core.model.record import (
@@ -35,11 +35,10 @@ VERSION = WIRE_VERSIONS[-1]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a record may be at most: its wire version, its bytes, its CSN ahead of its time."""
+    """What a record may be at most: its wire version and its bytes."""
 
     version: int = VERSION
     record_bytes: int = RECORD_BYTES
-    skew_s: int = MAX_SKEW_S
 
 
 LIMITS = Limits()
@@ -73,12 +72,12 @@ class CheckedRecord(NamedTuple):
 
 
 def check(
-    value: bytes, rid: int, time_ms: int, tables: Mapping[str, Table], limits: Limits = LIMITS
+    value: bytes, rid: int, tables: Mapping[str, Table], limits: Limits = LIMITS
 ) -> CheckedRecord:
-    """Check one record of the topic of replica `rid` that came at `time_ms`.
+    """Check one record of the topic of replica `rid`.
 
     The rules stand in the order of their reasons: json, version, kind, csn, rid, table, key, size,
-    skew, session; the first that is broken is the reason.
+    session; the first that is broken is the reason.
     """
     fields = parse(value)
     if isinstance(fields, RecordFault):
@@ -90,9 +89,7 @@ def check(
     if fault is None and fields["kind"] == RecordKind.CHANGE:
         images = images_of(fields, tables)
         fault = images if isinstance(images, RecordFault) else None
-    fault = fault or (
-        _size_fault(value, limits) or _skew_fault(fields, time_ms, limits) or _session_fault(fields)
-    )
+    fault = fault or _size_fault(value, limits) or _session_fault(fields)
     if fault is not None:
         return _quarantined(fields, fault)
     if isinstance(images, CanonicalImages):
@@ -124,26 +121,13 @@ def decode(value: bytes) -> tuple[str, Record]:
     return fields["session"], record
 
 
-# -- size, time, session ---------------------------------------------------------------------------
+# -- size, session ---------------------------------------------------------------------------------
 
 
 def _size_fault(value: bytes, limits: Limits) -> RecordFault | None:
     if len(value) <= limits.record_bytes:
         return None
     return RecordFault(Reason.SIZE, f"{len(value)} bytes, {limits.record_bytes} are allowed")
-
-
-def _skew_fault(fields: Fields, time_ms: int, limits: Limits) -> RecordFault | None:
-    """Compare a CSN with the record's own time, so that every run gives the same result."""
-    for name in own_csns(fields):
-        ahead_ms = time_of(fields[name]) * 1000 - time_ms
-        if ahead_ms > limits.skew_s * 1000:
-            return RecordFault(
-                Reason.SKEW,
-                f"field {name}: it is {ahead_ms} ms ahead of its record, {limits.skew_s * 1000} are"
-                " allowed: correct the clock of its replica",
-            )
-    return None
 
 
 def _session_fault(fields: Fields) -> RecordFault | None:

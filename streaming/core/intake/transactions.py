@@ -25,7 +25,7 @@ from streaming.core.intake.pending import Context, ListKey
 from streaming.core.intake.reflection import mre, mre_same
 from streaming.core.intake.ruv_builder import RuvBuilder
 from streaming.core.model.change import Change, RowKey
-from streaming.core.model.csn import is_csn_of, rid_of
+from streaming.core.model.csn import is_csn_of, is_skewed, rid_of, time_of
 from streaming.core.model.open_transactions import EndedTransaction, OpenTransactions
 from streaming.core.model.order import JudgingOrder
 from streaming.core.model.record import Reason, ReceivedRecord
@@ -108,7 +108,7 @@ class TransactionIntake:
         if content in known:
             self._repeated(received, change, content)
             return
-        bad = self._bad(change, context, reused=bool(known))
+        bad = self._bad(change, context, reused=bool(known)) or self._skew(received, change)
         if bad is not None:
             self._bad_change(received, change, content, context, *bad)
             return
@@ -168,6 +168,24 @@ class TransactionIntake:
             detail = f"transaction {context[0]} was committed already, or its first change lost"
             return Reason.LATE, detail
         return None
+
+    def _skew(self, received: ReceivedRecord, change: Change) -> tuple[Reason, str] | None:
+        """Compare a CSN with the record's own time, so that every run gives the same result.
+
+        One that goes on behind the largest that was accepted of its replica is no new skew.
+        """
+        max_skew_s, accepted = self.topology.skew_s, self.known.largest.get(received.rid, "")
+        if not is_skewed(change.csn, accepted, received.time_ms, max_skew_s):
+            return None
+        accepted = max(accepted, self.open.lists.largest_of(received.rid))
+        if not is_skewed(change.csn, accepted, received.time_ms, max_skew_s):
+            return None
+        ahead_ms, allowed_ms = time_of(change.csn) * 1_000 - received.time_ms, max_skew_s * 1_000
+        follows = f"go on behind {accepted}" if accepted else "follow one that was accepted"
+        return Reason.SKEW, (
+            f"field csn: it is {ahead_ms} ms ahead of its record, {allowed_ms} are allowed, and it"
+            f" does not {follows}: correct the clock of its replica"
+        )
 
     def _bad_change(
         self,

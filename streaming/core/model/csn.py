@@ -14,6 +14,13 @@ MAX_SEQUENCE = 0xFFFF
 MAX_SKEW_S = 86_400
 """A CSN more than a day ahead of the clock is refused (389: CSN_MAX_TIME_ADJUST)."""
 
+MAX_STEP_S = 60
+"""How far two successive CSNs of a generator may be apart whose clock is behind it.
+
+It goes on by sequence then, which takes a second with every 65,536 changes; so many changes in a
+row may be lost or in quarantine.
+"""
+
 _CSN = re.compile(CSN_PATTERN)
 
 
@@ -63,6 +70,18 @@ def rid_of(csn: str) -> int:
 def time_of(csn: str) -> int:
     """The CSN's time in seconds since 1970, which may be ahead of every clock."""
     return int(csn[:8], 16)
+
+
+def is_skewed(csn: str, largest: str, clock_ms: int, max_skew_s: int) -> bool:
+    """Return whether a CSN is too far ahead of its clock and does not go on behind `largest`.
+
+    A generator never goes back, so one whose clock was wrong for a moment goes on by sequence from
+    what it gave then. That is no new skew (docs/protocol.md, Clocks that were wrong).
+    """
+    time_s = time_of(csn)
+    if time_s * 1_000 - clock_ms <= max_skew_s * 1_000:
+        return False
+    return not largest or time_s > time_of(largest) + MAX_STEP_S
 
 
 @dataclass(frozen=True, slots=True)

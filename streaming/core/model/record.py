@@ -70,7 +70,7 @@ class Reason(StrEnum):
     FUNCTION = "function"
     """a user's conflict function failed"""
     SKEW = "skew"
-    """the CSN is more than a day ahead of the record's own time"""
+    """the CSN is more than a day ahead of the record's own time, and follows no accepted one"""
     LATE = "late"
     """below a CSN of the same replica that had become eligible"""
     PURGED = "purged"

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from streaming.core.conflict.winner import UserFunction
+from streaming.core.model.csn import MAX_SKEW_S
 from streaming.core.model.order import JudgingOrder
 from streaming.core.model.record import RECORD_BYTES
 from streaming.core.model.table import DEFAULT_DATASET, Table
@@ -36,6 +37,7 @@ class Topology:
     ack_timeout_ms: int = 300_000
     resync_page_rows: int = 10_000
     resync_pages: int = 4
+    skew_s: int = MAX_SKEW_S
     order: JudgingOrder = JudgingOrder.LARGEST_CSN
     visible: Mapping[int, frozenset[str]] = field(init=False)
     served: Mapping[int, str] = field(init=False)

@@ -4,14 +4,17 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from streaming.core.intake.intake import Intake
+from streaming.core.model.csn import MAX_SKEW_S, MAX_STEP_S, CsnParts, format_csn
 from streaming.core.model.record import Applied, Commit, Heartbeat, Reason, Record
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.stages.checked import checked_records
 from streaming.stages.intake import arrived_of, repeated_or_old, take
 from tests.harness.builders import change, csn
-from tests.streaming.core.intake.speaker import RULES, fresh_state, intake_of
+from tests.streaming.core.intake.speaker import RULES, Speaker, fresh_state, intake_of
 from tests.streaming.stages.batches import checked, nothing_evicted, records_of, taken
 
 BATCHES: dict[str, list[Record]] = {
@@ -87,3 +90,52 @@ def test_csns_at_or_below_the_largest_known_are_looked_up() -> None:
     assert repeated_or_old(facts, {1: csn(10)}) == [csn(10)]
     assert repeated_or_old(facts, {1: csn(12)}) == [csn(10), csn(12)]
     assert repeated_or_old(facts, {2: csn(99, 2)}) == []
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0, 0, 1, MAX_STEP_S, MAX_STEP_S + 1, 2 * MAX_SKEW_S]),
+            st.sampled_from([0, 0, 0, 1, MAX_SKEW_S, 3 * MAX_SKEW_S]),
+            st.booleans(),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_columns_find_every_skew_that_core_finds(
+    steps: list[tuple[int, int, bool]],
+) -> None:
+    """A run may hold a change that is ahead of its record, if it goes on by sequence."""
+    speaker, clock_s, time_s = Speaker(), 1_800_000_000, 1_800_000_000
+    received = speaker.hello()
+    for number, (step_s, behind_s, is_transaction) in enumerate(steps):
+        time_s += step_s
+        one = format_csn(CsnParts(time_s, number, 1, 0))
+        written = change(1)._replace(csn=one, prim_csn=one if is_transaction else None)
+        sent = speaker.send(written, *[Commit(one)] * is_transaction)
+        received += [replace(r, time_ms=(clock_s - behind_s) * 1_000) for r in sent]
+
+    found, intake = taken(*received)
+
+    exact = intake_of(received)
+    eligible = [one for transaction in exact.eligible for one in transaction]
+    assert [a.change for a in arrived_of(found.eligible)] == [a.change for a in eligible]
+    assert [q.detail for q in intake.quarantined] == [q.detail for q in exact.quarantined]
+
+
+def test_a_run_behind_a_wrong_clock_is_taken_at_once() -> None:
+    """Record by record it would take ten times as long, for as long as the clock was ahead."""
+    ahead = [change(n)._replace(csn=format_csn(CsnParts(2**31, n, 1, 0))) for n in range(3)]
+    received = records_of(*ahead)
+    received[1] = replace(received[1], time_ms=2**31 * 1_000)
+    table = checked(*received).table
+    away = pa.array([None, None, 9, 9], pa.int64())
+    table = table.set_column(table.schema.get_field_index("size"), "size", away)
+
+    found = take(
+        Intake(fresh_state(), RULES), checked_records(table, RULES.tables), nothing_evicted
+    )
+
+    assert not found.lacking.any()
+    assert found.eligible.num_rows == 3

@@ -13,26 +13,24 @@ from streaming.core.model.ruv import parse_ruv
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.model.values import from_json, json_text, to_json
-from tests.harness.raw_records import CSN, TABLES, TIME_S, change, control, keyed, typed
+from tests.harness.raw_records import CSN, TABLES, change, control, keyed, typed
 from tests.harness.record_cases import (
     BAD,
     FIRST,
     GOOD,
     NO_OBJECT,
     RECORD_BYTES,
-    SKEW_S,
-    TIMES,
     TOKENS,
 )
 
-LIMITS = Limits(record_bytes=RECORD_BYTES, skew_s=SKEW_S)
-LARGE = Limits(record_bytes=10**7, skew_s=SKEW_S)
+LIMITS = Limits(record_bytes=RECORD_BYTES)
+LARGE = Limits(record_bytes=10**7)
 
 
 def checked(value: bytes, limits: Limits = LIMITS, *tables: Table) -> CheckedRecord:
     """A record of replica 1, checked under the tables of the cases and these."""
     known = {**TABLES, **{table.name: table for table in tables}}
-    return check(value, 1, TIME_S * 1000, known, limits)
+    return check(value, 1, known, limits)
 
 
 def fits(kind: ColumnType, token: str) -> bool:
@@ -86,17 +84,6 @@ def test_what_is_not_one_json_object_is_no_record(name: str) -> None:
 def test_the_first_broken_rule_counts(reason: Reason) -> None:
     """The order of the rules does not depend on who looks."""
     assert checked(FIRST[reason]).reason == reason
-
-
-@pytest.mark.parametrize("name", TIMES)
-def test_skew_is_measured_against_the_records_own_time(name: str) -> None:
-    """A wall clock would make the verdict depend on when the batch is run."""
-    after_ms, good, value = TIMES[name]
-    limit_ms = (TIME_S - SKEW_S) * 1000
-
-    found = check(value, 1, limit_ms + after_ms, TABLES, LIMITS)
-
-    assert found.reason == (None if good else Reason.SKEW)
 
 
 @pytest.mark.parametrize("kind", ColumnType)

@@ -164,9 +164,9 @@ def test_no_run_starts_where_a_rule_must_look(records: list[Record]) -> None:
 
 
 def test_a_run_may_end_below_what_is_remembered() -> None:
-    """A CSN far ahead, in quarantine for its skew, must not slow its replica down for a day."""
+    """A CSN far ahead, in quarantine, must not slow its replica down for a day."""
     speaker = Speaker()
-    far = [replace(one, reason=Reason.SKEW, content="c") for one in speaker.send(change(99))]
+    far = [replace(one, reason=Reason.TABLE, content="c") for one in speaker.send(change(99))]
 
     intake = intake_of([*speaker.hello(), *far])
 
