@@ -12,9 +12,14 @@ from dataclasses import replace
 
 from connectors.agent.contract import AppliedBatch
 from connectors.sqlite import journal, sql
-from connectors.sqlite.conflict_clauses import NOT_NULL, UNIQUE
+from connectors.sqlite.each_item import (
+    EachItem,
+    TransactionEndedError,
+    last_of_rows,
+    refusal_code,
+    writer_of,
+)
 from connectors.sqlite.rows import RowWriter
-from connectors.sqlite.standing import NotStandingError
 from connectors.sqlite.strangers import items_of
 from connectors.sqlite.system import PREFIX
 from streaming.core.delivery.consumer import ApplyBatch, Position
@@ -24,30 +29,7 @@ from streaming.core.model.errors import CsnError, StateError, WireError
 from streaming.core.model.record import Item, Refused
 from streaming.core.model.truncation import ALL_KEYS
 
-NO_CSN = "0" * 20
-"""The CSN in a `refused` for a row that no replica wrote."""
-
-CODES = {
-    "SQLITE_CONSTRAINT_UNIQUE": "unique",
-    "SQLITE_CONSTRAINT_PRIMARYKEY": "unique",
-    "SQLITE_CONSTRAINT_ROWID": "unique",
-    "SQLITE_CONSTRAINT_FOREIGNKEY": "foreign_key",
-    "SQLITE_CONSTRAINT_CHECK": "check",
-    "SQLITE_CONSTRAINT_NOTNULL": "check",
-    "SQLITE_CONSTRAINT_DATATYPE": "type",
-    "SQLITE_MISMATCH": "type",
-    "SQLITE_TOOBIG": "size",
-}
-"""SQLite's error name -> the code of a refusal; anything else is `other`."""
-
-RAISED = {UNIQUE: "unique", NOT_NULL: "check"}
-"""What a trigger says that stands for a constraint -> the code of a refusal."""
-
 log = logging.getLogger(__name__)
-
-
-class _UnknownTableError(WireError):
-    """The table is not in the agent's settings."""
 
 
 def apply_batch(
@@ -70,7 +52,7 @@ def apply_batch(
                 f"batch {batch.hub_epoch} holds a {item.type} of op {item.op}, which this agent"
                 " does not know: upgrade it"
             )
-    items, refused = list[Item](), dict[int, Refused]()
+    items, ended = list[Item](), dict[int, Refused]()
     is_careful = False
     while True:
         connection.execute("BEGIN IMMEDIATE")
@@ -79,12 +61,12 @@ def apply_batch(
             _begin(connection, writers)
             found = items_of(connection, writers, batch.items, each_row=is_careful)
             if found != items:  # somebody wrote before this transaction began, or it is careful now
-                items, refused = found, {}
+                items, ended = found, {}
             if is_careful:
-                is_done = _write_each(connection, writers, batch.hub_epoch, items, refused)
+                refused = _write_each(connection, writers, batch.hub_epoch, items, ended)
             else:
-                is_done = _write_all(connection, writers, items)
-            if is_done:
+                refused = _write_all(connection, writers, items)
+            if refused is not None:
                 lacking = _lacking(items, refused)
                 position = _end(connection, batch, items, lacking, next_offset, clock_ms)
                 connection.execute("COMMIT")
@@ -107,16 +89,16 @@ def _begin(connection: sqlite3.Connection, writers: Mapping[str, RowWriter]) -> 
 
 def _write_all(
     connection: sqlite3.Connection, writers: Mapping[str, RowWriter], items: Sequence[Item]
-) -> bool:
-    """Write the items in order, as if none were refused; False: one is, so roll back."""
+) -> dict[int, Refused] | None:
+    """Write the items in order, as if none were refused; None: one is, so roll back."""
     for item in items:
         try:
-            _write_row(connection, writers, item)
+            writer_of(writers, item).write(connection, item)
         except (sqlite3.Error, OverflowError, WireError) as error:
-            if _code(error) is None:
+            if refusal_code(error) is None:
                 raise
-            return False
-    return True
+            return None
+    return {}
 
 
 def _write_each(
@@ -124,57 +106,17 @@ def _write_each(
     writers: Mapping[str, RowWriter],
     hub_epoch: int,
     items: Sequence[Item],
-    refused: dict[int, Refused],
-) -> bool:
-    """Write each item by itself; False: a refusal ended the transaction, so start it again.
+    ended: dict[int, Refused],
+) -> dict[int, Refused] | None:
+    """Write each item by itself; what is refused, or None: the transaction is ended, start again.
 
-    What was refused is tried again behind the others, which may have removed its cause: of rows
-    that were written several times while the replica was away, only the last write is sent.
-    `refused`: place -> the refusal that ended a transaction; with True, of every refused item.
+    `ended`: place -> the refusal that ended a transaction.
     """
-    found = dict(refused)
-    places = [place for place in range(len(items)) if place not in refused]
-    while places:
-        written = 0
-        for place in places:
-            refusal = _write_item(connection, writers, hub_epoch, items[place])
-            if refusal is None:
-                written += 1
-                found.pop(place, None)
-            elif connection.in_transaction:
-                found[place] = refusal
-            else:
-                refused[place] = refusal
-                return False
-        places = _last_of_rows(items, found.keys() - refused.keys()) if written else []
-    refused |= found
-    return True
-
-
-def _write_item(
-    connection: sqlite3.Connection, writers: Mapping[str, RowWriter], hub_epoch: int, item: Item
-) -> Refused | None:
-    """Write one item; why the database refused it, if it did."""
-    connection.execute("SAVEPOINT item")
     try:
-        _write_row(connection, writers, item)
-    except (sqlite3.Error, OverflowError, WireError) as error:
-        code = _code(error)
-        if code is None:
-            raise
-        if connection.in_transaction:
-            connection.execute("ROLLBACK TO item")
-            connection.execute("RELEASE item")
-        csn = item.csn or NO_CSN
-        return Refused(hub_epoch, csn, item.table, item.key, code, str(error))
-    connection.execute("RELEASE item")
-    return None
-
-
-def _last_of_rows(items: Sequence[Item], places: Iterable[int]) -> list[int]:
-    """Those of these places that are the last one of their row in the batch."""
-    last = {(item.table, item.key): place for place, item in enumerate(items)}
-    return sorted(set(places) & set(last.values()))
+        return EachItem(connection, writers, hub_epoch, items, ended).write()
+    except TransactionEndedError as error:
+        ended[error.place] = error.refusal
+        return None
 
 
 def _lacking(items: Sequence[Item], refused: Mapping[int, Refused]) -> tuple[Refused, ...]:
@@ -182,32 +124,8 @@ def _lacking(items: Sequence[Item], refused: Mapping[int, Refused]) -> tuple[Ref
 
     A truncate is refused as a whole only of a table that is not here, of which there are no rows.
     """
-    places = _last_of_rows(items, refused)
+    places = last_of_rows(items, refused)
     return tuple(refused[place] for place in places if items[place].key != ALL_KEYS)
-
-
-def _write_row(
-    connection: sqlite3.Connection, writers: Mapping[str, RowWriter], item: Item
-) -> None:
-    writer = writers.get(item.table)
-    if writer is None:
-        raise _UnknownTableError(f"table {item.table} is not configured here")
-    writer.write(connection, item)
-
-
-def _code(error: Exception) -> str | None:
-    """The code of a refusal; None: the database itself failed, and nothing is refused."""
-    if isinstance(error, _UnknownTableError):
-        return "other"
-    if isinstance(error, NotStandingError):
-        return "trigger"
-    if isinstance(error, WireError | OverflowError):
-        return "type"
-    name = getattr(error, "sqlite_errorname", "")
-    if name == "SQLITE_CONSTRAINT_TRIGGER":
-        return next((code for text, code in RAISED.items() if str(error).startswith(text)), "other")
-    known = name in CODES or name.startswith("SQLITE_CONSTRAINT") or name == "SQLITE_ERROR"
-    return CODES.get(name, "other") if known or not name else None
 
 
 def _end(

@@ -94,8 +94,8 @@ class _Capture:
         but = f" AND NOT ({self._same('x', but_not)})" if but_not else ""
         but += f" AND NOT ({self._has_null_key('x')})" if self.catalog.has_null_keys else ""
         uniques = [" AND ".join(_collides(unique)) for unique in self.catalog.uniques]
-        if but_not is None and self.catalog.has_plain_rowid:
-            uniques.append("x.rowid = NEW.rowid")
+        if but_not is None and self.catalog.rowid is not None:
+            uniques.append(f"x.{self.catalog.rowid} = NEW.{self.catalog.rowid}")
         noted = f"AND NOT EXISTS (SELECT 1 FROM {self.replaced} r WHERE {self._same_recorded('x')})"
         return [
             f"DELETE FROM {self.replaced}",

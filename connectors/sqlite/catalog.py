@@ -15,6 +15,9 @@ from streaming.core.model.table import ColumnType, Table
 BINARY = "BINARY"
 """The collation under which only equal bytes are equal."""
 
+ROWIDS = ("rowid", "_rowid_", "oid")
+"""The names of a rowid, unless a column has them."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeclaredColumn:
@@ -63,7 +66,7 @@ class Catalog:
     uniques: tuple[Unique, ...]
     declared: tuple[Unique, ...]
     expressions: tuple[str, ...]
-    has_plain_rowid: bool  # a rowid that no column aliases
+    rowid: str | None  # the name of a rowid that no column aliases
     has_null_keys: bool  # SQLite allows nulls in a primary key
     is_utf16: bool  # the database stores its text so
 
@@ -90,7 +93,7 @@ def read(connection: sqlite3.Connection, table: Table) -> Catalog:
     aliased = without_rowid or (bool(primary) and not has_primary_index)
     if primary and not has_primary_index:
         found = {tuple(UniqueColumn(c.name, BINARY) for c in primary): True} | found
-    shadowed = any(name.lower() == "rowid" for name in columns)
+    used = {name.lower() for name in columns}
     nullable = [name for name in table.key if name in columns and not columns[name].not_null]
     in_primary = aliased and all(columns[name].key_place for name in nullable)
     return Catalog(
@@ -98,7 +101,7 @@ def read(connection: sqlite3.Connection, table: Table) -> Catalog:
         tuple(found),
         tuple(unique for unique, is_declared in found.items() if is_declared),
         expressions,
-        not aliased and not shadowed,
+        None if aliased else next((name for name in ROWIDS if name not in used), None),
         bool(nullable) and not in_primary,
         encoding_of(connection) != UTF_8,
     )

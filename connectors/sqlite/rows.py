@@ -9,10 +9,12 @@ import orjson
 from connectors import wire
 from connectors.sqlite import sql
 from connectors.sqlite.catalog import BINARY, read
-from connectors.sqlite.columns import StoredColumn
+from connectors.sqlite.columns import StoredColumn, image_sql
 from connectors.sqlite.conflict_clauses import keep_to_abort
+from connectors.sqlite.image import wire_image
 from connectors.sqlite.spellings import Stored, spelled
 from connectors.sqlite.standing import StandingCheck
+from connectors.sqlite.taken_rows import TakenRows, taken_rows
 from connectors.sqlite.text import encoding_of
 from connectors.sqlite.user_triggers import user_triggers
 from streaming.core.model.change import Op
@@ -37,11 +39,13 @@ class RowWriter:
     """One table as it is written by the agent; the text of each statement is made once.
 
     No statement has a conflict clause: it would take the place of those in the user's triggers.
-    `standing`: of a table with triggers of the user's.
+    `taken`: the rows that are out of the way of others for a moment. `standing`: of a table with
+    triggers of the user's.
     """
 
     table: Table
     columns: Mapping[str, StoredColumn]
+    taken: TakenRows
     standing: StandingCheck | None = None
     upserts: dict[tuple[str, ...], UpsertSql] = field(default_factory=dict)
 
@@ -54,10 +58,57 @@ class RowWriter:
         if item.op == Op.DELETE or item.after is None:
             self._delete(connection, self._where(1), [key[name] for name in self.table.key])
             return
-        row = self._values(item.after) | key
+        rest, values = self._row(item.after, key)
+        self._write(connection, self._upsert_of(rest), values)
+
+    def take_out(self, connection: sqlite3.Connection, item: Item) -> None:
+        """Take the item's row out of the way of others, if there is one."""
+        self.taken.take_out(connection, self._key(item))
+
+    def put_in(self, connection: sqlite3.Connection, item: Item) -> None:
+        """Write the item's row, which may have been taken out; WireError as by write."""
+        if item.after is None:
+            self.write(connection, item)
+            return
+        rest, values = self._row(item.after, self._values(item.key))
+        key = values[len(rest) :]
+        new = {name: self._new(name, place) for place, name in enumerate(rest, len(key) + 1)}
+        if not self.taken.put_in(connection, [*key, *values[: len(rest)]], new):
+            self.write(connection, item)
+        elif self.standing:
+            where, same = self._where(len(rest) + 1), self._upsert_of(rest).same
+            self.standing.check_written(connection, same, where, values, "update")
+
+    def in_way(self, connection: sqlite3.Connection, item: Item, text: str) -> set[str]:
+        """The keys of the rows that hold what the item's row wants; empty: they are not known.
+
+        `text`: what the database says of it.
+        """
+        rest, values = self._row(item.after or "{}", self._values(item.key))
+        key = values[len(rest) :]
+        new = {name: self._new(name, place) for place, name in enumerate(rest, len(key) + 1)}
+        given = {name: f"?{place}" for place, name in enumerate((*self.table.key, *rest), 1)}
+        where = self.taken.in_way(text, new, given)
+        if where is None:
+            return set()
+        stored = image_sql({name: self.columns[name] for name in self.table.key}, "x")
+        every = f"?{len(values)} IS ?{len(values)}"  # as many parameters as there are values
+        query = f"SELECT {stored} FROM main.{sql.name(self.table.name)} x WHERE {where} AND {every}"  # noqa: S608
+        found = connection.execute(query, [*key, *values[: len(rest)]]).fetchall()
+        return {wire_image(captured).text for (captured,) in found}
+
+    def _key(self, item: Item) -> list[Stored]:
+        key = self._values(item.key)
+        return [key[name] for name in self.table.key]
+
+    def _row(self, after: str, key: dict[str, Stored]) -> tuple[tuple[str, ...], list[Stored]]:
+        """The columns of an image but the key's, and the values of these and of the key."""
+        row = self._values(after) | key
         rest = tuple(name for name in row if name not in key)
-        upsert = self.upserts.get(rest) or self.upserts.setdefault(rest, self._upsert(rest))
-        self._write(connection, upsert, [row[name] for name in (*rest, *self.table.key)])
+        return rest, [row[name] for name in (*rest, *self.table.key)]
+
+    def _upsert_of(self, rest: tuple[str, ...]) -> UpsertSql:
+        return self.upserts.get(rest) or self.upserts.setdefault(rest, self._upsert(rest))
 
     def _delete(self, connection: sqlite3.Connection, where: str, key: list[Stored]) -> None:
         connection.execute(f"DELETE FROM {sql.name(self.table.name)} WHERE {where}", key)  # noqa: S608
@@ -87,11 +138,7 @@ class RowWriter:
             raise
 
     def _where(self, first: int) -> str:
-        """The condition on the key, whose parameters are numbered from `first`."""
-        return " AND ".join(
-            f"{sql.name(name)} = ?{first + place} COLLATE {BINARY}"
-            for place, name in enumerate(self.table.key)
-        )
+        return _has_key(self.table, first)
 
     def _upsert(self, rest: tuple[str, ...]) -> UpsertSql:
         table = sql.name(self.table.name)
@@ -108,12 +155,14 @@ class RowWriter:
         )
 
     def _set(self, name: str, place: int) -> str:
-        """The assignment of a column; text that means the same value already stays as it is."""
-        column = sql.name(name)
+        return f"{sql.name(name)} = {self._new(name, place)}"
+
+    def _new(self, name: str, place: int) -> str:
+        """The new value of a column; text that means the same value already stays as it is."""
         if not self.columns[name].has_spellings:
-            return f"{column} = ?{place}"
+            return f"?{place}"
         same = self._same(name, place)
-        return f"{column} = CASE WHEN {same} THEN {column} ELSE ?{place} END"
+        return f"CASE WHEN {same} THEN {sql.name(name)} ELSE ?{place} END"
 
     def _same(self, name: str, place: int) -> str:
         """The condition that a column holds a value, in one of its spellings."""
@@ -141,8 +190,17 @@ def writers(connection: sqlite3.Connection, tables: Iterable[Table]) -> dict[str
         keep_to_abort(connection, table, catalog)
         own = [one for one in triggers if one.on == table.name.lower()]
         standing = StandingCheck(table.name, own) if own else None
-        found[table.name] = RowWriter(table, catalog.stored(table), standing)
+        taken = taken_rows(table, catalog, _has_key(table, 1), has_triggers=bool(own))
+        found[table.name] = RowWriter(table, catalog.stored(table), taken, standing)
     return found
+
+
+def _has_key(table: Table, first: int) -> str:
+    """The condition on the key, whose parameters are numbered from `first`."""
+    return " AND ".join(
+        f"{sql.name(name)} = ?{first + place} COLLATE {BINARY}"
+        for place, name in enumerate(table.key)
+    )
 
 
 def _is_same(found: Stored, written: Stored, kind: str) -> bool:

@@ -551,11 +551,20 @@ class Replica:
             if item.csn is not None:
                 with suppress(CsnError):  # as an agent does: another one's clock does not stop it
                     self.generator = self.generator.seen(item.csn, clock_s + self.skew_s)
+        self._write_what_others_freed(items, refused)
         self.journal += map(Line, refused.values())
         self.position = replace(batch.position, epoch=self.epoch)
         self.is_emptied = False
         self.epoch += 1
         self.journal.append(Line(self.position.applied(), self.position.session))
+
+    def _write_what_others_freed(self, items: Sequence[Item], refused: dict[str, Refused]) -> None:
+        """Write the rows that the state behind the batch lets stand, whatever their order."""
+        last = {name_of(item.table, item.key): item for item in items if item.op != Op.TRUNCATE}
+        for key, refusal in list(refused.items()):
+            if refusal.code == "unique" and not self.would_break(key):
+                del refused[key]
+                self._hold(key, Version(last[key].csn, last[key].after, is_sent=True))
 
     def _apply_truncate(
         self, item: Item, hub_epoch: int, refused: dict[str, Refused]
