@@ -10,19 +10,24 @@ it is, and image.py finds out what it means.
 
 from collections.abc import Iterable
 
-from connectors.sqlite import sql
+from connectors.sqlite import cascades, sql
 from connectors.sqlite.catalog import BINARY, Catalog, Unique
 from connectors.sqlite.columns import image_sql
 from connectors.sqlite.system import PREFIX
 from streaming.core.model.table import Table
 
+INSERT = "'insert'"
+"""What stands for the key of a row that is inserted: it may be given by SQLite."""
 KEY_PREFIX = "key "
 """The prefix of a key column's name in the table of recorded rows."""
 
 
-def triggers(table: Table, catalog: Catalog) -> dict[str, str]:
-    """Name -> CREATE statement of everything that captures this table."""
-    return _Capture(table, catalog).statements()
+def triggers(table: Table, catalog: Catalog, *, has_actions: bool = False) -> dict[str, str]:
+    """Name -> CREATE statement of everything that captures this table.
+
+    `has_actions`: foreign keys write other captured tables when a row of it is written.
+    """
+    return _Capture(table, catalog, has_actions=has_actions).statements()
 
 
 def row_images(table: Table, catalog: Catalog) -> str:
@@ -35,7 +40,8 @@ def row_images(table: Table, catalog: Catalog) -> str:
 class _Capture:
     """The SQL of one table."""
 
-    def __init__(self, table: Table, catalog: Catalog) -> None:
+    def __init__(self, table: Table, catalog: Catalog, *, has_actions: bool) -> None:
+        self.has_actions = has_actions
         self.table = table
         self.catalog = catalog
         self.columns = catalog.stored(table)
@@ -49,14 +55,48 @@ class _Capture:
         return {
             self.replaced_name: self._replaced_table(),
             **self._trigger("before", "insert", "INSERT", self._record_replaced()),
-            **self._trigger("after", "insert", "INSERT", self._inserted()),
+            **self._trigger("after", "insert", "INSERT", self._of_one(self._inserted(), INSERT)),
             **self._trigger(
                 "before", "update", _update_of(self._unique_columns()), self._record_replaced("OLD")
             ),
-            **self._trigger("after", "update", _update_of(changed), self._updated()),
-            **self._trigger("after", "delete", "DELETE", self._deleted()),
+            **self._trigger(
+                "after",
+                "update",
+                _update_of(changed),
+                self._of_one(self._updated(), self._old_key(), cascades.END_FIRST),
+            ),
+            **self._trigger(
+                "after", "delete", "DELETE", self._of_one(self._deleted(), self._old_key())
+            ),
             **self._truncate(),
+            **(self._noted(_update_of(changed)) if self.has_actions else {}),
         }
+
+    def _old_key(self) -> str:
+        return image_sql(self.key, "OLD")
+
+    def _of_one(self, body: list[str], key: str, end: str = cascades.END) -> list[str]:
+        """The statements, and that what foreign keys wrote before belongs to them."""
+        if not self.has_actions:
+            return body
+        own = cascades.statement(cascades.OWN, self.table.name, key)
+        return [own, *body, cascades.statement(end, self.table.name, key)]
+
+    def _noted(self, update: str) -> dict[str, str]:
+        """The triggers that note where the journal ends before a row is written."""
+        found = dict[str, str]()
+        for verb, event, key in (
+            ("insert", "INSERT", INSERT),
+            ("update", update, self._old_key()),
+            ("delete", "DELETE", self._old_key()),
+        ):
+            note = cascades.statement(cascades.BEGIN, self.table.name, key)
+            name = f"{PREFIX}cascade_{verb}_{self.table.name}"
+            found[name] = (
+                f"CREATE TRIGGER {sql.name(name)} BEFORE {event} ON {self.name}"
+                f" WHEN {self._is_captured()}\nBEGIN\n  {note};\nEND"
+            )
+        return found
 
     def _trigger(self, when: str, verb: str, event: str, body: Iterable[str]) -> dict[str, str]:
         name = f"{PREFIX}{when}_{verb}_{self.table.name}"

@@ -63,6 +63,16 @@ def _of_table(connection: sqlite3.Connection, table: str) -> Iterator[Reference]
         yield Reference(table, columns, str(parent), there, str(on_delete), str(on_update))
 
 
+def acting_parents(connection: sqlite3.Connection, tables: Iterable[Table]) -> set[str]:
+    """The replicated tables, in lower case, whose writes may write others by a foreign key."""
+    replicated = {table.name.lower() for table in tables}
+    return {
+        one.parent.lower()
+        for one in references(connection)
+        if one.actions and {one.table.lower(), one.parent.lower()} <= replicated
+    }
+
+
 def action_warnings(connection: sqlite3.Connection, tables: Iterable[Table]) -> list[str]:
     """Each foreign key to a replicated table whose rule does not hold for applied rows."""
     replicated = {table.name.lower() for table in tables}

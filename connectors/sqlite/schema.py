@@ -9,6 +9,7 @@ from connectors.sqlite.atomic import atomic
 from connectors.sqlite.capture import triggers
 from connectors.sqlite.columns import scales
 from connectors.sqlite.inspection import Inspection, inspect
+from connectors.sqlite.references import acting_parents
 from connectors.sqlite.system import CAPTURE, FORMAT, INDEXES, LATER_COLUMNS, PREFIX, TABLES
 from streaming.core.model.errors import StateError
 from streaming.core.model.record import RECORD_BYTES
@@ -49,8 +50,10 @@ def install(
         connection.execute("UPDATE _slackwater_origin SET record_bytes = ?", (record_bytes,))
         snapshot.begin(connection, [t.name for t in wanted] if tells_rows else found.untold)
         objects_wanted = CAPTURE | INDEXES
+        parents = acting_parents(connection, wanted)
         for table in wanted:
-            objects_wanted |= triggers(table, found.catalogs[table.name])
+            has_actions = table.name.lower() in parents
+            objects_wanted |= triggers(table, found.catalogs[table.name], has_actions=has_actions)
         _apply_schema(connection, objects_wanted)
     return found
 

@@ -6,7 +6,7 @@ at a time.
 """
 # ruff: noqa: S608 every expression is our own
 
-from connectors.sqlite import sql
+from connectors.sqlite import cascades, sql
 from connectors.sqlite.columns import CREATE_SCALES, omitted_sql
 from streaming.core.model.csn import MAX_SEQUENCE
 
@@ -85,6 +85,7 @@ TABLES = {
   is_told INTEGER NOT NULL DEFAULT 0
 )""",
     "_slackwater_scales": CREATE_SCALES,
+    **cascades.TABLES,
 }
 
 LATER_COLUMNS = {
@@ -178,6 +179,7 @@ BEGIN
   WHERE depth = 0 AND prim_csn IS NOT NULL;
   UPDATE _slackwater_origin SET prim_csn = NULL WHERE depth = 0;
 END""",
+    **cascades.TRIGGERS,
 }
 """The view that captures: a row of op begin or commit opens or closes a group of changes.
 
