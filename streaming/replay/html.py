@@ -1,21 +1,30 @@
 """A replay as one HTML file that needs nothing else: charts, and tables that can be sorted."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
+from streaming.facts.page_style import COLOURS
 from streaming.replay.answer import HELD, ReplayAnswer
 from streaming.replay.tally import Bucket
 
 WIDTH, HEIGHT = 720, 160
-"""Of a chart, in pixels."""
+"""Of a chart, in pixels, without its axes."""
+LEFT, TOP, RIGHT, BOTTOM = 56, 12, 48, 30
+"""The room beside it for the labels of its axes."""
 
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 64em; padding: 0 1em; }
-table { border-collapse: collapse; width: 100%; margin: 1em 0; }
-th, td { border-bottom: 1px solid #ccc; padding: .3em .6em; text-align: left; }
-th { cursor: pointer; } td.n { text-align: right; font-variant-numeric: tabular-nums; }
-.recorded { fill: #8aa; } .replayed { fill: #d62; } figcaption { color: #555; }
+_STYLE = f"""{COLOURS}
+body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 64em; padding: 0 1em; }}
+table {{ border-collapse: collapse; width: 100%; margin: 1em 0; }}
+th, td {{
+  border-bottom: 1px solid var(--line); padding: .3em .6em; text-align: left;
+  overflow-wrap: anywhere;
+}}
+th {{ cursor: pointer; }} td.n {{ text-align: right; font-variant-numeric: tabular-nums; }}
+figure {{ margin: 1em 0; }} svg {{ width: 100%; }} figcaption {{ color: var(--soft); }}
+svg text {{ font: 12px system-ui, sans-serif; fill: var(--soft); }}
+svg line {{ stroke: var(--line); }}
+.recorded {{ fill: var(--recorded); }} .replayed {{ fill: var(--replayed); }}
 """
 
 _SORT = """
@@ -31,6 +40,7 @@ for (const head of document.querySelectorAll("th")) head.onclick = () => {
 
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width">
 <style>{style}</style>
 <h1>{title}</h1>
 {body}
@@ -79,17 +89,38 @@ def _chart(buckets: Sequence[Bucket]) -> str:
             (("recorded", one.recorded), ("replayed", one.replayed))
         )
     ]
-    caption = f"Changes in conflict along time, at most {top} in a bar: grey as recorded, orange as"
+    box = f"0 0 {LEFT + WIDTH + RIGHT} {TOP + HEIGHT + BOTTOM}"
+    label = "Changes in conflict along time (UTC): grey as recorded, orange as replayed"
+    drawn = "".join((*_counts_axis(top), *bars, *_time_axis(buckets)))
     return (
-        f'<figure><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(bars)}</svg>'
-        f"<figcaption>{caption} replayed.</figcaption></figure>"
+        f'<figure><svg viewBox="{box}" role="img" aria-label="{label}">{drawn}</svg>'
+        f"<figcaption>{label}.</figcaption></figure>"
     )
 
 
+def _counts_axis(top: int) -> Iterator[str]:
+    """A line for 0, the half and the most that a bar has, each with its number."""
+    for count in sorted({0, top // 2, top}):
+        y = TOP + HEIGHT - HEIGHT * count / top
+        yield f'<line x1="{LEFT}" y1="{y:.1f}" x2="{LEFT + WIDTH}" y2="{y:.1f}"/>'
+        yield f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{count}</text>'
+
+
+def _time_axis(buckets: Sequence[Bucket]) -> Iterator[str]:
+    """The times of the first bar, of the middle one and of the last, below them."""
+    step, last, y = WIDTH / len(buckets), len(buckets) - 1, TOP + HEIGHT
+    for number in sorted({0, last // 2, last}):
+        x = LEFT + (number + 0.4) * step
+        anchor = "start" if number == 0 else "end" if number == last else "middle"
+        time = _time(buckets[number].at_ms)
+        yield f'<line x1="{x:.1f}" y1="{y}" x2="{x:.1f}" y2="{y + 5}"/>'
+        yield f'<text x="{x:.1f}" y="{y + 20}" text-anchor="{anchor}">{time}</text>'
+
+
 def _bar(left: float, width: float, share: float, name: str, title: str) -> str:
-    height = share * HEIGHT
+    height, x = share * HEIGHT, LEFT + left
     return (
-        f'<rect class="{name}" x="{left:.1f}" y="{HEIGHT - height:.1f}" width="{width:.1f}"'
+        f'<rect class="{name}" x="{x:.1f}" y="{TOP + HEIGHT - height:.1f}" width="{width:.1f}"'
         f' height="{height:.1f}"><title>{title}</title></rect>'
     )
 

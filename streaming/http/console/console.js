@@ -160,10 +160,27 @@ function conflictItem(conflict) {
   const item = element("li", "", { "data-id": conflict.id });
   item.append(
     element("h3", `${conflict.table} ${conflict.key ?? ""}`),
-    element("p", `${conflict.kind}, hub epoch ${conflict.hub_epoch}, ${conflict.resolution}`),
-    sides(conflict),
+    element("p", `${moment(conflict)}${conflict.kind}, hub epoch ${conflict.hub_epoch}, ${conflict.resolution}`),
+    conflict.kind === "refused" ? refusal(conflict) : sides(conflict),
   );
   return item;
+}
+
+function moment(conflict) {
+  const at = conflict.at ?? conflict.time;
+  return at ? `${at.slice(0, 19).replace("T", " ")}Z, ` : "";
+}
+
+function refusal(conflict) {
+  const table = document.createElement("table");
+  const pairs = [
+    ["Refused by", conflict.loser ?? String(conflict.loser_rid)],
+    ["Code", conflict.code ?? ""],
+    ["Its database said", conflict.text ?? ""],
+    ["Attempts", String(conflict.attempts ?? 1)],
+  ];
+  table.createTBody().append(...pairs.map(([name, text]) => row(head(name, "row"), cell(text))));
+  return table;
 }
 
 function sides(conflict) {

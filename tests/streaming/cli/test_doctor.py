@@ -4,26 +4,17 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient
-from prometheus_client import CollectorRegistry
 
-from checkpoints.reader import open_state
 from connectors.kafka.broker import Broker
 from connectors.kafka.topics import TopicRight, Topics, ensure_topics
-from streaming.config.config import Config, load
-from streaming.facts.readiness import Readiness
-from streaming.facts.status import HubStatus, hub_status
-from streaming.http.application import application
-from streaming.http.feed import EpochFeed
-from streaming.http.server import HttpServer, listening
+from streaming.config.config import load
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
+from tests.harness.recorded_hub import served
 from tests.harness.rights import deny_write
 from tests.streaming.cli.conftest import CONFIG, Answer, Slackwater
 
@@ -172,42 +163,6 @@ def test_a_full_disk_is_named(
 
     assert not is_ok
     assert text.startswith("50 bytes of 1000 bytes are free: make room")
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedHub:
-    """What a hub at work serves of its tables."""
-
-    config: Config
-
-    def readiness(self, now_s: float) -> Readiness:
-        """Nobody asks for it here."""
-        raise NotImplementedError(now_s)
-
-    def hub_epoch(self) -> int:
-        """Nothing is committed."""
-        return 0
-
-    def recorded_status(self, now_s: float) -> HubStatus:
-        """As the hub's own view reads it."""
-        return hub_status(self.config, open_state(self.config.hub.state), now_s)
-
-    def recorded_conflicts(self) -> list[dict[str, Any]]:
-        """There is none."""
-        return []
-
-
-@contextmanager
-def served(config: Config) -> Iterator[int]:
-    """The port at which a hub of this configuration answers."""
-    at = listening("127.0.0.1", 0)
-    feed = EpochFeed(lambda _: None)
-    server = HttpServer(at, lambda: application(RecordedHub(config), CollectorRegistry(), feed))
-    server.start()
-    try:
-        yield int(at.getsockname()[1])
-    finally:
-        server.stop()
 
 
 def at_port(config_file: Path, port: int) -> None:

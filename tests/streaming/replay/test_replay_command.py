@@ -1,5 +1,6 @@
 """Claims about `replay`: what it finds, what it refuses, and what another rule would have done."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,9 @@ def test_a_report_for_a_browser_needs_nothing_else(
     assert text.count("<rect") >= 2
     assert history.csn_of("w2") in text
     assert "would stand as" in text
+    assert re.findall(r'text-anchor="end">(\d+)</text>', text)[0] == "0"
+    assert re.search(r'text-anchor="start">\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ</text>', text)
+    assert "prefers-color-scheme: dark" in text
 
 
 def test_avoidable_conflicts_are_counted_by_table(slackwater: Slackwater) -> None:
