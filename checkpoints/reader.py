@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -11,6 +11,14 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from checkpoints.epochs import COMMIT, PLAN, Checkpoint, checkpoint_of
+from checkpoints.left_different import (
+    FIRST_KEPT,
+    NEW_STARTS,
+    NEWEST_OF_EACH_ROW,
+    NOT_JUDGED,
+    NOT_SET_RIGHT,
+    STILL_KEPT,
+)
 from checkpoints.query import (
     Value,
     among,
@@ -25,6 +33,9 @@ from checkpoints.query import (
 )
 from checkpoints.sent_ranges import SentRanges
 from checkpoints.tables import SCHEMAS, TableName
+from streaming.core.intake.images import row_named
+from streaming.core.intake.members import parse
+from streaming.core.model.change import Op
 from streaming.core.model.errors import StateError
 from streaming.core.model.root import StateRoot
 from streaming.core.model.table import Table
@@ -37,30 +48,6 @@ _LATEST_ACTION = """
             FROM t WHERE batch <= {batch}
         )
     ) WHERE n = 1
-"""
-_STILL_KEPT = """
-    SELECT t.id, min(t.batch) AS batch, min(t.rid) AS rid, min(t."offset") AS "offset",
-        min(t.csn) AS csn, min(t."table") AS "table", min(t.key) AS key,
-        max(t.reason) AS reason, max(CASE WHEN t.csn IS NULL THEN t.value END) AS value
-    FROM t JOIN ({latest}) AS latest ON latest.id = t.id
-    WHERE latest.action = 'kept' AND t.action = 'kept' AND t.batch <= {batch}
-    GROUP BY t.id
-"""
-_NOT_SET_RIGHT = """
-    SELECT k.* FROM ({kept}) AS k
-    LEFT ANTI JOIN (
-        SELECT * FROM c WHERE c.batch <= {batch}
-            AND (c.kind = 'refresh' OR c.verdict = 'accepted')
-    ) AS c ON c."table" = k."table" AND c.key = k.key AND c.batch >= k.batch AND (
-        (c.kind = 'refresh' AND c."to" = k.rid)
-        OR (c.kind = 'change' AND c.rid = k.rid AND c."offset" > k."offset")
-        OR (c.kind = 'change' AND c.rid <> k.rid AND ({receives}))
-    )
-    LEFT ANTI JOIN (
-        SELECT * FROM c
-        WHERE c.batch <= {batch} AND c.kind = 'change' AND c.verdict <> 'quarantined'
-    ) AS j ON j.csn = k.csn AND j.rid = k.rid AND k.reason = 'session'
-    ORDER BY k.batch, k.rid, k."offset"
 """
 _NEWEST = """
     SELECT *, row_number() OVER (PARTITION BY id ORDER BY batch DESC) AS n
@@ -81,8 +68,7 @@ _LATEST_PENDING = """
         ) AS n FROM t WHERE batch <= {batch}
     ) WHERE n = 1
 """
-
-
+_NEVER = (0, 0)
 _LAST_HELLO = """
     SELECT rid, value FROM (
         SELECT rid, value, row_number() OVER (
@@ -122,6 +108,13 @@ class Reader:
     def batch(self) -> int:
         """The last committed batch; 0 before the first."""
         return self.commit.state.batch if self.commit else 0
+
+    def upto(self, batch: int) -> "Reader":
+        """The same of the tables up to an earlier batch; the commit is this one's otherwise."""
+        if self.commit is None or batch >= self.batch:
+            return self
+        state = replace(self.commit.state, batch=batch)
+        return replace(self, commit=replace(self.commit, state=state))
 
     def read(
         self,
@@ -250,28 +243,67 @@ class Reader:
 
         What sets it right: a refresh to the origin, or a range; a later accepted change of the
         origin, which holds the whole row; an accepted change of another replica, if the origin is
-        sent it. A record of an old session is harmless if its change was judged from another
-        record. The row of one without a table is unknown: only ranges over all rows of all tables
-        set it right. `receives`: rid -> the tables that it is sent; `tables`: those configured.
+        sent it; a truncate like these; a new start of the origin on an emptied database. A record
+        of an old session is harmless if its change was judged from another record. The row of one
+        without a table is unknown: only ranges over all rows of all tables set it right. Of
+        several records of a row the newest stands for all, and `since` is the time of the oldest.
+        `receives`: rid -> the tables that it is sent; `tables`: those configured.
         """
         quarantine, log = self.table(TableName.QUARANTINE), self.table(TableName.CHANGELOG)
         if quarantine is None or log is None:
+            return []
+        (first,) = self._query(TableName.QUARANTINE, self._of_latest(FIRST_KEPT))
+        since = first["batch"]
+        if since is None:
             return []
         sent = {rid: sorted(names) for rid, names in receives.items()}
         among_tables = [
             " AND ".join((f"k.rid = {rid}", f"c.{among('table', names)}"))
             for rid, names in sent.items()
         ]
-        kept = _STILL_KEPT.format(latest=self._latest_action, batch=self.batch)
+        kept = self._of_latest(STILL_KEPT)
         received = " OR ".join(f"({one})" for one in among_tables) or "false"
-        sql = _NOT_SET_RIGHT.format(kept=kept, receives=received, batch=self.batch)
-        ranges = SentRanges(self._sent_ranges(), sent, tables)
-        found = each(quarantine, sql, c=log)
-        return [*islice((row for row in found if not ranges.set_right(row)), limit)]
+        left = (NOT_SET_RIGHT + (NOT_JUDGED if first["has_session"] else "")).format(
+            kept=kept, receives=received, since=since, batch=self.batch
+        )
+        ranges = SentRanges(self._sent_ranges(since), sent, tables)
+        starts = self._new_starts(since)
+        found = (
+            row
+            for row in each(quarantine, NEWEST_OF_EACH_ROW.format(left=left), c=log)
+            if not ranges.set_right(row)
+            and starts.get(row["rid"], _NEVER) <= (row["batch"], row["offset"])
+        )
+        return self._without_gone([*islice(found, limit)], tables)
 
-    def _sent_ranges(self) -> list[dict[str, Any]]:
+    def _without_gone(
+        self, rows: list[dict[str, Any]], tables: Mapping[str, Table]
+    ) -> list[dict[str, Any]]:
+        """Leave out the deletes of keys that name no row at the hub: nobody has such a row."""
+        odd = [row["id"] for row in rows if _names_no_row(row, tables)]
+        if not odd:
+            return rows
+        where = [among("id", odd), "action = 'kept'"]
+        found = self.read(TableName.QUARANTINE, columns=("id", "value"), where=where)
+        gone = {row["id"] for row in records(found) if _is_delete(row["value"])}
+        return [row for row in rows if row["id"] not in gone]
+
+    def _of_latest(self, sql: str) -> str:
+        """A query that names the latest action of each record."""
+        return sql.format(latest=self._latest_action, batch=self.batch)
+
+    def _new_starts(self, since: int) -> dict[int, tuple[int, int]]:
+        """Rid -> the batch and offset of the last hello of its replica with an emptied database."""
+        sql = NEW_STARTS.format(since=since, batch=self.batch)
+        found = dict[int, tuple[int, int]]()
+        for row in self._query(TableName.EVENTS, sql):
+            at = row["batch"], row["offset"]
+            found[row["rid"]] = max(at, found.get(row["rid"], at))
+        return found
+
+    def _sent_ranges(self, since: int) -> list[dict[str, Any]]:
         sql = f"""SELECT batch, "to" AS rid, "table", key_after, key FROM t
-            WHERE batch <= {self.batch} AND kind = 'range'
+            WHERE batch BETWEEN {since} AND {self.batch} AND kind = 'range'
             ORDER BY hub_epoch, place"""  # noqa: S608
         return self._query(TableName.CHANGELOG, sql)
 
@@ -345,6 +377,17 @@ class Reader:
         if name not in self.tables:
             self.tables[name] = open_table(self.root, name)
         return self.tables[name]
+
+
+def _names_no_row(kept: Mapping[str, Any], tables: Mapping[str, Table]) -> bool:
+    """Return whether a record has a key by which the hub cannot have a row."""
+    table, key = kept["table"], kept["key"]
+    return table in tables and bool(key) and row_named(table, key, tables) is None
+
+
+def _is_delete(value: bytes | None) -> bool:
+    fields = parse(value or b"")
+    return isinstance(fields, Mapping) and fields.get("op") == Op.DELETE
 
 
 def open_state(root: StateRoot) -> Reader:

@@ -7,6 +7,7 @@ from typing import Any
 
 from streaming.core.model.errors import WireError
 from streaming.core.model.table import Table
+from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.tracking.ranges import KeyRange, key_order
 
 
@@ -42,9 +43,12 @@ class SentRanges:
         """Return whether a range has overwritten the row of this record at its origin.
 
         `kept`: batch, rid, table and key of a record in quarantine; without a key its row is
-        unknown, and only whole copies of all tables have surely overwritten it.
+        unknown, and only whole copies of all tables have surely overwritten it. That of a truncate
+        stands for all rows of its table.
         """
         rid, table, key = kept["rid"], kept["table"], kept["key"]
+        if table is not None and key == ALL_KEYS:
+            return self._is_whole(rid, table, kept["batch"])
         if table is None or key is None:
             tables = self._receives.get(rid, ())
             return bool(tables) and all(self._is_whole(rid, one, kept["batch"]) for one in tables)

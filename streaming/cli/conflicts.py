@@ -1,11 +1,13 @@
 """`conflicts`: every change that lost a conflict, with its winner; every refused row."""
 
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from streaming.cli import uncarried
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
 from streaming.cli.output import as_count, write_json, write_line, write_pairs, write_table
@@ -23,7 +25,9 @@ from streaming.facts.conflicts import (
     open_conflict,
     refused_rows,
 )
+from streaming.facts.divergent import DivergenceKind
 from streaming.facts.names import names_of, rid_of_any
+from streaming.facts.uncarried import uncarried_rows
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Changes that lost, and refused rows."
@@ -31,7 +35,17 @@ app = typer.Typer(
 
 OfTable = Annotated[str | None, typer.Option("--table", help="Of this table.")]
 OfKey = Annotated[str | None, typer.Option("--key", help='Of this key: {"id":"1"}.')]
-OfKind = Annotated[ConflictKind | None, typer.Option("--kind", help="Of this kind.")]
+ListedKind = StrEnum(  # type: ignore[misc]  # made of another, and one that is no conflict
+    "ListedKind", {one.name: one.value for one in (*ConflictKind, DivergenceKind.UNCARRIED)}
+)
+OfKind = Annotated[
+    ListedKind | None,
+    typer.Option(
+        "--kind",
+        help="Of this kind; `uncarried`: rows that stand at their writer only, for nobody else can"
+        " take them.",
+    ),
+]
 OfLoser = Annotated[
     str | None,
     typer.Option("--loser", help="Of this replica's changes, or refused by its database."),
@@ -64,9 +78,13 @@ def list_(
     only_open: OnlyOpen = False,
     limit: Limit = 100,
 ) -> None:
-    """List conflicts in hub order, the newest last."""
+    """List conflicts in hub order, the newest last; or, by their kind, the uncarried rows."""
     configured, reader = opened(config)
     rid = None if loser is None else rid_of_any(configured, loser)
+    if kind is not None and kind.value == DivergenceKind.UNCARRIED:
+        chosen = uncarried_rows(configured, reader, rid=rid, table=table, key=key)
+        uncarried.show(reader, chosen, limit, as_json=as_json)
+        return
     resolution = "open" if only_open else None
     equal = {"table": table, "key": key, "kind": kind, "loser_rid": rid, "resolution": resolution}
     found = conflicts(reader, equal, newest=limit)

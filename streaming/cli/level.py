@@ -33,8 +33,9 @@ READ_S = 2.0
 """How long the hub gets to read what its topics held when Kafka was asked, without --wait."""
 CONNECT_MS = 3_000
 SHOWN_BY = {
-    DivergenceKind.REFUSED: "conflicts",
-    DivergenceKind.QUARANTINED: "quarantine",
+    DivergenceKind.REFUSED: "slackwater conflicts show ID",
+    DivergenceKind.UNCARRIED: "slackwater conflicts list --kind uncarried",
+    DivergenceKind.QUARANTINED: "slackwater quarantine show ID",
 }
 """Why a row differs -> the command that shows it."""
 SHOWN = 20
@@ -180,9 +181,7 @@ def _show_lagging(found: HubLevel) -> None:
 def _show_differing(found: HubLevel) -> None:
     rows = differing_text(len(found.differing), found.differing)
     kinds = {one.kind for one in found.differing}
-    commands = (
-        f"`slackwater {SHOWN_BY[kind]} show ID`" for kind in DivergenceKind if kind in kinds
-    )
+    commands = (f"`{SHOWN_BY[kind]}`" for kind in DivergenceKind if kind in kinds)
     write_line(f"{rows} may differ from the hub's, see {' or '.join(commands)}:")
     write_table(
         ("replica", "table", "key", "kind", "why", "id"),

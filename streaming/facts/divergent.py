@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from itertools import chain, islice
 from typing import Any
 
 from checkpoints.reader import Reader
 from streaming.config.config import Config
-from streaming.core.model.record import RecordKind
+from streaming.core.model.record import Reason, RecordKind
 from streaming.core.model.wording import as_count
 from streaming.facts.names import names_of
 
@@ -24,16 +25,18 @@ class DivergenceKind(StrEnum):
 
     REFUSED = "refused"
     """the replica's database refused the hub's row"""
+    UNCARRIED = "uncarried"
+    """the replica holds what it wrote, and nobody else can take it"""
     QUARANTINED = "quarantined"
-    """the replica holds its own change, which the hub quarantined"""
+    """the replica may hold its own change, which the hub quarantined for another reason"""
 
 
 @dataclass(frozen=True, slots=True)
 class DivergentRow:
     """A row that differs; `table` and `key` None: the record could not be read that far.
 
-    `id`: of the conflict, or of the record in quarantine. `why`: the code of the refusal and what
-    the database said, or the reason.
+    `id`: of the conflict, or of the newest record of the row in quarantine. `why`: the code of the
+    refusal and what the database said, or the reason. `since`: when the oldest one was written.
     """
 
     replica: str
@@ -42,6 +45,7 @@ class DivergentRow:
     key: str | None
     id: str
     why: str
+    since: datetime | None = None
 
 
 def divergent_rows(config: Config, reader: Reader) -> tuple[DivergentRow, ...]:
@@ -66,6 +70,7 @@ def _refused(config: Config, reader: Reader) -> Iterable[DivergentRow]:
                 row["key"],
                 row["id"],
                 f"{row['code']}: {row['text']}",
+                row["time"],
             )
 
 
@@ -82,12 +87,18 @@ def _quarantined(config: Config, reader: Reader) -> Iterable[DivergentRow]:
         if row["rid"] != config.hub.rid and (row["table"] or writes_rows(row["value"])):
             yield DivergentRow(
                 names.get(row["rid"], str(row["rid"])),
-                DivergenceKind.QUARANTINED,
+                kind_of(Reason(row["reason"])),
                 row["table"],
                 row["key"],
                 row["id"],
                 row["reason"],
+                row["since"],
             )
+
+
+def kind_of(reason: Reason) -> DivergenceKind:
+    """Why a row differs of which a record is in quarantine for this reason."""
+    return DivergenceKind.UNCARRIED if reason.is_uncarried else DivergenceKind.QUARANTINED
 
 
 def _receives(config: Config) -> dict[int, list[str]]:

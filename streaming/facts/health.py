@@ -35,6 +35,7 @@ def problems(found: HubStatus) -> tuple[Problem, ...]:
         *_waiting(configured),
         *([] if found.stale else _unheard(configured, found)),
         *_refused(found),
+        *_uncarried(found),
         *_kept(found),
     )
 
@@ -137,6 +138,16 @@ def _refused(found: HubStatus) -> Iterator[Problem]:
             f"the database of {name} refuses {differing_text(count, found.differing)}",
             f"`slackwater conflicts list --kind refused --open --loser {name}` says why;"
             f" remove the cause, then `slackwater conflicts retry --replica {name}`",
+        )
+
+
+def _uncarried(found: HubStatus) -> Iterator[Problem]:
+    uncarried = [one for one in found.differing if one.kind is DivergenceKind.UNCARRIED]
+    counts = Counter(one.replica for one in uncarried)
+    for name, count in sorted(counts.items()):
+        yield Problem(
+            f"{name} alone has {differing_text(count, found.differing)} that nobody else can take",
+            f"`slackwater conflicts list --kind uncarried --loser {name}` says why, and what to do",
         )
 
 

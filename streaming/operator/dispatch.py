@@ -81,7 +81,8 @@ def carry_out(
             case CommandName.PIN | CommandName.UNPIN:
                 pass  # checkpoints/pins.py reads them, beside the batches
     orders.send_due(intake)
-    for (rid, row), reason in left_different(store, quarantined, intake.topology).items():
+    left = left_different(store, quarantined, intake.topology, plan.batch - 1)
+    for (rid, row), reason in left.items():
         orders.refresh_dropped(intake, rid, row, reason, behind)
     writer = HubChangeWriter(intake, hub_rid, plan.at_ms)
     released = release.act(store, quarantined, writer, revalidate, plan.batch)

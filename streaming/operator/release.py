@@ -13,7 +13,9 @@ from streaming.core.intake.images import row_named
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.record import RecordKind
+from streaming.core.model.table import Table
 from streaming.core.model.topology import Topology
+from streaming.core.model.truncation import ALL_KEYS
 from streaming.operator.hub_changes import HubChangeWriter
 
 Revalidate = Callable[[pa.Table], pa.Table]
@@ -59,23 +61,30 @@ def act(
 
 
 def left_different(
-    store: StateStore, commands: Sequence[Command], topology: Topology
+    store: StateStore, commands: Sequence[Command], topology: Topology, batch: int
 ) -> dict[tuple[int, RowKey], str]:
-    """(rid, row) -> the reason, of dropped changes whose row nothing has set right since.
+    """(rid, row) -> the reason, of dropped changes whose row nothing had set right up to a batch.
 
-    A row that cannot be named is left as it is.
+    While a newer record of a row is kept, the row stays as it is. Of a truncate, or a change
+    without a key, it is the table as a whole. A row that cannot be named stays as it is.
     """
     ids = {command.argument for command in commands if _is_drop(command)}
     if not ids:
         return {}
     found = dict[tuple[int, RowKey], str]()
-    reader = open_state(store.root)
+    reader = open_state(store.root).upto(batch)
     for kept in reader.quarantined_rows(topology.visible, topology.tables, ALL):
         if kept["id"] in ids and kept["table"] is not None and kept["key"] is not None:
-            row = row_named(kept["table"], kept["key"], topology.tables)
+            row = _row_of(kept["table"], kept["key"], topology.tables)
             if row is not None:
                 found[kept["rid"], row] = kept["reason"]
     return found
+
+
+def _row_of(table: str, key: str, tables: Mapping[str, Table]) -> RowKey | None:
+    if key == ALL_KEYS:
+        return (table, ALL_KEYS) if table in tables else None
+    return row_named(table, key, tables)
 
 
 def _is_drop(command: Command) -> bool:

@@ -143,6 +143,12 @@ class Backend(Protocol):
     def refused(self) -> Mapping[tuple[int, RowKey], int]:
         """(rid, row) -> how often its database refused it, of the rows it has not taken since."""
 
+    def uncarried(self) -> Collection[tuple[int, RowKey]]:
+        """(rid, row) of what its writer holds and nobody else can take; `level` names each."""
+
+    def drop_uncarried(self) -> None:
+        """Append an operator's commands to drop the newest record of each uncarried row."""
+
     def quarantine(self) -> Sequence[Kept]:
         """Everything in quarantine."""
 

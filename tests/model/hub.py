@@ -1,18 +1,21 @@
 """The hub in memory: topics as lists, tables as dictionaries, `decide` over micro-batches."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from checkpoints.faults import FaultPoint
+from checkpoints.sent_ranges import SentRanges
+from connectors import wire
 from streaming.core.conflict.batch import BatchDecision, decide
-from streaming.core.conflict.judge import Judged
+from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.delivery.sending import (
     EpochMark,
     LogEntry,
     RangeRefresh,
+    Refresh,
     SendingView,
     is_for,
     items_of,
@@ -22,15 +25,17 @@ from streaming.core.delivery.sending import (
     tracked,
     wants_batch,
 )
-from streaming.core.intake.arrival import AbortTransaction, Quarantined
+from streaming.core.intake.arrival import AbortTransaction, ControlOutcome, Quarantined
+from streaming.core.intake.check import check
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.refused_rows import due
 from streaming.core.model.agreement_state import AgreementState, SendRange
-from streaming.core.model.change import Change, RowKey
+from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.command import ResyncOrder
 from streaming.core.model.csn import rid_of
 from streaming.core.model.put_back import SentPosition, is_put_back, raised
 from streaming.core.model.record import (
+    Hello,
     Item,
     RangeItem,
     Reason,
@@ -77,8 +82,25 @@ BEFORE_THE_COMMIT = (
 """The step that writes the tables, uncommitted; only the changelog is modelled."""
 
 
-_STATE = ("state", "plan", "taken", "log", "epochs", "marks", "table", "kept", "repeats")
+_STATE = (
+    "state",
+    "plan",
+    "taken",
+    "log",
+    "epochs",
+    "marks",
+    "table",
+    "kept",
+    "kept_in",
+    "starts",
+    "dropped",
+    "repeats",
+)
 """The attributes of a hub that are in its state, and so in a backup of it."""
+
+
+Place = tuple[int, int]
+"""The rid and offset of a record."""
 
 
 class HubKilledError(Exception):
@@ -95,6 +117,7 @@ class Plan:
     takes out for good. `resumes`: the agreements that he resumes. `losses`: those of which input
     is lost. `resyncs`: the agreements that he brings what they lack; `pauses`: those that he
     pauses. `pages`: of resyncs. `undelivered`: the agreements whose topics refused the last batch.
+    `drops`: the records in quarantine that he drops.
     """
 
     ends: Mapping[int, int]
@@ -109,6 +132,7 @@ class Plan:
     pauses: tuple[str, ...] = ()
     pages: tuple[PlannedPage, ...] = ()
     undelivered: tuple[str, ...] = ()
+    drops: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +149,12 @@ class PureHub:
     """The order of a batch (docs/protocol.md) around the pure core; every attribute is durable.
 
     `log`: per batch its entries, which count once the batch is committed. `decided`: the committed
-    batches. `repeats`: duplicates.
+    batches. `kept_in`: by record in quarantine, its batch; `starts`: the hellos of emptied
+    databases with theirs; `dropped`: what an operator dropped. `repeats`: duplicates.
     `requested_aborts`, `requested_retries`, `requested_recovers`, `requested_retires`,
-    `requested_resumes`, `requested_resyncs`, `requested_pauses`: the arguments of commands that no
-    batch has processed. `firsts`: rid -> the offset of the first record that its topic still has.
-    `refusing`: the consumers whose topics refuse what they are sent.
+    `requested_resumes`, `requested_resyncs`, `requested_pauses`, `requested_drops`: the arguments
+    of commands that no batch has processed. `firsts`: rid -> the offset of the first record that
+    its topic still has. `refusing`: the consumers whose topics refuse what they are sent.
     """
 
     topology: Topology
@@ -145,6 +170,9 @@ class PureHub:
     table: dict[RowKey, RowState] = field(default_factory=dict)
     decided: list[DecidedBatch] = field(default_factory=list)
     kept: list[Quarantined] = field(default_factory=list)
+    kept_in: list[int] = field(default_factory=list)
+    starts: list[tuple[int, ReceivedRecord]] = field(default_factory=list)
+    dropped: set[Place] = field(default_factory=set)
     repeats: int = 0
     requested_aborts: list[str] = field(default_factory=list)
     requested_retries: list[str] = field(default_factory=list)
@@ -153,6 +181,7 @@ class PureHub:
     requested_resumes: list[str] = field(default_factory=list)
     requested_resyncs: list[ResyncOrder] = field(default_factory=list)
     requested_pauses: list[str] = field(default_factory=list)
+    requested_drops: list[Place] = field(default_factory=list)
     firsts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     refusing: set[int] = field(default_factory=set)
     undelivered: tuple[str, ...] = ()
@@ -176,7 +205,13 @@ class PureHub:
 
     def send(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
         """Append a record to a replica's topic."""
+        found = check(wire.encode(session or "", record), rid, self.topology.tables)
+        is_uncarried = found.reason is not None and found.reason.is_uncarried
         received = ReceivedRecord(rid, len(self.topics[rid]), time_ms, session, record)
+        if is_uncarried:
+            received = replace(
+                received, reason=found.reason, detail=found.detail or "", content=found.content
+            )
         self.topics[rid].append(received)
         self.arrivals.append(received)
 
@@ -209,6 +244,7 @@ class PureHub:
             or self.requested_resumes
             or self.requested_resyncs
             or self.requested_pauses
+            or self.requested_drops
             or self.undelivered
         )
         losses, due_pages = self.losses(ends), self._pages(pages)
@@ -220,9 +256,10 @@ class PureHub:
             resumes, self.requested_resumes = tuple(self.requested_resumes), []
             resyncs, self.requested_resyncs = tuple(self.requested_resyncs), []
             pauses, self.requested_pauses = tuple(self.requested_pauses), []
+            drops, self.requested_drops = tuple(self.requested_drops), []
             commands = aborts, retries, recovers, retires, resumes
             orders = losses, resyncs, pauses, due_pages
-            self.run(Plan(ends, now_ms, *commands, *orders, self.undelivered))
+            self.run(Plan(ends, now_ms, *commands, *orders, self.undelivered, drops))
 
     def _pages(self, rids: Collection[int]) -> tuple[PlannedPage, ...]:
         """The next pages of the resyncs of these consumers that have one."""
@@ -463,6 +500,8 @@ class PureHub:
             plan.pauses,
             [self._resolved(page) for page in plan.pages],
             plan.undelivered,
+            {(one.rid, row): one.reason for one, row in self._left(plan.drops)},
+            behind,
         )
 
     def history(self, received: Sequence[ReceivedRecord]) -> dict[str, frozenset[str]]:
@@ -493,6 +532,14 @@ class PureHub:
         self.state = decision.state
         self.table.update(decision.rows)
         self.kept += decision.intake.quarantined
+        self.kept_in += [self.state.batch] * len(decision.intake.quarantined)
+        self.dropped |= {*plan.drops}
+        self.starts += [
+            (self.state.batch, received)
+            for received, outcome in decision.intake.events
+            if isinstance(received.record, Hello) and received.record.reinit
+            if outcome is ControlOutcome.TAKEN
+        ]
         self.repeats += decision.intake.counts["duplicates"]
         self.epochs[self.state.batch] = decision.hub_epoch
         self.taken.update(plan.ends)
@@ -613,6 +660,50 @@ class PureHub:
         """Everything in quarantine."""
         return [Kept(kept.rid, kept.offset, kept.reason) for kept in self.kept]
 
+    def uncarried(self) -> Collection[tuple[int, RowKey]]:
+        """(rid, row) of what its writer holds and nobody else can take."""
+        return {(one.rid, row) for one, row in self._left()}
+
+    def drop_uncarried(self) -> None:
+        """Append an operator's commands to drop the newest record of each uncarried row."""
+        self.requested_drops += [(one.rid, one.offset) for one, _ in self._left()]
+
+    def _left(self, places: Collection[Place] | None = None) -> list[tuple[Quarantined, RowKey]]:
+        """The newest record of each row that nothing has set right, if it is at these places."""
+        newest = dict[tuple[int, RowKey], Quarantined]()
+        for number, kept in zip(self.kept_in, self.kept, strict=True):
+            is_open = (kept.rid, kept.offset) not in self.dropped and kept.reason.is_uncarried
+            if kept.change and is_open and not self._is_set_right(number, kept, kept.change.row):
+                newest[kept.rid, kept.change.row] = kept
+        return [
+            (kept, row)
+            for (_, row), kept in newest.items()
+            if places is None or (kept.rid, kept.offset) in places
+        ]
+
+    def _is_set_right(self, number: int, kept: Quarantined, row: RowKey) -> bool:
+        """Return whether its row was overwritten or written again since this batch."""
+        since = [e for n in sorted(self.epochs) if n >= number for e in self.log[n]]
+        ranges = [
+            {"batch": number, "rid": e.to, "table": e.range.table, "key_after": e.range.after}
+            | {"key": e.range.to}
+            for e in since
+            if isinstance(e, RangeRefresh)
+        ]
+        receives = {kept.rid: sorted(t for t in self.topology.tables if self._sees(kept.rid, t))}
+        of_row = {"batch": number, "rid": kept.rid, "table": row[0], "key": row[1]}
+        return (
+            any(_sets_right(entry, kept, row, self._sees) for entry in since)
+            or SentRanges(ranges, receives, self.topology.tables).set_right(of_row)
+            or any(
+                hello.rid == kept.rid and (batch, hello.offset) > (number, kept.offset)
+                for batch, hello in self.starts
+            )
+        )
+
+    def _sees(self, rid: int, table: str) -> bool:
+        return self.topology.sees(rid, table)
+
     def ended(self) -> frozenset[str]:
         """The CSNs of the transactions that a hello, an abort or the quarantine ended."""
         return frozenset(self.state.open.ended_csns)
@@ -621,6 +712,23 @@ class PureHub:
         """The agreement with this consumer, as `status` shows it."""
         agreement = next(a for a in self.state.agreements.values() if a.consumer == rid)
         return RuvComparison(agreement.status_text, agreement.acked_covers, agreement.acked_ruv)
+
+
+def _sets_right(
+    entry: LogEntry, kept: Quarantined, row: RowKey, sees: Callable[[int, str], bool]
+) -> bool:
+    """Return whether an entry of the log left the row of a quarantined change as the hub has it."""
+    match entry:
+        case Judged(verdict=Verdict.ACCEPTED | Verdict.ADOPTED):
+            change = entry.arrived.change
+            is_it = change.row == row or (change.op is Op.TRUNCATE and change.table == row[0])
+            if change.rid == kept.rid:
+                return is_it and entry.arrived.offset > kept.offset
+            return is_it and entry.verdict is Verdict.ACCEPTED and sees(kept.rid, row[0])
+        case Refresh():
+            return entry.to == kept.rid and (entry.table, entry.key) == row
+        case _:
+            return False
 
 
 def _conflict(judged: Judged) -> Conflict:

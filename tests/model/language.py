@@ -95,6 +95,12 @@ def writes(story: Story, replica: str, key: str, name: str) -> None:
     story.world.write(replica, key, name)
 
 
+@sentence("{replica} writes {key} = {name}, which is too {kind}")
+def writes_uncarried(story: Story, replica: str, key: str, name: str, kind: str) -> None:
+    """`long`: no record holds it, so its record says only how long it is; `odd`: of no type."""
+    story.world.write(replica, key, name, kind=kind)
+
+
 @sentence("{replica} deletes {key} as {name}")
 def deletes(story: Story, replica: str, key: str, name: str) -> None:
     """A transaction of one delete, committed at once."""
@@ -105,6 +111,15 @@ def deletes(story: Story, replica: str, key: str, name: str) -> None:
 def writes_in(story: Story, replica: str, key: str, name: str, label: str) -> None:
     """A change of a transaction, which its first write opens."""
     story.world.write(replica, key, name, transaction=label)
+    story.primaries[label] = story.replica(replica).open[label].primary or ""
+
+
+@sentence("{replica} writes {key} = {name} in {label}, which is too {kind}")
+def writes_uncarried_in(
+    story: Story, replica: str, key: str, name: str, label: str, kind: str
+) -> None:
+    """The same in a transaction, which its first write opens."""
+    story.world.write(replica, key, name, transaction=label, kind=kind)
     story.primaries[label] = story.replica(replica).open[label].primary or ""
 
 
@@ -605,6 +620,26 @@ def lacks(story: Story, replica: str, keys: str) -> None:
     """`nothing`, or the rows that are listed as refused there: `k1, k2`."""
     expected = set() if keys == "nothing" else set(keys.split(", "))
     claim(story, story.world.refused_at(replica), expected)
+
+
+@sentence("uncarried at {replica}: {keys*}")
+def is_uncarried(story: Story, replica: str, keys: str) -> None:
+    """`nothing`, or the rows that are listed so, `k1, k2`; of a truncate the table."""
+    expected = set() if keys == "nothing" else set(keys.split(", "))
+    claim(story, story.world.uncarried_at(replica), expected)
+
+
+@sentence("{replica} has saved {names*}")
+def has_saved(story: Story, replica: str, names: str) -> None:
+    """`nothing`, or what it kept of its rows that the hub overwrote or deleted: `w1, w2`."""
+    saved = {value_of(one.image or "") for one in story.replica(replica).saved}
+    claim(story, saved, set() if names == "nothing" else set(names.split(", ")))
+
+
+@sentence("the operator drops what is uncarried")
+def operator_drops(story: Story) -> None:
+    """`slackwater quarantine drop` of the newest record of each uncarried row."""
+    story.world.hub.drop_uncarried()
 
 
 @sentence("{replica} has refused {key} {count} times")

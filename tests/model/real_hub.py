@@ -31,6 +31,8 @@ from streaming.core.model.table import DEFAULT_DATASET, Table
 from streaming.core.model.topology import Topology
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.tracking.resync import PlannedPage
+from streaming.facts.divergent import DivergentRow
+from streaming.facts.uncarried import uncarried_rows
 from streaming.hub.hub import Hub
 from streaming.hub.pipeline import process
 from streaming.hub.service import Service
@@ -332,6 +334,23 @@ class RealHub:
         reader = open_state(self.config.hub.state)
         rows = reader.conflicts({"kind": "refused", "resolution": "open"}).to_pylist()
         return {(row["loser_rid"], (row["table"], row["key"])): row["attempts"] for row in rows}
+
+    def uncarried(self) -> Collection[tuple[int, RowKey]]:
+        """(rid, row) of what its writer holds and nobody else can take, as `level` lists it."""
+        return {
+            (self.config.replica(one.replica).rid, (one.table, one.key))
+            for one in self._uncarried()
+            if one.table is not None and one.key is not None
+        }
+
+    def drop_uncarried(self) -> None:
+        """Append an operator's commands, as `slackwater quarantine drop` does."""
+        at = datetime.now(UTC)
+        for one in self._uncarried():
+            append_command(open_state(self.config.hub.state), CommandName.DROP, one.id, at)
+
+    def _uncarried(self) -> list[DivergentRow]:
+        return uncarried_rows(self.config, open_state(self.config.hub.state))
 
     def quarantine(self) -> Sequence[Kept]:
         """Everything in quarantine."""

@@ -54,15 +54,38 @@ def name_of(table: str, key: str) -> str:
     return prefix + str(json.loads(key)["k"])
 
 
-def image(name: str, value: str) -> str:
-    """The canonical text of a row with this value."""
+LONG, ODD = "long", "odd"
+"""The kinds of values that nobody can take: too long for a record, and of another type."""
+
+
+def image(name: str, value: str | Mapping[str, str]) -> str:
+    """The canonical text of a row with this value; one by its kind is a value of no type."""
     key = name.rpartition(".")[2]
     return json.dumps({"k": key, "v": value}, separators=(",", ":"))
 
 
 def value_of(text: str) -> str:
     """The value in a row's canonical text."""
-    return str(json.loads(text)["v"])
+    value = json.loads(text)["v"]
+    return str(next(iter(value.values()))) if isinstance(value, dict) else str(value)
+
+
+def is_long(text: str | None) -> bool:
+    """Return whether no record holds this image."""
+    value = None if text is None else json.loads(text)["v"]
+    return isinstance(value, dict) and LONG in value
+
+
+def is_carried(text: str | None) -> bool:
+    """Return whether everybody can take this image."""
+    return text is None or not isinstance(json.loads(text)["v"], dict)
+
+
+def captured(text: str | None) -> str | None:
+    """An image as its record says it: of one that is too long, how long it is."""
+    if text is None or not is_long(text):
+        return text
+    return json.dumps({**json.loads(text), "v": {"bytes": str(len(text))}}, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +187,10 @@ class Replica:
     it has not ended; `to_tell`: the rows that are not told yet.
     `is_unique`: a constraint lets one row stand in each table. `will_refuse`: row -> how many more
     items of it the database does not take. `skew_s`: how far the clock of its writers is ahead,
-    `dated_s`: that of its agent, by which its records are dated.
+    `dated_s`: that of its agent, by which its records are dated. `saved`: the images that no record
+    holds and that an item of the hub, or emptying the database, has overwritten. `given_up`: those
+    that its user overwrote himself, or that were lost with the database. `longs`: all that were
+    ever written, each with the transaction that it is of, if it is of one.
     """
 
     name: str
@@ -174,6 +200,9 @@ class Replica:
     numbered: bool = False
     is_unique: bool = False
     will_refuse: dict[str, int] = field(default_factory=dict)
+    saved: set[Version] = field(default_factory=set)
+    given_up: set[Version] = field(default_factory=set)
+    longs: list[tuple[str | None, Version]] = field(default_factory=list)
     rows: dict[str, Version] = field(default_factory=dict)
     seen: dict[str, frozenset[Version]] = field(default_factory=dict)
     truncates: dict[str, frozenset[Version]] = field(default_factory=dict)
@@ -228,7 +257,7 @@ class Replica:
     def write(
         self,
         key: str,
-        value: str | None,
+        value: str | Mapping[str, str] | None,
         clock_s: int,
         transaction: str | None = None,
         reuse: str | None = None,
@@ -242,8 +271,10 @@ class Replica:
         old = (inside.rows if inside else {}).get(key, self.rows.get(key, ABSENT))
         op = Op.DELETE if value is None else Op.UPDATE if old.image is not None else Op.INSERT
         new = Version(csn, None if value is None else image(key, value))
-        change = Change(csn, self.rid, self.epoch, *row_of(key), op, new.image)
-        change = change._replace(before=old.image, prim_csn=inside.primary if inside else None)
+        change = Change(csn, self.rid, self.epoch, *row_of(key), op, captured(new.image))
+        before = old.image if is_carried(old.image) else row_of(key)[1]
+        change = change._replace(before=before, prim_csn=inside.primary if inside else None)
+        self._note_long(change.prim_csn, new)
         write = Write(Line(change), frozenset([old]), self._held(key, old), self._copied(key))
         self.writes.append(write)
         self.journal.append(write.line)
@@ -251,6 +282,7 @@ class Replica:
             inside.rows[key] = new
             inside.written.append((key, new))
         else:
+            self.given_up.add(old)
             self._hold(key, new)
         return write
 
@@ -272,6 +304,7 @@ class Replica:
             inside.written += [(key, gone) for key in there]
             inside.truncated.append((table, gone))
         else:
+            self.given_up |= set(there.values())
             self._empty(table, gone)
         return write
 
@@ -293,7 +326,7 @@ class Replica:
         if there.image is None:
             return None
         csn, _ = self._begin(clock_s, None, None)
-        change = Change(csn, self.rid, self.epoch, *row_of(key), Op.INSERT, there.image)
+        change = Change(csn, self.rid, self.epoch, *row_of(key), Op.INSERT, captured(there.image))
         write = Write(
             Line(change._replace(snapshot=self.snapshot)),
             frozenset([there]),
@@ -302,7 +335,9 @@ class Replica:
         )
         self.writes.append(write)
         self.journal.append(write.line)
+        self.given_up.add(there)  # its image goes on under another CSN
         self._hold(key, Version(csn, there.image))
+        self._note_long(None, self.rows[key])
         return write
 
     def end_snapshot(self) -> None:
@@ -329,7 +364,9 @@ class Replica:
         done = self.open.pop(transaction)
         for key, version in done.written:
             self.seen[key] = self._held(key, version)
+            self.given_up |= {version} - {done.rows[key]}
         for key, version in done.rows.items():
+            self.given_up.add(self.rows.get(key, ABSENT))
             self._hold(key, version)
         for table, version in done.truncated:
             self.truncates[table] = self.truncates.get(table, frozenset()) | {version}
@@ -402,6 +439,7 @@ class Replica:
         """Lose everything since the backup; the agent is dead until it sends a hello."""
         old = self.backup
         assert old is not None
+        self.given_up |= set(self.rows.values()) - set(old.rows.values())
         self.rows, self.seen, self.journal = dict(old.rows), dict(old.seen), list(old.journal)
         self.truncates, self.copied = dict(old.truncates), dict(old.copied)
         self.snapshot, self.to_tell = old.snapshot, list(old.to_tell)
@@ -414,6 +452,8 @@ class Replica:
     def reinit(self) -> None:
         """Empty the database; what it knew, and what it did not publish, is gone."""
         self.crash(database=True)
+        for key in self.rows:
+            self._save(key)
         self.rows.clear()
         self.seen.clear()
         self.truncates.clear()
@@ -547,6 +587,7 @@ class Replica:
                 refused[key] = Refused(batch.hub_epoch, csn, item.table, item.key, code, "no")
             else:
                 refused.pop(key, None)
+                self._save(key)
                 self._hold(key, Version(item.csn, item.after, is_sent=True))
             if item.csn is not None:
                 with suppress(CsnError):  # as an agent does: another one's clock does not stop it
@@ -564,7 +605,18 @@ class Replica:
         for key, refusal in list(refused.items()):
             if refusal.code == "unique" and not self.would_break(key):
                 del refused[key]
+                self._save(key)
                 self._hold(key, Version(last[key].csn, last[key].after, is_sent=True))
+
+    def _note_long(self, prim_csn: str | None, version: Version) -> None:
+        if is_long(version.image):
+            self.longs.append((prim_csn, version))
+
+    def _save(self, key: str) -> None:
+        """Save the image of a row that no record holds, before it is overwritten or deleted."""
+        there = self.rows.get(key, ABSENT)
+        if is_long(there.image):
+            self.saved.add(there)
 
     def _apply_truncate(
         self, item: Item, hub_epoch: int, refused: dict[str, Refused]
@@ -576,6 +628,8 @@ class Replica:
             if code := self._refuses(key, None):
                 kept[key] = self.rows[key]
                 lacking[key] = Refused(hub_epoch, csn, *row_of(key), code, "no")
+            else:
+                self._save(key)
         self._empty(item.table, Version(item.csn, is_sent=True))
         for key, version in kept.items():
             self._hold(key, version)

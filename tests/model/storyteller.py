@@ -18,7 +18,7 @@ from streaming.core.model.record import Abort, Applied, Commit, Hello, Record, R
 from streaming.core.model.table import OnRefused
 from tests.model.hub import PureHub
 from tests.model.language import run
-from tests.model.replica import Replica, table_of
+from tests.model.replica import LONG, ODD, Replica, table_of
 from tests.model.sentences import Story
 from tests.model.world import MERGE, World
 
@@ -64,6 +64,9 @@ REFUSES = {**BY_HAND, "refuse": 3, "retry": 2}
 RESUMES = {**REFUSES, "resume": 2}
 """The same with databases that do not take what is sent to them."""
 
+UNCARRIED = {**BY_HAND, "write_uncarried": 5, "write_uncarried_in_transaction": 2, "drop": 1}
+"""The same with values that nobody else can take, and an operator who drops some."""
+
 EMPTIES = {**BY_HAND, "reinit": 3}
 """The same with databases that are emptied, perhaps written before their hello."""
 
@@ -96,7 +99,7 @@ JOINS = {**AWAY, **LOSES, **TELLS}
 PUTS_BACK = {**AWAY, **LOSES, "back_up_hub": 3, "put_back_hub": 3}
 """The same with a hub whose state is put back from a backup, and an operator who recovers."""
 
-EVERYTHING = {**LOSES, **REORDERS, **REUSES, **REFUSES, **UNWRITABLE, **TELLS}
+EVERYTHING = {**LOSES, **REORDERS, **REUSES, **REFUSES, **UNWRITABLE, **TELLS, **UNCARRIED}
 """All at once."""
 
 FUNCTIONS = (
@@ -311,6 +314,27 @@ class Storyteller:
             name = self._name()
             self.add_sentence(f"{replica} writes {key} = {name} in T{name}")
 
+    def write_uncarried(self, replica: str, key: str, number: int) -> None:
+        """A replica writes what nobody else can take."""
+        one = self.replica(replica)
+        if not (one.is_locked(key) or one.would_break(key)):
+            what = f"{self._name()}, which is too {LONG if number % 2 else ODD}"
+            self.add_sentence(f"{replica} writes {key} = {what}")
+
+    def write_uncarried_in_transaction(self, replica: str, key: str, number: int) -> None:
+        """The same in its oldest transaction; the others of it are uncarried too."""
+        one = self.replica(replica)
+        label = next(iter(one.open), None)
+        if label is None or one.would_break(key):
+            return
+        if key in one.open[label].rows or not one.is_locked(key):
+            what = f"{self._name()} in {label}, which is too {LONG if number % 2 else ODD}"
+            self.add_sentence(f"{replica} writes {key} = {what}")
+
+    def drop(self, _: str, __: str, ___: int) -> None:
+        """An operator drops all that is uncarried."""
+        self.add_sentence("the operator drops what is uncarried")
+
     def commit(self, replica: str, _: str, number: int) -> None:
         """A replica commits one of its transactions."""
         self._end_transaction(replica, "commits", number)
@@ -395,6 +419,11 @@ class Storyteller:
             self.add_sentence(f"{name} takes everything")
             self.add_sentence(f"the operator resumes {name}")
             self.add_sentence(f"the operator retries {name}")
+        self.add_sentence("everything settles")
+
+    def end_uncarried(self) -> None:
+        """An operator drops every uncarried row, and its writer gets what the hub has."""
+        self.add_sentence("the operator drops what is uncarried")
         self.add_sentence("everything settles")
 
     # -- crashes ----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from tests.model.laws import (
     ALWAYS,
     AT_REST,
     check_nothing_is_refused,
+    check_nothing_is_uncarried,
     check_transactions_are_whole,
 )
 from tests.model.storyteller import (
@@ -26,6 +27,7 @@ from tests.model.storyteller import (
     REORDERS,
     RESUMES,
     REUSES,
+    UNCARRIED,
     UNWRITABLE,
     Plot,
     Storyteller,
@@ -76,6 +78,13 @@ def test_replicas_converge_whatever_an_operator_and_agents_do(plot: Plot) -> Non
 @given(plots(BY_HAND, several=True))
 def test_replicas_converge_under_any_functions(plot: Plot) -> None:
     """Several functions at once, transactions over their tables, a replica that sees one only."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots({**UNCARRIED, **AWAY}, several=True))
+def test_replicas_differ_only_in_rows_that_are_listed_as_uncarried(plot: Plot) -> None:
+    """A user's write is never destroyed; once all is dropped or written again all are equal."""
     hold(plot, AT_REST)
 
 
@@ -173,6 +182,10 @@ def hold(
             teller.end_refusing()
         for law in at_rest:
             law(teller.world)
+        if teller.world.hub.uncarried():
+            teller.end_uncarried()
+            for law in (*at_rest, check_nothing_is_uncarried):
+                law(teller.world)
         if teller.world.hub.refused():
             teller.end_refusing()
             for law in (*at_rest, check_nothing_is_refused):

@@ -120,10 +120,14 @@ class World:
         delete: bool = False,
         transaction: str | None = None,
         reuse: str | None = None,
+        kind: str | None = None,
     ) -> None:
-        """Write the value `name` to a row, or delete the row by a change of that name."""
+        """Write the value `name` to a row, or delete the row by a change of that name.
+
+        `kind`: LONG or ODD, of a value that nobody else can take.
+        """
         self.now_s += 1
-        value = None if delete else name
+        value = None if delete else name if kind is None else {kind: name}
         csn = self.names[reuse].change.csn if reuse else None
         one = self.replicas[replica]
         self.names[name] = one.write(key, value, self.now_s, transaction, csn)
@@ -281,6 +285,15 @@ class World:
         """The rows that are listed as refused by this replica's database."""
         rid = self.replicas[replica].rid
         return {name_of(*row) for refused_by, row in self.hub.refused() if refused_by == rid}
+
+    def uncarried_at(self, replica: str) -> set[str]:
+        """The rows that are listed as uncarried at this replica; of a truncate its table."""
+        rid = self.replicas[replica].rid
+        return {
+            name_of(*row) if row[1] else row[0]
+            for written_by, row in self.hub.uncarried()
+            if written_by == rid
+        }
 
     def is_level(self, replica: str) -> bool:
         """Return whether the replica's last position record has the hub's covers and RUV."""

@@ -64,6 +64,8 @@ def decide(
     pauses: Sequence[str] = (),
     pages: Sequence[ResyncPage] = (),
     undelivered: Sequence[str] = (),
+    drops: Mapping[tuple[int, RowKey], str] = MappingProxyType({}),
+    behind: Mapping[int, int] = MappingProxyType({}),
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
@@ -75,7 +77,9 @@ def decide(
     gives up; `retires`: rid -> the offset before which he takes that replica out for good;
     `resumes`: the agreements that he resumes; `resyncs`: those that he brings what they lack;
     `pauses`: those that he pauses. `pages`: the pages of resyncs that the batch sends.
-    `undelivered`: the agreements whose topics refused what the last batch sent.
+    `undelivered`: the agreements whose topics refused what the last batch sent. `drops`: (rid, row)
+    -> the reason, of quarantined changes that he drops; `behind`: rid -> the last offset read of
+    its topic when he did.
     """
     intake = Intake(state, topology, history or {}, at_ms=view.clock_ms)
     for name in undelivered:
@@ -97,6 +101,8 @@ def decide(
     for name in pauses:
         orders.pause(intake, name)
     orders.send_due(intake)
+    for (rid, row), reason in drops.items():
+        orders.refresh_dropped(intake, rid, row, reason, behind)
     for record in received:
         intake.take(record)
     intake.leave_unread(KEPT_BEHIND_STOP)

@@ -239,7 +239,8 @@ class BatchJudge:
         if judged.cause is not None:
             self._refresh_once(one, judged.after, CONFLICT)
         elif judged.failure is not None:
-            self._refresh_once(one, judged.after, judged.failure.reason)
+            if not judged.failure.reason.is_uncarried:
+                self._refresh_once(one, judged.after, judged.failure.reason)
         elif judged.verdict is Verdict.ACCEPTED:
             self._refresh_overtaken(one, judged.after)
 

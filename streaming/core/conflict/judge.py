@@ -127,7 +127,8 @@ def judge(
 
     A row epoch equal to the MRE is not concurrent; equal content makes no difference. A concurrent
     change realigns its replica, whoever wins: the replica is sent the row, or the replicas would
-    diverge. So does a change that makes a row larger than `record_bytes`, which could not be sent.
+    diverge. A change that is not concurrent and makes a row that cannot be sent, because it is
+    larger than `record_bytes`, is uncarried: it stays at its replica, which is sent nothing.
     A row of a snapshot that meets neither a row nor a tombstone wins.
     """
     blocked = realign_epoch_of(arrived, row, floors)
@@ -142,7 +143,8 @@ def judge(
     after = _resolved(arrived.change, row, hub_epoch, table, resolution, record_bytes)
     mark = Realign(arrived.change.rid, hub_epoch)
     if isinstance(after, Failed):
-        kept = realigned(row, mark)
+        stays = cause is None and after.reason.is_uncarried
+        kept = row if stays else realigned(row, mark)
         return Judged(arrived, Verdict.QUARANTINED, cause, blocked, row, kept, None, same, after)
     if cause is None:
         return Judged(arrived, Verdict.ACCEPTED, None, blocked, row, after)

@@ -196,7 +196,10 @@ class TransactionIntake:
         reason: Reason,
         detail: str,
     ) -> None:
-        """Put a change into quarantine; its transaction goes with it, its rows are repaired."""
+        """Put a change into quarantine; its transaction goes with it.
+
+        Their rows are repaired, unless the transaction ended because one of them is uncarried.
+        """
         self._quarantine(received, reason, detail, content)
         self._fill_opno(received.rid, change.opno)
         self.known.quarantine(change.csn, content)
@@ -348,34 +351,36 @@ class TransactionIntake:
     def _refuse_invalid(self, received: ReceivedRecord, reason: Reason) -> None:
         """Quarantine what validation found; a repeat of it is a duplicate, its opno is filled.
 
-        Where its CSN is none of its replica's, the record is no evidence of that CSN. Where its row
-        is known, it is repaired, and its transaction goes with it.
+        Where its CSN is none of its replica's, the record is no evidence of that CSN. What it wrote
+        stays at its writer (Reason.is_uncarried), and its transaction goes with it. Where its row
+        can be named, it is kept under the row's own name, by which whatever sets it right is found.
         """
         change = received.record if isinstance(received.record, Change) else None
         content = received.content if change and is_csn_of(change.csn, received.rid) else None
         if change is not None and content is not None:
             if content in self.known.contents(change.csn):
                 self._repeated(received, change, content)
+                self._end_transaction_of(received, change, reason)
                 return
             self.known.quarantine(change.csn, content)
         if change is not None:
             self._fill_opno(received.rid, change.opno)
+            row = row_of(change, self.topology.tables)
+            key = change.key if row is None else row[1]
+            received = replace(received, record=change._replace(key=key))
         self._quarantine(received, reason, received.detail, content)
-        if change is not None and reason in _ROW_KNOWN:
-            self._repair_invalid(received, change, reason)
+        if change is not None:
+            self._end_transaction_of(received, change, reason)
         self.roll_up(self.lists_behind(received.rid))
 
-    def _repair_invalid(self, received: ReceivedRecord, change: Change, reason: Reason) -> None:
-        """Take an invalid change back at its origin, if its session is in force.
+    def _end_transaction_of(self, received: ReceivedRecord, change: Change, reason: Reason) -> None:
+        """Quarantine the transaction of an invalid change, if its session is in force.
 
         What an older agent published, its successor publishes again.
         """
         session = self.replicas[received.rid].session
-        if session is None or session.id != received.session:
+        if session is None or session.id != received.session or not reason.is_uncarried:
             return
-        row = row_of(change, self.topology.tables)
-        if row is not None:
-            self._repair(received, row, reason)
         if change.prim_csn is None or not is_csn_of(change.prim_csn, received.rid):
             return
         context = (change.prim_csn, received.rid)
@@ -391,7 +396,9 @@ class TransactionIntake:
         self.quarantined.append(quarantined_record(received, reason, detail, content))
 
     def _repair(self, received: ReceivedRecord, row: RowKey, cause: Reason) -> None:
-        self.repair_behind(received.rid, row, received.offset, cause)
+        """Take a quarantined change back at its origin; what is uncarried stays there."""
+        if not cause.is_uncarried:
+            self.repair_behind(received.rid, row, received.offset, cause)
 
     def repair_behind(self, rid: int, row: RowKey, offset: int, cause: str) -> None:
         """Repair a row; one of a table that is not configured any more is sent to nobody."""
@@ -408,16 +415,13 @@ OPERATOR = "operator"
 _UNTOLD = {HELLO, OPERATOR}
 """Why a transaction ended of which its replica may still say more: that is kept once."""
 
-_ROW_KNOWN = {Reason.KIND, Reason.CSN, Reason.RID, Reason.TABLE, Reason.SIZE, Reason.SKEW}
-"""The reasons that leave no doubt of the row of a change, if its table and key are valid."""
-
 _REASONS = {
     reason.value
-    for reason in (
-        *_ROW_KNOWN,
-        *(Reason.LATE, Reason.REUSED, Reason.PURGED, Reason.ENDED, Reason.BEFORE),
-    )
+    for reason in Reason
+    if reason.is_uncarried
+    or reason in {Reason.LATE, Reason.REUSED, Reason.PURGED, Reason.ENDED, Reason.BEFORE}
 }
+"""Why a transaction ended that one of its changes took along: the others have that reason too."""
 
 
 def in_order(

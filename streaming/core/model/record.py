@@ -82,6 +82,24 @@ class Reason(StrEnum):
     HIDDEN = "hidden"
     """a write on a row that the replica's filter hides"""
 
+    @property
+    def is_uncarried(self) -> bool:
+        """Return whether the record itself is at fault: what it wrote stays at its writer.
+
+        Such a change is uncarried: its row is neither refreshed nor realigned, and neither is any
+        other of its transaction (docs/protocol.md, What a quarantined change leaves behind).
+        """
+        return self in _UNCARRIED
+
+
+_UNCARRIED = frozenset(
+    {
+        *(Reason.JSON, Reason.VERSION, Reason.KIND, Reason.CSN, Reason.RID),
+        *(Reason.TABLE, Reason.KEY, Reason.SIZE, Reason.SKEW),
+    }
+)
+"""The reasons that a record alone gives, but for the session: that is no fault of its content."""
+
 
 @dataclass(frozen=True, slots=True)
 class Commit:

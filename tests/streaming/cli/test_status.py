@@ -392,8 +392,8 @@ def test_bad_input_is_a_problem_until_somebody_decides(
 
     assert answer.code == 1
     assert [one["what"] for one in answer.facts["problems"]] == [
+        "a alone has 1 row that nobody else can take",
         "1 record in quarantine",
-        "1 row may differ from the hub's",
     ]
     state.append(TableName.QUARANTINE, kept | {"action": "dropped"})
     assert slackwater("status").code == 0

@@ -151,6 +151,25 @@ def test_drop_leaves_a_row_that_was_set_right(written: WrittenState) -> None:
     assert drops(store, "1-6", "1-7") == []
 
 
+def test_drop_leaves_a_row_of_which_a_newer_record_is_kept(written: WrittenState) -> None:
+    """What stands at its writer is the newer one, of which nobody has said anything yet."""
+    store = StateStore(written.root)
+    written.append(TableName.QUARANTINE, quarantined_write(6), quarantined_write(7))
+    written.commit(1, 1, ruv(r1=1))
+
+    assert drops(store, "1-6") == []
+    assert drops(store, "1-7") == [(1, ("t", '{"k":"k"}'), 7, "session")]
+
+
+def test_drop_of_a_truncate_sends_its_table_again(written: WrittenState) -> None:
+    """Its writer has no row of it, and everybody else has all."""
+    store = StateStore(written.root)
+    written.append(TableName.QUARANTINE, quarantined_write(6, key=ALL_KEYS, reason="skew"))
+    written.commit(1, 1, ruv(r1=1))
+
+    assert drops(store, "1-6") == [(1, ("t", ALL_KEYS), 7, "skew")]
+
+
 def test_accept_closes_a_conflict_without_a_change(store: StateStore) -> None:
     """The winner is in every replica already."""
     intake, effects = carried_out(store, Command(1, CommandName.ACCEPT, "3-0"))

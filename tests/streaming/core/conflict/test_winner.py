@@ -392,6 +392,18 @@ def test_a_row_that_would_be_too_large_to_send_is_kept_back() -> None:
     assert excess.verdict is Verdict.QUARANTINED
     detail = f"the row would have {size} bytes, {size - 1} are allowed"
     assert excess.failure == Failed(detail, Reason.SIZE)
+    assert excess.after == before
+
+
+def test_a_concurrent_row_that_would_be_too_large_is_overwritten_by_what_stands() -> None:
+    """What another replica wrote is on its way to its writer anyway: so the row is sent back."""
+    before = row()._replace(image=image("4", "v" * 50))
+    partial = change(Op.UPDATE)
+    partial = partial._replace(change=partial.change._replace(after='{"k":"k","x":"77"}'))
+
+    excess = judge(partial, before, NOW, table("MAX(x)"), record_bytes=50)
+
+    assert (excess.verdict, excess.cause) == (Verdict.QUARANTINED, Cause.AUTHOR)
     assert excess.after == before._replace(realign=(Realign(ME, NOW),))
 
 

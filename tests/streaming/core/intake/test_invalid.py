@@ -1,4 +1,4 @@
-"""Invalid changes: a row that is known without doubt is repaired at its origin."""
+"""Invalid changes: what they wrote stays at its writer, and so does all of their transaction."""
 
 from dataclasses import replace
 
@@ -20,26 +20,22 @@ def invalid(speaker: Speaker, reason: Reason, record: Change) -> ReceivedRecord:
     return replace(received, reason=reason, content=record.content)
 
 
+def kept_rows(intake: Intake) -> list[tuple[str, str]]:
+    """The rows of the changes in quarantine."""
+    return [one.change.row for one in intake.quarantined if one.change]
+
+
 def repaired(intake: Intake) -> list[tuple[tuple[str, str], str]]:
     """The rows that are sent again to their origin, and why."""
     return [(repair.row, repair.cause) for repair in intake.repairs]
 
 
-@pytest.mark.parametrize(
-    "reason", [Reason.SKEW, Reason.TABLE, Reason.SIZE, Reason.KIND, Reason.CSN, Reason.RID]
-)
-def test_an_invalid_change_of_a_known_row_is_taken_back(reason: Reason) -> None:
-    """Its database holds it, and nobody else ever will."""
-    speaker = Speaker()
-
-    intake = intake_of([*speaker.hello(), invalid(speaker, reason, change(9))])
-
-    assert (reasons(intake), repaired(intake)) == ([reason], [(ROW, reason)])
+UNCARRIED = [reason for reason in Reason if reason.is_uncarried]
 
 
-@pytest.mark.parametrize("reason", [Reason.VERSION, Reason.KEY, Reason.SESSION])
-def test_a_change_that_leaves_a_doubt_of_its_row_is_only_kept(reason: Reason) -> None:
-    """A newer version may mean something else by it; a key may contradict its image."""
+@pytest.mark.parametrize("reason", UNCARRIED)
+def test_an_invalid_change_stays_at_its_writer(reason: Reason) -> None:
+    """A user committed it there; a refresh would destroy the only copy of what he wrote."""
     speaker = Speaker()
 
     intake = intake_of([*speaker.hello(), invalid(speaker, reason, change(9))])
@@ -47,47 +43,48 @@ def test_a_change_that_leaves_a_doubt_of_its_row_is_only_kept(reason: Reason) ->
     assert (reasons(intake), repaired(intake)) == ([reason], [])
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        change(9)._replace(table="nowhere"),
-        change(9)._replace(key='{"k":5}'),
-        change(9)._replace(key='{"other":"k"}'),
-        change(9)._replace(key=""),
-    ],
-    ids=["table", "value", "column", "no key"],
-)
-def test_without_a_valid_key_there_is_nothing_to_send(record: Change) -> None:
-    """The refresh of a row that cannot be would stop its consumer."""
-    speaker = Speaker()
+def test_what_a_record_alone_tells_is_uncarried_but_for_its_session() -> None:
+    """Every other reason comes of what was before, and is taken back at its origin."""
+    alone = {"json", "version", "kind", "csn", "rid", "table", "key", "size", "skew"}
 
-    intake = intake_of([*speaker.hello(), invalid(speaker, Reason.TABLE, record)])
-
-    assert (reasons(intake), repaired(intake)) == ([Reason.TABLE], [])
+    assert {reason.value for reason in UNCARRIED} == alone
 
 
-def test_an_invalid_truncate_is_taken_back_whatever_it_names() -> None:
-    """Its database lacks rows that everybody else has."""
+def test_an_invalid_truncate_stays_at_its_writer_by_the_name_of_its_table() -> None:
+    """Its database has no row left; what sets that right is found by this key."""
     speaker = Speaker()
     truncate = change(9)._replace(op=Op.TRUNCATE, key="")
 
     intake = intake_of([*speaker.hello(), invalid(speaker, Reason.SKEW, truncate)])
 
-    assert repaired(intake) == [(("t", ALL_KEYS), Reason.SKEW)]
+    assert (kept_rows(intake), repaired(intake)) == ([("t", ALL_KEYS)], [])
 
 
-def test_the_key_of_an_invalid_change_is_made_canonical() -> None:
-    """Rows are found by the text of their keys."""
+def test_the_key_of_an_invalid_change_is_kept_canonical() -> None:
+    """Whatever sets the row right later is found by the text of its key."""
     speaker = Speaker()
     record = change(9)._replace(key='{ "k" : "\\u006b" }')
 
     intake = intake_of([*speaker.hello(), invalid(speaker, Reason.SKEW, record)])
 
-    assert repaired(intake) == [(ROW, Reason.SKEW)]
+    assert kept_rows(intake) == [ROW]
 
 
-def test_an_invalid_change_takes_its_transaction_along() -> None:
-    """Before it and behind it: half a transaction must not be judged."""
+@pytest.mark.parametrize("key", ['{"k":5}', '{"other":"k"}', ""])
+def test_a_key_that_names_no_row_is_kept_as_it_was_written(key: str) -> None:
+    """It is the only thing by which a person finds the row in its database."""
+    speaker = Speaker()
+
+    intake = intake_of(
+        [*speaker.hello(), invalid(speaker, Reason.KEY, change(9)._replace(key=key))]
+    )
+
+    assert kept_rows(intake) == [("t", key)]
+
+
+@pytest.mark.parametrize("reason", [Reason.SKEW, Reason.KEY])
+def test_an_invalid_change_takes_its_transaction_along(reason: Reason) -> None:
+    """Before it and behind it: half a transaction must not be judged; all stays at its writer."""
     speaker = Speaker()
     first, bad, last = (change(n, key=f"k{n}", tx=7) for n in (7, 8, 9))
 
@@ -95,19 +92,20 @@ def test_an_invalid_change_takes_its_transaction_along() -> None:
         [
             *speaker.hello(),
             *speaker.send(first),
-            invalid(speaker, Reason.SKEW, bad),
+            invalid(speaker, reason, bad),
             *speaker.send(last, Commit(csn(7, 1)), change(10)),
         ]
     )
 
     assert numbers(intake) == [10]
-    assert reasons(intake) == [Reason.SKEW] * 3
-    assert {row for row, _ in repaired(intake)} == {("t", f'{{"k":"k{n}"}}') for n in (7, 8, 9)}
+    assert reasons(intake) == [reason] * 3
+    assert set(kept_rows(intake)) == {("t", f'{{"k":"k{n}"}}') for n in (7, 8, 9)}
+    assert repaired(intake) == []
     assert intake.counts["unknown_commits"] == 1
 
 
-def test_an_invalid_change_of_another_session_repairs_nothing() -> None:
-    """Its successor publishes it again; a realign would let that one lose without need."""
+def test_an_invalid_change_of_another_session_takes_nothing_along() -> None:
+    """Its successor publishes the transaction again."""
     speaker = Speaker()
     old = invalid(speaker, Reason.SKEW, change(9, tx=8))
     speaker.received.clear()
@@ -117,20 +115,38 @@ def test_an_invalid_change_of_another_session_repairs_nothing() -> None:
     assert (reasons(intake), repaired(intake), intake.open.ended) == ([Reason.SKEW], [], {})
 
 
+def test_the_repeat_of_an_invalid_change_takes_its_transaction_along_too() -> None:
+    """An old agent published it first: that was kept, and its transaction was not touched."""
+    speaker = Speaker()
+    old = replace(invalid(speaker, Reason.SKEW, change(9, tx=8)), session="another")
+    speaker.received.clear()
+    begun = [*speaker.hello(), replace(old, offset=1)]
+    speaker.received.append(begun[-1])
+    first, again = speaker.send(change(8, "first", tx=8), change(9, tx=8))
+
+    intake = intake_of(
+        [*begun, first, replace(again, reason=Reason.SKEW, content=change(9, tx=8).content)]
+    )
+
+    assert reasons(intake) == [Reason.SKEW, Reason.SKEW]
+    assert intake.counts["duplicates"] == 1
+    assert intake.open.ended[csn(8, 1), 1].reason == Reason.SKEW
+
+
 def test_the_repeat_of_an_invalid_change_is_a_duplicate() -> None:
-    """Nothing is kept or sent twice."""
+    """Nothing is kept twice."""
     speaker = Speaker()
     first = invalid(speaker, Reason.SKEW, change(9)) if speaker.hello() else None
     assert first is not None
 
     intake = intake_of([*speaker.received[:1], first, replace(first, offset=2)])
 
-    assert (len(intake.quarantined), len(intake.repairs)) == (1, 1)
+    assert len(intake.quarantined) == 1
     assert intake.counts["duplicates"] == 1
 
 
 def test_an_invalid_change_of_a_transaction_that_a_hello_ended_takes_the_rest_back() -> None:
-    """Its database holds all of it: the rows that were announced before are repaired too, once."""
+    """The rows that were announced before are repaired, once; what is invalid stays there."""
     speaker = Speaker()
     begun = [*speaker.hello(), *speaker.send(change(8, "first", tx=8)), *speaker.hello()]
     late = [invalid(speaker, Reason.TABLE, change(n, tx=8)) for n in (9, 10)]
@@ -139,7 +155,7 @@ def test_an_invalid_change_of_a_transaction_that_a_hello_ended_takes_the_rest_ba
 
     assert reasons(intake) == [Reason.TABLE, Reason.TABLE]
     first = ("t", '{"k":"first"}')
-    assert repaired(intake) == [(ROW, Reason.TABLE), (first, Reason.ENDED), (ROW, Reason.TABLE)]
+    assert repaired(intake) == [(first, Reason.ENDED)]
     assert intake.open.ended[csn(8, 1), 1].reason == Reason.ENDED
     assert [(one, reason) for one, reason, _ in intake.ended] == [
         ((csn(8, 1), 1), "hello"),

@@ -1,0 +1,70 @@
+"""SQL of the records in quarantine whose row nothing has set right at its origin since.
+
+`t` is `quarantine`, `c` the changelog, and of NEW_STARTS `t` is `events`.
+"""
+
+STILL_KEPT = """
+    SELECT t.id, min(t.batch) AS batch, min(t.rid) AS rid, min(t."offset") AS "offset",
+        min(t."time") AS "time", min(t.csn) AS csn, min(t."table") AS "table", min(t.key) AS key,
+        first_value(t.reason ORDER BY t.batch DESC) AS reason,
+        first_value(t.detail ORDER BY t.batch DESC) AS detail,
+        max(CASE WHEN t.csn IS NULL THEN t.value END) AS value
+    FROM t JOIN ({latest}) AS latest ON latest.id = t.id
+    WHERE latest.action = 'kept' AND t.action = 'kept' AND t.batch <= {batch}
+    GROUP BY t.id
+"""
+"""The records that are neither released nor dropped; of a change in quarantine no image."""
+
+NOT_SET_RIGHT = """
+    SELECT k.* FROM ({kept}) AS k
+    LEFT ANTI JOIN (
+        SELECT * FROM c WHERE c.batch BETWEEN {since} AND {batch}
+            AND (c.kind = 'refresh' OR c.verdict IN ('accepted', 'adopted'))
+    ) AS c ON c."table" = k."table" AND c.key = k.key AND c.batch >= k.batch AND (
+        (c.kind = 'refresh' AND c."to" = k.rid)
+        OR (c.kind = 'change' AND c.rid = k.rid AND c."offset" > k."offset")
+        OR (c.kind = 'change' AND c.rid <> k.rid AND c.verdict = 'accepted' AND ({receives}))
+    )
+    LEFT ANTI JOIN (
+        SELECT c.* FROM c WHERE c.batch BETWEEN {since} AND {batch}
+            AND c.op = 'truncate' AND c.verdict = 'accepted'
+    ) AS c ON c."table" = k."table" AND c.batch >= k.batch AND (
+        (c.rid = k.rid AND c."offset" > k."offset") OR (c.rid <> k.rid AND ({receives}))
+    )
+"""
+"""Of these, those whose row was neither sent to the origin nor written by it since."""
+
+NOT_JUDGED = """
+    LEFT ANTI JOIN (
+        SELECT * FROM c
+        WHERE c.batch <= {batch} AND c.kind = 'change' AND c.verdict <> 'quarantined'
+    ) AS j ON j.csn = k.csn AND j.rid = k.rid AND k.reason = 'session'
+"""
+"""Behind that, where one is kept as `session`: not the changes that came in another record too."""
+
+NEWEST_OF_EACH_ROW = """
+    SELECT * FROM (
+        SELECT *, row_number() OVER (
+                PARTITION BY rid, "table", key, CASE WHEN key IS NULL THEN id END
+                ORDER BY batch DESC, "offset" DESC
+            ) AS n, min("time") OVER (
+                PARTITION BY rid, "table", key, CASE WHEN key IS NULL THEN id END
+            ) AS since
+        FROM ({left})
+    ) WHERE n = 1 ORDER BY batch, rid, "offset"
+"""
+"""Of several records of a row the newest; without a key each record is a row of its own."""
+
+FIRST_KEPT = """
+    SELECT min(t.batch) AS batch, max(t.reason = 'session') AS has_session
+    FROM t JOIN ({latest}) AS latest ON latest.id = t.id
+    WHERE latest.action = 'kept' AND t.batch <= {batch}
+"""
+"""The batch of the oldest record that is kept: what was before it sets nothing right."""
+
+NEW_STARTS = """
+    SELECT rid, batch, "offset" FROM t
+    WHERE batch BETWEEN {since} AND {batch} AND kind = 'hello' AND outcome = 'taken'
+        AND value LIKE '%"reinit":true%'
+"""
+"""The hellos of databases that were emptied: what they had written before is in none."""
