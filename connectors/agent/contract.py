@@ -44,11 +44,48 @@ class JournalEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class UncarriedRow:
+    """A row whose last write no replica can take, and why; `since_ms` 1970."""
+
+    table: str
+    key: str
+    csn: str
+    since_ms: int
+    faults: str
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRow:
+    """A row that was saved because it was nowhere else, and why, before it was overwritten."""
+
+    table: str
+    key: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """How many rows are only in this database; `first`: the oldest that is not replicated.
+
+    `uncarried` stand in their tables, `saved` do no more.
+    """
+
+    uncarried: int = 0
+    saved: int = 0
+    first: UncarriedRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AppliedBatch:
-    """The position after a batch, and the items that the database refused."""
+    """The position after a batch, the items that the database refused, and the rows saved before.
+
+    `saved_shown_by`: the command that shows saved rows.
+    """
 
     position: Position
     refused: tuple[Refused, ...]
+    saved: tuple[SavedRow, ...] = ()
+    saved_shown_by: str = ""
 
 
 class CaptureJournal(Protocol):
@@ -74,6 +111,12 @@ class CaptureJournal(Protocol):
         """Store durably that the changes topic holds the journal up to this entry.
 
         StateError: the database does not have it as it was read, so another one is in its place.
+        """
+
+    def kept_rows(self) -> KeptRows:
+        """The rows that are only in this database, for the log and the metrics; it must be quick.
+
+        A row whose change has faults is listed durably until it is written again or overwritten.
         """
 
     def tell(self, rows_max: int) -> bool:
@@ -145,7 +188,8 @@ class BatchApplier(Protocol):
 
         One transaction holds the rows, the position, the epoch raised by one, the CSN generator
         moved past the items' CSNs, a `refused` for each item that the database does not accept,
-        and the `applied` with the epoch before. A refused item does not block the others.
+        and the `applied` with the epoch before. A refused item does not block the others. What it
+        overwrites or deletes and what is not known to be in the topic whole is saved in it first.
         StoreBusyError: a local transaction has rows open, and nothing was applied.
         StateError: the batch holds an item of a kind that this agent does not know.
         """

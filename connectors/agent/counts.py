@@ -10,6 +10,7 @@ class AgentCounts:
 
     `backlog`: journal entries that are not known to be in the changes topic, looked up every
     second. `batches`, `items`, `refused`: of the hub, applied; items that the database refused.
+    `uncarried`, `saved`: rows that are only in this database, looked up every second.
     `held_since_s`: since when, by the monotonic clock, the agent waits for the database, which is
     applying what it received or is blocked by somebody's transaction.
     """
@@ -21,6 +22,8 @@ class AgentCounts:
     refused: int = 0
     sessions: int = 0
     covers: int = 0
+    uncarried: int = 0
+    saved: int = 0
     held_since_s: float | None = None
 
     def held_s(self) -> float:

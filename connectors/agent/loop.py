@@ -18,6 +18,7 @@ from connectors.agent.clock import ClockWatch
 from connectors.agent.contract import (
     AppliedBatch,
     JournalEntry,
+    KeptRows,
     Publisher,
     Receiver,
     ReplicaStore,
@@ -26,10 +27,16 @@ from connectors.agent.contract import (
 from connectors.agent.counts import AgentCounts
 from connectors.agent.metrics import served_metrics
 from connectors.agent.own_topic import FindEntry, OwnTopic
-from connectors.agent.set_back import lost_text, quarantined_text, refused_texts, stranded_text
+from connectors.agent.set_back import (
+    lost_text,
+    quarantined_text,
+    refused_texts,
+    saved_texts,
+    stranded_text,
+)
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, Outage, StopRequested, UpdatesTopic
-from connectors.agent.uncarried import UncarriedRows
+from connectors.agent.uncarried import UncarriedLog
 from streaming.core.delivery.consumer import (
     ApplyBatch,
     BufferChunk,
@@ -107,7 +114,8 @@ class Agent:
     heartbeat_at_s: float = 0.0
     schema_checked_s: float = 0.0
     is_busy: bool = False
-    uncarried: UncarriedRows = field(default_factory=UncarriedRows)
+    kept: KeptRows = field(default_factory=KeptRows)
+    uncarried: UncarriedLog = field(default_factory=UncarriedLog)
     counts: AgentCounts = field(default_factory=AgentCounts)
 
     # -- the start of a session -------------------------------------------------------------
@@ -159,7 +167,7 @@ class Agent:
             published = self.publish()
             self.receive(0 if published else POLL_MS)
             self.send_heartbeat()
-            self.uncarried.remind()
+            self.uncarried.remind(self.kept)
             if self.is_busy:
                 log.info("the database is free again, and the agent goes on")
             self.is_busy = False
@@ -180,6 +188,8 @@ class Agent:
                 self.store.backlog(),
                 self.store.position.covers,
             )
+            self.kept = self.store.kept_rows()
+            self.counts.uncarried, self.counts.saved = self.kept.uncarried, self.kept.saved
             self.schema_checked_s = now_s
 
     def publish(self) -> bool:
@@ -281,6 +291,8 @@ def _log_set_back(batch: ApplyBatch, applied: AppliedBatch) -> None:
         log.warning(quarantined)
     for text in refused_texts(applied.refused):
         log.warning(text)
+    for text in saved_texts(applied):
+        log.error(text)
 
 
 def _group(record: Record) -> str | None:

@@ -56,6 +56,18 @@ METRICS = (
         lambda of: of.refused,
     ),
     AgentMetric(
+        "slackwater_agent_uncarried_rows",
+        "Rows that are not replicated until they are corrected: no replica can take their values.",
+        "slackwater_agent_uncarried_rows > 0",
+        lambda of: of.uncarried,
+    ),
+    AgentMetric(
+        "slackwater_agent_saved_rows",
+        "Rows that were overwritten and were nowhere else; `slackwater agent saved` has them.",
+        "slackwater_agent_saved_rows > 0",
+        lambda of: of.saved,
+    ),
+    AgentMetric(
         "slackwater_agent_sessions_total",
         "Sessions that the agent has begun; more than one: it lost its place and found it again.",
         "increase(slackwater_agent_sessions_total[1h]) > 1",

@@ -1,4 +1,4 @@
-"""What the replica's user would not notice: changes lost, quarantined or refused.
+"""What the replica's user would not notice: changes lost, quarantined or refused, rows saved.
 
 The hub's batch says so without a record of its own: a refresh carries its cause.
 """
@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from connectors.agent.contract import AppliedBatch
 from connectors.agent.own_topic import OwnTopic
 from streaming.core.model.csn import parse
 from streaming.core.model.record import Item, ItemType, Reason, Refused
@@ -63,3 +64,12 @@ def refused_texts(refused: tuple[Refused, ...]) -> Iterable[str]:
         yield f"the database refuses row {one.table} {one.key} ({one.code}): {one.text}"
     if len(refused) > NAMED:
         yield f"the database refuses {len(refused)} rows of hub epoch {refused[0].hub_epoch} in all"
+
+
+def saved_texts(applied: AppliedBatch) -> Iterable[str]:
+    """Say which rows were saved before they were overwritten, why, and how they are seen."""
+    shown = f"`{applied.saved_shown_by}` shows what it held"
+    for one in applied.saved[:NAMED]:
+        yield f"row {one.table} {one.key} is overwritten, and was nowhere else ({one.why}): {shown}"
+    if len(applied.saved) > NAMED:
+        yield f"{len(applied.saved)} rows in all were nowhere else and are overwritten: {shown}"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from connectors.agent.contract import AppliedBatch
-from connectors.sqlite import journal, sql
+from connectors.sqlite import journal, saved, sql, uncarried
 from connectors.sqlite.each_item import (
     EachItem,
     TransactionEndedError,
@@ -44,7 +44,8 @@ def apply_batch(
 
     The connection is in autocommit mode. `check` is called in the transaction, before a row is
     written, and raises if nothing may be. A truncate of which the database refuses a row deletes
-    the others one by one. StateError for an item that this agent does not know.
+    the others one by one. A row that is nowhere else is saved first. StateError for an item that
+    this agent does not know.
     """
     for item in batch.items:
         if isinstance(item, Item) and item.op not in list(Op):
@@ -62,15 +63,17 @@ def apply_batch(
             found = items_of(connection, writers, batch.items, each_row=is_careful)
             if found != items:  # somebody wrote before this transaction began, or it is careful now
                 items, ended = found, {}
+            at_risk = saved.save(connection, writers, items)
             if is_careful:
                 refused = _write_each(connection, writers, batch.hub_epoch, items, ended)
             else:
                 refused = _write_all(connection, writers, items)
             if refused is not None:
                 lacking = _lacking(items, refused)
+                gone = saved.forget_standing(connection, at_risk)
                 position = _end(connection, batch, items, lacking, next_offset, clock_ms)
                 connection.execute("COMMIT")
-                return AppliedBatch(position, lacking)
+                return AppliedBatch(position, lacking, gone)
             is_careful = True
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -81,6 +84,7 @@ def apply_batch(
 
 
 def _begin(connection: sqlite3.Connection, writers: Mapping[str, RowWriter]) -> None:
+    uncarried.note(connection)
     connection.execute("UPDATE _slackwater_origin SET applying = 1")
     for name in writers:
         noted = sql.name(f"{PREFIX}replaced_{name}")
@@ -153,7 +157,8 @@ def _end(
     )
     connection.execute(
         "UPDATE _slackwater_position SET last = ?, covers = ?, epoch = ?, ruv = ?, generation = ?,"
-        " reached = ?, updates_offset = ?, reinit = 0",
+        " reached = ?, updates_offset = ?, reinit = 0,"
+        " noted = (SELECT max(id) FROM _slackwater_journal)",
         (
             position.last,
             position.covers,

@@ -3,19 +3,22 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
-from connectors.sqlite import sql
+from connectors.sqlite import saved, sql, uncarried
 from connectors.sqlite.capture import row_images
 from connectors.sqlite.catalog import Catalog
 from connectors.sqlite.columns import STORED_AS
 from connectors.sqlite.constraints import TableConstraint, constraints_of
-from connectors.sqlite.image import null_faults, wire_image
+from connectors.sqlite.image import null_faults, too_large, wire_image
 from connectors.sqlite.inspection import inspect, is_captured
 from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.reading import reading
 from connectors.sqlite.references import broken_references
-from connectors.sqlite.system import PREFIX
+from connectors.sqlite.system import OVERHEAD_BYTES, PREFIX
+from connectors.sqlite.text import stored_bytes
+from streaming.core.model.record import RECORD_BYTES
 from streaming.core.model.table import Table
 
 FAULTS_MAX = 20
@@ -48,7 +51,9 @@ class CheckedTable:
 class DatabaseCheck:
     """What was found; `complaints` and `row_faults` are in the way, `warnings` are not.
 
-    `row_faults`: rows that no other replica can take; `without_key`: tables that could not be
+    `row_faults`: rows that no other replica can take; `uncarried`: those of which an agent has
+    published a write, since when; `saved`: how many were overwritten and are nowhere else
+    (`slackwater agent saved`); `without_key`: tables that could not be
     configured, because nothing in them is unique; `untold`: tables whose rows the agent tells the
     others when it starts; `broken_references`: rows that refer to no row, if they were looked for.
     """
@@ -62,12 +67,14 @@ class DatabaseCheck:
     row_faults: tuple[str, ...]
     complaints: tuple[str, ...]
     untold: tuple[str, ...]
-    broken_references: tuple[str, ...]
+    uncarried: tuple[str, ...]
+    saved: int
+    broken_references: tuple[str, ...] = ()
 
     @property
     def is_good(self) -> bool:
         """Return whether an agent would start, and carry every row that is there."""
-        return not self.complaints and not self.row_faults
+        return not self.complaints and not self.row_faults and not self.uncarried
 
 
 def check_database(
@@ -75,6 +82,7 @@ def check_database(
     tables: Sequence[Table],
     *,
     rows_are_shared: bool = False,
+    record_bytes: int = RECORD_BYTES,
     prepare: Prepare = nothing,
     looks_at_references: bool = False,
 ) -> DatabaseCheck:
@@ -85,13 +93,19 @@ def check_database(
     `prepare` registers on the connection what the application's connections have.
     """
     with reading(database, prepare) as connection:
-        found = _check(connection, tables, rows_are_shared=rows_are_shared)
+        found = _check(
+            connection, tables, rows_are_shared=rows_are_shared, record_bytes=record_bytes
+        )
         broken = broken_references(connection, tables) if looks_at_references else ()
         return replace(found, broken_references=tuple(broken))
 
 
 def _check(
-    connection: sqlite3.Connection, tables: Sequence[Table], *, rows_are_shared: bool
+    connection: sqlite3.Connection,
+    tables: Sequence[Table],
+    *,
+    rows_are_shared: bool,
+    record_bytes: int,
 ) -> DatabaseCheck:
     found = inspect(connection, tables, rows_are_shared=rows_are_shared)
     known = [table for table in tables if table.name in found.catalogs]
@@ -109,11 +123,24 @@ def _check(
         tuple(name for name in others if not _has_key(connection, name)),
         tuple(others),
         tuple(found.warnings),
-        tuple(_row_faults(connection, complete, found.catalogs)),
+        tuple(_row_faults(connection, complete, found.catalogs, record_bytes)),
         tuple(found.complaints),
         tuple(found.untold),
-        (),
+        tuple(_uncarried(connection)),
+        saved.count(connection) if saved.is_there(connection) else 0,
     )
+
+
+def _uncarried(connection: sqlite3.Connection) -> Iterator[str]:
+    """The first rows that an agent lists as not replicated, and how many there are."""
+    if not saved.is_there(connection):
+        return
+    for row in uncarried.listed(connection, FAULTS_MAX):
+        since = datetime.fromtimestamp(row.since_ms / 1000, UTC)
+        yield f"table {row.table} row {row.key}, since {since:%Y-%m-%d %H:%M:%S} UTC: {row.faults}"
+    count = uncarried.count(connection)
+    if count > FAULTS_MAX:
+        yield f"and {count - FAULTS_MAX} more rows"
 
 
 def _table(connection: sqlite3.Connection, table: Table) -> CheckedTable:
@@ -158,7 +185,10 @@ def _has_key(connection: sqlite3.Connection, table: str) -> bool:
 
 
 def _row_faults(
-    connection: sqlite3.Connection, tables: Sequence[Table], catalogs: dict[str, Catalog]
+    connection: sqlite3.Connection,
+    tables: Sequence[Table],
+    catalogs: dict[str, Catalog],
+    record_bytes: int,
 ) -> Iterator[str]:
     """The first rows that no other replica can take, and how many there are."""
     count = 0
@@ -166,6 +196,9 @@ def _row_faults(
         for key, image in connection.execute(row_images(table, catalogs[table.name])):
             in_key = wire_image(key).text
             faults = null_faults(in_key) + wire_image(image).faults
+            size = len(stored_bytes(key)) + len(stored_bytes(image))
+            if size + OVERHEAD_BYTES > record_bytes and not faults:
+                faults = (too_large("whole row", size),)
             count += bool(faults)
             if faults and count <= FAULTS_MAX:
                 yield f"table {table.name} row {in_key}: {'; '.join(faults)}"

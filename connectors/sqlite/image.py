@@ -49,11 +49,11 @@ def wire_image(captured: str) -> WireImage:
     for name, value in values.items():
         if isinstance(value, str) and not is_utf8(value):
             values[name] = _invalid(value)
-            faults.append(f"{name}: {_invalid_fault(stored_bytes(value))}")
+            faults.append(_invalid_fault(name, stored_bytes(value)))
         elif isinstance(value, dict):
             values[name] = _plain(value)
             if isinstance(values[name], dict):
-                faults.append(f"{name}: {_fault(value)}")
+                faults.append(_fault(name, value))
     text = json_text(values)
     if not faults:
         return WireImage(text, text)
@@ -70,6 +70,11 @@ def null_faults(key: str) -> tuple[str, ...]:
         for name, value in wire.loads(key).items()
         if value is None
     )
+
+
+def too_large(what: str, size: object) -> str:
+    """The fault of a value, or a whole row, that no record can hold."""
+    return f"{what}: {size} bytes are more than a record may have (limits.record_bytes)"
 
 
 def _plain(value: dict[str, Any]) -> Json | dict[str, Json]:
@@ -122,22 +127,22 @@ def _invalid(text: str) -> dict[str, Json]:
     return {"text_bytes": to_json(stored_bytes(text), ColumnType.BYTES)}
 
 
-def _invalid_fault(stored: bytes) -> str:
+def _invalid_fault(name: str, stored: bytes) -> str:
     shown = stored.hex()
     shown = shown if len(shown) <= SHOWN_CHARS else f"{shown[:SHOWN_CHARS]}..."
-    return f"the text of the bytes x'{shown}' is no valid Unicode: write text that is"
+    return f"{name}: the text of the bytes x'{shown}' is no valid Unicode: write text that is"
 
 
-def _fault(value: dict[str, str]) -> str:
+def _fault(name: str, value: dict[str, str]) -> str:
     """Why a value cannot be carried, and what to do."""
     if "bytes" in value:
-        return f"{value['bytes']} bytes are more than a record may have (limits.record_bytes)"
+        return too_large(name, value["bytes"])
     ((storage, shown),) = _as_is(value).items()
     if storage == "text_bytes":
-        return _invalid_fault(base64.b64decode(str(shown)))
+        return _invalid_fault(name, base64.b64decode(str(shown)))
     kind = ColumnType(value["as"])
     also = "" if CARRIED_BY[storage] is kind else f", or configure it as {CARRIED_BY[storage]}"
     text = str(shown)
     text = text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."
     form = f"{STORED_AS[kind]}{', in its canonical form' if value.get('exact') else ''}"
-    return f"the {storage} {text!r} is no {kind}: write {form}{also}"
+    return f"{name}: the {storage} {text!r} is no {kind}: write {form}{also}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from connectors.agent.contract import JournalEntry
 from connectors.sqlite import sql
 from connectors.sqlite.image import WireImage, null_faults, wire_image
+from connectors.sqlite.text import stored_bytes
 from streaming.core.model.change import Change, Op
 from streaming.core.model.record import Applied, Commit, Record, Refused, Snapshot
 from streaming.core.model.ruv import Ruv, parse_ruv
@@ -78,6 +79,43 @@ def changes(connection: sqlite3.Connection, rid: int) -> Iterator[Change]:
             yield record
 
 
+_FAULTY = """(instr(key, ':null') OR instr(key || ifnull(after, ''), '"as":"')
+  OR instr(key || ifnull(after, ''), '{"bytes":"')
+  OR key || ifnull(after, '') GLOB '*[^ -~]*')"""
+"""A condition that every change with faults fulfils: they are nulls, in objects, or no ASCII."""
+
+
+def suspects(
+    connection: sqlite3.Connection, rid: int, first: int, last: int | None
+) -> Iterator[JournalEntry]:
+    """The changes behind `first`, up to `last`, that may have faults."""
+    return changes_behind(connection, rid, first, last, _FAULTY)
+
+
+def changes_behind(
+    connection: sqlite3.Connection, rid: int, first: int, last: int | None, where: str = "1"
+) -> Iterator[JournalEntry]:
+    """The changes behind `first`, up to `last` (None: to the end), in commit order."""
+    rows = connection.execute(
+        f"SELECT {COLUMNS} FROM _slackwater_journal"  # noqa: S608 constants
+        f" WHERE id > ?1 AND (?2 IS NULL OR id <= ?2) AND kind = 'change' AND {where} ORDER BY id",
+        (first, last),
+    )
+    with closing(rows):
+        for row in rows:
+            yield _entry(row, rid)
+
+
+def has_image(connection: sqlite3.Connection, table: str, key: str, image: str) -> bool:
+    """Return whether the row's last change in the journal has this captured image, whole."""
+    row = connection.execute(
+        "SELECT after FROM _slackwater_journal WHERE kind = 'change' AND \"table\" = ?"
+        " AND key = CAST(? AS TEXT) ORDER BY id DESC LIMIT 1",
+        (table, stored_bytes(key)),
+    ).fetchone()
+    return row is not None and row[0] == image
+
+
 def find(connection: sqlite3.Connection, record: Change | Commit | Snapshot) -> int | None:
     """The id of the journal row with the same content; 0: it was trimmed, None: there is none."""
     if isinstance(record, Snapshot):
@@ -118,9 +156,12 @@ def holds(connection: sqlite3.Connection, entry: JournalEntry, rid: int) -> bool
 def mark_published(connection: sqlite3.Connection, id_: int, bound: JournalBound) -> None:
     """Note that the topic holds the journal up to this row, and trim what is behind the bound.
 
-    In the caller's transaction.
+    In the caller's transaction, which has listed what of it is not carried.
     """
-    connection.execute("UPDATE _slackwater_position SET published = max(published, ?)", (id_,))
+    connection.execute(
+        "UPDATE _slackwater_position SET published = max(published, ?1), noted = max(noted, ?1)",
+        (id_,),
+    )
     _trim(connection, bound)
 
 

@@ -4,15 +4,13 @@ One transaction saves the rows, empties the tables and forgets the position: a c
 the database as it was, or one whose next hello says that it was emptied.
 """
 
-import json
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from connectors.agent.own_topic import OwnTopic
-from connectors.sqlite import sql
+from connectors.sqlite import saved_lines, sql
 from connectors.sqlite.atomic import atomic
 from connectors.sqlite.catalog import read
 from connectors.sqlite.columns import image_sql
@@ -50,7 +48,7 @@ def reinit(
     """
     known = tuple(tables)
     with atomic(connection):
-        saved = _save(_rows_to_save(connection, known, is_known), path)
+        saved = saved_lines.write(_rows_to_save(connection, known, is_known), path)
         _empty(connection, known)
         _forget(connection, start)
     return saved
@@ -65,9 +63,11 @@ def _rows_to_save(
     column.
     """
     for table in tables:
-        others = _other_columns(connection, table)
-        columns = "".join(f", x.{sql.name(name)}" for name in others)
-        stored = read(connection, table).stored(table)
+        catalog = read(connection, table)
+        names = [one.name for one in catalog.columns.values() if not one.generated]
+        has_others = not set(names) <= set(table.columns)
+        columns = "".join(f", x.{sql.name(name)}" for name in names)
+        stored = catalog.stored(table)
         key_columns = {name: stored[name] for name in table.key}
         rows = connection.execute(
             f"SELECT {image_sql(key_columns, 'x')},"  # noqa: S608 every name is quoted
@@ -75,40 +75,8 @@ def _rows_to_save(
         )
         for captured_key, captured, *values in rows:
             key, image = wire_image(captured_key).text, wire_image(captured).text
-            if others or not is_known(table.name, key, image):
-                rest = dict(zip(others, values, strict=True))
-                yield _line(table.name, key, image, rest)
-
-
-def _other_columns(connection: sqlite3.Connection, table: Table) -> list[str]:
-    query = f"SELECT name FROM pragma_table_info({sql.string(table.name)})"  # noqa: S608 quoted
-    names = [name for (name,) in connection.execute(query)]
-    configured = {name.lower() for name in table.columns}
-    return [name for name in names if name.lower() not in configured]
-
-
-def _line(table: str, key: str, image: str, others: dict[str, object]) -> str:
-    """A saved row; `others`: the columns that are not configured, bytes as hexadecimal digits."""
-    row: dict[str, object] = {"table": table, "key": json.loads(key), "row": json.loads(image)}
-    if others:
-        row["others"] = others
-    return json.dumps(row, ensure_ascii=False, default=lambda value: bytes(value).hex()) + "\n"
-
-
-def _save(lines: Iterator[str], path: Path) -> int:
-    """Write the lines and wait until they are on the disk; without a line there is no file."""
-    first = next(lines, None)
-    if first is None:
-        return 0
-    count = 1
-    with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(first)
-        for line in lines:
-            file.write(line)
-            count += 1
-        file.flush()
-        os.fsync(file.fileno())
-    return count
+            if has_others or not is_known(table.name, key, image):
+                yield saved_lines.line(table.name, key, dict(zip(names, values, strict=True)))
 
 
 def _empty(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:
@@ -133,9 +101,10 @@ def _forget(connection: sqlite3.Connection, start: NewStart) -> None:
     move_past(connection, start.past)
     connection.execute("DELETE FROM _slackwater_journal")
     connection.execute("DELETE FROM _slackwater_snapshot")
+    connection.execute("DELETE FROM _slackwater_uncarried")
     connection.execute(
         "UPDATE _slackwater_position SET session = NULL, last = 0, covers = 0, ruv = '',"
-        " generation = 0, reached = 0, own = NULL, reinit = 1, changes_session = ?,"
+        " generation = 0, reached = 0, noted = 0, own = NULL, reinit = 1, changes_session = ?,"
         " changes_offset = ?, updates_offset = ?,"
         " epoch = (SELECT epoch FROM _slackwater_origin), published = 0,"
         " trimmed_csn = NULL, trimmed_opno = 0",

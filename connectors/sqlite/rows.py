@@ -54,16 +54,15 @@ class RowWriter:
         if item.op == Op.TRUNCATE:
             self._delete(connection, "1", [])
             return
-        key = self._values(item.key)
         if item.op == Op.DELETE or item.after is None:
-            self._delete(connection, self._where(1), [key[name] for name in self.table.key])
+            self._delete(connection, *self.condition(item.key))
             return
-        rest, values = self._row(item.after, key)
+        rest, values = self._row(item.after, self._values(item.key))
         self._write(connection, self._upsert_of(rest), values)
 
     def take_out(self, connection: sqlite3.Connection, item: Item) -> None:
         """Take the item's row out of the way of others, if there is one."""
-        self.taken.take_out(connection, self._key(item))
+        self.taken.take_out(connection, self.condition(item.key)[1])
 
     def put_in(self, connection: sqlite3.Connection, item: Item) -> None:
         """Write the item's row, which may have been taken out; WireError as by write."""
@@ -96,10 +95,6 @@ class RowWriter:
         query = f"SELECT {stored} FROM main.{sql.name(self.table.name)} x WHERE {where} AND {every}"  # noqa: S608
         found = connection.execute(query, [*key, *values[: len(rest)]]).fetchall()
         return {wire_image(captured).text for (captured,) in found}
-
-    def _key(self, item: Item) -> list[Stored]:
-        key = self._values(item.key)
-        return [key[name] for name in self.table.key]
 
     def _row(self, after: str, key: dict[str, Stored]) -> tuple[tuple[str, ...], list[Stored]]:
         """The columns of an image but the key's, and the values of these and of the key."""
@@ -136,6 +131,11 @@ class RowWriter:
         except (ValueError, KeyError):
             wire.image_values(image, self.table)  # which says what is wrong
             raise
+
+    def condition(self, key: str) -> tuple[str, list[Stored]]:
+        """The condition on a row's key, with its parameters; WireError: it is none of the table."""
+        values = self._values(key)
+        return self._where(1), [values[name] for name in self.table.key]
 
     def _where(self, first: int) -> str:
         return _has_key(self.table, first)

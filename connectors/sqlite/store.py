@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from connectors.agent.contract import AppliedBatch, JournalEntry
+from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows
 from connectors.agent.own_topic import OwnTopic
-from connectors.sqlite import journal, snapshot
+from connectors.sqlite import journal, saved, snapshot, uncarried
 from connectors.sqlite.apply import apply_batch
 from connectors.sqlite.atomic import atomic
 from connectors.sqlite.errors import store_errors
@@ -180,8 +180,16 @@ class SqliteStore:
         with self._transaction():
             if not journal.holds(self.connection, entry, self.rid):
                 raise StateError(replaced_text(self.file.path))
+            uncarried.note(self.connection, entry.id)
             journal.mark_published(self.connection, entry.id, self.journal_bound)
         self.published = entry.id
+
+    @store_errors()
+    def kept_rows(self) -> KeptRows:
+        """The rows that are only in this database."""
+        first = next(uncarried.listed(self.connection, 1), None)
+        found = uncarried.count(self.connection), saved.count(self.connection)
+        return KeptRows(*found, first)
 
     @store_errors()
     def close_abandoned_group(self) -> None:
@@ -295,7 +303,8 @@ class SqliteStore:
                     self.connection, self.writers, batch, next_offset, clock_ms, self._check_same
                 )
                 self.position = done.position
-                return done
+                command = f"slackwater agent saved --database {self.file.path}"
+                return replace(done, saved_shown_by=command)
             self.check_schema()
 
     def _check_same(self) -> None:

@@ -17,6 +17,9 @@ from streaming.core.model.record import Item, ItemType, RangeItem
 from streaming.core.model.table import ColumnType
 from streaming.core.tracking.ranges import KeyRange, key_order
 
+STRANGER = "stranger"
+"""The cause of the delete of a row that the hub does not have; no record holds it."""
+
 _COMPARED_ALIKE = {ColumnType.BOOL, ColumnType.INT32, ColumnType.INT64, ColumnType.BYTES}
 """The types whose values SQLite compares as the wire does; the others have several spellings.
 
@@ -55,7 +58,9 @@ def _deletes(
     kept = {item.key for item in sent if isinstance(item, Item)}
     for key in _keys_in(connection, writer, KeyRange(keys.table, keys.after, keys.to)):
         if key not in kept:
-            yield Item(ItemType.REFRESH, keys.table, key, Op.DELETE, None, None, NOBODY)
+            yield Item(
+                ItemType.REFRESH, keys.table, key, Op.DELETE, None, None, NOBODY, cause=STRANGER
+            )
 
 
 def _split(

@@ -52,7 +52,8 @@ TABLES = {
   changes_session TEXT,  -- the session in force there
   reinit INTEGER NOT NULL DEFAULT 0,  -- 1: emptied, and nothing applied since
   trimmed_csn TEXT,  -- with trimmed_opno: the largest that was trimmed from the journal
-  trimmed_opno INTEGER NOT NULL DEFAULT 0
+  trimmed_opno INTEGER NOT NULL DEFAULT 0,
+  noted INTEGER NOT NULL DEFAULT 0  -- _slackwater_uncarried is of the journal up to this id
 )""",
     "_slackwater_journal": """CREATE TABLE _slackwater_journal (
   id INTEGER PRIMARY KEY,  -- commit order
@@ -84,6 +85,27 @@ TABLES = {
   told INTEGER NOT NULL DEFAULT 0,  -- how many rows
   is_told INTEGER NOT NULL DEFAULT 0
 )""",
+    "_slackwater_uncarried": """CREATE TABLE _slackwater_uncarried (
+  "table" TEXT NOT NULL,  -- of a row whose last write no replica can take
+  key TEXT NOT NULL,  -- as on the wire
+  csn TEXT NOT NULL,  -- of that write
+  since INTEGER NOT NULL,  -- milliseconds since 1970
+  faults TEXT NOT NULL,  -- what no replica can take, and what to do
+  PRIMARY KEY ("table", key)
+)""",
+    "_slackwater_saved": """CREATE TABLE _slackwater_saved (
+  id INTEGER PRIMARY KEY,  -- of a row that was overwritten and was nowhere else
+  at INTEGER NOT NULL,  -- milliseconds since 1970
+  "table" TEXT NOT NULL,
+  key TEXT NOT NULL,  -- as on the wire
+  why TEXT NOT NULL  -- why it was nowhere else
+)""",
+    "_slackwater_saved_values": """CREATE TABLE _slackwater_saved_values (
+  saved INTEGER NOT NULL,  -- the id of the row
+  name TEXT NOT NULL,  -- of the column
+  value,  -- as it was, of any storage class
+  PRIMARY KEY (saved, name)
+)""",
     "_slackwater_scales": CREATE_SCALES,
     **cascades.TABLES,
 }
@@ -95,6 +117,7 @@ LATER_COLUMNS = {
         "reinit": "INTEGER NOT NULL DEFAULT 0",
         "trimmed_csn": "TEXT",
         "trimmed_opno": "INTEGER NOT NULL DEFAULT 0",
+        "noted": "INTEGER NOT NULL DEFAULT 0",
     },
     "_slackwater_journal": {"snapshot": "TEXT", "rows": "INTEGER"},
 }

@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from connectors.sqlite import saved
 from connectors.sqlite.atomic import atomic
 from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.lock import exclusive, lock_file
@@ -19,8 +20,8 @@ def uninstall(
 ) -> list[str]:
     """Make the database an ordinary one again; the names of what was removed.
 
-    StateError: there is no file, an agent runs, a trigger of the user's needs what would go, or
-    changes are not published yet, which no other replica would ever get.
+    StateError: there is no file, an agent runs, a trigger of the user's needs what would go, rows
+    are saved in it, or changes are not published yet, which no other replica would ever get.
     """
     with exclusive(database):
         try:
@@ -36,6 +37,7 @@ def _uninstall(connection: sqlite3.Connection, *, discards_unpublished: bool) ->
     with atomic(connection):
         there = objects(connection)
         _check_triggers(connection)
+        _check_saved(connection)
         if not discards_unpublished:
             _check_published(connection)
         mode = _journal_mode(connection)
@@ -56,6 +58,16 @@ def _check_triggers(connection: sqlite3.Connection) -> None:
             f"{', '.join(name for (name,) in names)}: these triggers or views of yours name tables"
             " of the agent, and statements that fire them would fail: drop them, or create them"
             " without that condition, first"
+        )
+
+
+def _check_saved(connection: sqlite3.Connection) -> None:
+    count = saved.count(connection) if saved.is_there(connection) else 0
+    if count:
+        raise StateError(
+            f"the database keeps {as_count(count, 'row')} that were overwritten and are nowhere"
+            " else: write them to a file with `slackwater agent saved --export FILE --forget`,"
+            " or only --forget them, first"
         )
 
 

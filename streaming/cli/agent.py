@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from connectors.agent.settings import LOOPBACK
+from connectors.sqlite import saved_rows
 from connectors.sqlite.check import DatabaseCheck, check_database
 from connectors.sqlite.document import schema_in
 from connectors.sqlite.generate import generated_tables
@@ -15,7 +16,14 @@ from connectors.sqlite.load import prepare_of
 from connectors.sqlite.uninstall import uninstall as remove
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import as_count, write_json, write_line, write_sentence, write_table
+from streaming.cli.output import (
+    as_count,
+    as_time,
+    write_json,
+    write_line,
+    write_sentence,
+    write_table,
+)
 from streaming.config.config import load
 from streaming.core.model.errors import ConfigError
 from streaming.facts.documents import document_text
@@ -70,6 +78,15 @@ Discard = Annotated[
     bool,
     typer.Option("--discard-unpublished", help="Changes that no other replica has may be lost."),
 ]
+
+
+Export = Annotated[
+    Path | None,
+    typer.Option("--export", metavar="FILE", help="Write the rows, each as a line of JSON."),
+]
+Forget = Annotated[bool, typer.Option("--forget", help="Delete what was listed or written.")]
+
+NOTHING_SAVED = "no row is saved: nothing was overwritten that is nowhere else"
 
 
 @app.callback(invoke_without_command=True)
@@ -130,11 +147,13 @@ def check(
     if generate:
         write_line(generated_tables(database, prepare_of(load_)).rstrip())
         return
-    tables = tuple(load(config).table_map().values())
+    configured = load(config)
+    tables = tuple(configured.table_map().values())
     found = check_database(
         database,
         tables,
         rows_are_shared=rows_are_shared,
+        record_bytes=configured.limits.record_bytes,
         prepare=prepare_of(load_),
         looks_at_references=rows_,
     )
@@ -165,6 +184,31 @@ def _write_document(path: Path, text: str) -> None:
         raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
 
 
+@app.command()
+def saved(
+    *,
+    database: Database,
+    export: Export = None,
+    forget: Forget = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the rows that were saved because they were nowhere else when they were overwritten."""
+    rows = saved_rows.listed(database)
+    if export is not None:
+        count = saved_rows.export(database, export)
+        write_line(f"{as_count(count, 'row')} written to {export}" if count else NOTHING_SAVED)
+    elif as_json:
+        write_json([{**asdict(one), "at": one.at.isoformat()} for one in rows])
+    elif rows:
+        cells = [(one.id, as_time(one.at), one.table, one.key, one.why) for one in rows]
+        write_table(["saved", "at", "table", "key", "why it was nowhere else"], cells)
+    else:
+        write_line(NOTHING_SAVED)
+    forgotten = saved_rows.forget(database, rows[-1].id) if forget and rows else 0
+    if forgotten and not as_json:
+        write_line(f"{as_count(forgotten, 'row')} forgotten")
+
+
 def _write(found: DatabaseCheck) -> None:
     rows = [
         (c.table, c.name, c.declared, c.configured or "not configured", c.holds, c.default)
@@ -187,9 +231,15 @@ def _write(found: DatabaseCheck) -> None:
     for kind, texts in (
         ("warning", found.warnings),
         ("row that is not replicated", found.row_faults),
+        ("listed as not replicated", found.uncarried),
         ("row that refers to nothing", found.broken_references),
         ("refused", found.complaints),
     ):
         for text in texts:
             write_sentence(f"{kind}: {text}")
+    if found.saved:
+        write_sentence(
+            f"{as_count(found.saved, 'row')} saved that were overwritten and are nowhere else:"
+            " `slackwater agent saved` shows them"
+        )
     write_sentence("an agent can start" if found.is_good else "correct the above, then check again")

@@ -9,7 +9,7 @@ import pytest
 
 from connectors import wire
 from connectors.agent.clock import ClockWatch
-from connectors.agent.contract import AppliedBatch, JournalEntry, StoreBusyError
+from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows, StoreBusyError
 from connectors.agent.loop import Agent
 from connectors.agent.own_topic import OwnTopic
 from streaming.core.delivery.consumer import ApplyBatch, Position
@@ -64,6 +64,10 @@ class MemoryStore:
     def backlog(self) -> int:
         """The entries behind the mark."""
         return sum(entry.id > self.published for entry in self.entries)
+
+    def kept_rows(self) -> KeptRows:
+        """None."""
+        return KeptRows()
 
     def mark_published(self, entry: JournalEntry) -> None:
         """Move the mark."""

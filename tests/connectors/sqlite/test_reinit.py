@@ -42,7 +42,7 @@ def test_rows_that_the_hub_does_not_have_so_are_saved(replica: Replica, tmp_path
     emptied(replica, path, start(), '{"id":"1","name":"same","price":"2.5"}')
 
     saved = [json.loads(line) for line in path.read_text().splitlines()]
-    row = {"id": "2", "name": "own", "price": None}
+    row = {"id": 2, "name": "own", "price": None}
     assert saved == [{"table": "items", "key": {"id": "2"}, "row": row}]
     assert replica.rows() == []
     assert replica.records() == []
@@ -56,7 +56,8 @@ def test_columns_that_are_not_configured_are_saved_too(replica: Replica, tmp_pat
 
     emptied(replica, path, start(), '{"id":"1","name":"n","price":null}')
 
-    assert json.loads(path.read_text())["others"] == {"photo": "00ff"}
+    row = {"id": 1, "name": "n", "price": None, "photo": {"blob": "AP8="}}
+    assert json.loads(path.read_text())["row"] == row
 
 
 def test_without_such_a_row_there_is_no_file(replica: Replica, tmp_path: Path) -> None:

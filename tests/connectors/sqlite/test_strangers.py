@@ -14,7 +14,7 @@ from connectors.agent.contract import StoreBusyError
 from connectors.sqlite.columns import CREATE_SCALES, scales
 from connectors.sqlite.rows import writers
 from connectors.sqlite.store import SqliteStore
-from connectors.sqlite.strangers import items_of
+from connectors.sqlite.strangers import STRANGER, items_of
 from streaming.core.delivery.consumer import ApplyBatch, BufferChunk, ReceiveOutcome, receive
 from streaming.core.model.change import NOBODY, Op
 from streaming.core.model.record import Applied, Item, ItemType, RangeItem, Refused, Update
@@ -113,7 +113,7 @@ def refresh(key: str, after: str | None = "{}", table: str = "t", csn: str | Non
 
 def stranger(key: str, table: str = "t") -> Item:
     """The delete of a row that the hub does not have."""
-    return Item(ItemType.REFRESH, table, key, Op.DELETE, None, None, NOBODY)
+    return Item(ItemType.REFRESH, table, key, Op.DELETE, None, None, NOBODY, cause=STRANGER)
 
 
 @pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le", "UTF-16be"])

@@ -1,0 +1,210 @@
+"""Rows that exist nowhere else, saved before the agent overwrites or deletes them.
+
+They are saved in the database, by the transaction that overwrites them: a crash leaves both or
+neither, no disk beside the database's can be full, and a backup of the file has them. Each value is
+kept as SQLite held it.
+"""
+# ruff: noqa: S608 every name is quoted
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from connectors.agent.contract import SavedRow
+from connectors.sqlite import journal, sql, uncarried
+from connectors.sqlite.catalog import read
+from connectors.sqlite.columns import image_sql
+from connectors.sqlite.image import null_faults, wire_image
+from connectors.sqlite.rows import RowWriter
+from connectors.sqlite.spellings import Stored
+from connectors.sqlite.strangers import STRANGER
+from streaming.core.model.change import Op
+from streaming.core.model.errors import WireError
+from streaming.core.model.record import Item
+
+NOT_AT_THE_HUB = "the hub does not have the row, and deletes it in a copy of the table"
+"""Why a stranger is saved: what nobody captured, or what the hub has forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowAtRisk:
+    """A row that a batch writes, and where it is saved; `where`: its condition in the table."""
+
+    id: int
+    row: SavedRow
+    columns: tuple[str, ...]
+    where: str
+    values: Sequence[Stored]
+
+
+def save(
+    connection: sqlite3.Connection, writers: Mapping[str, RowWriter], items: Iterable[Item]
+) -> list[RowAtRisk]:
+    """Save the rows that these items write and that are nowhere else, before they are written."""
+    lists = uncarried.is_any(connection)
+    found, seen = list[RowAtRisk](), set[tuple[str, str]]()
+    for item in items:
+        if item.table not in writers or not (lists or item.cause == STRANGER):
+            continue
+        if (item.table, item.key) in seen:
+            continue
+        seen.add((item.table, item.key))
+        table = _Table(connection, writers[item.table])
+        if item.op == Op.TRUNCATE:
+            found += table.save_faulty()
+            continue
+        why = uncarried.faults_of(connection, item.table, item.key)
+        if why is None and item.cause == STRANGER:
+            why = NOT_AT_THE_HUB
+        if why is not None:
+            found += table.save_row(item.key, why)
+    return found
+
+
+def forget_standing(
+    connection: sqlite3.Connection, at_risk: Iterable[RowAtRisk]
+) -> tuple[SavedRow, ...]:
+    """Forget the saved rows that still stand, because they were refused; return the others.
+
+    What was overwritten is no more a row that is not replicated.
+    """
+    gone = list[SavedRow]()
+    for one in at_risk:
+        if _stands(connection, one):
+            _forget(connection, one.id)
+        else:
+            uncarried.strike_out(connection, one.row.table, one.row.key)
+            gone.append(one.row)
+    return tuple(gone)
+
+
+def is_there(connection: sqlite3.Connection) -> bool:
+    """Return whether an agent that saves rows has run on this database."""
+    query = "SELECT 1 FROM sqlite_schema WHERE name = '_slackwater_saved'"
+    return connection.execute(query).fetchone() is not None
+
+
+def count(connection: sqlite3.Connection) -> int:
+    """How many rows are saved."""
+    (found,) = connection.execute("SELECT count(*) FROM _slackwater_saved").fetchone()
+    return int(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table whose rows are saved."""
+
+    connection: sqlite3.Connection
+    writer: RowWriter
+
+    def save_row(self, key: str, why: str) -> list[RowAtRisk]:
+        """Save the row of a key; empty if there is none, or if the journal has a stranger so."""
+        try:
+            where, values = self.writer.condition(key)
+        except WireError:  # so its item is refused
+            return []
+        if why == NOT_AT_THE_HUB and self._is_journalled(where, values):
+            return []
+        return self._save(key, why, where, values)
+
+    def save_faulty(self) -> list[RowAtRisk]:
+        """Save the rows of the table that no replica can take, whatever their keys are."""
+        name = self.writer.table.name
+        listed = [one for one in uncarried.listed(self.connection) if one.table == name]
+        found = list[RowAtRisk]()
+        for key, where, faults in list(self._faulty()) if listed else []:
+            why = "; ".join(faults) or uncarried.faults_of(self.connection, name, key)
+            if why:
+                found += self._save(key, why, where, [])
+        return found
+
+    def _is_journalled(self, where: str, values: Sequence[Stored]) -> bool:
+        """Return whether the journal's last change of the row has all that the row holds."""
+        table, columns = self.writer.table, self.writer.columns
+        if set(self._columns()) != set(table.columns):
+            return False  # nobody else has the columns that are not configured
+        key = image_sql({name: columns[name] for name in table.key}, "x")
+        row = self.connection.execute(
+            f"SELECT {key}, {image_sql(columns, 'x')} FROM {sql.name(table.name)} x WHERE {where}",
+            values,
+        ).fetchone()
+        return row is not None and journal.has_image(self.connection, table.name, *row)
+
+    def _faulty(self) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+        """Key, condition and faults of each row."""
+        table, columns = self.writer.table, self.writer.columns
+        catalog = read(self.connection, table)
+        parts = [f"{sql.literal(f'x.{sql.name(name)}')}" for name in table.key]
+        place = " || ' AND ' || ".join(
+            f"{sql.string(sql.name(name) + ' IS ')} || {part}"
+            for name, part in zip(table.key, parts, strict=True)
+        )
+        if catalog.rowid:  # several rows may have one key of nulls
+            place = f"'{catalog.rowid} = ' || x.{catalog.rowid}"
+        key = image_sql({name: columns[name] for name in table.key}, "x")
+        rows = self.connection.execute(
+            f"SELECT {key}, {image_sql(columns, 'x')}, {place} FROM {sql.name(table.name)} x"
+        )
+        with closing(rows):
+            for captured_key, captured, where in rows:
+                wire_key = wire_image(captured_key).text
+                yield wire_key, where, null_faults(wire_key) + wire_image(captured).faults
+
+    def _columns(self) -> tuple[str, ...]:
+        """The columns that hold a value of their own, configured or not."""
+        found = read(self.connection, self.writer.table).columns.values()
+        return tuple(column.name for column in found if not column.generated)
+
+    def _save(self, key: str, why: str, where: str, values: Sequence[Stored]) -> list[RowAtRisk]:
+        table, free = sql.name(self.writer.table.name), len(values) + 1
+        saved = self.connection.execute(
+            f'INSERT INTO _slackwater_saved (at, "table", key, why) SELECT {sql.NOW_MS},'
+            f" ?{free}, ?{free + 1}, ?{free + 2} FROM {table} WHERE {where}",
+            (*values, self.writer.table.name, key, why),
+        )
+        if not saved.rowcount or saved.lastrowid is None:
+            return []
+        columns = self._columns()
+        for name in columns:
+            self.connection.execute(
+                "INSERT INTO _slackwater_saved_values (saved, name, value)"
+                f" SELECT ?{free}, ?{free + 1}, {sql.name(name)} FROM {table} WHERE {where}",
+                (*values, saved.lastrowid, name),
+            )
+        row = SavedRow(self.writer.table.name, key, why)
+        return [RowAtRisk(saved.lastrowid, row, columns, where, values)]
+
+
+def _stands(connection: sqlite3.Connection, one: RowAtRisk) -> bool:
+    """Return whether the row holds in the table what is saved of it."""
+    names = ", ".join(map(sql.name, one.columns))
+    row = connection.execute(
+        f"SELECT {names} FROM {sql.name(one.row.table)} WHERE {one.where}", one.values
+    ).fetchone()
+    if row is None:
+        return False
+    saved = dict(values_of(connection, one.id))
+    return [(type(value), value) for value in row] == [
+        (type(saved[name]), saved[name]) for name in one.columns
+    ]
+
+
+def values_of(connection: sqlite3.Connection, saved: int) -> Iterator[tuple[str, Stored]]:
+    """The columns of a saved row with their values."""
+    yield from connection.execute(
+        "SELECT name, value FROM _slackwater_saved_values WHERE saved = ? ORDER BY rowid", (saved,)
+    )
+
+
+def forget_up_to(connection: sqlite3.Connection, last: int) -> int:
+    """Delete the saved rows up to this id, in the caller's transaction; how many there were."""
+    if not is_there(connection):
+        return 0
+    connection.execute("DELETE FROM _slackwater_saved_values WHERE saved <= ?", (last,))
+    return connection.execute("DELETE FROM _slackwater_saved WHERE id <= ?", (last,)).rowcount
+
+
+def _forget(connection: sqlite3.Connection, saved: int) -> None:
+    connection.execute("DELETE FROM _slackwater_saved_values WHERE saved = ?", (saved,))
+    connection.execute("DELETE FROM _slackwater_saved WHERE id = ?", (saved,))

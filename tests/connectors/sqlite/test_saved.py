@@ -1,0 +1,296 @@
+"""What exists nowhere else is saved before it is overwritten, whatever makes the agent write."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from connectors.agent.contract import AppliedBatch, SavedRow
+from connectors.sqlite import saved, saved_rows, uncarried
+from connectors.sqlite.check import check_database
+from connectors.sqlite.saved import NOT_AT_THE_HUB
+from connectors.sqlite.store import SqliteStore
+from connectors.sqlite.uninstall import uninstall
+from streaming.core.delivery.consumer import ApplyBatch
+from streaming.core.model.errors import StateError
+from streaming.core.model.record import Item, ItemType, RangeItem
+from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.truncation import ALL_KEYS
+from tests.connectors.sqlite.sqlite_replica import Replica, make
+
+Row = tuple[object, ...]
+LARGE = "x" * 3_000_000
+FAULTS = {
+    "INSERT INTO items VALUES (1, '{large}', NULL)": (1, LARGE, None),
+    "INSERT INTO items VALUES (1, 'a', 'cheap')": (1, "a", "cheap"),
+    "INSERT INTO items VALUES (1, x'00ff', '1.50')": (1, b"\x00\xff", "1.50"),
+    "INSERT INTO items VALUES (1, CAST(x'62ff' AS TEXT), '1')": (1, "b\udcff", "1"),
+}
+"""A write that no replica can take -> the row as it was written."""
+
+
+@pytest.fixture
+def store(replica: Replica) -> Iterator[SqliteStore]:
+    """The replica's database within a session."""
+    with closing(replica.store()) as opened:
+        opened.start_session("s1", None, lost=False)
+        yield opened
+
+
+def item(id_: int, name: str | None = "hub", op: str = "update") -> Item:
+    """A refresh of a row, as an operator's `drop` makes one; without a name: its delete."""
+    key = f'{{"id":"{id_}"}}'
+    after = None if name is None else f'{{"id":"{id_}","name":"{name}","price":null}}'
+    return Item(ItemType.REFRESH, "items", key, op if after else "delete", after, None, 0)
+
+
+TRUNCATE = Item(ItemType.CHANGE, "items", ALL_KEYS, "truncate", None, "6" * 20, 2)
+
+
+def apply(store: SqliteStore, *items: Item | RangeItem) -> AppliedBatch:
+    """Apply a batch as the agent does."""
+    epoch = store.position.reached + 1
+    batch = ApplyBatch(store.position, epoch, items)
+    return store.apply(batch, epoch, 1_700_000_000_000)
+
+
+def publish(store: SqliteStore) -> None:
+    """Let the topic hold the whole journal."""
+    while entries := store.unpublished(100, 10**9):
+        store.mark_published(entries[-1])
+
+
+def saved_values(store: SqliteStore) -> list[Row]:
+    """The values of every saved row."""
+    ids = store.connection.execute("SELECT id FROM _slackwater_saved ORDER BY id").fetchall()
+    return [tuple(value for _, value in saved.values_of(store.connection, id_)) for (id_,) in ids]
+
+
+@pytest.mark.parametrize("is_published", [True, False], ids=["published", "not yet"])
+@pytest.mark.parametrize("name", ["hub", None], ids=["overwritten", "deleted"])
+@pytest.mark.parametrize(("statement", "row"), FAULTS.items(), ids=["size", "type", "blob", "text"])
+def test_a_row_that_is_not_carried_is_saved_as_it_was(
+    replica: Replica,
+    store: SqliteStore,
+    statement: str,
+    row: Row,
+    name: str | None,
+    *,
+    is_published: bool,
+) -> None:
+    """Whoever makes the hub write it: an operator's drop, another replica, a truncate."""
+    replica.client.execute(statement.format(large=LARGE))
+    if is_published:
+        publish(store)
+
+    applied = apply(store, item(1, name))
+
+    assert saved_values(store) == [row]
+    ((table, key, why),) = [(one.table, one.key, one.why) for one in applied.saved]
+    assert (table, key, bool(why)) == ("items", '{"id":"1"}', True)
+    assert applied.saved_shown_by == f"slackwater agent saved --database {replica.path}"
+    assert store.kept_rows().uncarried == 0
+    assert [id_ for id_, *_ in replica.rows()] == ([1] if name else [])
+    assert apply(store, item(1, "again")).saved == ()
+
+
+def test_a_truncate_saves_the_rows_that_are_not_carried(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """Also those whose keys no record can have, of which one may stand twice."""
+    replica.client.executescript(
+        "INSERT INTO items VALUES (1, 'a', '1'), (2, 'b', 'cheap');"
+        'INSERT INTO "odd ""pairs""\'s" VALUES (CAST(x\'62ff\' AS TEXT), 1, \'b\');'
+        'INSERT INTO "odd ""pairs""\'s" VALUES (CAST(x\'62fe\' AS TEXT), 2, \'b\');'
+        'INSERT INTO "odd ""pairs""\'s" VALUES (\'c\', 3, \'b\');'
+    )
+    odd = Item(ItemType.CHANGE, 'odd "pairs"\'s', ALL_KEYS, "truncate", None, "6" * 20, 2)
+
+    applied = apply(store, TRUNCATE, odd)
+
+    assert sorted(saved_values(store), key=str) == [
+        ("b\udcfe", 2, "b"),
+        ("b\udcff", 1, "b"),
+        (2, "b", "cheap"),
+    ]
+    assert len(applied.saved) == 3
+    assert store.kept_rows().uncarried == 0
+
+
+def test_what_is_corrected_or_carried_is_not_saved(replica: Replica, store: SqliteStore) -> None:
+    """It is in the journal, which is published before it is forgotten."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'a', 'cheap'), (2, 'b', '2')")
+    publish(store)
+    replica.client.execute("UPDATE items SET price = '1.50' WHERE id = 1")
+
+    assert apply(store, item(1), item(2)).saved == ()
+    assert saved_values(store) == []
+
+
+def test_what_is_refused_stays_and_is_not_saved(replica: Replica, store: SqliteStore) -> None:
+    """The row still stands, and is still not replicated."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'a', 'cheap'), (2, 'hub', '2')")
+
+    applied = apply(store, item(1))  # its name is taken
+
+    assert len(applied.refused) == 1
+    assert (applied.saved, saved_values(store)) == ((), [])
+    assert store.kept_rows().uncarried == 1
+    assert replica.rows() == [(1, "a", "cheap"), (2, "hub", "2")]
+
+
+def test_rows_that_a_full_copy_deletes_are_saved(replica: Replica, store: SqliteStore) -> None:
+    """Nobody captured what was written behind the triggers; what the journal has is not lost."""
+    replica.client.execute("UPDATE _slackwater_origin SET applying = 1")
+    replica.client.execute("INSERT INTO items VALUES (1, 'behind', 'the triggers'), (2, 'b', '2')")
+    replica.client.execute("UPDATE _slackwater_origin SET applying = 0")
+    replica.client.execute("INSERT INTO items VALUES (3, 'captured', '3'), (4, 'd', '4')")
+
+    applied = apply(store, RangeItem("items", None, None, 1), item(2))
+
+    assert replica.rows() == [(2, "hub", None)]
+    assert saved_values(store) == [(1, "behind", "the triggers")]
+    assert applied.saved == (SavedRow("items", '{"id":"1"}', NOT_AT_THE_HUB),)
+
+
+def test_columns_that_are_not_configured_are_saved_with_their_row(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """Nobody else has them, so a stranger is saved even if its change was published."""
+    replica.client.execute("ALTER TABLE items ADD COLUMN note")
+    store.check_schema()
+    replica.client.execute("INSERT INTO items VALUES (1, 'a', '1', x'ff')")
+
+    apply(store, RangeItem("items", None, None, 0))
+
+    assert saved_values(store) == [(1, "a", "1", b"\xff")]
+
+
+def test_the_list_of_rows_that_are_not_carried_survives_a_restart(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """Until each is written again or deleted, whatever the journal still has of it."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'a', 'x'), (2, 'b', 'y'), (3, 'c', 'z')")
+    publish(store)
+    store.close()
+
+    with closing(replica.store()) as again:
+        assert again.kept_rows().uncarried == 3
+        first = again.kept_rows().first
+        assert first is not None
+        assert first.key == '{"id":"1"}'
+        assert first.faults.startswith("price: the text 'x' is no decimal: write a number")
+        replica.client.execute("UPDATE items SET price = '1' WHERE id = 1")
+        replica.client.execute("DELETE FROM items WHERE id = 2")
+        publish(again)
+        assert [one.key for one in uncarried.listed(again.connection)] == ['{"id":"3"}']
+        replica.client.execute("""INSERT INTO _slackwater_write (op, "table")
+            VALUES ('truncate', 'items')""")
+        publish(again)
+        assert again.kept_rows().uncarried == 0
+
+
+def test_a_batch_that_is_rolled_back_saves_nothing(replica: Replica, store: SqliteStore) -> None:
+    """The image and what overwrites it are one transaction: a crash leaves both or neither."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'a', 'cheap')")
+    store.connection.execute(
+        "CREATE TEMP TRIGGER dies AFTER UPDATE ON main._slackwater_position"
+        " BEGIN SELECT RAISE(ABORT, 'power cut'); END"
+    )
+
+    with pytest.raises(Exception, match="power cut"):
+        apply(store, item(1))
+
+    assert (replica.rows(), saved_values(store)) == ([(1, "a", "cheap")], [])
+    assert sqlite3.connect(replica.path).execute("SELECT * FROM items").fetchall()
+
+
+def test_rows_of_one_null_key_are_each_saved(tmp_path: Path) -> None:
+    """SQLite lets several rows have it, and a truncate deletes them all."""
+    table = Table("t", ("k",), {"k": ColumnType.TEXT, "n": ColumnType.INT64})
+    replica = make(tmp_path / "nulls.db", {"CREATE TABLE t (k TEXT PRIMARY KEY, n INT)": table})
+    truncate = Item(ItemType.CHANGE, "t", ALL_KEYS, "truncate", None, "6" * 20, 2)
+    with closing(replica.store()) as opened:
+        opened.start_session("s1", None, lost=False)
+        replica.client.execute("INSERT INTO t VALUES (NULL, 1), (NULL, 2), ('a', 3)")
+
+        apply(opened, truncate)
+
+        assert saved_values(opened) == [(None, 1), (None, 2)]
+    replica.client.close()
+
+
+def test_saved_rows_are_listed_written_to_a_file_and_forgotten(
+    replica: Replica, store: SqliteStore, tmp_path: Path
+) -> None:
+    """With every value as SQLite held it; what is saved after the listing is not forgotten."""
+    replica.client.execute("INSERT INTO items VALUES (1, CAST(x'62ff' AS TEXT), x'00ff')")
+    replica.client.execute("INSERT INTO items VALUES (2, 'b', 9e999)")
+    apply(store, item(1), item(2, "two"))
+    path = tmp_path / "saved.jsonl"
+
+    listed = saved_rows.listed(replica.path)
+    assert saved_rows.export(replica.path, path) == 2
+
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert [(line["table"], line["key"], line["row"]) for line in lines] == [
+        (
+            "items",
+            {"id": "1"},
+            {"id": 1, "name": {"text_bytes": "Yv8="}, "price": {"blob": "AP8="}},
+        ),
+        ("items", {"id": "2"}, {"id": 2, "name": "b", "price": "Inf"}),
+    ]
+    assert [line["why"] for line in lines] == [one.why for one in listed]
+    with pytest.raises(StateError, match="name a new file"):
+        saved_rows.export(replica.path, path)
+    assert saved_rows.forget(replica.path, listed[0].id) == 1
+    assert [one.id for one in saved_rows.listed(replica.path)] == [listed[1].id]
+    assert saved_rows.forget(replica.path, listed[1].id) == 1
+    assert saved_rows.listed(replica.path) == []
+    assert query_all(replica, "SELECT * FROM _slackwater_saved_values") == []
+
+
+def test_a_database_keeps_its_agents_tables_while_rows_are_saved_there(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """Uninstalling would be the last step of losing them."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'a', 'cheap')")
+    apply(store, item(1))
+    publish(store)
+    store.close()
+
+    with pytest.raises(StateError, match="agent saved --export FILE --forget"):
+        uninstall(replica.path)
+
+    saved_rows.forget(replica.path, 1)
+    replica.client.close()
+    uninstall(replica.path)
+
+
+def test_the_check_says_what_is_not_replicated_and_what_is_saved(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """A row of this list is nowhere else, whether its agent runs or not."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'a', 'cheap'), (2, 'b', 'dear')")
+    replica.client.execute("INSERT INTO items VALUES (3, ?, NULL)", (LARGE,))
+    publish(store)
+    apply(store, item(1))
+
+    found = check_database(replica.path, replica.tables)
+
+    assert (len(found.uncarried), found.saved, found.is_good) == (2, 1, False)
+    assert found.uncarried[0].startswith('table items row {"id":"2"}, since 2')
+    assert [fault.split(": ")[0] for fault in found.row_faults] == [
+        'table items row {"id":"2"}',
+        'table items row {"id":"3"}',
+    ]
+    assert "limits.record_bytes" in found.row_faults[1]
+
+
+def query_all(replica: Replica, query: str) -> list[Row]:
+    """What a client finds."""
+    return replica.client.execute(query).fetchall()
