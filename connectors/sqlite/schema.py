@@ -8,6 +8,7 @@ from connectors.sqlite import snapshot, sql
 from connectors.sqlite.atomic import atomic
 from connectors.sqlite.capture import triggers
 from connectors.sqlite.columns import scales
+from connectors.sqlite.compiled import compile_faults
 from connectors.sqlite.inspection import Inspection, inspect
 from connectors.sqlite.references import acting_parents
 from connectors.sqlite.system import CAPTURE, FORMAT, INDEXES, LATER_COLUMNS, PREFIX, TABLES
@@ -55,7 +56,21 @@ def install(
             has_actions = table.name.lower() in parents
             objects_wanted |= triggers(table, found.catalogs[table.name], has_actions=has_actions)
         _apply_schema(connection, objects_wanted)
+        _check_compiled(connection, wanted)
     return found
+
+
+def _check_compiled(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:
+    """ConfigError if a function or collation is lacking.
+
+    A trigger that names tables of the agent's can only be compiled when these are there.
+    """
+    unknown = [
+        f"table {table.name}: {text}"
+        for table in tables
+        for text in compile_faults(connection, table).unknown
+    ]
+    Inspection(complaints=unknown).check()
 
 
 def _check_origin(connection: sqlite3.Connection, rid: int) -> None:

@@ -1,6 +1,7 @@
 """Output: tables for people, JSON for programs, errors on stderr."""
 
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -95,10 +96,15 @@ def _has_breaks(cells: Sequence[Sequence[object]]) -> bool:
 def _write_packed(
     columns: Sequence[str], cells: Sequence[Sequence[object]], widths: Sequence[int], room: int
 ) -> None:
-    """Each row on as few lines as hold it, its columns below each other; later lines indented."""
+    """Each row on as few lines as hold it, its columns below each other; later lines indented.
+
+    A later line without a value is left out.
+    """
     lines = _lines_of_columns(widths, room)
     for row_number, row in enumerate([columns, *cells]):
         for number, places in enumerate(lines):
+            if number and all(row[place] in _NO for place in places):
+                continue
             texts = (f"{as_text(row[place]):<{widths[place]}}" for place in places)
             line = (" " * GAP).join(coloured(text) for text in texts)
             write_line(f"{' ' * GAP * bool(number)}{line}".rstrip())
@@ -169,19 +175,21 @@ def write_pairs(pairs: Iterable[tuple[str, object]]) -> None:
 def _lines(text: str, columns: int) -> list[str]:
     """The lines of a text, broken between words where they are longer than this.
 
-    A record or an image stays as it is: somebody may copy it.
+    A key, an image or a record stays as it is: somebody may copy it.
     """
-    if "{" in text:
-        return text.splitlines()
-    return [
-        part
-        for line in text.splitlines()
-        for part in (
-            textwrap.wrap(line, columns, break_long_words=False, break_on_hyphens=False) or [""]
-            if len(line) > columns
-            else [line]
-        )
-    ]
+    return [part for line in text.splitlines() for part in _broken(line, columns)]
+
+
+def _broken(line: str, columns: int) -> list[str]:
+    if len(line) <= columns:
+        return [line]
+    kept = re.sub(r"\{.*\}", lambda found: found[0].replace(" ", _BLANK), line)
+    parts = textwrap.wrap(kept, columns, break_long_words=False, break_on_hyphens=False)
+    return [part.replace(_BLANK, " ") for part in parts] or [""]
+
+
+_BLANK = "\x00"
+"""In place of a blank at which no line may be broken."""
 
 
 def as_text(value: object) -> str:

@@ -142,6 +142,23 @@ def test_a_guard_against_the_agent_is_no_fault_before_its_first_start(tmp_path: 
     opened(path, prepare_of(None)).close()
 
 
+def test_a_guarded_trigger_is_compiled_once_the_agents_tables_are_there(tmp_path: Path) -> None:
+    """Its guard hides from the check what it needs, but not from the agent's start."""
+    path = tmp_path / "shop.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT, price TEXT);"
+            "CREATE TRIGGER touch AFTER INSERT ON items"
+            " WHEN (SELECT applying FROM _slackwater_origin) = 0"
+            " BEGIN UPDATE items SET price = tag(NEW.name) WHERE id = NEW.id; END;"
+        )
+
+    with pytest.raises(ConfigError, match=r"the function tag\(\) is not known to the agent"):
+        opened(path, prepare_of(None))
+
+    opened(path, prepare_of(f"{MODULE}:register")).close()
+
+
 @pytest.mark.parametrize(
     ("path", "says"),
     [

@@ -4,13 +4,16 @@ import fcntl
 import os
 import pty
 import re
+import sqlite3
 import struct
 import subprocess
 import sys
 import termios
 import time
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -142,6 +145,26 @@ def test_a_cell_that_is_wider_than_the_terminal_makes_records() -> None:
 
     assert f"CSN            {csn(3, 1)}" in lines
     assert [line for line in lines if line.startswith("what is wrong  late late")]
+
+
+def test_the_check_of_a_database_fits_on_a_narrow_page(
+    slackwater: Slackwater, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A complaint is read on the terminal of a server, and its key is copied from there."""
+    database = tmp_path / "a.db"
+    with closing(sqlite3.connect(database)) as client, client:
+        client.execute("CREATE TABLE t (id NUMERIC PRIMARY KEY NOT NULL, email TEXT UNIQUE)")
+        client.execute("CREATE TABLE o (t INT REFERENCES t (id) ON DELETE CASCADE)")
+        client.execute("INSERT INTO t VALUES ('a b c', 'x')")
+    monkeypatch.setenv("COLUMNS", "80")
+
+    lines = slackwater("agent", "check", "--database", str(database)).out.splitlines()
+
+    assert max(map(len, lines)) <= 80
+    assert len(lines) > 10
+    text = " ".join(lines)
+    for part in ("AFTER DELETE ON t BEGIN DELETE FROM o WHERE t = OLD.id; END", '"a b c"'):
+        assert part in text
 
 
 @pytest.mark.usefixtures("full")
