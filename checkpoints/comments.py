@@ -79,6 +79,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "sending": "of every agreement: its resync, and what else is noted of sending to it",
         "ranges": "ranges of keys that were sent as a whole: each realigns its keys",
         "snapshots": "rid -> snapshot that its replica is telling",
+        "goodbyes": "rid -> when the agent of its session ended, and what it had not published",
         "truncates": "the last accepted truncate of every table that had one",
     },
     TableName.ROWS: {
@@ -142,7 +143,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
     },
     TableName.EVENTS: {
         "topic": "topic of the record",
-        "kind": "hello, applied, commit, abort, heartbeat ...; change: a repeated one",
+        "kind": "hello, applied, commit, abort, heartbeat, goodbye ...; change: a repeated one",
         "outcome": "taken, duplicate, unknown, stopped, given up or old generation",
         "value": "the record as received; of a repeated change empty if it is valid",
         "csn": "of a repeated change: its CSN",
@@ -167,7 +168,7 @@ TABLE_COMMENTS: Mapping[TableName, str] = {
     TableName.CONFLICTS: "every loser with its winner, every refused row",
     TableName.QUARANTINE: "records the hub could not process, with their original bytes",
     TableName.PENDING: "changes of transactions that are pending, waiting or ended",
-    TableName.EVENTS: "control records: hello, applied, commit, abort, heartbeat; repeated changes",
+    TableName.EVENTS: "control records: hello, applied, commit, heartbeat ...; repeated changes",
     TableName.CONFIG: "configuration versions and operator commands",
 }
 

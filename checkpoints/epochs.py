@@ -18,7 +18,7 @@ from streaming.core.intake.reflection import Session
 from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.command import Command
 from streaming.core.model.errors import StateError
-from streaming.core.model.replica_state import ReplicaState
+from streaming.core.model.replica_state import AgentEnd, ReplicaState
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv, parse_ruv
 from streaming.core.model.state import HubState
@@ -180,6 +180,7 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "sending": [sending_row(a, state.to_send.get(n)) for n, a in state.agreements.items()],
         "ranges": [realign_row(one) for one in state.ranges],
         "snapshots": [(r.rid, r.snapshot) for r in state.replicas.values() if r.snapshot],
+        "goodbyes": [(r.rid, _end_row(r.ended)) for r in state.replicas.values() if r.ended],
         "truncates": [{"table": t, **one._asdict()} for t, one in state.truncations.items()],
     }
 
@@ -188,7 +189,10 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
     """The checkpoint that a row holds, the open transactions apart (table `pending`)."""
     check_format(row["format"])
     telling = dict(row.get("snapshots") or ())
-    replicas = [_replica(r, telling.get(r["rid"])) for r in row["replicas"] or ()]
+    ended = dict(row.get("goodbyes") or ())
+    replicas = [
+        _replica(r, telling.get(r["rid"]), ended.get(r["rid"])) for r in row["replicas"] or ()
+    ]
     sending = {one["agreement"]: one for one in row.get("sending") or ()}
     agreements = [
         with_sending(_agreement(a), sending.get(a["name"]), row["hub_epoch"])
@@ -277,7 +281,13 @@ def _replica_row(replica: ReplicaState) -> dict[str, object]:
     }
 
 
-def _replica(row: Mapping[str, Any], snapshot: str | None) -> ReplicaState:
+def _end_row(ended: AgentEnd) -> dict[str, object]:
+    return {"at": time_of(ended.at_ms), "unpublished": ended.unpublished}
+
+
+def _replica(
+    row: Mapping[str, Any], snapshot: str | None, ended: Mapping[str, Any] | None
+) -> ReplicaState:
     sessions = tuple(
         Session(
             s["id"],
@@ -301,6 +311,7 @@ def _replica(row: Mapping[str, Any], snapshot: str | None) -> ReplicaState:
         row["last_conflict_epoch"],
         row["last_stable_epoch"],
         snapshot,
+        AgentEnd(ms_of(ended["at"]), ended["unpublished"]) if ended else None,
     )
 
 

@@ -6,9 +6,10 @@ is down. The file is scratch: no batch depends on it, and it may be removed at a
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from checkpoints.root import read_file, replace_file
+from streaming.core.intake.heard import TopicMove
 from streaming.core.model.root import StateRoot
 
 FILE = "last_poll.json"
@@ -19,18 +20,35 @@ class LastPoll:
     """When a hub last reached Kafka, and where its topics ended.
 
     `hub`: the process, as in `epochs`. `ends`: topic -> the offset that its next record gets.
-    `ended`: the hub ended in order at `at_ms`; one that was killed cannot say so.
+    `ended`: the hub ended in order at `at_ms`; one that was killed cannot say so. `moves`: topic ->
+    when its last record came.
     """
 
     hub: str
     at_ms: int
     ends: Mapping[str, int]
     ended: bool = False
+    moves: Mapping[str, TopicMove] = field(default_factory=dict)
+
+
+def moves_since(
+    before: LastPoll | None, ends: Mapping[str, int], at_ms: int
+) -> dict[str, TopicMove]:
+    """Topic -> when its last record came, by what the poll before saw and this one sees."""
+    return {topic: _move(before, topic, end, at_ms) for topic, end in ends.items()}
+
+
+def _move(before: LastPoll | None, topic: str, end: int, at_ms: int) -> TopicMove:
+    if before is None or topic not in before.ends:
+        return TopicMove(0, at_ms)
+    if before.ends[topic] != end:
+        return TopicMove(before.at_ms, at_ms)
+    return before.moves.get(topic, TopicMove(0, before.at_ms))
 
 
 def write_poll(root: StateRoot, poll: LastPoll) -> None:
     """Replace the file of this state root; a reader sees the old or the new one."""
-    document = asdict(poll) | {"ends": dict(poll.ends)}
+    document = asdict(poll)
     replace_file(root, FILE, json.dumps(document).encode())
 
 
@@ -39,6 +57,7 @@ def read_poll(root: StateRoot) -> LastPoll | None:
     try:
         found = json.loads(read_file(root, FILE))
         hub, at_ms, ends = str(found["hub"]), int(found["at_ms"]), dict(found["ends"])
-        return LastPoll(hub, at_ms, ends, found.get("ended") is True)
-    except (OSError, ValueError, KeyError, TypeError):
+        moves = {t: TopicMove(**move) for t, move in found.get("moves", {}).items()}
+        return LastPoll(hub, at_ms, ends, found.get("ended") is True, moves)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -26,7 +26,7 @@ class TableName(StrEnum):
     PENDING = "pending"
     """changes of transactions that are pending, waiting or ended"""
     EVENTS = "events"
-    """control records (hello, applied, commit, abort, heartbeat ...), and repeated changes"""
+    """control records (hello, applied, commit, heartbeat ...), and repeated changes"""
     CONFIG = "config"
     """configuration versions and operator commands"""
 
@@ -368,6 +368,10 @@ EPOCHS = pa.schema(
             ),
         ),
         ("snapshots", pa.map_(pa.int32(), pa.string())),
+        (
+            "goodbyes",
+            pa.map_(pa.int32(), pa.struct([("at", _TIME), ("unpublished", pa.int64())])),
+        ),
         (
             "truncates",
             pa.list_(

@@ -205,6 +205,13 @@ class Publisher(Protocol):
     def read(self, offset: int) -> Iterator[tuple[int, bytes]]:
         """Every record from this offset to the present end, as (offset, value)."""
 
+    def last(self) -> bytes | None:
+        """The last record that is there now; None: there is none."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Return whether what is published now probably arrives at once."""
+
     def publish(self, values: list[bytes]) -> None:
         """Write records in order and return once all are acknowledged."""
 

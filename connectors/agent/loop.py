@@ -49,8 +49,8 @@ from streaming.core.delivery.consumer import (
 )
 from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
-from streaming.core.model.errors import StateError, WireError
-from streaming.core.model.record import Commit, Heartbeat, Record
+from streaming.core.model.errors import HubError, StateError, WireError
+from streaming.core.model.record import Commit, Goodbye, Heartbeat, Record
 
 PUBLISH_ROWS = 2_000
 PUBLISH_BYTES = 8_000_000
@@ -92,6 +92,8 @@ def run(settings: AgentSettings, store: ReplicaStore, stop: threading.Event) -> 
         except StopRequested:
             log.info("stopped while it waited for Kafka; the journal keeps what is not published")
         finally:
+            stop.set()  # from here on nothing waits for Kafka for longer than a moment
+            agent.say_goodbye()
             if updates is not None:
                 updates.close()
     log.info("ended")
@@ -122,6 +124,7 @@ class Agent:
 
     def start(self) -> None:
         """Compare the database with its own topic, then publish a hello."""
+        self._end_session_before()
         offset, past = self.store.compared_up_to()
         end = offset
         for place, value in self.changes.read(offset):
@@ -136,6 +139,34 @@ class Agent:
         self._start_session(own, lost=past.missing > 0)
         self.changes.publish([wire.encode(self.session, one) for one in past.stranded])
         self.store.mark_compared(end, past)
+
+    def _end_session_before(self) -> None:
+        """Say goodbye for an agent that did not: its last record tells in which session it was.
+
+        Until the hello, which may take a while, nobody knows what the database holds.
+        """
+        last = self.changes.last()
+        try:
+            found = wire.decode(last) if last is not None else None
+        except WireError:  # the comparison names it
+            return
+        if found is not None and not isinstance(found[1], Goodbye):
+            self.changes.publish([wire.encode(found[0], self._goodbye())])
+
+    def say_goodbye(self) -> None:
+        """Publish that the session has ended, if Kafka takes it at once; otherwise silence tells.
+
+        It stands behind all that the session published.
+        """
+        if not self.session or not self.changes.is_connected:
+            return
+        try:
+            self._publish_record(self._goodbye())
+        except (StopRequested, HubError) as error:
+            log.info("its goodbye may not be in its topic: %s", error or "Kafka does not answer")
+
+    def _goodbye(self) -> Goodbye:
+        return Goodbye(self.store.epoch, self.store.backlog())
 
     def _finish_interrupted(self, past: OwnTopic) -> None:
         """Publish the rest of an interrupted transaction, in the session that began it.

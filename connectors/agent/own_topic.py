@@ -12,6 +12,7 @@ from streaming.core.model.record import (
     Abort,
     Applied,
     Commit,
+    Goodbye,
     Heartbeat,
     Hello,
     Record,
@@ -81,7 +82,7 @@ class OwnTopic:
                     self.open.pop(record.prim_csn, None)
             case Applied():
                 self.epoch = max(self.epoch, record.epoch + 1)
-            case Heartbeat():
+            case Heartbeat() | Goodbye():
                 self.epoch = max(self.epoch, record.epoch)
             case Snapshot():
                 self.found = max(self.found, find(record) or 0)

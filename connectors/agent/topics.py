@@ -124,6 +124,21 @@ class ChangesTopic:
         finally:
             consumer.close(autocommit=False)
 
+    def last(self) -> bytes | None:
+        """The last record that is there now; None: there is none."""
+        partition = TopicPartition(self.settings.changes_topic, 0)
+        consumer, end = _reader(self.settings, partition, 0, self.outage)
+        try:
+            consumer.seek(partition, max(0, end - 1))
+            return next((value for _, value in _up_to(consumer, partition, end, self.outage)), None)
+        finally:
+            consumer.close(autocommit=False)
+
+    @property
+    def is_connected(self) -> bool:
+        """Return whether the broker answered when it was last needed."""
+        return self.producer is not None and self.outage.since_s is None
+
     def publish(self, values: list[bytes]) -> None:
         """Write records in order and wait until all are in the topic, or raise StopRequested.
 

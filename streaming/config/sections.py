@@ -139,6 +139,9 @@ class HubConfig(_Section):
     ack_timeout_s: Positive = 300
     """A consumer that acknowledges nothing for so many seconds counts as away: it is sent nothing
     more until it is heard again, and then the last version of each row that it lacks."""
+    heartbeat_timeout_s: int = Field(default=30, ge=12)
+    """A replica of which nothing is heard for so many seconds may hold anything, so `slackwater
+    level` cannot say yes. Its agent sends a heartbeat at least every 10 seconds."""
     replay_window_h: Positive = 168
     """How many hours back the full state can be read as it was: for `slackwater rows --as-of`, and
     as the start of a replay once the changelog before it is purged."""

@@ -8,6 +8,7 @@ from checkpoints.reader import NONE_OPEN, Reader
 from streaming.config.config import Config
 from streaming.facts.divergent import DivergentRow, divergent_rows
 from streaming.facts.freshness import freshness, stale_text
+from streaming.facts.heard import UnheardReplica, unheard_replicas
 from streaming.facts.lag import Lag, lags
 from streaming.facts.names import names_of
 from streaming.facts.resync import ConsumerResync, consumer_resyncs
@@ -35,11 +36,11 @@ class AgreementLevel:
 class HubLevel:
     """Whether all consumers are level; ages in seconds, None before the first commit or poll.
 
-    `cannot_say`: why the facts prove nothing: they are too old, or Kafka does not answer. `unread`:
-    replica -> the records in its topic that the hub has not read. `waiting`: replica -> its
-    committed changes that the hub holds back. `stopped`: replica -> its state. `resyncs`: the
-    consumers that are away or in resync. `unreplicated`: replica -> columns that stay in its
-    database, which is no lack.
+    `cannot_say`: why the facts prove nothing: they are too old, Kafka does not answer, or one of
+    `unheard` is not heard. `unread`: replica -> the records in its topic that the hub has not read.
+    `waiting`: replica -> its committed changes that the hub holds back. `stopped`: replica -> its
+    state. `resyncs`: the consumers that are away or in resync. `unreplicated`: replica -> columns
+    that stay in its database, which is no lack.
     """
 
     level: bool
@@ -48,6 +49,7 @@ class HubLevel:
     polled_age_s: float | None
     cannot_say: tuple[str, ...]
     agreements: tuple[AgreementLevel, ...]
+    unheard: tuple[UnheardReplica, ...]
     unread: dict[str, int]
     waiting: dict[str, int]
     stopped: dict[str, str]
@@ -83,12 +85,11 @@ def hub_level(
     age = freshness(reader, now_s)
     is_stale = age.is_stale(max_age_s)
     ends = {} if is_stale else ask()
+    silent = () if is_stale else unheard_replicas(config, reader, now_s)
     doubts = (
-        (f"{stale_text(age)}, hub not running?",)
-        if is_stale
-        else (ends,)
-        if isinstance(ends, str)
-        else ()
+        *((f"{stale_text(age)}, hub not running?",) if is_stale else ()),
+        *((ends,) if isinstance(ends, str) else ()),
+        *(one.text for one in silent),
     )
     agreements = tuple(_agreement(lag, names_of(config)) for lag in lags(config, reader))
     unread = {} if isinstance(ends, str) else unread_records(config, reader, ends)
@@ -102,6 +103,7 @@ def hub_level(
         polled_age_s=age.polled_age_s,
         cannot_say=doubts,
         agreements=agreements,
+        unheard=silent,
         unread=unread,
         waiting=waiting,
         stopped=stopped,

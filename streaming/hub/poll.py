@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from checkpoints.last_poll import LastPoll, read_poll, write_poll
+from checkpoints.last_poll import LastPoll, moves_since, read_poll, write_poll
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.model.errors import SourceError
 from streaming.core.model.root import StateRoot
@@ -93,18 +93,19 @@ class TopicPoll:
         now_ms = time.time_ns() // 1_000_000
         return 1 + sum(now_ms - at_ms < SEEN_MS for at_ms in [*self.others_ms.values()])
 
-    def _look_for_others(self, at_ms: int) -> None:
+    def _look_for_others(self, found: LastPoll | None, at_ms: int) -> None:
         """Note another hub's poll; a hub that was killed before this one began is no other."""
         self.began_ms = self.began_ms or at_ms
-        found = read_poll(self.root)
         if found and found.hub != self.hub and not found.ended and found.at_ms > self.began_ms:
             self.others_ms[found.hub] = found.at_ms
 
     def _record(self, *, ended: bool = False) -> None:
         try:
             at_ms = time.time_ns() // 1_000_000
-            self._look_for_others(at_ms)
-            write_poll(self.root, LastPoll(self.hub, at_ms, self.ends, ended))
+            before, ends = read_poll(self.root), self.ends
+            self._look_for_others(before, at_ms)
+            moves = moves_since(before, ends, at_ms)
+            write_poll(self.root, LastPoll(self.hub, at_ms, ends, ended, moves))
         except OSError as error:  # the file grows old, and `level` says so
             LOG.warning("the last poll is not recorded: %s", error)
 

@@ -6,6 +6,7 @@ from typing import Any
 from checkpoints.epochs import Checkpoint, checkpoint_of, commit_row
 from checkpoints.store import rows_of
 from checkpoints.tables import TableName
+from streaming.core.model.replica_state import AgentEnd
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.state import HubState
@@ -26,6 +27,7 @@ STATE = HubState(
     replicas={
         1: replica(1, covers=3, opno=5, opno_above=frozenset({7}), floors=(Floor(2, 8, "a", "b"),)),
         2: replica(2, covers=2).stopped(STOP, offset=11),
+        3: replica(3, covers=2, snapshot="s1", ended=AgentEnd(START_S * 1000, 4)),
     },
     agreements={"to-a": SENT, "to-b": agreement("to-b", 2, 2, NOTHING_KNOWN).stopped(STOP)},
     to_send={"to-a": send_range(3, 4, 3, ruv(r2=3))},
@@ -57,7 +59,7 @@ def test_statuses_are_stored_as_the_texts_that_status_shows() -> None:
     """Earlier versions wrote these texts, and operators' queries read them."""
     row = row_of(STATE)
 
-    assert [one["state"] for one in row["replicas"]] == ["live", "unsupported: refused"]
+    assert [one["state"] for one in row["replicas"]] == ["live", "unsupported: refused", "live"]
     assert [one["state"] for one in row["agreements"]] == ["in_sync", "unsupported: refused"]
 
 

@@ -20,6 +20,8 @@ from streaming.core.model.table import DEFAULT_DATASET
 from tests.harness.builders import csn
 
 START_S = 1_700_000_000
+SEEN_MS = START_S * 1000
+"""When each of its replicas was last heard."""
 
 
 def ruv(**largest: int) -> Ruv:
@@ -39,7 +41,7 @@ def replica(rid: int, covers: int = 0, **changed: object) -> ReplicaState:
         ReplicaStatus.LIVE,
         sessions=(session,) if session else (),
         epoch=8,
-        seen_ms=START_S * 1000,
+        seen_ms=SEEN_MS,
     )
     return replace(live, **changed)  # type: ignore[arg-type]
 

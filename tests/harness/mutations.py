@@ -9,7 +9,7 @@ from typing import Any
 
 from connectors import wire
 from streaming.core.model.change import Change, Op
-from streaming.core.model.record import Abort, Applied, Commit, Heartbeat, Hello, Record
+from streaming.core.model.record import Abort, Applied, Commit, Goodbye, Heartbeat, Hello, Record
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value
@@ -92,7 +92,7 @@ def record(rng: random.Random) -> bytes:
     """A record that is good, or a case of the hand-made lists."""
     ruv = Ruv("5f00").with_csn(CSN)
     control: list[Record] = [
-        *(Commit(CSN), Abort(CSN), Heartbeat(3), Applied(3, 2, 1, ruv)),
+        *(Commit(CSN), Abort(CSN), Heartbeat(3), Goodbye(3, 2), Applied(3, 2, 1, ruv)),
         Hello(3, 2, 1, ruv, CSN, lost=False),
         Hello(3, 2, 1, ruv, None, lost=True, versions=(1, 2)),
     ]

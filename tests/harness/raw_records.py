@@ -53,6 +53,7 @@ CONTROL: dict[str, dict[str, str]] = {
     "applied": POSITION,
     "hello": {**POSITION, "own": f'"{CSN}"', "lost": "false"},
     "heartbeat": {"epoch": "3"},
+    "goodbye": {"epoch": "3", "unpublished": "0"},
     "refused": {
         "hub_epoch": "4",
         "csn": '"65e0f1c0000a00020000"',

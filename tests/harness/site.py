@@ -43,6 +43,7 @@ state = "state"
 topic_prefix = "{prefix}"
 trigger_ms = 20
 covers_interval_ms = 1
+heartbeat_timeout_s = 3600  # a scripted replica sends none
 
 [kafka]
 bootstrap_servers = "{bootstrap}"

@@ -155,5 +155,8 @@ class Backend(Protocol):
     def ended(self) -> frozenset[str]:
         """The CSNs of the transactions that a hello, an abort or the quarantine ended."""
 
+    def says_level(self) -> bool:
+        """Return whether it answers yes to `level`; no agent is silent here."""
+
     def standing(self, rid: int) -> RuvComparison:
         """The agreement with this consumer, as `status` shows it."""

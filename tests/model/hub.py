@@ -1,5 +1,6 @@
 """The hub in memory: topics as lists, tables as dictionaries, `decide` over micro-batches."""
 
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
@@ -11,6 +12,7 @@ from checkpoints.sent_ranges import SentRanges
 from connectors import wire
 from streaming.core.conflict.batch import BatchDecision, decide
 from streaming.core.conflict.judge import Judged, Verdict
+from streaming.core.delivery.lack import lack
 from streaming.core.delivery.sending import (
     EpochMark,
     LogEntry,
@@ -27,6 +29,7 @@ from streaming.core.delivery.sending import (
 )
 from streaming.core.intake.arrival import AbortTransaction, ControlOutcome, Quarantined
 from streaming.core.intake.check import check
+from streaming.core.intake.heard import unheard
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.refused_rows import due
 from streaming.core.model.agreement_state import AgreementState, SendRange
@@ -66,6 +69,8 @@ from streaming.core.tracking.resync import (
     scanned,
 )
 from streaming.core.tracking.work import Piece
+from streaming.facts.lag import acked
+from streaming.facts.resync import lacks_rows
 from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
 
 CHUNK_ITEMS = 2
@@ -708,9 +713,43 @@ class PureHub:
         """The CSNs of the transactions that a hello, an abort or the quarantine ended."""
         return frozenset(self.state.open.ended_csns)
 
+    def agreement_with(self, rid: int) -> AgreementState:
+        """The agreement with this consumer."""
+        return next(a for a in self.state.agreements.values() if a.consumer == rid)
+
+    def says_level(self) -> bool:
+        """Return what it answers to `level`; quarantined and refused rows count as different."""
+        is_at_work = self.up and not self.is_standing and self.plan is None
+        is_different = self.kept or self.refused() or self.state.open.lists.committed
+        if not is_at_work or is_different or self._has_orders():
+            return False
+        return all(self._is_level(one.consumer) for one in self.topology.subscriptions.values())
+
+    def _is_level(self, rid: int) -> bool:
+        """Return whether it has read all of a replica, hears it, and has its word for all."""
+        replica, agreement = self.state.replicas.get(rid), self.agreement_with(rid)
+        if replica is None or replica.is_stopped or agreement.is_stopped or lacks_rows(agreement):
+            return False
+        is_heard = unheard(replica, None, 0, sys.maxsize) is None
+        lacking = lack(self.ruv(), acked(self.state, agreement, rid, DEFAULT_DATASET)).starts
+        has_all = agreement.acked_covers == self.state.hub_epoch and not lacking
+        return is_heard and has_all and self.taken[rid] == len(self.topics[rid])
+
+    def _has_orders(self) -> bool:
+        """Return whether an operator's order waits for the next batch."""
+        return bool(
+            self.requested_aborts
+            or self.requested_retries
+            or self.requested_recovers
+            or self.requested_retires
+            or self.requested_resumes
+            or self.requested_resyncs
+            or self.requested_pauses
+        )
+
     def standing(self, rid: int) -> RuvComparison:
         """The agreement with this consumer, as `status` shows it."""
-        agreement = next(a for a in self.state.agreements.values() if a.consumer == rid)
+        agreement = self.agreement_with(rid)
         return RuvComparison(agreement.status_text, agreement.acked_covers, agreement.acked_ruv)
 
 

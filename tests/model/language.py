@@ -299,6 +299,18 @@ def crashes(story: Story, replica: str) -> None:
     story.replica(replica).crash(database=False)
 
 
+@sentence("{replica} ends")
+def ends(story: Story, replica: str) -> None:
+    """Its agent is told to end, and says goodbye."""
+    story.world.end(replica)
+
+
+@sentence("nobody can say that all are level")
+def nobody_says_level(story: Story) -> None:
+    """The hub does not answer yes."""
+    claim(story, story.world.hub.says_level(), expected=False)
+
+
 @sentence("{replica} crashes with its database")
 def crashes_whole(story: Story, replica: str) -> None:
     """Its agent dies, and what is not committed is rolled back."""

@@ -256,6 +256,26 @@ def check_transactions_are_whole(world: World) -> None:
         assert not halves, f"transactions of {replica.name} in parts: {halves}"
 
 
+def check_yes_is_true(world: World) -> None:
+    """Whoever is told that all are level finds the same rows at all replicas.
+
+    But for what an agent at work has not published yet, and for replicas whose agents were killed:
+    only their silence tells of that, and no clock is modelled.
+    """
+    if not world.hub.says_level():
+        return
+    expected = world.rows_of_hub()
+    for name, one in world.replicas.items():
+        assert not one.is_ended, f"{name} has ended, and all are said to be level"
+        if one.unpublished() or not one.is_up:
+            continue
+        mine, theirs = (
+            {key: image for key, image in rows.items() if world.sees(name, key)}
+            for rows in (world.rows_of(name), expected)
+        )
+        assert mine == theirs, f"all are said to be level, and {name} holds other rows"
+
+
 ALWAYS = (
     check_losers_are_recorded,
     check_uncommitted_is_invisible,

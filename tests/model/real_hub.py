@@ -1,5 +1,6 @@
 """The hub of a story on the real pipeline: topics in Kafka, stages in Spark, state in Delta."""
 
+import math
 import shutil
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -32,6 +33,7 @@ from streaming.core.model.topology import Topology
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.tracking.resync import PlannedPage
 from streaming.facts.divergent import DivergentRow
+from streaming.facts.level import hub_level
 from streaming.facts.uncarried import uncarried_rows
 from streaming.hub.hub import Hub
 from streaming.hub.pipeline import process
@@ -85,7 +87,7 @@ class RealHub:
         return "\n".join(
             [
                 f'[hub]\ntopic_prefix = "{self.prefix}"\ncovers_interval_ms = 1',
-                "ack_timeout_s = 1_000_000",
+                "ack_timeout_s = 1_000_000\nheartbeat_timeout_s = 1_000_000_000",
                 f'[kafka]\nbootstrap_servers = "{self.ends.bootstrap}"',
                 f"[limits]\nrecord_bytes = {RECORD_BYTES}\nmin_partitions = 1",
                 f"chunk_items = {CHUNK_ITEMS}\npage_items = {self.topology.page_items}",
@@ -181,6 +183,15 @@ class RealHub:
         topic = self.config.updates_topic(self._name(rid))
         change = deny_write if is_refused else allow_all
         change(self.ends.bootstrap, topic)
+
+    def says_level(self) -> bool:
+        """Return what `slackwater level` says, however old the last commit is."""
+        ends = {topic: self.ended_at.get(topic, 0) for topic in map(self._changes, self._rids())}
+        reader = open_state(self.config.hub.state)
+        return hub_level(self.config, reader, lambda: ends, time.time(), math.inf).level
+
+    def _rids(self) -> list[int]:
+        return [one.consumer for one in self.topology.subscriptions.values()]
 
     def mark_away(self, rid: int) -> None:
         """Mark a consumer as away, by a batch: its clock does not reach the timeout."""

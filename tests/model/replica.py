@@ -180,7 +180,8 @@ class Replica:
     the chunks of a batch that is not whole. `missing`: the places in the updates topic of what got
     lost on the way. `numbered`: its changes carry opnos. `forgiven`: the own CSNs that it reported
     as lost. `done`: the transactions that were ever committed here. `is_told_to_stop`: its agent
-    ended, and is not started again. `is_emptied`: it applied nothing since it was emptied.
+    ended, and is not started again. `is_ended`: it said goodbye, and was not killed. `is_emptied`:
+    it applied nothing since it was emptied.
     `truncates`: table -> what its rows were left as by each truncate that was ever done here.
     `copied`: range -> the last hub epoch with a copy of it.
     `is_absent`: it is configured, and its agent never ran. `snapshot`: the id of the snapshot that
@@ -220,6 +221,7 @@ class Replica:
     inbox: int = 0
     missing: set[int] = field(default_factory=set)
     is_up: bool = False
+    is_ended: bool = False
     is_told_to_stop: bool = False
     is_emptied: bool = False
     is_absent: bool = False
@@ -403,12 +405,16 @@ class Replica:
 
     # -- the agent --------------------------------------------------------------------------
 
+    def end(self) -> None:
+        """End the agent; its database and the open transactions in it live on."""
+        self.is_up, self.inbox, self.is_ended = False, 0, True
+
     def crash(self, *, database: bool, forgotten: int = 0) -> None:
         """Lose the agent; with its database all that is not committed is rolled back.
 
         forgotten: so many of the last lines reached the topic without being marked as such.
         """
-        self.is_up, self.inbox = False, 0
+        self.is_up, self.inbox, self.is_ended = False, 0, False
         reached = [line for line in self.journal if line.reached]
         for line in reached[len(reached) - forgotten :]:
             line.reached = False
@@ -464,7 +470,7 @@ class Replica:
 
     def hello(self, topic: Sequence[Record], clock_s: int) -> tuple[str, Hello]:
         """Start a session, having read its own topic to the end."""
-        self.is_up, self.is_told_to_stop = True, False
+        self.is_up, self.is_ended, self.is_told_to_stop = True, False, False
         self.sessions += 1
         session = f"{self.name}-{self.sessions}"
         self.position = self.position.greeting(session)

@@ -42,6 +42,7 @@ GOOD = {
     "lose_next": 4,
     "crash": 2,
     "crash_before_publishing": 2,
+    "end_agent": 2,
     "take": 7,
     "take_some": 3,
     "take_and_die": 1,
@@ -438,6 +439,16 @@ class Storyteller:
         """An agent dies, and its successor sends a hello at once."""
         self._crash(replica, number)
         self.add_sentence(f"{replica} says hello")
+
+    def end_agent(self, replica: str, key: str, number: int) -> None:
+        """An agent ends; perhaps somebody writes, or the hub works on, before the next one."""
+        self.add_sentence(f"{replica} ends")
+        if number > 2:
+            self.write(replica, key, number)
+        if number % 2:
+            self.add_sentence("the hub takes all")
+        if number != 4:
+            self.add_sentence(f"{replica} says hello")
 
     def _crash(self, replica: str, number: int) -> None:
         """With its database, without having marked all that it published, or just so."""

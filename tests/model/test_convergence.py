@@ -11,6 +11,7 @@ from tests.model.laws import (
     check_nothing_is_refused,
     check_nothing_is_uncarried,
     check_transactions_are_whole,
+    check_yes_is_true,
 )
 from tests.model.storyteller import (
     AWAY,
@@ -176,7 +177,7 @@ def hold(
     teller = Storyteller()
     try:
         for world in teller.run(plot):
-            for always in ALWAYS:
+            for always in (*ALWAYS, check_yes_is_true):
                 always(world)
         if takes_all:
             teller.end_refusing()

@@ -12,7 +12,7 @@ from checkpoints.faults import FaultPoint
 from streaming.core.conflict.function import ConflictFunction, parse_function
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
 from streaming.core.model.change import Change
-from streaming.core.model.record import Heartbeat, Record, Update
+from streaming.core.model.record import Goodbye, Heartbeat, Record, Update
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import OnRefused
@@ -188,6 +188,14 @@ class World:
         topic = [record for _, record in self.received.get(replica, [])]
         session, hello = self.replicas[replica].hello(topic, self.now_s)
         self.send(replica, session, hello if ruv is None else replace(hello, ruv=ruv))
+
+    def end(self, replica: str) -> None:
+        """End this replica's agent in order: its goodbye stands behind all that it published."""
+        one = self.replicas[replica]
+        if one.is_up:
+            goodbye = Goodbye(one.epoch, len(one.unpublished()))
+            self.send(replica, one.position.session, goodbye)
+            one.end()
 
     def apply(self, replica: str, at_most: int | None = None) -> bool:
         """Let a replica read records of its updates topic; return whether it read one."""

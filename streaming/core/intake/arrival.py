@@ -59,7 +59,7 @@ class ControlOutcome(StrEnum):
     DUPLICATE = "duplicate"
     """processed before"""
     UNKNOWN = "unknown"
-    """a commit or abort of a transaction that is not open"""
+    """a commit or abort of a transaction that is not open, a goodbye of a session not in force"""
     STOPPED = "stopped"
     """the replica is stopped at this record"""
     GIVEN_UP = "given up"

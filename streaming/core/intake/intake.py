@@ -31,6 +31,7 @@ from streaming.core.model.record import (
     Abort,
     Applied,
     Commit,
+    Goodbye,
     Heartbeat,
     Hello,
     Reason,
@@ -40,7 +41,7 @@ from streaming.core.model.record import (
     Snapshot,
 )
 from streaming.core.model.refusal import Refusal
-from streaming.core.model.replica_state import ReplicaState
+from streaming.core.model.replica_state import AgentEnd, ReplicaState
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.state import FIRST_GENERATION
@@ -87,6 +88,8 @@ class Intake(TransactionIntake):
         match received.record:
             case Hello() as hello:
                 self._hello(received, hello, replica)
+            case Goodbye() as goodbye:
+                self._goodbye(received, goodbye, replica)
             case _ if replica.session is None or replica.session.id != received.session:
                 self._quarantine(received, Reason.SESSION, not_in_force(received, replica.session))
             case record:
@@ -129,7 +132,7 @@ class Intake(TransactionIntake):
                 self._refused(received, refused)
             case Snapshot() as part:
                 self._snapshot(received, part, replica)
-            case Hello() | None:
+            case Hello() | Goodbye() | None:
                 self._quarantine(received, Reason.KIND, "an empty record")
 
     def take_run(
@@ -182,6 +185,22 @@ class Intake(TransactionIntake):
         self.refused.greet(received.rid, self._applied_to(received.rid, hello))
         self._send_refused_in_resync(received.rid)
         self.hellos += 1
+        self.events.append((received, ControlOutcome.TAKEN))
+
+    def _goodbye(self, received: ReceivedRecord, goodbye: Goodbye, replica: ReplicaState) -> None:
+        """Note that the agent of the session in force has ended; another session's says nothing.
+
+        It brings no consumer back that was away: the hello of the next session does.
+        """
+        if replica.session is None or replica.session.id != received.session:
+            self.events.append((received, ControlOutcome.UNKNOWN))
+            return
+        if replica.ended is not None:
+            self._count_duplicate(received.rid)
+            self.events.append((received, ControlOutcome.DUPLICATE))
+            return
+        ended = AgentEnd(received.time_ms, goodbye.unpublished)
+        self.replicas[received.rid] = replace(replica, epoch=goodbye.epoch, ended=ended)
         self.events.append((received, ControlOutcome.TAKEN))
 
     def _answer_to(

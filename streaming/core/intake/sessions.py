@@ -82,6 +82,7 @@ def with_session(replica: ReplicaState, session_id: str, hello: Hello) -> Replic
         sessions=(*replica.sessions, session)[-KEPT_SESSIONS:],
         known_sessions=(*replica.known_sessions, session_id)[-KEPT_SESSION_IDS:],
         snapshot=hello.snapshot,
+        ended=None,
     )
 
 

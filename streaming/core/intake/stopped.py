@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streaming.core.model.agreement_state import AgreementState
-from streaming.core.model.record import Applied, Heartbeat, Hello, ReceivedRecord, Refused
+from streaming.core.model.record import (
+    Applied,
+    Goodbye,
+    Heartbeat,
+    Hello,
+    ReceivedRecord,
+    Refused,
+)
 from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 
@@ -40,7 +47,7 @@ def says_nothing_of_rows(received: ReceivedRecord) -> bool:
     What its database refused, it refuses again: whoever starts again is sent the row anew.
     """
     return received.reason is None and isinstance(
-        received.record, Hello | Applied | Heartbeat | Refused
+        received.record, Hello | Applied | Heartbeat | Goodbye | Refused
     )
 
 

@@ -13,6 +13,7 @@ from streaming.core.model.record import (
     Abort,
     Applied,
     Commit,
+    Goodbye,
     Heartbeat,
     Hello,
     Record,
@@ -129,6 +130,7 @@ KINDS: Mapping[RecordKind, RecordForm] = {
         ),
     ),
     RecordKind.HEARTBEAT: RecordForm(Heartbeat, (_EPOCH,)),
+    RecordKind.GOODBYE: RecordForm(Goodbye, (_EPOCH, Field("unpublished", FieldType.COUNTER))),
     RecordKind.REFUSED: RecordForm(
         Refused,
         (

@@ -22,6 +22,8 @@ class RecordKind(StrEnum):
     """a session starts; the replica's true position"""
     HEARTBEAT = "heartbeat"
     """the replica is alive; its epoch"""
+    GOODBYE = "goodbye"
+    """the session's agent has ended: what is written from now on is unknown until a hello"""
     REFUSED = "refused"
     """the database refused an item"""
     SNAPSHOT = "snapshot"
@@ -164,6 +166,18 @@ class Heartbeat:
 
 
 @dataclass(frozen=True, slots=True)
+class Goodbye:
+    """The session's agent has ended; nobody reads what is written until the next hello.
+
+    `epoch`: the replica's. `unpublished`: about how many entries of its journal are not in the
+    topic.
+    """
+
+    epoch: int
+    unpublished: int
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """The database refused one item; precedes the `applied` of its batch."""
 
@@ -188,7 +202,7 @@ class Snapshot:
     count: int | None = None
 
 
-Record = Change | Commit | Abort | Applied | Hello | Heartbeat | Refused | Snapshot
+Record = Change | Commit | Abort | Applied | Hello | Heartbeat | Goodbye | Refused | Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,14 @@ from streaming.core.model.statuses import (
 
 
 @dataclass(frozen=True, slots=True)
+class AgentEnd:
+    """The goodbye of a session's agent; `at_ms`: its record's time. `unpublished`: see Goodbye."""
+
+    at_ms: int
+    unpublished: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReplicaState:
     """A replica as its own topic shows it; the last of `sessions` is in force.
 
@@ -21,7 +29,8 @@ class ReplicaState:
     `opno`: every ordinal up to here was seen; `opno_above`: those seen beyond the first hole.
     `stop_offset`: where reading stopped, for a replica that is stopped. `last_conflict_epoch`: the
     hub epoch of its last conflict; `last_stable_epoch`: what it had reflected when none was open.
-    `snapshot`: the id of the snapshot that it is telling.
+    `snapshot`: the id of the snapshot that it is telling. `ended`: the goodbye of the session in
+    force.
     """
 
     rid: int
@@ -38,6 +47,7 @@ class ReplicaState:
     last_conflict_epoch: int = 0
     last_stable_epoch: int = 0
     snapshot: str | None = None
+    ended: AgentEnd | None = None
 
     @property
     def status_text(self) -> str:

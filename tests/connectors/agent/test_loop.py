@@ -18,6 +18,7 @@ from streaming.core.model.errors import StateError
 from streaming.core.model.record import (
     Applied,
     Commit,
+    Goodbye,
     Heartbeat,
     Hello,
     Record,
@@ -131,10 +132,15 @@ class MemoryTopics:
 
     changes: list[bytes] = field(default_factory=list)
     updates: list[tuple[int, bytes]] = field(default_factory=list)
+    is_connected: bool = True
 
     def read(self, offset: int) -> Iterator[tuple[int, bytes]]:
         """What is there."""
         yield from list(enumerate(self.changes))[offset:]
+
+    def last(self) -> bytes | None:
+        """The last of them."""
+        return self.changes[-1] if self.changes else None
 
     def publish(self, values: list[bytes]) -> None:
         """Write them."""
@@ -283,6 +289,50 @@ def test_changes_of_a_clock_ahead_are_named_before_they_are_sent(
     agent.publish()
 
     assert "correct it; the hub puts such changes into quarantine as `skew`" in caplog.text
+
+
+def test_a_goodbye_names_what_is_left_unpublished(
+    agent: Agent, store: MemoryStore, topics: MemoryTopics
+) -> None:
+    """Who reads it knows that the database has more than the topic."""
+    store.write(CHANGE)
+
+    agent.say_goodbye()
+
+    assert topics.records(Hello) == [Goodbye(1, 1)]
+
+
+def test_an_agent_without_its_broker_ends_without_a_goodbye(
+    agent: Agent, topics: MemoryTopics
+) -> None:
+    """Silence tells as much, and the end waits for nobody."""
+    topics.is_connected = False
+
+    agent.say_goodbye()
+
+    assert topics.records(Hello) == []
+
+
+def test_an_agent_that_starts_says_goodbye_for_one_that_could_not(
+    agent: Agent, store: MemoryStore, topics: MemoryTopics
+) -> None:
+    """It was killed and its file put back: the comparison with the topic may take minutes."""
+    killed = agent.session
+
+    Agent(RID, store, topics, topics).start()
+
+    told = [wire.decode(value) for value in topics.changes]
+    assert [type(record) for _, record in told] == [Hello, Goodbye, Hello]
+    assert told[1][0] == killed
+
+
+def test_a_goodbye_is_said_once(agent: Agent, store: MemoryStore, topics: MemoryTopics) -> None:
+    """The next agent has nothing to add to it."""
+    agent.say_goodbye()
+
+    Agent(RID, store, topics, topics).start()
+
+    assert [type(record) for record in topics.records()] == [Hello, Goodbye, Hello]
 
 
 def test_an_agent_that_the_hub_stopped_ends_with_the_reason() -> None:

@@ -12,6 +12,7 @@ from streaming.core.model.change import Change
 from streaming.core.model.record import (
     WIRE_VERSIONS,
     Applied,
+    Goodbye,
     Heartbeat,
     Hello,
     ItemType,
@@ -50,6 +51,42 @@ def test_what_is_written_is_published_in_commit_order(
     assert {record.key for record in records} == {b"r7"}
     assert all(before_ms <= record.timestamp <= time.time_ns() // 1_000_000 for record in records)
     assert all(record.timestamp_type == 0 for record in records)
+
+
+def test_an_agent_that_ends_says_goodbye(replica: Replica, hub: Hub, agents: Agents) -> None:
+    """It is the last record; an agent that was killed is spoken for by the next one."""
+    first = agents.start()
+    hub.session()
+    write(replica, 1, 1)
+    until(hub.changes)
+    first.end()
+    kinds = [json.loads(record.value)["kind"] for record in hub.records()]
+
+    second = agents.start()
+    killed = hub.session(2)
+    second.kill()
+    agents.start()
+    hub.session(3)
+
+    assert (kinds[0], kinds[-1], kinds.count("goodbye")) == ("hello", "goodbye", 1)
+    assert hub.received(Goodbye)[1:] == [(killed, Goodbye(1, 0))]
+
+
+def test_a_goodbye_does_not_wait_for_a_broker_that_is_away(
+    replica: Replica, tmp_path: Path, topic_prefix: str
+) -> None:
+    """An agent that is told to end, ends; the limit is generous, the broker never comes back."""
+    with Broker.start(tmp_path / "broker") as broker:
+        settings = settings_of(replica, broker.bootstrap_servers, topic_prefix)
+        with (
+            hub_at(broker.bootstrap_servers, topic_prefix) as hub,
+            agents_of(settings, tmp_path) as agents,
+        ):
+            agent = agents.start()
+            hub.session()
+            broker.stop()
+
+            assert agent.end() == 0
 
 
 def test_a_batch_is_applied_and_answered(replica: Replica, hub: Hub, agents: Agents) -> None:

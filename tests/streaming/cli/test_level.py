@@ -14,8 +14,10 @@ from checkpoints.tables import TableName
 from connectors import wire
 from connectors.kafka.broker import Broker
 from connectors.kafka.topics import ensure_topics
+from streaming.core.intake.heard import TopicMove
 from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.record import Hello
+from streaming.core.model.replica_state import AgentEnd
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus, AwayReason, Stop, StopReason
 from streaming.core.tracking.held import CoveredPosition
@@ -31,6 +33,12 @@ IN_SYNC = agreement("to-b", 2, 3, KNOWN)
 def now_ms() -> int:
     """The clock of a hub that runs."""
     return round(time.time() * 1000)
+
+
+@pytest.fixture(autouse=True)
+def heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agents of all replicas are heard, but where a test says otherwise."""
+    monkeypatch.setattr("tests.checkpoints.written_state.SEEN_MS", now_ms())
 
 
 @pytest.fixture(autouse=True)
@@ -151,6 +159,55 @@ def test_a_resync_that_is_ordered_is_waited_for(
     answer = slackwater("level")
     assert answer.code == 1
     assert "resync: b, agreement to-b is in_sync, resync ordered;" in answer.out
+
+
+def heard_of_b(state: WrittenState, **changed: object) -> None:
+    """Commit hub epoch 3, which a and b have acknowledged, with b in this state."""
+    agreements = [agreement("to-a", 1, 3, KNOWN), IN_SYNC]
+    replicas = [replica(1, covers=3), replica(2, covers=3, **changed)]
+    state.commit(1, 3, KNOWN, replicas, agreements, at_ms=now_ms())
+
+
+def test_nobody_says_yes_for_a_replica_whose_agent_has_ended(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Its file may be put back, or written to, and nobody is told."""
+    heard_of_b(state, ended=AgentEnd(1_700_000_000_000, 2))
+
+    answer, facts = slackwater("level"), slackwater("level", "--json").facts
+
+    assert answer.code == 1
+    assert (
+        "cannot say: the agent of b ended at 2023-11-14 22:13:20 UTC and left 2 entries of its"
+        " journal unpublished: what was written there since is unknown"
+        in " ".join(answer.out.split())
+    )
+    assert not facts["level"]
+    assert [(one["replica"], one["why"]) for one in facts["unheard"]] == [("b", "ended")]
+
+
+def test_nobody_says_yes_for_a_replica_of_which_nothing_is_heard(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Its agent was killed, or its machine is off: three heartbeats are missing."""
+    heard_of_b(state, seen_ms=now_ms() - 31_000)
+
+    answer = slackwater("level")
+
+    assert answer.code == 1
+    assert "cannot say: nothing heard of b since" in answer.out
+
+
+def test_what_the_hub_saw_counts_more_than_the_clock_of_an_agent(
+    slackwater: Slackwater, state: WrittenState, topics: str
+) -> None:
+    """One that is an hour slow would otherwise never be level."""
+    heard_of_b(state, seen_ms=now_ms() - 3_600_000)
+    at_ms = now_ms()
+    moves = {f"{topics}changes.b": TopicMove(at_ms - 4_000, at_ms - 2_000)}
+    write_poll(state.root, LastPoll("host:1", at_ms, {}, moves=moves))
+
+    assert slackwater("level").code == 0
 
 
 def test_own_changes_count_as_known_to_their_replica(

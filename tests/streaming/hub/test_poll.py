@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import cast
 
+from checkpoints.last_poll import LastPoll, moves_since, read_poll, write_poll
+from streaming.core.intake.heard import TopicMove
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.hub.poll import TopicPoll
 from streaming.hub.topic_look import TopicLook
@@ -27,3 +29,26 @@ def test_as_long_as_kafka_does_not_answer_any_topic_may_hold_more() -> None:
     failing.failing_since_s = 1.0
 
     assert poll().with_more(READ) == failing.with_more(READ) == {"a", "b"}
+
+
+def test_a_topic_that_grew_got_its_record_between_two_polls() -> None:
+    """By the hub's clock, whatever the clock of the agent says."""
+    before = LastPoll("hub", 1_000, {"a": 7, "b": 7, "c": 7}, moves={"b": TopicMove(400, 600)})
+
+    moves = moves_since(before, {"a": 8, "b": 7, "c": 7, "d": 1}, 3_000)
+
+    assert moves == {
+        "a": TopicMove(1_000, 3_000),
+        "b": TopicMove(400, 600),
+        "c": TopicMove(0, 1_000),
+        "d": TopicMove(0, 3_000),
+    }
+
+
+def test_moves_outlive_the_hub_that_saw_them(tmp_path: Path) -> None:
+    """A hub that starts does not take the silence of an hour for its own first second."""
+    written = LastPoll("hub", 1_000, {"a": 7}, ended=True, moves={"a": TopicMove(400, 600)})
+
+    write_poll(tmp_path, written)
+
+    assert read_poll(tmp_path) == written

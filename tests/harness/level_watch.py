@@ -1,0 +1,90 @@
+"""Asks `level` all the time while a story runs, and holds each yes against the files."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from checkpoints.reader import open_state
+from connectors.kafka.topics import Topics
+from streaming.facts.freshness import MAX_AGE_S
+from streaming.facts.level import HubLevel, hub_level
+from tests.harness.hub_process import wait_until
+from tests.harness.site import Site
+from tests.harness.sqlite_agents import rows
+
+PAUSE_S = 0.05
+
+
+@dataclass(slots=True)
+class LevelWatch:
+    """`names`: whose files must be equal when it says yes; `lies`: what they held when not.
+
+    Whoever writes beside a running agent, or kills one, holds `turn` until the files are equal, or
+    `level` says no: for that long no answer can know of it.
+    """
+
+    at: Site
+    names: str
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    stopped: threading.Event = field(default_factory=threading.Event)
+    lies: list[dict[str, dict[str, str]]] = field(default_factory=list)
+    answers: int = 0
+    yes: int = 0
+
+    def ask(self) -> HubLevel:
+        """The answer now."""
+        config, reader = self.at.config(), open_state(self.at.state)
+        names = [config.changes_topic(replica.name) for replica in config.replicas]
+        with Topics(config.kafka.bootstrap_servers, {}, 3_000) as topics:
+            ends = topics.end_offsets(names)
+        return hub_level(config, reader, lambda: ends, time.time(), MAX_AGE_S)
+
+    def awaits(self, claim: Callable[[HubLevel], object], what: str) -> HubLevel:
+        """Wait for an answer of which the claim is true; the answer."""
+        seen = list[HubLevel]()
+
+        def holds() -> bool:
+            seen[:] = [self.ask()]
+            return bool(claim(seen[0]))
+
+        wait_until(holds, lambda: f"{what}, not {seen}")
+        return seen[0]
+
+    def awaits_yes(self) -> None:
+        """Wait until all are level."""
+        self.awaits(lambda found: found.level, "level")
+
+    def look(self) -> None:
+        """Ask once, and compare the files if the answer is yes."""
+        with self.turn:
+            found = self.ask()
+            self.answers += 1
+            if not found.level:
+                return
+            self.yes += 1
+            files = {name: rows(self.at, name) for name in self.names}
+            if any(held != files[self.names[0]] for held in files.values()):
+                self.lies.append(files)
+
+    def run(self) -> None:
+        """Ask until the story is over."""
+        while not self.stopped.is_set():
+            self.look()
+            time.sleep(PAUSE_S)
+
+
+@contextmanager
+def watched(at: Site, names: str) -> Iterator[LevelWatch]:
+    """A watch for the length of a story; AssertionError at its end if a yes was none."""
+    watch = LevelWatch(at, names)
+    thread = threading.Thread(target=watch.run, name="level watch")
+    thread.start()
+    try:
+        yield watch
+    finally:
+        watch.stopped.set()
+        thread.join()
+    assert watch.lies == []
+    assert watch.yes < watch.answers
