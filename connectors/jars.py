@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streaming.core.model.errors import HubError
-from streaming.jvm.java import find_java
+from streaming.jvm.java import java_command, java_environment
 
 
 class JarsError(HubError):
@@ -127,13 +127,18 @@ def fill(jars: JarSet) -> None:
 def _retrieve(jars: JarSet, scratch: Path) -> None:
     """Fetch the set's files into `scratch`/jars."""
     module = scratch / "ivy.xml"
-    module.write_text(_module(jars))
+    module.write_text(_module(jars), encoding="utf-8")
     fetched = scratch / "fetched"
-    ivy: list[str | Path] = [find_java(), "-jar", _ivy(), "-warn", "-cache", scratch / "cache"]
+    ivy = java_command("-jar", _ivy(), "-warn", "-cache", scratch / "cache")
     request: list[str | Path] = ["-ivy", module, "-confs", "default", "-types", "jar", "bundle"]
     pattern = f"{fetched}/[artifact]/[artifact]-[revision].[ext]"
     done = subprocess.run(
-        [*ivy, *request, "-retrieve", pattern], capture_output=True, text=True, check=False
+        [*ivy, *request, "-retrieve", pattern],
+        env=java_environment(),
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
     )
     if done.returncode or not fetched.is_dir():
         tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 from connectors.jars import JarsError, cache_folder, pyspark_jars, spark_jars
-from streaming.jvm.java import find_java
+from streaming.jvm.java import java_command, java_environment
 
 CLASS = "slackwater.PutIfAbsentLogStore"
 _SOURCE = Path(__file__).with_name("PutIfAbsentLogStore.java")
@@ -42,7 +42,7 @@ def build() -> None:
 
 def _place() -> Path:
     """Where the jar of this source and these jars is; what a hub runs on is never changed."""
-    versions = _SOURCE.read_text() + repr(spark_jars())
+    versions = _SOURCE.read_text(encoding="utf-8") + repr(spark_jars())
     mark = hashlib.sha256(versions.encode()).hexdigest()[:8]
     return cache_folder() / "jars" / f"log-store-{mark}.jar"
 
@@ -52,9 +52,11 @@ def _compile(folder: Path) -> None:
     jars = [*pyspark_jars().glob("*.jar"), *spark_jars()]
     path = ":".join(str(jar) for jar in jars)
     done = subprocess.run(
-        [find_java(), "-cp", path, _COMPILER, "-d", folder, "-classpath", path, _SOURCE],
+        java_command("-cp", path, _COMPILER, "-d", folder, "-classpath", path, _SOURCE),
+        env=java_environment(),
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
         check=False,
     )
     if done.returncode or not list(folder.glob("**/*.class")):

@@ -113,7 +113,7 @@ def install(cache: Path) -> None:
 def read_mark() -> dict[str, str]:
     """What the last successful setup built `.venv` from; empty if there was none."""
     try:
-        mark = json.loads(MARK.read_text())
+        mark = json.loads(MARK.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return mark if isinstance(mark, dict) else {}
@@ -128,9 +128,9 @@ def packages() -> str:
     """A hash of everything that determines what is installed."""
     import tomllib  # noqa: PLC0415 - new in Python 3.11
 
-    project = tomllib.loads(PROJECT.read_text())
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
     own = [project["project"], project["build-system"], project["tool"]["setuptools"]]
-    return digest(LOCK.read_text() + json.dumps(own))
+    return digest(LOCK.read_text(encoding="utf-8") + json.dumps(own))
 
 
 def fill_venv(wheels: Path, *, usable: bool) -> None:
@@ -149,12 +149,12 @@ def fill_venv(wheels: Path, *, usable: bool) -> None:
         "the package itself could not be installed",
     )
     mark = {"place": str(CHECKOUT), "python": venv_python(), "packages": packages()}
-    MARK.write_text(json.dumps(mark))
+    MARK.write_text(json.dumps(mark), encoding="utf-8")
 
 
 def fill_house(house: Path) -> None:
     """Fetch and build the wheels of the lock file that the wheel house lacks."""
-    full = house / f"{digest(LOCK.read_text())}.full"
+    full = house / f"{digest(LOCK.read_text(encoding='utf-8'))}.full"
     if full.exists():
         return
     log_progress(f"fetching the packages: some 700 MB, a minute or more (once, kept in {house})")
@@ -173,7 +173,7 @@ def platform_tag() -> str:
     """The name of the wheel house for this Python and platform."""
     code = "import sys, sysconfig as s; print(f'{sys.implementation.cache_tag}-{s.get_platform()}')"
     return subprocess.run(
-        [PYTHON, "-c", code], capture_output=True, text=True, check=True
+        [PYTHON, "-c", code], capture_output=True, encoding="utf-8", check=True
     ).stdout.strip()
 
 

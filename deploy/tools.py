@@ -127,7 +127,7 @@ def run(command: Sequence[str | Path], environment: Mapping[str, str] | None = N
         env={**os.environ, "DEBIAN_FRONTEND": "noninteractive", **(environment or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     if done.returncode:

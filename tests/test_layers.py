@@ -20,8 +20,9 @@ FLOW = (
 
 MAY_IMPORT = {
     "streaming/core": ("streaming.core",),
-    "streaming/jvm/java.py": ("streaming.core.model.errors",),
-    "streaming/jvm/private.py": (),
+    "streaming/jvm/pins.py": (),
+    "streaming/jvm/java.py": ("streaming.core.model.errors", "streaming.jvm.pins"),
+    "streaming/jvm/private.py": ("streaming.jvm.pins",),
     "connectors": (*LEAF, "connectors"),
     "connectors/agent": (
         "streaming.core",

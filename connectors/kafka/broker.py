@@ -21,7 +21,7 @@ from typing import Self
 
 from connectors.jars import kafka_jars
 from streaming.core.model.errors import HubError
-from streaming.jvm.java import find_java
+from streaming.jvm.java import java_command, java_environment
 
 HOST = "127.0.0.1"
 START_TIMEOUT_S = 120
@@ -108,6 +108,7 @@ class Broker:
             read_from = log.tell()
             process = subprocess.Popen(
                 _java(*_JVM, "kafka.Kafka", _settings(folder)),
+                env=java_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -115,7 +116,7 @@ class Broker:
             )
         broker = cls(folder, process)
         try:
-            (folder / "broker.pid").write_text(str(process.pid))
+            (folder / "broker.pid").write_text(str(process.pid), encoding="utf-8")
             broker._wait_until_ready(read_from)
         except BaseException:
             broker.kill()
@@ -127,7 +128,7 @@ class Broker:
         """The broker that runs in the folder, whoever started it."""
         folder = folder.resolve()
         try:
-            pid = int((folder / "broker.pid").read_text())
+            pid = int((folder / "broker.pid").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
         ours = str(_settings(folder)) in _command_line(pid)
@@ -214,7 +215,7 @@ def _configure(folder: Path, port: int | None, settings: Mapping[str, str]) -> N
                 f"port {one} is in use: end what listens there, or name another port with --port"
             )
     fresh = _settings(folder).with_suffix(".new")
-    fresh.write_text(text)
+    fresh.write_text(text, encoding="utf-8")
     fresh.replace(_settings(folder))
 
 
@@ -231,8 +232,10 @@ def _format(folder: Path) -> None:
             "format",
             *("--cluster-id", cluster, "--config", _settings(folder)),
         ),
+        env=java_environment(),
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
         check=False,
     )
     if done.returncode:
@@ -244,7 +247,7 @@ def _java(*arguments: str | Path) -> list[str | Path]:
     """A Java command on the broker's class path."""
     class_path = os.pathsep.join(str(jar) for jar in kafka_jars())
     log4j = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
-    return [find_java(), "-cp", class_path, log4j, *arguments]
+    return java_command("-cp", class_path, log4j, *arguments)
 
 
 def _settings(folder: Path) -> Path:
@@ -257,7 +260,7 @@ def _log(folder: Path) -> Path:
 
 def _remembered_ports(folder: Path) -> tuple[int, int]:
     """The ports in the folder's settings: for clients, for the controller."""
-    text = _settings(folder).read_text()
+    text = _settings(folder).read_text(encoding="utf-8")
     found = re.search(r"^listeners=\D+[\d.]+:(\d+),.*:(\d+)$", text, re.MULTILINE)
     if found is None:
         raise BrokerError(f"{_settings(folder)} has no ports: delete it to get new ones")
@@ -291,13 +294,18 @@ def _command_line(pid: int) -> str:
     proc = Path("/proc")
     try:
         if proc.joinpath("self").exists():
-            return proc.joinpath(str(pid), "cmdline").read_text().replace("\0", " ")
+            return (
+                proc.joinpath(str(pid), "cmdline")
+                .read_text(encoding="utf-8", errors="replace")
+                .replace("\0", " ")
+            )
     except OSError:
         return ""
     done = subprocess.run(
         ["/bin/ps", "-ww", "-o", "command=", "-p", str(pid)],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
         check=False,
     )
     return done.stdout

@@ -7,9 +7,15 @@ spark_home() {
     python3 -c 'import importlib.util, os; print(os.path.dirname(importlib.util.find_spec("pyspark").origin))'
 }
 
+# What keeps a JVM from writing numbers and times as its machine's country does.
+pins() {
+    python3 -c 'from streaming.jvm.pins import PINS; print(*PINS)'
+}
+
 case "${1:-}" in
 driver)
     shift
+    export SPARK_SUBMIT_OPTS="${SPARK_SUBMIT_OPTS:-} $(pins)"
     exec tini -s -- spark-submit --deploy-mode client \
         --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" \
         "$@"
@@ -18,7 +24,7 @@ executor)
     cd "$(mktemp -d)"  # Spark fetches files into the working folder
     # Spark gives the JVM's options as SPARK_JAVA_OPT_0, SPARK_JAVA_OPT_1 ...
     readarray -t options < <(env | grep ^SPARK_JAVA_OPT_ | sort -t_ -k4 -n | cut -d= -f2-)
-    exec tini -s -- java "${options[@]}" \
+    exec tini -s -- java "${options[@]}" $(pins) \
         "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY" \
         -cp "${SPARK_CLASSPATH:-}:$(spark_home)/jars/*" \
         org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \

@@ -12,7 +12,7 @@ def end_offsets(checkpoint: Path, batch_id: int) -> dict[str, int]:
     SourceError when the log has no Kafka offsets.
     """
     path = checkpoint / "offsets" / str(batch_id)
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     lines = [line for line in text.splitlines()[2:] if line.startswith("{")]
     if len(lines) != 1:
         raise SourceError(f"Spark's offset log {path} names no Kafka offsets: {text!r}")

@@ -1,10 +1,12 @@
 """The entry point: it imports almost nothing before an interruption is dealt with."""
 
+import io
 import os
 import signal
 import sys
 from importlib import import_module
 from types import FrameType
+from typing import TextIO
 
 _SERVING = ("run", "agent")
 """The commands that work until they are stopped: stopping them is no failure."""
@@ -15,10 +17,19 @@ def main() -> int:
     if len(sys.argv) > 1 and sys.argv[1] in _SERVING:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _end)
+    for stream in (sys.stdout, sys.stderr):
+        _write_any_text(stream)
     try:
         return int(import_module("streaming.cli.main").main())
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+
+
+def _write_any_text(stream: TextIO) -> None:
+    """Write UTF-8 to files and pipes; a terminal shows what its locale lacks as escapes."""
+    if isinstance(stream, io.TextIOWrapper):
+        encoding = None if stream.isatty() else "utf-8"
+        stream.reconfigure(encoding=encoding, errors="backslashreplace")
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

@@ -226,7 +226,7 @@ def gather(folder: DemoFolder) -> Evidence:
 def _retirement(folder: DemoFolder) -> ToldRetirement | None:
     if not folder.retirement.exists():
         return None
-    found = json.loads(folder.retirement.read_text())
+    found = json.loads(folder.retirement.read_text(encoding="utf-8"))
     return ToldRetirement(found["rid"], found["lacking"])
 
 

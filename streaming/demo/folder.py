@@ -164,5 +164,5 @@ class DemoFolder:
         """Write the configuration, which the hub and the agents read."""
         text = _CONFIG.format(bootstrap_servers=bootstrap_servers, http_port=http_port)
         text += "".join(_REPLICA.format(name=name, rid=rid) for name, rid in REPLICAS.items())
-        self.config.write_text(text)
+        self.config.write_text(text, encoding="utf-8")
         return load(self.config)

@@ -105,7 +105,7 @@ class PartMonitor:
 def tail(log: Path) -> str:
     """The last lines of a log."""
     try:
-        lines = log.read_text(errors="replace").splitlines()
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         return f"(cannot be read: {error})"
     return "\n".join(lines[-LOG_LINES:]) or "(nothing)"

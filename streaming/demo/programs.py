@@ -24,10 +24,10 @@ def start_agent(folder: DemoFolder, replica: str, monitor: PartMonitor) -> Proce
 def retire(folder: DemoFolder, replica: str) -> None:
     """Take a replica out for good, and keep what the command says; DemoError if it fails."""
     command = _slackwater("retire", folder, replica, "--yes", "--json")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     if done.returncode:
         raise DemoError(f"slackwater retire {replica} failed: {done.stderr}")
-    folder.retirement.write_text(done.stdout)
+    folder.retirement.write_text(done.stdout, encoding="utf-8")
 
 
 def _slackwater(command: str, folder: DemoFolder, *arguments: str) -> list[str]:

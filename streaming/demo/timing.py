@@ -45,13 +45,13 @@ def store_timing(timing: DemoTiming, file: Path) -> None:
         "measured_since_ms": timing.measured_since_ms,
         "published_ms": {name: list(one.items()) for name, one in timing.published_ms.items()},
     }
-    file.write_text(json.dumps(document))
+    file.write_text(json.dumps(document), encoding="utf-8")
 
 
 def stored_timing(file: Path) -> DemoTiming:
     """The timing that was written; that of an unfinished demonstration is empty."""
     if not file.exists():
         return DemoTiming()
-    document = json.loads(file.read_text())
+    document = json.loads(file.read_text(encoding="utf-8"))
     published_ms = {name: dict(pairs) for name, pairs in document["published_ms"].items()}
     return DemoTiming(document["measured_since_ms"], published_ms)

@@ -91,14 +91,17 @@ def write() -> None:
         fresh, config = folder / place.name, folder / "hub.toml"
         with Broker.start(folder / "broker") as broker:
             bootstrap = broker.bootstrap_servers
-            config.write_text(_CONFIG.format(folder=folder, bootstrap=bootstrap, archive=fresh))
+            config.write_text(
+                _CONFIG.format(folder=folder, bootstrap=bootstrap, archive=fresh), encoding="utf-8"
+            )
             _publish_input(bootstrap)
             command = [sys.executable, "-m", "streaming.cli.main", "run", "--available-now"]
             done = subprocess.run(
                 [*command, "--config", config],
                 env={**os.environ, **_ANY_HOST},
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
+                errors="replace",
                 check=False,
             )
         changes = list((folder / "state" / "changelog").glob("*.parquet"))

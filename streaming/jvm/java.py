@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from streaming.core.model.errors import HubError
+from streaming.jvm.pins import PINS, pinned_environment
 
 JAVA_MAJOR_MIN = 17
 _ADVICE = (
@@ -29,12 +30,28 @@ def find_java() -> Path:
     return Path(found)
 
 
+def java_command(*arguments: str | Path) -> list[str | Path]:
+    """A command that runs Java as it is on every machine; JavaError without one."""
+    return [find_java(), *PINS, *arguments]
+
+
+def java_environment() -> dict[str, str]:
+    """The environment for such a command, without what would count over its pins."""
+    return pinned_environment(os.environ)
+
+
 def check_java() -> None:
     """JavaError, which names the package to install, unless Java is new enough."""
     java = find_java()
     try:
         answer = subprocess.run(
-            [java, "-version"], capture_output=True, text=True, timeout=60, check=False
+            java_command("-version"),
+            env=java_environment(),
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=60,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise JavaError(f"{java} does not run ({error}): {_ADVICE}") from error

@@ -23,6 +23,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType, _load_from_socket
 
+from streaming.jvm.pins import pinned_environment
+
 DUMPED_S = 2.0
 """So long a JVM gets to write the stacks of its threads."""
 
@@ -55,6 +57,7 @@ def _launched_gateway(conf: SparkConf) -> Any:  # noqa: ANN401 - py4j has no typ
     launched = list[subprocess.Popen[bytes]]()
 
     def popen(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+        options["env"] = pinned_environment(options["env"])
         launched.append(subprocess.Popen(*arguments, **options))
         return launched[-1]
 

@@ -17,9 +17,13 @@ from streaming.jvm.executor_python import shipped
 from streaming.jvm.java import JavaError
 from streaming.jvm.java_log import text_log
 from streaming.jvm.master import LOCAL, is_local_master
+from streaming.jvm.pins import pinned
 from streaming.jvm.private import hadoop_configuration, innermost, jvm, start_context
 
 _BESIDE = Path(__file__).parent
+
+_JAVA_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+"""A user's; Spark puts them behind the default ones, and the last option counts."""
 
 _ALWAYS_ON = "-XX:ReservedCodeCacheSize=240m -XX:+ExitOnOutOfMemoryError"
 """A JVM with one compiler has 48 MB for compiled code, which Spark's generated classes fill within
@@ -77,6 +81,8 @@ def session(
     """
     settings = settings_of_session(extra or {}, log)
     conf = SparkConf().setAppName(app).setAll(list(settings.items()))
+    for name in _JAVA_OPTIONS:
+        conf.set(name, pinned(conf.get(name, "")))
     start_context(conf)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.conf.get("spark.sql.shuffle.partitions")  # only now does Spark parse the options of SQL
