@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from pyspark.sql import SparkSession
 
 from checkpoints.epochs import COMMIT, PLAN
 from checkpoints.root import table_uri
@@ -16,6 +15,9 @@ from checkpoints.spark_errors import translated
 from checkpoints.store import StateStore
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.root import StateRoot
+
+if TYPE_CHECKING:  # most questions to the past start no Spark, and its import takes a second
+    from pyspark.sql import SparkSession
 
 Row = Mapping[str, Any]
 
@@ -102,7 +104,7 @@ def from_store(store: StateStore) -> Read:
     return read
 
 
-def from_spark(spark: SparkSession, root: StateRoot) -> Read:
+def from_spark(spark: "SparkSession", root: StateRoot) -> Read:
     """Read the tables of a state root by Spark."""
 
     def read(name: TableName, first: int, last: int) -> pa.Table:

@@ -1,17 +1,37 @@
 """`sql`: a query over all tables as of a hub epoch, a change or a time."""
 
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
+from checkpoints.past import PastStore
+from checkpoints.recorded import BatchMark
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.cli.output import as_count, write_json, write_line, write_table
 from streaming.cli.past import AsOf, AtMost
-from streaming.config.config import load
+from streaming.config.config import Config, load
+from streaming.core.model.errors import QuestionError
 from streaming.core.replay.span import parse_moment
 
-Text = Annotated[str, typer.Argument(metavar="QUERY", help="A query in Spark SQL.")]
+
+class SqlEngine(StrEnum):
+    """What answers a query."""
+
+    DUCKDB = "duckdb"
+    """in this process, in a second"""
+    SPARK = "spark"
+    """in a JVM, any amount of rows, in Spark's dialect"""
+
+
+Text = Annotated[str, typer.Argument(metavar="QUERY", help="A query in the engine's SQL.")]
+Engine = Annotated[
+    SqlEngine,
+    typer.Option("--engine", help="duckdb answers in a second; spark reads any amount of rows."),
+]
 
 
 def sql(
@@ -21,6 +41,7 @@ def sql(
     config: ConfigPath = DEFAULT_CONFIG,
     as_json: AsJson = False,
     limit: AtMost = 100,
+    engine: Engine = SqlEngine.DUCKDB,
 ) -> None:
     """Ask anything of everything, as it stands or as it stood at a moment.
 
@@ -28,31 +49,54 @@ def sql(
     tables of the hub are there as hub_changelog, hub_conflicts and so on (docs/tables.md), and
     hub_conflicts_by_hour and hub_lag_by_hour.
     """
-    from checkpoints.as_of import travel_to  # noqa: PLC0415  # they import Spark
-    from checkpoints.recorded import batch_marks  # noqa: PLC0415
+    from checkpoints.as_of import travel_to  # noqa: PLC0415  # reading a table takes time to import
+    from checkpoints.recorded import batch_marks, mark_at  # noqa: PLC0415
     from streaming.facts.past_rows import past  # noqa: PLC0415
-    from streaming.replay.session import own_session  # noqa: PLC0415
-    from streaming.replay.sql import query  # noqa: PLC0415
 
     with cannot_say():
         configured = load(config)
         moment = None if as_of is None else parse_moment(as_of)
-        with past(configured) as store, own_session(configured, "sql") as spark:
+        with past(configured) as store:
             marks = batch_marks(store)
             epoch = travel_to(store, marks, moment)
-            last = [one for one in marks if one.hub_epoch <= epoch][-1]
-            tables = list(configured.table_map().values())
-            found = query(spark, store, tables, last, text)
-            names, rows = found.columns, [row.asDict() for row in found.take(limit)]
+            last = mark_at(marks, epoch)
+            if last is None:
+                raise QuestionError("no batch is committed yet: there is nothing to ask about")
+            names, rows = _answer(engine, configured, store, last, text, limit)
     if as_json:
-        write_json({"hub_epoch": epoch, "rows": [_plain(row) for row in rows]})
+        shown = [{name: _plain(value) for name, value in row.items()} for row in rows]
+        write_json({"hub_epoch": epoch, "rows": shown})
         return
-    write_table(names, ([row[name] for name in names] for row in rows))
+    write_table(names, ([_plain(row[name]) for name in names] for row in rows))
     write_line(f"{as_count(len(rows), 'row')} as of hub epoch {epoch}, at most {limit} are shown")
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: value if isinstance(value, str | int | float | bool | None) else str(value)
-        for name, value in row.items()
-    }
+Rows = list[dict[str, Any]]
+
+
+def _answer(
+    engine: SqlEngine, config: Config, store: PastStore, last: BatchMark, text: str, limit: int
+) -> tuple[Sequence[str], Rows]:
+    """The columns and the first rows; each engine is imported only where it answers."""
+    tables = list(config.table_map().values())
+    if engine is SqlEngine.DUCKDB:
+        from streaming.replay import duckdb_sql  # noqa: PLC0415
+
+        return duckdb_sql.query(store, tables, last, text, limit)
+    from streaming.replay import spark_sql  # noqa: PLC0415
+    from streaming.replay.session import own_session  # noqa: PLC0415
+
+    with own_session(config, "sql") as spark:
+        found = spark_sql.query(spark, store, tables, last, text)
+        return found.columns, [row.asDict() for row in found.take(limit)]
+
+
+def _plain(value: object) -> object:
+    """A value as JSON has it; times are ISO 8601 in UTC."""
+    match value:
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case str() | int() | float() | bool() | None:
+            return value
+        case _:
+            return str(value)

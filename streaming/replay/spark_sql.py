@@ -1,10 +1,12 @@
-"""SQL over everything as of a hub epoch: the configured tables, and those of the hub."""
+"""SQL over everything as of a hub epoch, by Spark: its dialect, and any amount of rows."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import from_json
+from pyspark.sql.types import StringType, StructField, StructType
 
 from checkpoints.past import PastStore
 from checkpoints.recorded import BatchMark
@@ -12,13 +14,7 @@ from checkpoints.tables import TableName
 from checkpoints.truncates import last_truncates
 from streaming.core.model.errors import QuestionError
 from streaming.core.model.table import ColumnType, Table
-from streaming.core.model.truncation import Truncation
-
-HUB = "hub_"
-"""Before the name of a table of the hub's, so that it cannot be taken for one of the user's."""
-
-NEVER = Truncation(0, -1, "")
-"""Of a table that was not truncated."""
+from streaming.replay.sql_tables import HUB, NEVER
 
 TYPES = {
     ColumnType.BOOL: "boolean",
@@ -73,7 +69,7 @@ def query(
     for table in tables:
         truncate, place = truncates.get(table.name, (NEVER, -1))
         rows = _rows(spark, table, store.rows_epoch, truncate.epoch, place)
-        rows.createOrReplaceTempView(table.name)
+        rows.createOrReplaceTempView(_quoted(table.name))
     try:
         return spark.sql(text)
     except PySparkException as error:
@@ -101,11 +97,19 @@ def _past_rows(spark: SparkSession, store: PastStore) -> DataFrame:
 def _rows(spark: SparkSession, table: Table, after: int, truncated: int, place: int) -> DataFrame:
     """The rows as they stood, typed; `truncated`, `place`: where the table's last truncate is."""
     bounds = {"after": after, "truncated": truncated, "place": place}
-    rows = spark.sql(_STANDING.format(table=f"'{table.name}'", **bounds))
-    fields = ", ".join(f"`{column}` string" for column in table.columns)
-    parsed = rows.selectExpr("*", f"from_json(image, '{fields}') AS of_row")
+    rows = spark.sql(_STANDING.format(table=_literal(table.name), **bounds))
+    fields = StructType([StructField(column, StringType()) for column in table.columns])
+    parsed = rows.select("*", from_json("image", fields).alias("of_row"))
     columns = [
-        f"CAST(of_row.`{column}` AS {TYPES[kind]}) AS `{column}`"
+        f"CAST(of_row.{_quoted(column)} AS {TYPES[kind]}) AS {_quoted(column)}"
         for column, kind in table.columns.items()
     ]
     return parsed.selectExpr(*columns, "author AS _author", "epoch AS _epoch", "csn AS _csn")
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -11,8 +11,9 @@ from tests.streaming.replay.conftest import History
 
 
 @pytest.mark.spark
-def test_a_query_sees_everything_as_of_a_moment(history: History) -> None:
-    """Rows, verdicts and conflicts of one moment fit together.
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_a_query_sees_everything_as_of_a_moment(history: History, engine: str) -> None:
+    """Rows, verdicts and conflicts of one moment fit together, and both engines say the same.
 
     The command has a process of its own, for it ends its Spark session.
     """
@@ -23,7 +24,8 @@ def test_a_query_sees_everything_as_of_a_moment(history: History) -> None:
     """
     then = history.csn_of("w5")
 
-    command = [sys.executable, "-m", "streaming.cli.main", "sql", joined, "--as-of", then, "--json"]
+    asked = ["sql", joined, "--as-of", then, "--json", "--engine", engine]
+    command = [sys.executable, "-m", "streaming.cli.main", *asked]
     named = os.environ | {"SLACKWATER_CONFIG": str(history.folder / "hub.toml")}
     answer = subprocess.run(command, capture_output=True, text=True, check=False, env=named)
 
