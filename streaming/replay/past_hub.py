@@ -20,6 +20,7 @@ from streaming.core.model.change import RowKey
 from streaming.core.model.membership import adopted
 from streaming.core.model.put_back import SentPosition, raised
 from streaming.core.model.row import RowState
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AwayReason
 from streaming.hub.hub import Hub, resume
 from streaming.hub.publishing import DecidedBatch
@@ -105,6 +106,11 @@ class PastHub(Hub):
             if truncation.epoch > self.state.hub_epoch:
                 self.window.truncate(table, truncation)
         self.window.merge(after.hub_epoch, decided.rows)
+        self.go_on(after, recorded)
+        self.upkeep.bound(self.window, self.state, self.settings.window_rows)
+
+    def go_on(self, after: HubState, recorded: Checkpoint) -> None:
+        """Stand behind a batch: with what was sent as it is recorded."""
         self.state = replace(
             after,
             hub_epoch=recorded.state.hub_epoch,
@@ -116,7 +122,6 @@ class PastHub(Hub):
         if isinstance(store, PastStore):
             store.travel(recorded)
             self.upkeep.rows_epoch = store.rows_epoch
-        self.upkeep.bound(self.window, self.state, self.settings.window_rows)
 
 
 def hub_before(store: PastStore, commit: Checkpoint, config: ConfigThen) -> PastHub:

@@ -3,7 +3,8 @@
 Per batch:
 1. the records that it took, from the input columns of the tables (arrivals.py);
 2. its plan, with the configuration and the commands of then (plans.py, configured.py);
-3. the hub's own decision (streaming/hub/pipeline.py), from the state that replay has come to;
+3. the hub's own decision (streaming/hub/pipeline.py), from the state that replay has come to,
+   unless it surely held heartbeats alone (idle.py);
 4. the comparison with the tables and the commit row (compare.py);
 5. replay goes on from its own rows and replicas, and from what was sent as it is recorded.
 """
@@ -31,6 +32,7 @@ from streaming.replay.arrivals import Arrivals
 from streaming.replay.compare import different
 from streaming.replay.configured import ConfigsThen, ConfigThen
 from streaming.replay.differing import follow
+from streaming.replay.idle import state_after_rest
 from streaming.replay.past_hub import PastHub, hub_before
 from streaming.replay.plans import plan_as_run
 
@@ -39,7 +41,7 @@ from streaming.replay.plans import plan_as_run
 class ReplayedBatch:
     """A batch as it is recorded, and as it comes out; `config`: by which it was decided.
 
-    `facts`: CHECKED of the records that it took.
+    `facts`: of the records that it took, among CHECKED's columns at least `rid` and `offset`.
     """
 
     recorded: RecordedRows
@@ -78,6 +80,11 @@ class Replay:
         config = self._configured(rows)
         after, hub = checkpoint_of(rows.commit), self.hub
         plan = plan_as_run(rows, self.commands, after, config.settings)
+        rested = state_after_rest(hub.state, rows, plan, after)
+        if rested is not None:
+            hub.go_on(rested, after)
+            facts = rows.tables[TableName.EVENTS].select(["rid", "offset"])
+            return ReplayedBatch(rows, after, config, plan, facts, rows.tables, after, [])
         hub.send_as(rows.tables[TableName.CHANGELOG], after)
         facts = self.arrivals.of(rows, config.settings, config.check)
         decided = decide(hub, plan, DriverCarrier(facts))

@@ -1,0 +1,29 @@
+"""The hub behind a batch that held heartbeats alone: most batches of a hub that is at rest."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from streaming.core.model.state import HubState
+
+
+class HeardReplica(NamedTuple):
+    """A heartbeat that the hub took: of which session, in which epoch, received when."""
+
+    rid: int
+    session: str
+    epoch: int
+    time_ms: int
+
+
+def after_heartbeats(state: HubState, batch: int, heard: Iterable[HeardReplica]) -> HubState | None:
+    """The state behind these heartbeats in the order of their topics; None: more may follow."""
+    replicas = dict(state.replicas)
+    for one in heard:
+        replica = replicas.get(one.rid)
+        session = replica.session if replica and not replica.is_stopped else None
+        if replica is None or session is None or session.id != one.session:
+            return None
+        seen_ms = max(replica.seen_ms, one.time_ms)
+        replicas[one.rid] = replace(replica, epoch=one.epoch, seen_ms=seen_ms)
+    return replace(state, batch=batch, replicas=replicas)

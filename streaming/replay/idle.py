@@ -1,0 +1,51 @@
+"""Batches of a hub at rest: replayed without a decision where they surely held heartbeats alone.
+
+Such a hub commits one every few seconds, and judging each again would make an audit of a quiet day
+one of hours. Where the state that the heartbeats make is not the recorded one, the batch is decided
+as any other, and what differs is found there.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from checkpoints.epochs import Checkpoint, Plan
+from checkpoints.recorded import RecordedRows
+from checkpoints.tables import TableName
+from streaming.core.intake.arrival import ControlOutcome
+from streaming.core.model.record import RecordKind
+from streaming.core.model.state import HubState
+from streaming.core.replay.heartbeats import HeardReplica, after_heartbeats
+from streaming.core.replay.states import different_states
+
+
+def state_after_rest(
+    before: HubState, rows: RecordedRows, plan: Plan, after: Checkpoint
+) -> HubState | None:
+    """The state behind a batch of heartbeats alone; None: it is to be decided."""
+    if plan.commands or plan.lost or plan.pages or _has_more(rows.tables):
+        return None
+    events = rows.tables[TableName.EVENTS].to_pylist()
+    if any(not _is_heartbeat(row) for row in events):
+        return None
+    ordered = sorted(events, key=lambda row: row["offset"])
+    state = after_heartbeats(before, rows.batch, map(_heard, ordered))
+    if state is None or any(different_states(after.state, state)):
+        return None
+    return state
+
+
+def _has_more(tables: Mapping[TableName, pa.Table]) -> bool:
+    return any(rows.num_rows for name, rows in tables.items() if name is not TableName.EVENTS)
+
+
+def _is_heartbeat(row: Mapping[str, Any]) -> bool:
+    return bool(row["kind"] == RecordKind.HEARTBEAT and row["outcome"] == ControlOutcome.TAKEN)
+
+
+def _heard(row: Mapping[str, Any]) -> HeardReplica:
+    """A heartbeat as `events` has it; the hub has checked it when it took it."""
+    epoch, received = json.loads(row["value"])["epoch"], row["time"]
+    return HeardReplica(row["rid"], row["session"], epoch, round(received.timestamp() * 1000))
