@@ -43,7 +43,8 @@ class ClockWatch:
 
     def _own(self, ahead_s: int, is_refused: bool) -> str:  # noqa: FBT001
         refused = (
-            "; the hub puts such changes into quarantine as `skew` and sends their rows again"
+            "; the hub puts such changes into quarantine as `skew`, unless they go on behind one"
+            " that it has accepted"
             if is_refused
             else ""
         )

@@ -8,7 +8,7 @@ at a time.
 
 from connectors.sqlite import cascades, sql
 from connectors.sqlite.columns import CREATE_SCALES, omitted_sql
-from streaming.core.model.csn import MAX_SEQUENCE
+from streaming.core.model.csn import MAX_SEQUENCE, MAX_TIME_S
 
 FORMAT = 1
 """The format of these tables; an agent refuses a database of a larger one."""
@@ -140,10 +140,11 @@ CSN_SQL = "printf('%08x%04x%04x%04x', time_s, sequence, rid, 0)"
 def next_csn_sql(clock_s: str) -> str:
     """The statement by which the origin row issues its next CSN: core's Generator.next in SQL."""
     now_s = f"{clock_s} + remote_offset_s"
+    is_later = f"{now_s} > time_s AND {now_s} <= {MAX_TIME_S}"
     return f"""UPDATE _slackwater_origin SET
-    time_s = CASE WHEN {now_s} > time_s THEN {now_s}
+    time_s = CASE WHEN {is_later} THEN {now_s}
       WHEN sequence >= {MAX_SEQUENCE} THEN time_s + 1 ELSE time_s END,
-    sequence = CASE WHEN {now_s} > time_s OR sequence >= {MAX_SEQUENCE} THEN 0
+    sequence = CASE WHEN {is_later} OR sequence >= {MAX_SEQUENCE} THEN 0
       ELSE sequence + 1 END"""
 
 

@@ -11,6 +11,8 @@ Csn = NewType("Csn", str)
 
 CSN_PATTERN = "^[0-9a-f]{20}$"
 MAX_SEQUENCE = 0xFFFF
+MAX_TIME_S = 0xFFFF_FFFF
+"""The year 2106: a clock that is beyond it is wrong, and no CSN can name its time."""
 MAX_SKEW_S = 86_400
 """A CSN more than a day ahead of the clock is refused (389: CSN_MAX_TIME_ADJUST)."""
 
@@ -99,8 +101,8 @@ class Generator:
 
     def next(self, clock_s: int) -> tuple[Csn, "Generator"]:
         """Give the next CSN at this clock, and the generator after it."""
-        now_s = clock_s + self.remote_offset_s
-        time_s, sequence = (now_s, 0) if now_s > self.time_s else (self.time_s, self.sequence + 1)
+        now_s, goes_on = clock_s + self.remote_offset_s, (self.time_s, self.sequence + 1)
+        time_s, sequence = (now_s, 0) if self.time_s < now_s <= MAX_TIME_S else goes_on
         if sequence > MAX_SEQUENCE:
             time_s, sequence = time_s + 1, 0
         return (
