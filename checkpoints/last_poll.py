@@ -5,8 +5,10 @@ is down. The file is scratch: no batch depends on it, and it may be removed at a
 """
 
 import json
+import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 
 from checkpoints.root import read_file, replace_file
 from streaming.core.intake.heard import TopicMove
@@ -21,7 +23,8 @@ class LastPoll:
 
     `hub`: the process, as in `epochs`. `ends`: topic -> the offset that its next record gets.
     `ended`: the hub ended in order at `at_ms`; one that was killed cannot say so. `moves`: topic ->
-    when its last record came.
+    when its last record came. `away`: the broker that does not answer, since `away_since_ms`, as of
+    `away_at_ms`.
     """
 
     hub: str
@@ -29,6 +32,9 @@ class LastPoll:
     ends: Mapping[str, int]
     ended: bool = False
     moves: Mapping[str, TopicMove] = field(default_factory=dict)
+    away: str = ""
+    away_since_ms: int = 0
+    away_at_ms: int = 0
 
 
 def moves_since(
@@ -58,6 +64,24 @@ def read_poll(root: StateRoot) -> LastPoll | None:
         found = json.loads(read_file(root, FILE))
         hub, at_ms, ends = str(found["hub"]), int(found["at_ms"]), dict(found["ends"])
         moves = {t: TopicMove(**move) for t, move in found.get("moves", {}).items()}
-        return LastPoll(hub, at_ms, ends, found.get("ended") is True, moves)
+        away = str(found.get("away") or "")
+        since_ms, seen_ms = (int(found.get(n) or 0) for n in ("away_since_ms", "away_at_ms"))
+        is_ended = found.get("ended") is True
+        return LastPoll(hub, at_ms, ends, is_ended, moves, away, since_ms, seen_ms)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def note_away(root: StateRoot, since_s: float, broker: str) -> None:
+    """Note that a running hub waits for this broker; what the last poll found stays.
+
+    Of a state that was never polled nothing is noted: there are no facts yet that could be old.
+    """
+    found = read_poll(root)
+    if found is not None:
+        now_ms = time.time_ns() // 1_000_000
+        away = replace(
+            found, ended=False, away=broker, away_since_ms=int(since_s * 1_000), away_at_ms=now_ms
+        )
+        with suppress(OSError):
+            write_poll(root, away)

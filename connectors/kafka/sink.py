@@ -25,7 +25,7 @@ _PRODUCER: Mapping[str, str | int | bool] = {
     **PRODUCER,
     "linger.ms": 0,  # a batch is queued as a whole, then flushed
     "message.max.bytes": REQUEST_BYTES_MAX,
-    "message.timeout.ms": 120_000,
+    "message.timeout.ms": 60_000,  # then the hub waits for its broker
     "topic.metadata.propagation.max.ms": 10_000,
     "allow.auto.create.topics": False,  # a deleted topic must not reappear with other settings
     "socket.nagle.disable": True,

@@ -15,6 +15,9 @@ MIN_PARTITIONS = 1
 RECORDS_PER_PARTITION = 25_000
 """Records of a task's result: the driver parses one while the next is read."""
 
+POLL_TIMEOUT_MS = 30_000
+"""How long a task waits for a record; then the batch fails, and the hub waits for its broker."""
+
 _Reader = TypeVar("_Reader", DataFrameReader, DataStreamReader)
 
 
@@ -65,6 +68,7 @@ def _source(
         "failOnDataLoss": "true",
         "minPartitions": str(min_partitions),
         "maxRecordsPerPartition": str(RECORDS_PER_PARTITION),
+        "kafkaConsumer.pollTimeoutMs": str(POLL_TIMEOUT_MS),
     }
     return reader.format("kafka").options(**{**options, **fixed})
 

@@ -135,7 +135,8 @@ class HubConfig(_Section):
     """The shortest interval at which an empty batch reports to a consumer that it is complete."""
     batch_timeout_s: NonNegative = 600
     """A batch under way for so many seconds hangs, and so does a hub that reads nothing for so long
-    while records wait: the hub writes all its stacks to its log and exits with 3; 0: it waits."""
+    while records wait: the hub writes all its stacks to its log and exits with 3; 0: it waits. Time
+    in which Kafka does not answer does not count."""
     ack_timeout_s: Positive = 300
     """A consumer that acknowledges nothing for so many seconds counts as away: it is sent nothing
     more until it is heard again, and then the last version of each row that it lacks."""

@@ -7,7 +7,7 @@ from typing import Any
 from checkpoints.reader import NONE_OPEN, Reader
 from streaming.config.config import Config
 from streaming.facts.divergent import DivergentRow, divergent_rows
-from streaming.facts.freshness import freshness, stale_text
+from streaming.facts.freshness import Freshness, freshness, stale_text
 from streaming.facts.heard import UnheardReplica, unheard_replicas
 from streaming.facts.lag import Lag, lags
 from streaming.facts.names import names_of
@@ -87,7 +87,7 @@ def hub_level(
     ends = {} if is_stale else ask()
     silent = () if is_stale else unheard_replicas(config, reader, now_s)
     doubts = (
-        *((f"{stale_text(age)}, hub not running?",) if is_stale else ()),
+        *((_stale(age),) if is_stale else ()),
         *((ends,) if isinstance(ends, str) else ()),
         *(one.text for one in silent),
     )
@@ -111,6 +111,11 @@ def hub_level(
         differing=differing,
         unreplicated=unreplicated_columns(config, reader),
     )
+
+
+def _stale(age: Freshness) -> str:
+    """Why the facts prove nothing, for people; a hub that waits for its broker runs."""
+    return stale_text(age) if age.away else f"{stale_text(age)}, hub not running?"
 
 
 def unread_records(config: Config, reader: Reader, ends: Mapping[str, int]) -> dict[str, int]:

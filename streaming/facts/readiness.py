@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from streaming.core.model.wording import as_count
+from streaming.core.model.wording import as_age, as_count
 from streaming.facts.status import HubStatus
 
 LONG_BATCH_S = 60.0
@@ -58,10 +58,23 @@ class Readiness:
 
 
 def readiness(
-    stage: HubStage, *, reads: bool, status: HubStatus | None, under_way: BatchUnderWay | None
+    stage: HubStage,
+    *,
+    reads: bool,
+    status: HubStatus | None,
+    under_way: BatchUnderWay | None,
+    away: tuple[str, float] | None = None,
 ) -> Readiness:
-    """Whether a hub at this stage is ready; `status` None: it has none yet."""
-    reasons = tuple(_reasons(stage, status, under_way, reads=reads))
+    """Whether a hub at this stage is ready; `status` None: it has none yet.
+
+    `away`: the broker that it waits for, and for how many seconds; None: it waits for none.
+    """
+    if away is not None:
+        broker, seconds = away
+        waits = f"the hub waits for Kafka at {broker} since {as_age(seconds)}"
+        reasons: tuple[str, ...] = (waits,)
+    else:
+        reasons = tuple(_reasons(stage, status, under_way, reads=reads))
     return Readiness(
         not reasons,
         reasons,

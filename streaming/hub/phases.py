@@ -98,6 +98,10 @@ class BatchPhases:
         if point in _BEHIND:
             self.enter(_BEHIND[point])
 
+    def give_up(self) -> None:
+        """End a batch that failed; nobody is told its times."""
+        self.running, self.ended_s = None, time.monotonic()
+
     def end(self) -> None:
         """End the batch."""
         was = self.running

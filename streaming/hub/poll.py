@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from checkpoints.last_poll import LastPoll, moves_since, read_poll, write_poll
+from checkpoints.last_poll import LastPoll, moves_since, note_away, read_poll, write_poll
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.model.errors import SourceError
 from streaming.core.model.root import StateRoot
@@ -18,6 +18,8 @@ EVERY_S = 2.0
 CONNECT_MS = 5_000
 SEEN_MS = 60_000
 """How long another hub counts after its poll."""
+MISSED_S = 60.0
+"""How long ago Kafka may have been missed for a failure to be of that."""
 JOIN_S = 1.0
 """How long the end of the hub waits for a poll in progress; its thread keeps no process alive."""
 
@@ -26,10 +28,11 @@ JOIN_S = 1.0
 class TopicPoll:
     """A thread that asks Kafka for the ends of the hub's topics every few seconds.
 
-    It touches the state root only when Kafka has answered: so the file's age is the time since
-    the hub and its broker were both there. `topics`: the changes topics. `others`: the updates
+    The time in the state root moves only when Kafka has answered: so its age is the time since the
+    hub and its broker were both there. `topics`: the changes topics. `others`: the updates
     topics. `facts`: what the last poll found. `others_ms`: other hubs that polled for this state
-    since, and when they last did.
+    since, and when they last did. `broker`: its address, for people. `asked_s`: since when
+    an answer is waited for.
     A missing topic is created again at once: who reads it elsewhere then fails soon, and would wait
     for minutes otherwise.
     """
@@ -42,7 +45,11 @@ class TopicPoll:
     facts: Mapping[str, TopicFacts] = field(default_factory=dict)
     stopped: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
+    broker: str = ""
     failing_since_s: float | None = None
+    failed_s: float = float("-inf")
+    asked_s: float | None = None
+    ended: bool = True
     began_ms: int = 0
     others_ms: dict[str, int] = field(default_factory=dict)
 
@@ -51,8 +58,9 @@ class TopicPoll:
         self.thread = threading.Thread(target=self._run, name="topic poll", daemon=True)
         self.thread.start()
 
-    def stop(self) -> None:
-        """Stop polling."""
+    def stop(self, *, ended: bool = True) -> None:
+        """Stop polling; `ended`: with the hub, which says so."""
+        self.ended = ended
         self.stopped.set()
         if self.thread is not None:
             self.thread.join(JOIN_S)
@@ -61,15 +69,19 @@ class TopicPoll:
         while not self.stopped.is_set():
             self._poll()
             self.stopped.wait(EVERY_S)
-        self._record(ended=True)
+        if self.ended:
+            self._record(ended=True)
         self.look.close()
 
     def _poll(self) -> None:
+        self.asked_s = time.monotonic()
         try:
             facts = self.look.look_once([*self.topics, *self.others])
         except SourceError as error:
             self._failed(error)
             return
+        finally:
+            self.asked_s = None
         self._answered()
         self.facts = facts
         self._record()
@@ -87,6 +99,18 @@ class TopicPoll:
         if not self.facts or self.failing_since_s is not None:
             return set(self.topics)
         return {topic for topic, end in self.ends.items() if end > read.get(topic, 0)}
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Return whether Kafka does not answer, or takes longer than any answer does."""
+        asked_s = self.asked_s
+        is_slow = asked_s is not None and time.monotonic() - asked_s > CONNECT_MS / 1_000
+        return is_slow or self.failing_since_s is not None
+
+    @property
+    def has_missed(self) -> bool:
+        """Return whether Kafka does not answer, or did not a moment ago."""
+        return self.is_unanswered or time.monotonic() - self.failed_s < MISSED_S
 
     def hubs_seen(self) -> int:
         """How many hubs polled for this state lately, this one included."""
@@ -110,9 +134,13 @@ class TopicPoll:
             LOG.warning("the last poll is not recorded: %s", error)
 
     def _failed(self, error: SourceError) -> None:
+        self.failed_s = time.monotonic()
         if self.failing_since_s is None:
-            self.failing_since_s = time.monotonic()
+            self.failing_since_s = self.failed_s
             LOG.warning("no answer from Kafka, the hub retries: %s", error)
+        if self.broker:
+            away_s = self.failed_s - self.failing_since_s
+            note_away(self.root, time.time() - away_s, self.broker)
 
     def _answered(self) -> None:
         if self.failing_since_s is not None:

@@ -19,6 +19,7 @@ from streaming.core.model.secret_names import secrets_of
 from streaming.facts.readiness import HubStage
 from streaming.hub.followed import FollowedWindow
 from streaming.hub.lineage import lineage
+from streaming.hub.outage import FAILURES, KafkaOutage
 from streaming.hub.rehearsal import Rehearsal
 from streaming.hub.served import served
 from streaming.hub.service import SCRATCH, Service
@@ -122,13 +123,34 @@ def _run_on_spark(
     reach = faults.parse_fault(os.environ.get(FAULT_VARIABLE))
     watchdog = _watchdog(view, own.spark)
     watchdog.start()
+    outage, followed = KafkaOutage(config, view), own.followed
     try:
-        service = Service(config, own.spark, reach, view, own.followed)
-        watchdog.waiting = service.waiting
-        stop.started()
-        service.run(stop.end, available_now=available_now)
+        while True:
+            service: Service | None = None
+            try:
+                service = Service(config, own.spark, reach, view, followed)
+                watchdog.waiting, watchdog.is_away = service.waiting, service.is_away
+                stop.started()
+                service.run(stop.end, available_now=available_now)
+            except FAILURES as error:
+                watchdog.waiting, watchdog.is_away = _nothing, view.is_waiting
+                view.phases.give_up()
+                is_missed = service is not None and service.poll.has_missed
+                if available_now or not outage.is_why(error, is_missed=is_missed):
+                    raise
+                view.stage = HubStage.STARTING
+                if not outage.is_over(error, stop.end):
+                    return
+                followed = None  # it is older than what this process has committed since
+            else:
+                return
     finally:
         watchdog.stop()
+
+
+def _nothing() -> int:
+    """How many records can be read while Kafka does not answer."""
+    return 0
 
 
 def _watchdog(view: HubView, spark: "SparkSession") -> Watchdog:
@@ -138,7 +160,8 @@ def _watchdog(view: HubView, spark: "SparkSession") -> Watchdog:
         view.phases,
         view.config.hub.batch_timeout_s,
         view.config.hub.trigger_ms / 1_000,
-        waiting=lambda: 0,
+        waiting=_nothing,
+        is_away=view.is_waiting,
         dump_java=lambda: dump_java(spark),
         kill_java=lambda: kill_java(spark),
     )

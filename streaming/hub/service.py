@@ -3,6 +3,7 @@
 import logging
 import os
 import shutil
+import sys
 import threading
 import time
 import uuid
@@ -95,7 +96,10 @@ class Service:
         is_local = is_local_master(spark.sparkContext.master or "")
         self.warm = None if is_local else WarmExecutors(spark, root)
         topics, others = [*self.settings.topics], [*self.settings.updates_topics]
-        self.poll = TopicPoll(config.hub.state, self.name, self._topic_look(), topics, others)
+        self.poll = TopicPoll(
+            *(config.hub.state, self.name, self._topic_look(), topics, others),
+            broker=config.kafka.bootstrap_servers,
+        )
         self.view.hubs_seen = self.poll.hubs_seen
         self.view.opened(self.hub)
 
@@ -169,9 +173,8 @@ class Service:
         finally:
             self.view.stage = HubStage.ENDED
             with self.turn:
-                end.set()
                 self.ended = True
-            self.poll.stop()
+            self.poll.stop(ended=sys.exception() is None or not self.poll.has_missed)
             self.maintenance.close()
             self.resyncs.close()
             if self.warm is not None:
@@ -368,6 +371,10 @@ class Service:
             for topic, rid in self.settings.topics.items()
             if rid not in self.paused and not (rid in known and known[rid].is_stopped)
         )
+
+    def is_away(self) -> bool:
+        """Return whether Kafka does not answer."""
+        return self.poll.is_unanswered
 
     def _tell_paused(self) -> None:
         """Say whose topic is not read any more, and whose is again."""

@@ -40,8 +40,9 @@ class HubView:
     """Looks at a hub from outside its batches; whoever looks never waits for one.
 
     A batch replaces values as a whole and changes none of them. `hub` None: it is starting.
-    `query`: whether Spark's query reads; False: no topic is there. `recorded`: what the tables say,
-    refreshed while somebody looks. `hubs_seen`: how many hubs work on the state. `looked_at`: set
+    `query`: whether Spark's query reads; False: no topic is there. `away_s`: since when the hub
+    waits for Kafka, in seconds since 1970. `recorded`: what the tables say, refreshed while
+    somebody looks. `hubs_seen`: how many hubs work on the state. `looked_at`: set
     when somebody has looked. `told_epoch`: the last hub epoch; `watchers` are called with each new
     one's checkpoint and conflicts.
     """
@@ -51,6 +52,7 @@ class HubView:
     stage: HubStage = HubStage.STARTING
     hub: Hub | None = None
     query: bool = False
+    away_s: float | None = None
     paused: frozenset[int] = frozenset()
     kafka: KafkaBehind | None = None
     files: StateFiles | None = None
@@ -163,6 +165,10 @@ class HubView:
             certificates=self.certificates,
         )
 
+    def is_waiting(self) -> bool:
+        """Return whether the hub waits for Kafka, with nothing else to do."""
+        return self.away_s is not None
+
     def hub_epoch(self) -> int:
         """The last committed hub epoch; 0: none."""
         return self.told_epoch
@@ -181,7 +187,12 @@ class HubView:
         return self._readiness(None if hub is None else self._status(hub.ledger.last, now_s))
 
     def _readiness(self, status: HubStatus | None) -> Readiness:
-        return readiness(self.stage, reads=self.query, status=status, under_way=self.under_way())
+        away = None
+        if self.away_s is not None:
+            away = self.config.kafka.bootstrap_servers, time.time() - self.away_s
+        return readiness(
+            self.stage, reads=self.query, status=status, under_way=self.under_way(), away=away
+        )
 
     def under_way(self) -> BatchUnderWay | None:
         """The batch in progress."""

@@ -32,7 +32,8 @@ class Watchdog:
     """Looks at the batches from a thread of its own.
 
     `limit_s` 0: it does not look. `trigger_s`: from the start of one batch to the next. `waiting`:
-    how many records wait to be read, while Kafka answers. `dump_java`: has the JVM write the stacks
+    how many records wait to be read, while Kafka answers. `is_away`: Kafka does not answer; a batch
+    that waits for it does not hang. `dump_java`: has the JVM write the stacks
     of its threads; `kill_java`: ends it.
     """
 
@@ -40,11 +41,13 @@ class Watchdog:
     limit_s: float
     trigger_s: float
     waiting: Callable[[], int]
+    is_away: Callable[[], bool]
     dump_java: Callable[[], None]
     kill_java: Callable[[], None]
     clock_s: Callable[[], float] = time.monotonic
     _stopped: threading.Event = field(default_factory=threading.Event)
     _waits_since_s: float | None = None
+    _away_s: float = float("-inf")
 
     def start(self) -> None:
         """Start to look."""
@@ -58,10 +61,12 @@ class Watchdog:
     def finding(self) -> str | None:
         """What does not move; None: everything does, or there is nothing to do."""
         running, now_s = self.phases.running, self.clock_s()
+        if self.is_away():
+            self._away_s = now_s
         if running is not None:
             self._waits_since_s = None
             took_s, of_phase_s = now_s - running.began_s, now_s - running.phase_began_s
-            if took_s < self.limit_s:
+            if now_s - max(running.began_s, self._away_s) < self.limit_s:
                 return None
             return (
                 f"batch {running.batch} is under way for {_seconds(took_s)}, in its phase"

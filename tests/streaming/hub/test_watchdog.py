@@ -14,6 +14,7 @@ class Scene:
 
     now_s: float = 1_000.0
     waiting: int = 0
+    is_away: bool = False
     phases: BatchPhases = field(default_factory=BatchPhases)
 
     def __post_init__(self) -> None:
@@ -23,6 +24,7 @@ class Scene:
             LIMIT_S,
             0.1,
             waiting=lambda: self.waiting,
+            is_away=lambda: self.is_away,
             dump_java=lambda: None,
             kill_java=lambda: None,
             clock_s=lambda: self.now_s,
@@ -44,6 +46,18 @@ def test_a_batch_that_does_not_end_is_named_with_its_phase() -> None:
     assert scene.after(1) == (
         "batch 17 is under way for 60 seconds, in its phase publish for 50 seconds"
     )
+
+
+def test_a_batch_that_waits_for_kafka_does_not_hang() -> None:
+    """A restart would wait likewise; from the moment Kafka answers the batch has its time."""
+    scene = Scene(is_away=True)
+    scene.phases.running = RunningBatch(17, BatchPhase.READ, scene.now_s, scene.now_s, 0)
+
+    assert all(scene.after(LIMIT_S * 10) is None for _ in range(10))
+
+    scene.is_away = False
+    assert scene.after(LIMIT_S - 1) is None
+    assert str(scene.after(1)).startswith("batch 17 is under way for")
 
 
 def test_idle_is_not_hanging() -> None:
