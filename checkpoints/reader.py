@@ -43,7 +43,7 @@ from streaming.core.model.table import Table
 _LATEST_ACTION = """
     SELECT * FROM (
         SELECT *, row_number() OVER (PARTITION BY id ORDER BY batch DESC, rank DESC) AS n FROM (
-            SELECT id, rid, "offset", batch, action, reason, CASE action
+            SELECT id, rid, "offset", batch, action, reason, "table", CASE action
                 WHEN 'kept' THEN 0 WHEN 'released' THEN 1 ELSE 2 END AS rank
             FROM t WHERE batch <= {batch}
         )
@@ -335,6 +335,14 @@ class Reader:
             GROUP BY rid
         """  # noqa: S608
         return {row["rid"]: row["count"] for row in self._query(TableName.PENDING, sql)}
+
+    def named_counts(self) -> dict[str, int]:
+        """Reason -> how many of the kept records name the table of their row."""
+        sql = f"""
+            SELECT reason, count(*) AS count FROM ({self._latest_action})
+            WHERE action = 'kept' AND "table" IS NOT NULL GROUP BY reason
+        """  # noqa: S608
+        return {row["reason"]: row["count"] for row in self._query(TableName.QUARANTINE, sql)}
 
     def hellos(self) -> dict[int, str]:
         """Rid -> the last hello that the hub took, as it was received."""

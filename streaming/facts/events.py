@@ -1,5 +1,6 @@
 """What a page is told as hub epochs pass: what each brought, and how everybody stands."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -10,6 +11,7 @@ from checkpoints.epochs import Checkpoint
 from checkpoints.query import records
 from checkpoints.times import time_of
 from streaming.facts.conflict_counters import without_counters
+from streaming.facts.divergent import DivergenceKind
 from streaming.facts.live import LiveFacts
 
 CONFLICTS_MAX = 20
@@ -55,6 +57,9 @@ def state_event(found: LiveFacts) -> dict[str, Any]:
         "unread": status.unread,
         "pending": asdict(status.pending),
         "quarantine": asdict(status.quarantine),
+        "uncarried": Counter(
+            one.replica for one in status.differing if one.kind is DivergenceKind.UNCARRIED
+        ),
         "conflicts": {"total": status.conflicts.total, "by_kind": status.conflicts.by_kind},
         "totals": status.totals,
     }

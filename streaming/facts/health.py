@@ -152,7 +152,7 @@ def _uncarried(found: HubStatus) -> Iterator[Problem]:
 
 
 def _kept(found: HubStatus) -> Iterator[Problem]:
-    kept = found.quarantine.kept
+    kept = found.quarantine.undecided
     differing = sum(one.kind is DivergenceKind.QUARANTINED for one in found.differing)
     if kept:
         yield Problem(

@@ -7,6 +7,7 @@ from checkpoints.reader import OpenChanges, Reader
 from streaming.config.config import Config
 from streaming.config.history import config_history
 from streaming.core.delivery.epoch_history import EpochHistory
+from streaming.core.model.record import Reason
 from streaming.facts.backlog import unacknowledged
 from streaming.facts.divergent import DivergentRow, divergent_rows
 from streaming.facts.names import names_of
@@ -19,12 +20,15 @@ from streaming.facts.unreplicated import unreplicated_columns
 class RecordedFacts:
     """What the tables say of a state; a running hub has some of it in memory.
 
-    `opened`: (rid, pending | waiting) -> its open changes. `crowded`: the replicas with so many
-    open transactions that reading is paused. `names`: rid -> name, of all that ever were. `epochs`:
-    the hub epochs that somebody has not acknowledged. `orders`: those of `resync_orders`.
+    `named`: how many records in quarantine are of uncarried rows, which `differing` lists as long
+    as they differ. `opened`: (rid, pending | waiting) -> its open changes. `crowded`: the replicas
+    with so many open transactions that reading is paused. `names`: rid -> name, of all that ever
+    were. `epochs`: the hub epochs that somebody has not acknowledged. `orders`: those of
+    `resync_orders`.
     """
 
     quarantine: Mapping[str, int] = field(default_factory=dict)
+    named: int = 0
     conflicts: Mapping[str, int] = field(default_factory=dict)
     opened: Mapping[tuple[int, str], OpenChanges] = field(default_factory=dict)
     crowded: frozenset[int] = frozenset()
@@ -44,6 +48,7 @@ def recorded_facts(
     most = config.limits.open_transactions
     return RecordedFacts(
         quarantine=reader.quarantine_counts(),
+        named=sum(n for why, n in reader.named_counts().items() if Reason(why).is_uncarried),
         conflicts=reader.conflict_counts(),
         opened=reader.open_changes(),
         crowded=frozenset(rid for rid, count in several.items() if count >= most),

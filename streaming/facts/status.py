@@ -35,10 +35,15 @@ from streaming.facts.serving import serving
 
 @dataclass(frozen=True, slots=True)
 class QuarantineSummary:
-    """How many records are kept, over all and by reason."""
+    """How many records are kept, over all and by reason; `undecided`: of these an operator decides.
+
+    The others are of uncarried rows: what differs is the rows, as long as they are not written
+    again.
+    """
 
     kept: int
     by_reason: dict[str, int]
+    undecided: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +133,7 @@ def hub_status(
         pending=pending_summary(replicas),
         agreements=agreement_summaries(config, reader, recorded, now_s),
         unread=unread_records(serving(config, reader), reader, poll.ends) if poll else {},
-        quarantine=QuarantineSummary(sum(quarantine.values()), quarantine),
+        quarantine=_quarantine(quarantine, recorded.named),
         differing=recorded.differing,
         unreplicated=dict(recorded.unreplicated),
         conflicts=ConflictSummary(
@@ -138,3 +143,8 @@ def hub_status(
         counts=without_counters(counts),
         totals=without_counters(totals),
     )
+
+
+def _quarantine(by_reason: dict[str, int], named: int) -> QuarantineSummary:
+    kept = sum(by_reason.values())
+    return QuarantineSummary(kept, by_reason, kept - named)

@@ -87,6 +87,7 @@ def test_a_row_that_no_record_holds_stays_at_its_writer(two: Site, spark: SparkS
         others["long"] = "short"
         wait_for_rows(two, dict.fromkeys("ab", others))
         assert (uncarried(two), is_level(two)) == ({}, True)
+        assert two.slackwater("status")["problems"] == []
 
         insert(two, "a", "again", LONG)
         wait_for_uncarried(two, "again")

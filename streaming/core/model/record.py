@@ -100,7 +100,7 @@ _UNCARRIED = frozenset(
         *(Reason.TABLE, Reason.KEY, Reason.SIZE, Reason.SKEW),
     }
 )
-"""The reasons that a record alone gives, but for the session: that is no fault of its content."""
+"""What a record alone gives as reasons, but for its session; and the time that its CSN gives."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,9 +69,15 @@ function showLevel(state) {
   const reasons = [
     ...state.readiness.reasons,
     ...stopped.map((one) => `${one.name}: ${one.state}; ${one.remedy}`),
+    ...uncarriedReasons(state.uncarried),
   ];
   byId("reasons").replaceChildren(...reasons.map((text) => element("li", text)));
   byId("reasons").hidden = reasons.length === 0;
+}
+
+function uncarriedReasons(rows) {
+  const named = Object.entries(rows).map(([replica, of]) => `${replica} alone has ${of === 1 ? "1 row" : `${of} rows`}`);
+  return named.map((text) => `${text} that nobody else can take; slackwater conflicts list --kind uncarried`);
 }
 
 function showRates(state) {

@@ -78,7 +78,7 @@ def test_status_tells_where_everybody_is(slackwater: Slackwater, state: WrittenS
         (a["name"], a["state"], a["sent_covers"], a["acked_covers"], a["lag_epochs"], a["level"])
         for a in facts["agreements"]
     ] == [("to-a", "in_sync", 4, 4, 1, False), ("to-b", "in_sync", 5, 5, 0, True)]
-    assert facts["quarantine"] == {"kept": 1, "by_reason": {"json": 1}}
+    assert facts["quarantine"] == {"kept": 1, "by_reason": {"json": 1}, "undecided": 1}
     assert facts["conflicts"]["total"] == 2
     assert facts["conflicts"]["by_kind"] == {"insert_exists": 1, "other": 1}
     assert (facts["counts"], facts["totals"]) == ({"changes": 2}, {"changes": 11})

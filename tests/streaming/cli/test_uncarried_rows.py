@@ -185,3 +185,20 @@ def test_a_row_that_its_writer_told_again_as_the_hub_has_it_is_no_more_listed(
     state.append(TableName.QUARANTINE, kept(4, "table"))
 
     assert slackwater("conflicts", "list", "--kind", "uncarried", "--json").facts == []
+
+
+def test_what_was_written_again_needs_nobody(slackwater: Slackwater, state: WrittenState) -> None:
+    """Its record stays in quarantine; nothing differs, and there is nothing to decide."""
+    commit_level(state)
+    state.append(TableName.QUARANTINE, kept(4, "table"))
+    before = slackwater("status", "--json").facts
+
+    again = change_row(1, 1, 0, csn(12, 1)) | {"offset": 9}
+    state.append(TableName.CHANGELOG, again)
+    after = slackwater("status", "--json").facts
+
+    quarantine = {"kept": 1, "by_reason": {"table": 1}, "undecided": 0}
+    assert before["quarantine"] == after["quarantine"] == quarantine
+    said = [[one["what"] for one in facts["problems"]] for facts in (before, after)]
+    alone = "a alone has 1 row that nobody else can take"
+    assert (alone in said[0], [one for one in said[0] if one != alone]) == (True, said[1])
