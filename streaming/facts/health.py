@@ -6,14 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from streaming.core.model.statuses import AgreementStatus, AwayReason, ReplicaStatus
-from streaming.core.model.wording import as_age, as_count
+from streaming.core.model.wording import as_count
 from streaming.facts.agreements import AgreementSummary
 from streaming.facts.divergent import DivergenceKind, differing_text
+from streaming.facts.heard import UnheardReplica
 from streaming.facts.replicas import ReplicaSummary
 from streaming.facts.status import HubStatus
-
-UNHEARD_AFTER_S = 60.0
-"""An agent sends a heartbeat at least every 10 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ def replica_state(one: ReplicaSummary, found: HubStatus) -> str:
         return one.state
     if found.stale:
         return f"unknown, was {one.state}"
-    return f"not heard, was {one.state}" if is_unheard(one) else one.state
+    return f"not heard, was {one.state}" if _unheard_as(one.name, found) else one.state
 
 
 def agreement_state(one: AgreementSummary, found: HubStatus) -> str:
@@ -61,17 +59,15 @@ def agreement_state(one: AgreementSummary, found: HubStatus) -> str:
         return shown
     if found.stale:
         return f"unknown, was {shown}"
-    consumer = next((r for r in found.replicas if r.name == one.consumer), None)
-    unheard = consumer is not None and is_unheard(consumer)
-    return f"not heard, was {shown}" if unheard else shown
+    return f"not heard, was {shown}" if _unheard_as(one.consumer, found) else shown
 
 
 _SENT_TO = (AgreementStatus.IN_SYNC, AgreementStatus.CATCHING_UP, AgreementStatus.RESYNC)
 
 
-def is_unheard(one: ReplicaSummary) -> bool:
-    """Return whether a replica's agent sends nothing any more."""
-    return one.seen_age_s is not None and one.seen_age_s > UNHEARD_AFTER_S
+def _unheard_as(name: str | None, found: HubStatus) -> UnheardReplica | None:
+    """Why nothing is heard of this replica; None: it is heard."""
+    return next((one for one in found.unheard if one.replica == name), None)
 
 
 def _stale(found: HubStatus) -> Iterator[Problem]:
@@ -123,11 +119,8 @@ def _unheard(replicas: list[ReplicaSummary], found: HubStatus) -> Iterator[Probl
     for one in (replica for replica in replicas if replica.name not in named):
         if one.state == ReplicaStatus.SILENT:
             yield Problem(f"{one.name} has never said hello", "start its agent")
-        elif one.state == ReplicaStatus.LIVE and is_unheard(one):
-            yield Problem(
-                f"{one.name} was last heard {as_age(one.seen_age_s or 0)}",
-                "start its agent; if it runs, its log says what it waits for, or its clock is slow",
-            )
+        elif one.state == ReplicaStatus.LIVE and (why := _unheard_as(one.name, found)):
+            yield Problem(why.text, "start its agent; if it runs, its log says what it waits for")
 
 
 def _refused(found: HubStatus) -> Iterator[Problem]:

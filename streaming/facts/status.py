@@ -1,5 +1,6 @@
 """The state of the hub as of its last commit: replicas, agreements, quarantine, conflicts."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -20,6 +21,7 @@ from streaming.facts.conflict_counters import (
 )
 from streaming.facts.divergent import DivergentRow
 from streaming.facts.freshness import doubt_of, freshness
+from streaming.facts.heard import UnheardReplica, unheard_replicas
 from streaming.facts.level import unread_records
 from streaming.facts.names import names_of
 from streaming.facts.recorded import RecordedFacts, recorded_facts
@@ -83,6 +85,7 @@ class HubStatus:
     replicas: tuple[ReplicaSummary, ...]
     pending: PendingSummary
     agreements: tuple[AgreementSummary, ...]
+    unheard: tuple[UnheardReplica, ...]
     unread: dict[str, int]
     quarantine: QuarantineSummary
     differing: tuple[DivergentRow, ...]
@@ -100,6 +103,14 @@ class HubStatus:
         return found
 
 
+def _without(
+    silent: Iterable[UnheardReplica], agreements: Iterable[AgreementSummary]
+) -> tuple[AgreementSummary, ...]:
+    """The agreements; none is level whose consumer is not heard, as `level` says."""
+    names = {one.replica for one in silent}
+    return tuple(replace(one, level=one.level and one.consumer not in names) for one in agreements)
+
+
 def hub_status(
     config: Config, reader: Reader, now_s: float, recorded: RecordedFacts | None = None
 ) -> HubStatus:
@@ -115,6 +126,8 @@ def hub_status(
     counts, totals = (commit.counts, commit.totals) if commit else ({}, {})
     names = {**recorded.names, **names_of(config)}
     age, poll = freshness(reader, now_s), read_poll(reader.root)
+    silent = unheard_replicas(serving(config, reader), reader, now_s)
+    agreements = agreement_summaries(config, reader, recorded, now_s)
     return HubStatus(
         hub=config.hub.name,
         state=config.hub.state,
@@ -131,7 +144,8 @@ def hub_status(
         ruvs=dict(state.ruvs) if state else {},
         replicas=replicas,
         pending=pending_summary(replicas),
-        agreements=agreement_summaries(config, reader, recorded, now_s),
+        agreements=_without(silent, agreements),
+        unheard=silent,
         unread=unread_records(serving(config, reader), reader, poll.ends) if poll else {},
         quarantine=_quarantine(quarantine, recorded.named),
         differing=recorded.differing,

@@ -73,7 +73,7 @@ def test_retire_says_first_what_is_there_and_what_is_gone(
 
 def test_the_others_are_level_without_it(slackwater: Slackwater, state: WrittenState) -> None:
     """`level` asks nothing of the dead; `status` says what is left to do."""
-    commit(state, 1, RETIRED, replica(2, covers=3))
+    commit(state, 1, RETIRED, replica(2, covers=3, seen_ms=now_ms()))
 
     level, status = slackwater("level", "--json"), slackwater("status", "--json")
 

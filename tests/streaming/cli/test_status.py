@@ -19,7 +19,7 @@ from streaming.core.conflict.counters import (
     TRANSACTION_REJECT,
     counter,
 )
-from streaming.core.model.replica_state import ReplicaState
+from streaming.core.model.replica_state import AgentEnd, ReplicaState
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
 from tests.harness.builders import csn
@@ -77,7 +77,7 @@ def test_status_tells_where_everybody_is(slackwater: Slackwater, state: WrittenS
     assert [
         (a["name"], a["state"], a["sent_covers"], a["acked_covers"], a["lag_epochs"], a["level"])
         for a in facts["agreements"]
-    ] == [("to-a", "in_sync", 4, 4, 1, False), ("to-b", "in_sync", 5, 5, 0, True)]
+    ] == [("to-a", "in_sync", 4, 4, 1, False), ("to-b", "in_sync", 5, 5, 0, False)]
     assert facts["quarantine"] == {"kept": 1, "by_reason": {"json": 1}, "undecided": 1}
     assert facts["conflicts"]["total"] == 2
     assert facts["conflicts"]["by_kind"] == {"insert_exists": 1, "other": 1}
@@ -159,7 +159,7 @@ def test_status_shows_what_is_retired(
     document = {
         "hub": {"rid": 65534, "topic_prefix": ""},
         "replicas": replicas,
-        "tables": [{"name": "t"}],
+        "tables": [{"name": "t", "key": ["id"], "columns": {}}],
         "agreements": [{"name": "to-gone", "consumer": "gone"}],
     }
     row = {"number": 1, "kind": "config", "document": json.dumps(document)}
@@ -365,9 +365,28 @@ def test_an_agent_that_is_not_heard_is_a_problem(
     answer = slackwater("status")
 
     assert answer.code == 1
-    assert first(answer.out).startswith("problem: b was last heard 5 min 0 s ago; start its agent")
+    assert first(answer.out).startswith("problem: nothing heard of b since ")
+    assert "start its agent" in first(answer.out)
     assert answer.out.count("not heard, was live") == 1
     assert answer.out.count("not heard, was in_sync") == 1
+
+
+def test_status_and_level_agree_on_an_agent_that_has_ended(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """It has acknowledged everything, and what was written there since is unknown."""
+    in_sync = [agreement("to-a", 1, 1, ruv(r1=1)), agreement("to-b", 2, 1, ruv(r1=1))]
+    ended = replica(2, covers=1, seen_ms=now_ms(), ended=AgentEnd(now_ms(), 0))
+    state.commit(1, 1, ruv(r1=1), [heard(1), ended], in_sync, at_ms=now_ms())
+
+    answer, facts = slackwater("status"), slackwater("status", "--json").facts
+
+    assert first(answer.out).startswith("problem: the agent of b ended at ")
+    assert {one["name"]: one["level"] for one in facts["agreements"]} == {
+        "to-a": True,
+        "to-b": False,
+    }
+    assert [one["replica"] for one in facts["unheard"]] == ["b"]
 
 
 def test_a_replica_that_never_said_hello_is_a_problem(
