@@ -9,7 +9,7 @@ text of a database in UTF-16 that is not valid, so it is captured as {"text_byte
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -65,6 +65,9 @@ NUMBERS = frozenset({Affinity.INTEGER, Affinity.REAL, Affinity.NUMERIC})
 
 VALUE_CHARS_MAX = 16_000_000
 """A longer value is not captured: SQLite fails where an image exceeds a billion bytes."""
+
+CHAINED_MAX = 50
+"""No more texts are chained at a time: SQLite parses an expression to a depth of 1,000 only."""
 
 STORED_AS = {
     ColumnType.BOOL: "0 or 1",
@@ -326,7 +329,16 @@ def image_sql(columns: Mapping[str, StoredColumn], row: str, prefix: str = "") -
         )
         for name, one in columns.items()
     ]
-    return "'{' || " + " || ',' || ".join(parts) + " || '}'"
+    return f"'{{' || {_joined(parts)} || '}}'"
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """These texts with commas between them, in groups: a chain of them all would be too deep."""
+    groups = [
+        " || ',' || ".join(parts[first : first + CHAINED_MAX])
+        for first in range(0, len(parts), CHAINED_MAX)
+    ]
+    return groups[0] if len(groups) == 1 else " || ',' || ".join(f"({group})" for group in groups)
 
 
 def stored(value: Value) -> Stored:

@@ -5,6 +5,7 @@ import sys
 from tests.benchmarks import program
 from tests.benchmarks.absence import absence
 from tests.benchmarks.agent import agent
+from tests.benchmarks.apply import apply
 from tests.benchmarks.backlog import backlog
 from tests.benchmarks.bad import bad
 from tests.benchmarks.batch_time import batch_1000
@@ -43,6 +44,7 @@ MEASURES = {
     "takeover": takeover,
     "cluster": cluster,
     "agent": agent,
+    "apply": apply,
     "idle": idle,
     "observed": observed,
 }

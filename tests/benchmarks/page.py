@@ -120,6 +120,10 @@ MEASURES: Mapping[str, str] = {
         " the agent's triggers, published to Kafka, and applied at another replica in batches of"
         " 1,000. `file_ratio_to_plain`: the used pages of the file afterwards."
     ),
+    "apply": (
+        "The items a second of processor time that an agent applies to a SQLite file where no"
+        " trigger is in the way, 1,000 in a batch, beside the code of the commit before, by turns."
+    ),
     "idle": "A hub without input.",
     "observed": (
         "2,000 changes a second, in turns on one hub: nobody looks; a scrape each second and an"

@@ -73,6 +73,12 @@ class Sizes:
     """that executors carry, in batches of 200,000; the first one is not counted"""
     agent_rows: int = 100_000
     """written, published and applied by one agent"""
+    apply_before: str = "HEAD~1"
+    """the commit beside which rows are applied"""
+    apply_rows: int = 30_000
+    """inserted and updated by each side"""
+    apply_rounds: int = 8
+    """of apply, whose difference is small"""
     observed_rounds: int = 8
     """of observed, whose difference is small"""
     observed_s: float = 15
