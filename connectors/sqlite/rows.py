@@ -114,11 +114,12 @@ class RowWriter:
         self, connection: sqlite3.Connection, upsert: UpsertSql, values: list[Stored]
     ) -> None:
         event = "update"
-        if not connection.execute(upsert.update, values).rowcount:
-            where, key = self._where(1), values[-len(self.table.key) :]
-            if not (self.standing and self.standing.exists(connection, where, key)):
-                event = "insert"
-                connection.execute(upsert.insert, values)
+        is_new = not connection.execute(upsert.update, values).rowcount
+        if is_new and self.standing:  # or a trigger ignored the update
+            is_new = not self._exists(connection, values[-len(self.table.key) :])
+        if is_new:
+            event = "insert"
+            connection.execute(upsert.insert, values)
         if self.standing:
             where = self._where(len(values) - len(self.table.key) + 1)
             self.standing.check_written(connection, upsert.same, where, values, event)
@@ -131,6 +132,11 @@ class RowWriter:
         except (ValueError, KeyError):
             wire.image_values(image, self.table)  # which says what is wrong
             raise
+
+    def _exists(self, connection: sqlite3.Connection, key: list[Stored]) -> bool:
+        where = self._where(1)
+        query = f"SELECT 1 FROM {sql.name(self.table.name)} WHERE {where}"  # noqa: S608 quoted
+        return connection.execute(query, key).fetchone() is not None
 
     def condition(self, key: str) -> tuple[str, list[Stored]]:
         """The condition on a row's key, with its parameters; WireError: it is none of the table."""
@@ -167,10 +173,11 @@ class RowWriter:
     def _same(self, name: str, place: int) -> str:
         """The condition that a column holds a value, in one of its spellings."""
         column, kind = sql.name(name), self.columns[name].kind
+        is_equal = f"{column} IS ?{place} COLLATE {BINARY}"
         if not self.columns[name].has_spellings:
-            return f"{column} IS ?{place} COLLATE {BINARY}"
+            return is_equal
         found = f"CASE typeof({column}) WHEN 'text' THEN CAST({column} AS BLOB) ELSE {column} END"
-        return f"{SAME}({found}, typeof({column}), ?{place}, '{kind}')"
+        return f"({is_equal} OR {SAME}({found}, typeof({column}), ?{place}, '{kind}'))"
 
 
 def writers(connection: sqlite3.Connection, tables: Iterable[Table]) -> dict[str, RowWriter]:

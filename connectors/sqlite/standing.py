@@ -29,11 +29,6 @@ class StandingCheck:
     table: str
     triggers: Sequence[UserTrigger]
 
-    def exists(self, connection: sqlite3.Connection, where: str, key: Sequence[Stored]) -> bool:
-        """Return whether there is a row of this key."""
-        query = f"SELECT 1 FROM {sql.name(self.table)} WHERE {where}"
-        return connection.execute(query, key).fetchone() is not None
-
     def check_written(
         self,
         connection: sqlite3.Connection,
@@ -60,7 +55,8 @@ class StandingCheck:
         self, connection: sqlite3.Connection, where: str, key: Sequence[Stored]
     ) -> None:
         """NotStandingError if there is a row that this condition holds for."""
-        if self.exists(connection, where, key):
+        query = f"SELECT 1 FROM {sql.name(self.table)} WHERE {where}"
+        if connection.execute(query, key).fetchone() is not None:
             raise NotStandingError(f"the row is still there: {self._by('delete')}")
 
     def _by(self, event: str) -> str:
