@@ -69,18 +69,3 @@ def test_a_wide_table_is_captured_and_applied(tmp_path: Path) -> None:
     ]
     origin.client.close()
     consumer.client.close()
-
-
-def test_a_table_of_as_many_columns_as_sqlite_allows_is_captured_and_applied(
-    tmp_path: Path,
-) -> None:
-    """Neither the depth of an expression, nor the parameters of a statement are in its way."""
-    create, table = wide(2_000)
-    origin, consumer = (make(tmp_path / f"{name}.db", {create: table}) for name in "oc")
-    origin.client.execute("INSERT INTO wide (id, c1, c5, c1995) VALUES (1, 7, 'text', -0.5)")
-
-    assert carry(origin, consumer, 0) == 1
-
-    assert consumer.rows("wide") == origin.rows("wide")
-    origin.client.close()
-    consumer.client.close()
