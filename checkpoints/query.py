@@ -79,15 +79,17 @@ def select(
 ) -> pa.Table:
     """Rows in the types of the table's schema; a table that was never made has none.
 
-    `where`: conditions in SQL, all of which hold; see `equals`. `order_by`: SQL.
+    A column that the table lacks, which an earlier hub made, is null. `where`: conditions in SQL,
+    all of which hold; see `equals`. `order_by`: SQL.
     """
     chosen = _chosen(name, columns)
     if table is None:
         return chosen.empty_table()
-    sql = _sql(chosen, where)
+    there = _there(table, chosen)
+    sql = _sql(there, where)
     sql += f" ORDER BY {order_by}" if order_by else ""
     sql += f" LIMIT {limit}" if limit is not None else ""
-    return execute(table, sql, chosen)
+    return _filled(execute(table, sql, there), chosen)
 
 
 def scan(
@@ -101,8 +103,9 @@ def scan(
     if table is None:
         return
     chosen = _chosen(name, columns)
-    for part in parts(table, _sql(chosen, where)):
-        yield part.cast(chosen)
+    there = _there(table, chosen)
+    for part in parts(table, _sql(there, where)):
+        yield _filled(part.cast(there), chosen)
 
 
 def parts(table: DeltaTable, sql: str) -> Iterator[pa.Table]:
@@ -115,6 +118,23 @@ def parts(table: DeltaTable, sql: str) -> Iterator[pa.Table]:
 def _chosen(name: TableName, columns: Sequence[str] | None) -> pa.Schema:
     schema = SCHEMAS[name]
     return schema if columns is None else pa.schema([schema.field(c) for c in columns])
+
+
+def _there(table: DeltaTable, chosen: pa.Schema) -> pa.Schema:
+    """Those of the columns that the table has."""
+    known = {field.name for field in table.schema().fields}
+    return pa.schema([field for field in chosen if field.name in known])
+
+
+def _filled(found: pa.Table, chosen: pa.Schema) -> pa.Table:
+    """The rows with all of these columns: null in those that they lack."""
+    if found.schema.names == chosen.names:
+        return found
+    columns = [
+        found[field.name] if field.name in found.schema.names else pa.nulls(len(found), field.type)
+        for field in chosen
+    ]
+    return pa.table(columns, schema=chosen)
 
 
 def _sql(chosen: pa.Schema, where: Iterable[str]) -> str:
