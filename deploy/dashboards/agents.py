@@ -119,5 +119,22 @@ BOARD = Board(
                 ),
             ),
         ),
+        Row(
+            "Only in the databases",
+            (
+                graph(
+                    "Uncarried",
+                    "Rows that no other replica can take; `slackwater conflicts` lists them.",
+                    ("max by (replica) (slackwater_agent_uncarried_rows)", _BY),
+                    to=Uid.REPLICA,
+                ),
+                graph(
+                    "Saved",
+                    "Rows that were overwritten and were nowhere else; `agent saved` shows them.",
+                    ("max by (replica) (slackwater_agent_saved_rows)", _BY),
+                    to=Uid.REPLICA,
+                ),
+            ),
+        ),
     ),
 )
