@@ -1,6 +1,7 @@
 """Real services for the tests: one broker and one Spark for the whole run, started when needed."""
 
 import logging
+import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ from streaming.jvm.session import session
 from tests.harness.examples import examples
 from tests.harness.hub_process import QUICK_JAVA
 from tests.harness.rights import WITH_RIGHTS
+
+os.environ.pop("COLUMNS", None)  # xdist gives its processes 80; of a pipe no line is broken
 
 settings.register_profile("slackwater", examples())
 settings.load_profile("slackwater")
