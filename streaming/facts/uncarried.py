@@ -29,7 +29,7 @@ class KeptImage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class UncarriedRow:
+class UncarriedDescription:
     """A row that differs because nobody else can take what its writer wrote.
 
     `table` and `key` None: the record could not be read that far. `id`: of the newest record of the
@@ -71,7 +71,7 @@ def uncarried_rows(
     ]
 
 
-def described(reader: Reader, rows: Sequence[DivergentRow]) -> list[UncarriedRow]:
+def described(reader: Reader, rows: Sequence[DivergentRow]) -> list[UncarriedDescription]:
     """These rows with what is wrong, where their images are, and what to do."""
     where = [among("id", [one.id for one in rows]), "action = 'kept'"]
     columns = ("id", "reason", "detail", "value")
@@ -80,10 +80,10 @@ def described(reader: Reader, rows: Sequence[DivergentRow]) -> list[UncarriedRow
     return [_described(one, kept[one.id]) for one in rows]
 
 
-def _described(one: DivergentRow, kept: Mapping[str, Any]) -> UncarriedRow:
+def _described(one: DivergentRow, kept: Mapping[str, Any]) -> UncarriedDescription:
     reason = Reason(kept["reason"])
     is_left_out = _LEFT_OUT in (kept["value"] or b"")
-    return UncarriedRow(
+    return UncarriedDescription(
         one.replica,
         one.table,
         one.key,
