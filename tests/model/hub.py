@@ -241,17 +241,7 @@ class PureHub:
         if counts is not None:
             ends = {r: min(end, self.taken[r] + counts.get(r, 0)) for r, end in ends.items()}
         has_input = any(end > self.taken[rid] for rid, end in ends.items())
-        has_command = (
-            self.requested_aborts
-            or self.requested_retries
-            or self.requested_recovers
-            or self.requested_retires
-            or self.requested_resumes
-            or self.requested_resyncs
-            or self.requested_pauses
-            or self.requested_drops
-            or self.undelivered
-        )
+        has_command = self._has_orders() or self.requested_drops or self.undelivered
         losses, due_pages = self.losses(ends), self._pages(pages)
         if has_input or has_command or losses or due_pages or self.wants_batch(now_ms):
             aborts, self.requested_aborts = tuple(self.requested_aborts), []
