@@ -21,7 +21,10 @@ from tests.model.backend import Backend, Judgement
 from tests.model.replica import TABLE, Line, Replica, Write, name_of, row_of, value_of
 
 ROUNDS = 30
-"""So many rounds of everybody doing all that can be done must be enough to become quiet."""
+"""So many rounds of everybody doing all that can be done must be enough to become quiet.
+
+A page of a resync has one row and takes a round, so that each row may take one more.
+"""
 
 ROUND_S = 10
 
@@ -234,12 +237,13 @@ class World:
 
     def run_until_quiet(self) -> None:
         """Do all that can be done until nothing is left to do; RestlessError when it never ends."""
-        for _ in range(ROUNDS):
+        rounds = ROUNDS + len({write.change.row for write in self.names.values()})
+        for _ in range(rounds):
             before = self._progress()
             self.turn()
             if self._progress() == before:
                 return
-        raise RestlessError(f"not quiet after {ROUNDS} rounds: {self._progress()}")
+        raise RestlessError(f"not quiet after {rounds} rounds: {self._progress()}")
 
     def turn(self) -> None:
         """Everybody does what can be done, once."""
