@@ -109,9 +109,14 @@ class Rehearsal:
         limits = limits_of(self._config.limits)
 
         def parse(records: DataFrame, _: int) -> None:
-            if not self._is_over():
+            if self._is_over():
+                return
+            try:
                 parse_on_driver(records, topics, tables, limits)
-                self._batches += 1
+            except (Py4JError, PySparkException):
+                if not self._is_over():  # the end of the query cuts off what is being read
+                    raise
+            self._batches += 1
 
         records = stream(
             self._spark,
