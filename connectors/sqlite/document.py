@@ -12,6 +12,7 @@ from connectors.sqlite.constraints import check_conditions
 from connectors.sqlite.create_table import ColumnText, column_texts, index_parts, trigger_event
 from connectors.sqlite.reading import reading
 from connectors.sqlite.system import PREFIX
+from connectors.sqlite.text import stored_bytes
 from connectors.sqlite.user_triggers import GUARD
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.schema.difference import comparable
@@ -156,6 +157,6 @@ def _triggers(connection: sqlite3.Connection, name: str) -> Iterator[SchemaTrigg
         yield SchemaTrigger(
             trigger,
             trigger_event(text),
-            sha256(comparable(text).encode()).hexdigest()[:16],
+            sha256(stored_bytes(comparable(text))).hexdigest()[:16],
             comparable(GUARD) not in comparable(text),
         )

@@ -48,7 +48,7 @@ def _sorted(found: Sequence[SchemaDifference]) -> Iterator[SchemaDifference]:
 
 def _of_table(table: Table, schemas: Mapping[str, DatabaseSchema]) -> Iterator[SchemaDifference]:
     found = {r: of for r, one in schemas.items() if (of := one.table(table.name))}
-    cut = [r for r, one in schemas.items() if table.name in one.left_out]
+    cut = [r for r, one in schemas.items() if one.left_out and r not in found]
     lack = [one for one in schemas if one not in found and one not in cut]
     shown = {r: "there" if r in found else "not in its document" for r in schemas}
     if cut:

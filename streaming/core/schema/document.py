@@ -5,6 +5,7 @@ compared before anything runs. It is JSON; what is false, null or empty is left 
 """
 
 import json
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -20,6 +21,8 @@ DOCUMENT_BYTES = 400_000
 """The most that a published document may have; the tables that do not fit are named in it."""
 LEFT_OUT_NAMED = 100
 """How many tables that did not fit are named."""
+UNNAMED = "all tables"
+"""Stands for the names of tables that did not fit, where the names do not fit either."""
 
 
 class IdSource(StrEnum):
@@ -136,8 +139,8 @@ class DatabaseSchema:
         return next((one for one in self.tables if one.name.lower() == name.lower()), None)
 
     def text(self) -> str:
-        """The document, without needless spaces."""
-        return json_text(self.document())
+        """The document, without needless spaces; what is no text in the database is shown as ?."""
+        return json_text(self.document()).encode(errors="replace").decode()
 
     def document(self) -> dict[str, Any]:
         """The document as JSON has it."""
@@ -149,21 +152,27 @@ class DatabaseSchema:
         return sha256(self.text().encode()).hexdigest()
 
     def bounded(self, bytes_max: int = DOCUMENT_BYTES) -> "DatabaseSchema":
-        """The document with as many of its tables as fit; the others are named."""
-        if len(self.text().encode()) <= bytes_max:
-            return self
-        room = bytes_max - len(replace(self, tables=()).text().encode())
-        kept, left_out = list[SchemaTable](), list[str]()
-        for one in self.tables:
-            size = len(json_text(_filled(asdict(one))).encode()) + len(one.name.encode()) + 4
-            if size <= room and not left_out:
-                kept.append(one)
-                room -= size
-            else:
-                left_out.append(one.name)
-        more = len(left_out) - LEFT_OUT_NAMED
-        named = left_out[:LEFT_OUT_NAMED] + ([f"and {more} more"] if more > 0 else [])
-        return replace(self, tables=tuple(kept), left_out=tuple(named))
+        """The document with as many of its first tables as fit; the others are named, if that fits.
+
+        What is left when nothing fits is some hundred bytes.
+        """
+        counts = range(len(self.tables) + 1)
+        too_many = bisect_right(counts, bytes_max, key=lambda n: self._with_first(n).size)
+        if not too_many:
+            return replace(self, tables=(), left_out=(UNNAMED,))
+        return self._with_first(too_many - 1)
+
+    @property
+    def size(self) -> int:
+        """The bytes of the document."""
+        return len(self.text().encode())
+
+    def _with_first(self, count: int) -> "DatabaseSchema":
+        """The document with its first tables; of the others some are named."""
+        names = [one.name for one in self.tables[count:]]
+        more = len(names) - LEFT_OUT_NAMED
+        named = names[:LEFT_OUT_NAMED] + ([f"and {more} more"] if more > 0 else [])
+        return replace(self, tables=self.tables[:count], left_out=tuple(named))
 
 
 def _filled(value: Any) -> Any:  # noqa: ANN401  # JSON has no common type

@@ -8,6 +8,7 @@ from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import ColumnType
 from streaming.core.schema.document import (
     LEFT_OUT_NAMED,
+    UNNAMED,
     DatabaseSchema,
     IdSource,
     SchemaColumn,
@@ -65,13 +66,31 @@ def test_a_document_is_bounded_and_says_what_it_left_out(tables: int) -> None:
     found = big.bounded(20_000)
 
     kept = [one.name for one in found.tables]
-    assert len(found.text().encode()) <= 20_000 + LEFT_OUT_NAMED * 20
+    assert found.size <= 20_000
     assert kept == names[: len(kept)]
     assert list(found.left_out[:LEFT_OUT_NAMED]) == names[len(kept) :][:LEFT_OUT_NAMED]
     assert (not found.left_out) == (tables == 1)
     assert found.left_out[LEFT_OUT_NAMED:] == (
         (f"and {tables - len(kept) - LEFT_OUT_NAMED} more",) if tables == 300 else ()
     )
+
+
+def test_where_no_name_fits_only_that_is_said() -> None:
+    """What cannot be told is still told as unknown, not as missing."""
+    tables = tuple(SchemaTable("t" * 500 + str(number)) for number in range(3))
+
+    found = replace(WHOLE, tables=tables).bounded(400)
+
+    assert (found.tables, found.left_out) == ((), (UNNAMED,))
+    assert found.size <= 400
+
+
+def test_what_is_no_text_is_shown_as_one() -> None:
+    """A lone surrogate, which bytes that are no UTF-8 become, has no place on the wire."""
+    odd = replace(WHOLE, tables=(SchemaTable("t", checks=("x <> '\udcff'",)),))
+
+    assert "x <> '?'" in odd.text()
+    assert schema_of(odd.text(), "x").digest == odd.digest
 
 
 @pytest.mark.parametrize(
