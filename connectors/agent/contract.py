@@ -17,7 +17,7 @@ from connectors.agent.own_topic import OwnTopic
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
 from streaming.core.model.errors import HubError
-from streaming.core.model.record import Commit, Hello, Record, Refused, Snapshot
+from streaming.core.model.record import Commit, Hello, PublishedSchema, Record, Refused, Snapshot
 
 
 class StoreError(HubError):
@@ -96,6 +96,15 @@ class CaptureJournal(Protocol):
 
         ConfigError: the tables can no longer be replicated as configured.
         """
+
+    def unpublished_schema(self) -> PublishedSchema | None:
+        """The schema, if this process has not published it yet; without what the topic has of it.
+
+        Its document is bounded.
+        """
+
+    def mark_schema_published(self, schema: PublishedSchema) -> None:
+        """Store that the topic holds the document of this schema."""
 
     def unpublished(self, rows_max: int, bytes_max: int) -> list[JournalEntry]:
         """The next entries behind the last one marked as published, in commit order.

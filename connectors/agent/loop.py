@@ -215,6 +215,7 @@ class Agent:
         now_s = time.monotonic()
         if now_s - self.schema_checked_s >= SCHEMA_CHECK_S:
             self.store.check_schema()
+            self._publish_schema()
             self.counts.backlog, self.counts.covers = (
                 self.store.backlog(),
                 self.store.position.covers,
@@ -299,6 +300,13 @@ class Agent:
         """Name the clocks that are ahead before the hub refuses what they made."""
         for finding in self.watch.look(csns, self.clock_ms()):
             log.warning(finding)
+
+    def _publish_schema(self) -> None:
+        """Publish what the database declares, if that is news in this process."""
+        schema = self.store.unpublished_schema()
+        if schema is not None:
+            self._publish_record(schema)
+            self.store.mark_schema_published(schema)
 
     def _publish_record(self, record: Record) -> None:
         self.changes.publish([wire.encode(self.session, record)])

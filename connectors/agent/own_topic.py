@@ -15,6 +15,7 @@ from streaming.core.model.record import (
     Goodbye,
     Heartbeat,
     Hello,
+    PublishedSchema,
     Record,
     Refused,
     Snapshot,
@@ -86,7 +87,7 @@ class OwnTopic:
                 self.epoch = max(self.epoch, record.epoch)
             case Snapshot():
                 self.found = max(self.found, find(record) or 0)
-            case Refused():
+            case Refused() | PublishedSchema():
                 pass
 
     def unfinished(self) -> set[str]:

@@ -13,6 +13,7 @@ from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite import journal, saved, snapshot, uncarried
 from connectors.sqlite.apply import apply_batch
 from connectors.sqlite.atomic import atomic
+from connectors.sqlite.document import database_schema
 from connectors.sqlite.errors import store_errors
 from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
 from connectors.sqlite.load import Prepare, nothing
@@ -21,12 +22,14 @@ from connectors.sqlite.reconcile import reconcile
 from connectors.sqlite.reinit import IsKnown, NewStart, reinit
 from connectors.sqlite.rows import RowWriter, writers
 from connectors.sqlite.schema import install
+from connectors.sqlite.system import OVERHEAD_BYTES
 from connectors.sqlite.text import read_as_stored
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
 from streaming.core.model.errors import StateError
-from streaming.core.model.record import RECORD_BYTES, Commit, Hello, Snapshot
+from streaming.core.model.record import RECORD_BYTES, Commit, Hello, PublishedSchema, Snapshot
 from streaming.core.model.table import Table
+from streaming.core.schema.document import DOCUMENT_BYTES, DatabaseSchema
 
 BUSY_MS = 5_000
 """How long the agent waits for a writer before it retries later."""
@@ -74,6 +77,8 @@ class SqliteStore:
     schema_version: int = -1
     warnings: set[str] = field(default_factory=set)
     unreplicated: tuple[str, ...] = ()
+    schema: DatabaseSchema = field(default_factory=lambda: DatabaseSchema("", "", ""))
+    schema_published: str = ""
     wal: OpenedFile | None = None
 
     @classmethod
@@ -156,6 +161,8 @@ class SqliteStore:
         self.unreplicated = tuple(found.unreplicated)
         self.writers = writers(self.connection, self.tables.values())
         (self.schema_version,) = self._row("PRAGMA schema_version")
+        whole = database_schema(self.connection, "", [*self.tables])
+        self.schema = whole.bounded(min(DOCUMENT_BYTES, self.record_bytes - OVERHEAD_BYTES))
 
     def close(self) -> None:
         """Close the database; nothing is lost by not doing so."""
@@ -168,6 +175,29 @@ class SqliteStore:
         """The next journal rows that are not yet known to be in the topic."""
         with self._transaction("BEGIN"):
             return journal.unpublished(self.connection, self.rid, rows_max, bytes_max)
+
+    @store_errors()
+    def unpublished_schema(self) -> PublishedSchema | None:
+        """The schema, if this process has not published it yet; its document, if it is new."""
+        digest = self.schema.digest
+        if self._told(digest) == self.schema_published:
+            return None
+        (told,) = self._row("SELECT schema FROM _slackwater_position")
+        is_known = told == self._told(digest)
+        return PublishedSchema(digest, None if is_known else self.schema.text())
+
+    @store_errors()
+    def mark_schema_published(self, schema: PublishedSchema) -> None:
+        """Store that the topic holds the document of this schema."""
+        told = self._told(schema.digest)
+        if schema.document is not None:
+            with self._transaction():
+                self.connection.execute("UPDATE _slackwater_position SET schema = ?", (told,))
+        self.schema_published = told
+
+    def _told(self, digest: str) -> str:
+        """By what a published document is known; a hub that was put back may lack it."""
+        return f"{self.position.generation}:{digest}"
 
     @store_errors()
     def backlog(self) -> int:

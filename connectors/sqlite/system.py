@@ -53,7 +53,8 @@ TABLES = {
   reinit INTEGER NOT NULL DEFAULT 0,  -- 1: emptied, and nothing applied since
   trimmed_csn TEXT,  -- with trimmed_opno: the largest that was trimmed from the journal
   trimmed_opno INTEGER NOT NULL DEFAULT 0,
-  noted INTEGER NOT NULL DEFAULT 0  -- _slackwater_uncarried is of the journal up to this id
+  noted INTEGER NOT NULL DEFAULT 0,  -- _slackwater_uncarried is of the journal up to this id
+  schema TEXT  -- generation:digest of the schema whose document is in the topic
 )""",
     "_slackwater_journal": """CREATE TABLE _slackwater_journal (
   id INTEGER PRIMARY KEY,  -- commit order
@@ -118,6 +119,7 @@ LATER_COLUMNS = {
         "trimmed_csn": "TEXT",
         "trimmed_opno": "INTEGER NOT NULL DEFAULT 0",
         "noted": "INTEGER NOT NULL DEFAULT 0",
+        "schema": "TEXT",
     },
     "_slackwater_journal": {"snapshot": "TEXT", "rows": "INTEGER"},
 }

@@ -10,18 +10,16 @@ from pathlib import Path
 
 import typer
 
-from checkpoints.query import open_table
-from checkpoints.reader import Reader, open_state
 from checkpoints.root import local_folder
-from checkpoints.tables import TableName
 from streaming.cli.checked_item import CheckedItem
 from streaming.cli.exit_codes import ExitCode
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, reader_if_any
 from streaming.cli.output import write_json, write_sentence
 from streaming.cli.port_check import NO_HUB, answer_at
 from streaming.config.config import Config, load
 from streaming.core.model.errors import HubError
 from streaming.core.model.wording import as_bytes, as_count
+from streaming.facts.schemas import compared_schemas
 from streaming.facts.status import hub_status
 from streaming.jvm.java import check_java, find_java
 
@@ -58,6 +56,7 @@ def checked_items(path: Path) -> Iterator[CheckedItem]:
     yield _checked("state", lambda: _state(config))
     yield _checked("disk", lambda: _disk(config))
     yield _checked("clocks", lambda: _clocks(config))
+    yield _checked("schemas", lambda: _schemas(config))
     yield _checked("port", lambda: _port(config))
     broker = import_module("streaming.cli.broker_check")  # it imports a client of Kafka
     yield from broker.broker_items(config)
@@ -89,16 +88,10 @@ def _state(config: Config) -> str:
     place = _existing(local_folder(root))
     if not os.access(place, os.W_OK):
         raise HubError(f"{place} cannot be written by this user: change its rights, or hub.state")
-    reader = _reader(config)
+    reader = reader_if_any(root)
     if reader is None:
         return f"{root}: no hub has run there yet"
     return f"{root}: hub epoch {reader.commit.state.hub_epoch if reader.commit else 0}"
-
-
-def _reader(config: Config) -> Reader | None:
-    """The state; None: no hub has run yet."""
-    root = config.hub.state
-    return None if open_table(root, TableName.EPOCHS) is None else open_state(root)
 
 
 def _existing(path: Path) -> Path:
@@ -116,7 +109,7 @@ def _disk(config: Config) -> str:
 
 def _clocks(config: Config) -> str:
     """By the records that the hub has read: their times are their writers'."""
-    reader = _reader(config)
+    reader = reader_if_any(config.hub.state)
     if reader is None:
         return "unknown: no hub has run yet"
     status = hub_status(config, reader, now().timestamp())
@@ -127,6 +120,20 @@ def _clocks(config: Config) -> str:
     if wrong:
         raise HubError(f"{', '.join(wrong)}: correct the clocks (NTP)")
     return f"no replica is more than {SKEW_S:.0f} s ahead"
+
+
+def _schemas(config: Config) -> str:
+    """By what the agents published when they began, or when a schema was changed."""
+    found = compared_schemas(config, reader_if_any(config.hub.state))
+    matter = [one for one in found.differences if one.matters]
+    if matter:
+        count = as_count(len(matter), "difference")
+        raise HubError(f"{count}, such as {matter[0].place}: `slackwater schema` says what to do")
+    if not found.replicas:
+        return "unknown: no agent has published one yet"
+    known = as_count(len(found.replicas), "replica")
+    others = f"; not yet published by {', '.join(found.unknown)}" if found.unknown else ""
+    return f"no difference between {known} matters{others}"
 
 
 def _port(config: Config) -> str:

@@ -6,9 +6,12 @@ from typing import Annotated
 
 import typer
 
+from checkpoints.query import open_table
 from checkpoints.reader import Reader, open_state
+from checkpoints.tables import TableName
 from streaming.cli.exit_codes import cannot_say
 from streaming.config.config import ENV_PREFIX, Config, load
+from streaming.core.model.root import StateRoot
 
 DEFAULT_CONFIG = Path("hub.toml")
 
@@ -37,6 +40,11 @@ def opened(path: Path) -> tuple[Config, Reader]:
     with cannot_say():
         config = load(path)
         return config, open_state(config.hub.state)
+
+
+def reader_if_any(root: StateRoot) -> Reader | None:
+    """The state as of its last commit; None: no hub has run yet."""
+    return None if open_table(root, TableName.EPOCHS) is None else open_state(root)
 
 
 def now() -> datetime:

@@ -26,6 +26,7 @@ from streaming.facts.divergent import DivergenceKind, differing_text
 from streaming.facts.freshness import MAX_AGE_S
 from streaming.facts.level import Ends, HubLevel, hub_level
 from streaming.facts.resync import ConsumerResync
+from streaming.facts.schemas import schema_warnings
 from streaming.facts.unreplicated import unreplicated_warnings
 
 POLL_S = 0.1
@@ -76,7 +77,10 @@ def level(
         write_json(found.document())
     else:
         _show(found)
-        for warning in unreplicated_warnings(found.unreplicated):
+        for warning in (
+            *unreplicated_warnings(found.unreplicated),
+            *schema_warnings(found.schema_differences),
+        ):
             write_sentence(warning)
     if not found.level:
         raise typer.Exit(ExitCode.NO)

@@ -7,13 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
+from checkpoints.reader import Reader
 from streaming.cli.exit_codes import ExitCode, cannot_say
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, reader_if_any
 from streaming.cli.output import as_count, write_json, write_sentence
-from streaming.config.config import load
-from streaming.core.model.errors import ConfigError
-from streaming.core.schema.compare import SchemaComparison, compared
+from streaming.config.config import Config, load
+from streaming.core.model.errors import ConfigError, StateError
+from streaming.core.schema.compare import SchemaComparison
 from streaming.core.schema.document import DatabaseSchema, schema_of
+from streaming.facts.schemas import compared_schemas
 
 Files = Annotated[
     list[Path] | None,
@@ -31,19 +33,32 @@ def schema(
 ) -> None:
     """Compare the schemas of all replicas with each other and with the configuration.
 
+    They are those that the agents published; a FILE takes the place of its replica's.
+
     Names each difference and what it causes, and the ids that keep replicas apart. Exit 1 if one
     matters, or the schema of a replica is not known.
     """
     configured = load(config)
-    rids = {one.name: one.rid for one in configured.replicas}
-    schemas = {one.replica: one for one in _of_files(files or [], rids)}
-    found = compared([*schemas.values()], [*configured.table_map().values()], rids)
+    names = [one.name for one in configured.replicas]
+    schemas = _of_files(files or [], names)
+    reader = _published(configured, is_needed=not schemas)
+    found = compared_schemas(configured, reader, schemas)
     if as_json:
         write_json(_document(found))
     else:
         _show(found)
     if not found.is_good:
         raise typer.Exit(ExitCode.NO)
+
+
+def _published(config: Config, *, is_needed: bool) -> Reader | None:
+    """The state with what the agents published; beside files it may be out of reach."""
+    try:
+        return reader_if_any(config.hub.state)
+    except StateError:
+        if is_needed:
+            raise
+        return None
 
 
 def _of_files(files: list[Path], known: Collection[str]) -> list[DatabaseSchema]:

@@ -26,6 +26,7 @@ from streaming.facts.health import (
     status_document,
 )
 from streaming.facts.replicas import PendingSummary, ReplicaSummary
+from streaming.facts.schemas import schema_warnings
 from streaming.facts.status import HubStatus, hub_status
 from streaming.facts.unreplicated import unreplicated_warnings
 
@@ -62,7 +63,10 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
         write_sentence(f"problem{of}: {one.what}; {one.remedy}")
     if not needs:
         write_line(_in_order(found))
-    for warning in unreplicated_warnings(found.unreplicated):
+    for warning in (
+        *unreplicated_warnings(found.unreplicated),
+        *schema_warnings(found.schema_differences),
+    ):
         write_sentence(warning)
     write_line()
     write_pairs(_head(found))

@@ -6,12 +6,14 @@ from typing import Any
 
 from checkpoints.reader import NONE_OPEN, Reader
 from streaming.config.config import Config
+from streaming.core.schema.difference import SchemaDifference
 from streaming.facts.divergent import DivergentRow, divergent_rows
 from streaming.facts.freshness import Freshness, freshness, stale_text
 from streaming.facts.heard import UnheardReplica, unheard_replicas
 from streaming.facts.lag import Lag, lags
 from streaming.facts.names import names_of
 from streaming.facts.resync import ConsumerResync, consumer_resyncs
+from streaming.facts.schemas import schema_differences
 from streaming.facts.serving import serving
 from streaming.facts.unreplicated import unreplicated_columns
 
@@ -40,7 +42,8 @@ class HubLevel:
     `unheard` is not heard. `unread`: replica -> the records in its topic that the hub has not read.
     `waiting`: replica -> its committed changes that the hub holds back. `stopped`: replica -> its
     state. `resyncs`: the consumers that are away or in resync. `unreplicated`: replica -> columns
-    that stay in its database, which is no lack.
+    that stay in its database, which is no lack. `schema_differences`: those that matter, which is
+    none either.
     """
 
     level: bool
@@ -56,6 +59,7 @@ class HubLevel:
     resyncs: tuple[ConsumerResync, ...]
     differing: tuple[DivergentRow, ...]
     unreplicated: dict[str, tuple[str, ...]]
+    schema_differences: tuple[SchemaDifference, ...]
 
     @property
     def lags(self) -> bool:
@@ -110,6 +114,7 @@ def hub_level(
         resyncs=consumer_resyncs(config, reader, now_s),
         differing=differing,
         unreplicated=unreplicated_columns(config, reader),
+        schema_differences=schema_differences(config, reader),
     )
 
 

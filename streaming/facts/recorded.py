@@ -8,10 +8,12 @@ from streaming.config.config import Config
 from streaming.config.history import config_history
 from streaming.core.delivery.epoch_history import EpochHistory
 from streaming.core.model.record import Reason
+from streaming.core.schema.difference import SchemaDifference
 from streaming.facts.backlog import unacknowledged
 from streaming.facts.divergent import DivergentRow, divergent_rows
 from streaming.facts.names import names_of
 from streaming.facts.resync import resync_orders
+from streaming.facts.schemas import schema_differences
 from streaming.facts.serving import serving
 from streaming.facts.unreplicated import unreplicated_columns
 
@@ -35,6 +37,7 @@ class RecordedFacts:
     names: Mapping[int, str] = field(default_factory=dict)
     differing: tuple[DivergentRow, ...] = ()
     unreplicated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    schema_differences: tuple[SchemaDifference, ...] = ()
     epochs: EpochHistory = field(default_factory=EpochHistory)
     orders: Mapping[str, int] = field(default_factory=dict)
 
@@ -55,6 +58,7 @@ def recorded_facts(
         names=_names(config, reader),
         differing=divergent_rows(serving(config, reader), reader),
         unreplicated=unreplicated_columns(config, reader),
+        schema_differences=schema_differences(config, reader),
         epochs=unacknowledged(config, reader) if epochs is None else epochs,
         orders=resync_orders(reader),
     )

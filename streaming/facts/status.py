@@ -11,6 +11,7 @@ from checkpoints.times import time_of
 from streaming.config.config import Config
 from streaming.core.model.root import StateRoot
 from streaming.core.model.ruv import Ruv
+from streaming.core.schema.difference import SchemaDifference
 from streaming.facts.agreements import AgreementSummary, agreement_summaries
 from streaming.facts.conflict_counters import (
     ConflictCount,
@@ -64,7 +65,8 @@ class HubStatus:
     `polled_age_s`: since a running hub last reached Kafka. `stale`: why the facts may no longer
     hold. `unread`: replica -> the records in its topic that the hub had not read at its last poll.
     `differing`: rows that a replica may hold otherwise than the hub. `unreplicated`: replica -> the
-    columns that stay in its database, as table.column. `process`: the one that wrote
+    columns that stay in its database, as table.column. `schema_differences`: those that matter,
+    between the schemas that the agents published. `process`: the one that wrote
     last. `planned_batch`: one that is planned and not committed.
     `counts`: of the last batch; `totals`: since the state was made.
     """
@@ -90,6 +92,7 @@ class HubStatus:
     quarantine: QuarantineSummary
     differing: tuple[DivergentRow, ...]
     unreplicated: dict[str, tuple[str, ...]]
+    schema_differences: tuple[SchemaDifference, ...]
     conflicts: ConflictSummary
     counters: tuple[ConflictCounters, ...]
     counts: dict[str, int]
@@ -150,6 +153,7 @@ def hub_status(
         quarantine=_quarantine(quarantine, recorded.named),
         differing=recorded.differing,
         unreplicated=dict(recorded.unreplicated),
+        schema_differences=recorded.schema_differences,
         conflicts=ConflictSummary(
             sum(conflicts.values()), conflicts, conflict_counts(totals, names)
         ),

@@ -34,6 +34,7 @@ from streaming.core.model.record import (
     Goodbye,
     Heartbeat,
     Hello,
+    PublishedSchema,
     Reason,
     ReceivedRecord,
     Record,
@@ -132,6 +133,8 @@ class Intake(TransactionIntake):
                 self._refused(received, refused)
             case Snapshot() as part:
                 self._snapshot(received, part, replica)
+            case PublishedSchema():
+                self.events.append((received, ControlOutcome.TAKEN))
             case Hello() | Goodbye() | None:
                 self._quarantine(received, Reason.KIND, "an empty record")
 

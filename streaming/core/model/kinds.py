@@ -16,6 +16,7 @@ from streaming.core.model.record import (
     Goodbye,
     Heartbeat,
     Hello,
+    PublishedSchema,
     Record,
     RecordKind,
     Refused,
@@ -148,6 +149,13 @@ KINDS: Mapping[RecordKind, RecordForm] = {
             Field("begin", FieldType.OBJECT, FieldPresence.ONE_OF),
             Field("row", FieldType.OBJECT, FieldPresence.ONE_OF),
             Field("end", FieldType.OBJECT, FieldPresence.ONE_OF),
+        ),
+    ),
+    RecordKind.SCHEMA: RecordForm(
+        PublishedSchema,
+        (
+            Field("digest", FieldType.TEXT),
+            Field("document", FieldType.OBJECT, FieldPresence.OPTIONAL),
         ),
     ),
 }

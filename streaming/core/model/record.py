@@ -28,6 +28,8 @@ class RecordKind(StrEnum):
     """the database refused an item"""
     SNAPSHOT = "snapshot"
     """initial load of a replica that has data"""
+    SCHEMA = "schema"
+    """what the replica's database declares of the replicated tables"""
 
 
 class UpdateKind(StrEnum):
@@ -202,7 +204,29 @@ class Snapshot:
     count: int | None = None
 
 
-Record = Change | Commit | Abort | Applied | Hello | Heartbeat | Goodbye | Refused | Snapshot
+@dataclass(frozen=True, slots=True)
+class PublishedSchema:
+    """The schema of the replica's database (streaming/core/schema/document.py).
+
+    `document` None: that of an earlier record with this digest.
+    """
+
+    digest: str
+    document: str | None = None
+
+
+Record = (
+    Change
+    | Commit
+    | Abort
+    | Applied
+    | Hello
+    | Heartbeat
+    | Goodbye
+    | Refused
+    | Snapshot
+    | PublishedSchema
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,15 @@ class SchemaDifference:
     matters: bool = True
 
     @property
+    def place(self) -> str:
+        """What differs."""
+        return f"table {self.table}, {self.subject}" if self.table else self.subject
+
+    @property
     def text(self) -> str:
         """The difference as a sentence."""
-        table = f"table {self.table}, " if self.table else ""
         there = "; ".join(f"{how} at {names_text(who)}" for how, who in by_value(self.at).items())
-        return f"{table}{self.subject}: {there}: {self.causes}; {self.remedy}"
+        return f"{self.place}: {there}: {self.causes}; {self.remedy}"
 
 
 def by_value(at: Mapping[str, str]) -> dict[str, list[str]]:

@@ -21,6 +21,7 @@ from streaming.core.model.record import (
     Goodbye,
     Heartbeat,
     Hello,
+    PublishedSchema,
     Record,
     Snapshot,
     Stopped,
@@ -48,6 +49,7 @@ class MemoryStore:
     busy: int = 0
     busy_marking: int = 0
     abandoned_groups_closed: int = 0
+    schema: PublishedSchema | None = None
     ids: Iterator[int] = field(default_factory=lambda: count(1))
 
     def write(self, record: Record, session: str | None = None) -> None:
@@ -61,6 +63,15 @@ class MemoryStore:
         """The entries behind the mark."""
         assert bytes_max > 0
         return [entry for entry in self.entries if entry.id > self.published][:rows_max]
+
+    def unpublished_schema(self) -> PublishedSchema | None:
+        """The schema, until it is published."""
+        return self.schema
+
+    def mark_schema_published(self, schema: PublishedSchema) -> None:
+        """There is no other one."""
+        assert schema == self.schema
+        self.schema = None
 
     def backlog(self) -> int:
         """The entries behind the mark."""
@@ -346,3 +357,17 @@ def test_an_agent_that_the_hub_stopped_ends_with_the_reason() -> None:
 
     with pytest.raises(StateError, match=r"stopped this replica \(hub_behind\): put back a newer"):
         agent.receive(0)
+
+
+def test_a_schema_is_published_behind_the_hello_and_once(
+    agent: Agent, store: MemoryStore, topics: MemoryTopics
+) -> None:
+    """The hub takes nothing before the session starts."""
+    store.schema = PublishedSchema("digest", "{}")
+
+    agent.start()
+    agent.run_once()
+
+    kinds = [type(wire.decode(value)[1]) for value in topics.changes]
+    assert kinds[kinds.index(PublishedSchema) - 1] is Hello
+    assert kinds.count(PublishedSchema) == 1

@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from checkpoints.tables import TableName
+from connectors import wire
+from streaming.core.model.record import PublishedSchema
+from streaming.core.schema.document import schema_of
+from tests.checkpoints.written_state import WrittenState, ruv
 from tests.streaming.cli.conftest import Slackwater
 
 pytestmark = pytest.mark.usefixtures("config_file")
@@ -28,6 +33,7 @@ class Documents:
     def of(self, replica: str, ddl: str = TABLE) -> str:
         """The path of a document of a database with this schema."""
         path, document = self.folder / f"{replica}.db", self.folder / f"{replica}.json"
+        path.unlink(missing_ok=True)
         with closing(sqlite3.connect(path)) as client:
             client.executescript(ddl)
         words = ("--replica", replica, "--database", str(path), "--document", str(document))
@@ -143,3 +149,64 @@ def test_the_tables_of_a_configuration_are_generated(
     config_file.write_text(f"{head}\n{answer.out}", encoding="utf-8")
     assert slackwater("config", "check").code == 0
     assert slackwater("agent", "check", "--database", str(path)).code == 0
+
+
+def told(state: WrittenState, written: Documents, *ddl: str) -> None:
+    """Let agents a and b have published these schemas, and by digest once more."""
+    records = []
+    for rid, statement in enumerate(ddl, 1):
+        one = schema_of(Path(written.of("ab"[rid - 1], statement)).read_bytes(), "a file")
+        for offset, document in ((1, one.text()), (9, None)):
+            value = wire.encode("s", PublishedSchema(one.digest, document)).decode()
+            record = {"batch": 1, "rid": rid, "offset": offset, "kind": "schema", "value": value}
+            records.append(record | {"outcome": "taken"})
+    state.append(TableName.EVENTS, *records)
+    state.commit(1, 1, ruv(r1=1))
+
+
+def test_what_agents_published_is_compared(
+    slackwater: Slackwater, written: Documents, state: WrittenState
+) -> None:
+    """Without a file; a file takes the place of its replica's."""
+    told(state, written, TABLE, TABLE.replace(")", " CHECK (id > 0))"))
+
+    answer = slackwater("schema")
+    mended = slackwater("schema", written.of("b"))
+
+    assert answer.code == 1
+    assert "difference: table t, CHECK (id > 0): missing at a; there at b" in answer.out
+    assert mended.code == 0
+
+
+def test_status_and_level_warn_of_a_difference_in_one_line(
+    slackwater: Slackwater, written: Documents, state: WrittenState
+) -> None:
+    """They answer as if there were none: nothing has happened to a row yet."""
+    told(state, written, TABLE, "CREATE TABLE t (id INT PRIMARY KEY NOT NULL CHECK (id > 0), x)")
+
+    for command in ("status", "level"):
+        (line,) = (
+            one for one in slackwater(command).out.splitlines() if one.startswith("warning: the")
+        )
+        assert line == (
+            "warning: the schemas of the replicas differ: table t, column x and 1 more: rows may be"
+            " refused, or differ: `slackwater schema` says what each causes"
+        )
+        assert len(slackwater(command, "--json").facts["schema_differences"]) == 2
+
+
+def test_a_digest_without_its_document_is_unknown(
+    slackwater: Slackwater, written: Documents, state: WrittenState
+) -> None:
+    """The hub may have lost the record that had it: an old document is not taken for a new one."""
+    told(state, written, TABLE, TABLE)
+    value = wire.encode("s", PublishedSchema("another")).decode()
+    state.append(
+        TableName.EVENTS,
+        {"batch": 1, "rid": 1, "offset": 20, "kind": "schema", "outcome": "taken", "value": value},
+    )
+
+    answer = slackwater("schema")
+
+    assert answer.code == 1
+    assert "unknown: the schema of a" in answer.out
