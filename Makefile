@@ -4,13 +4,14 @@ BIN := .venv/bin
 
 RECORDS ?= 1000000
 
-.PHONY: setup programs demo test test-cluster test-deep fuzz-check mutants check format docs dashboards
+.PHONY: setup programs demo test test-slow test-cluster test-deep fuzz-check mutants check format docs dashboards
 .PHONY: bench bench-quick
 .PHONY: dist image deploy-tools check-deploy test-release schemas
 
 SEED := $(or $(SEED),$(shell date +%s))
 SLACKWATER_EXAMPLES ?= 15000
 WORKERS ?= 3
+PROCESSES = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 MUTANTS_MINUTES ?= 30
 ENGINE ?= docker
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
@@ -24,8 +25,11 @@ demo: setup  ## three replicas that collide, one hub, and a verdict
 programs: setup  ## what the tests need of Debian: prometheus and chromium; as root they are installed
 	@$(BIN)/python -m deploy.programs
 
-test: programs  ## all tests, in WORKERS processes
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+test: programs  ## all tests but the slow ones, in WORKERS processes
+	$(BIN)/python -m pytest -m "not slow" $(PROCESSES)
+
+test-slow: programs  ## the tests that `make test` leaves out
+	$(BIN)/python -m pytest -m slow $(PROCESSES)
 
 test-cluster: setup  ## the hub on a Spark cluster whose processes are killed; SEED repeats the moments
 	@$(BIN)/python -m tests.harness.s3_server

@@ -17,6 +17,9 @@ from tests.model.real_hub import RealHub
 STORIES = sorted((Path(__file__).parents[1] / "scenarios").glob("*.txt"))
 
 
+REAL = 3
+"""`make test` has each third story on the real pipeline; the rest is slow."""
+
 MARKED_AWAY = "the hub marks"
 """In a story, what a hub does by itself once its clock says so: the tests do it by hand."""
 
@@ -34,7 +37,13 @@ def test_the_story_holds_on_the_model(story: Path) -> None:
     play(story.read_text(encoding="utf-8"), PureHub)
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
+@pytest.mark.parametrize(
+    "story",
+    [
+        pytest.param(story, id=story.stem, marks=[pytest.mark.slow] if place % REAL else [])
+        for place, story in enumerate(STORIES)
+    ],
+)
 def test_the_story_has_the_same_end_on_the_real_pipeline(
     story: Path, spark: SparkSession, ends: TopicEnds, tmp_path: Path, topic_prefix: str
 ) -> None:
