@@ -80,6 +80,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "ranges": "ranges of keys that were sent as a whole: each realigns its keys",
         "snapshots": "rid -> snapshot that its replica is telling",
         "goodbyes": "rid -> when the agent of its session ended, and what it had not published",
+        "unpublished": "rid -> how much of its journal its agent last said is not published",
         "truncates": "the last accepted truncate of every table that had one",
     },
     TableName.ROWS: {

@@ -181,6 +181,7 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "ranges": [realign_row(one) for one in state.ranges],
         "snapshots": [(r.rid, r.snapshot) for r in state.replicas.values() if r.snapshot],
         "goodbyes": [(r.rid, _end_row(r.ended)) for r in state.replicas.values() if r.ended],
+        "unpublished": [(r.rid, r.unpublished) for r in state.replicas.values() if r.unpublished],
         "truncates": [{"table": t, **one._asdict()} for t, one in state.truncations.items()],
     }
 
@@ -190,8 +191,10 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
     check_format(row["format"])
     telling = dict(row.get("snapshots") or ())
     ended = dict(row.get("goodbyes") or ())
+    unpublished = dict(row.get("unpublished") or ())
     replicas = [
-        _replica(r, telling.get(r["rid"]), ended.get(r["rid"])) for r in row["replicas"] or ()
+        _replica(r, telling.get(r["rid"]), ended.get(r["rid"]), unpublished.get(r["rid"], 0))
+        for r in row["replicas"] or ()
     ]
     sending = {one["agreement"]: one for one in row.get("sending") or ()}
     agreements = [
@@ -286,7 +289,10 @@ def _end_row(ended: AgentEnd) -> dict[str, object]:
 
 
 def _replica(
-    row: Mapping[str, Any], snapshot: str | None, ended: Mapping[str, Any] | None
+    row: Mapping[str, Any],
+    snapshot: str | None,
+    ended: Mapping[str, Any] | None,
+    unpublished: int,
 ) -> ReplicaState:
     sessions = tuple(
         Session(
@@ -312,6 +318,7 @@ def _replica(
         row["last_stable_epoch"],
         snapshot,
         AgentEnd(ms_of(ended["at"]), ended["unpublished"]) if ended else None,
+        unpublished,
     )
 
 

@@ -372,6 +372,7 @@ EPOCHS = pa.schema(
             "goodbyes",
             pa.map_(pa.int32(), pa.struct([("at", _TIME), ("unpublished", pa.int64())])),
         ),
+        ("unpublished", pa.map_(pa.int32(), pa.int64())),
         (
             "truncates",
             pa.list_(

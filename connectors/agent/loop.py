@@ -11,7 +11,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from connectors import wire
 from connectors.agent.clock import ClockWatch
@@ -63,7 +63,7 @@ SCHEMA_CHECK_S = 1.0
 """How often the agent looks whether the database's schema was changed."""
 HEARTBEAT_MOVED_S = 1.0
 HEARTBEAT_S = 10.0
-"""The interval of heartbeats while the epoch moves, and while it does not."""
+"""The interval of heartbeats while what they say moves, and while it does not."""
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ class Agent:
     inbox: deque[tuple[int, bytes]] = field(default_factory=deque)
     open_group: bool = False  # a transaction is in the topic without its commit
     session: str = ""
-    heartbeat_epoch: int = -1
+    heartbeat: Heartbeat = field(default_factory=lambda: Heartbeat(-1))  # what was last said
     heartbeat_at_s: float = 0.0
     schema_checked_s: float = 0.0
     is_busy: bool = False
@@ -136,7 +136,7 @@ class Agent:
             log.warning("%s", lost_text(past))
         if past.stranded:
             log.warning("%s", stranded_text(past))
-        self._start_session(own, lost=past.missing > 0)
+        self._start_session(own, lost=past.missing > 0, stranded=len(past.stranded))
         self.changes.publish([wire.encode(self.session, one) for one in past.stranded])
         self.store.mark_compared(end, past)
 
@@ -181,23 +181,29 @@ class Agent:
             self._publish_entries(rest, past.session or "")
 
     def _start_session(
-        self, own: str | None, *, lost: bool, position: Position | None = None
+        self, own: str | None, *, lost: bool, position: Position | None = None, stranded: int = 0
     ) -> None:
+        """Publish a hello; `stranded`: how many records are published again right behind it."""
         hello = self.store.start_session(str(uuid.uuid4()), own, lost=lost, position=position)
         self.session = self.store.position.session or ""
+        hello = replace(hello, unpublished=self.store.backlog() + stranded or None)
         self._publish_record(hello)
+        self.heartbeat = Heartbeat(hello.epoch, hello.unpublished)
         self.counts.sessions += 1
         log.info("session %s starts: covers %d", self.session, hello.covers)
 
     # -- one iteration of the loop ----------------------------------------------------------
 
     def run_once(self) -> None:
-        """Publish local changes, receive and apply updates, send a heartbeat if one is due."""
+        """Publish local changes, send a heartbeat if one is due, receive and apply updates.
+
+        A heartbeat right behind what is published finds the journal empty as often as it is.
+        """
         try:
             self.check_schema()
             published = self.publish()
-            self.receive(0 if published else POLL_MS)
             self.send_heartbeat()
+            self.receive(0 if published else POLL_MS)
             self.uncarried.remind(self.kept)
             if self.is_busy:
                 log.info("the database is free again, and the agent goes on")
@@ -247,12 +253,18 @@ class Agent:
         self.counts.held_since_s = None
 
     def send_heartbeat(self) -> None:
-        """Publish the epoch every second if it moved, else every ten."""
-        epoch, silent_s = self.store.epoch, time.monotonic() - self.heartbeat_at_s
-        moved = epoch != self.heartbeat_epoch
-        if silent_s >= (HEARTBEAT_MOVED_S if moved else HEARTBEAT_S):
-            self._publish_record(Heartbeat(epoch))
-            self.heartbeat_epoch, self.heartbeat_at_s = epoch, time.monotonic()
+        """Publish the epoch and what is unpublished: every second if they moved, else every ten.
+
+        At once, when the last one said that there is something unpublished and there is not, and
+        the other way round when that is the rest of a transaction.
+        """
+        due = Heartbeat(self.store.epoch, self.store.backlog() or None)
+        last, silent_s = self.heartbeat, time.monotonic() - self.heartbeat_at_s
+        turns = bool(last.unpublished) != bool(due.unpublished)
+        is_urgent = turns and (self.open_group or not due.unpublished)
+        if is_urgent or silent_s >= (HEARTBEAT_S if due == last else HEARTBEAT_MOVED_S):
+            self._publish_record(due)
+            self.heartbeat, self.heartbeat_at_s = due, time.monotonic()
 
     def _receive_record(self, offset: int, value: bytes) -> None:
         try:

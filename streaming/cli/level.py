@@ -142,6 +142,8 @@ def _show(found: HubLevel) -> None:
         write_line(f"not level: hub epoch {found.hub_epoch}, {when}")
     for name, count in found.unread.items():
         write_line(f"unread: {as_count(count, 'record')} in the topic of {name}")
+    for name, count in found.unpublished.items():
+        write_line(f"unpublished: {as_count(count, 'entry', 'entries')} of the journal of {name}")
     for name, count in found.waiting.items():
         write_line(f"waiting: {as_count(count, 'committed change')} of {name}, see `status`")
     for name, state in found.stopped.items():

@@ -40,6 +40,7 @@ class HubLevel:
 
     `cannot_say`: why the facts prove nothing: they are too old, Kafka does not answer, or one of
     `unheard` is not heard. `unread`: replica -> the records in its topic that the hub has not read.
+    `unpublished`: replica -> how much of its journal its agent last said is not published.
     `waiting`: replica -> its committed changes that the hub holds back. `stopped`: replica -> its
     state. `resyncs`: the consumers that are away or in resync. `unreplicated`: replica -> columns
     that stay in its database, which is no lack. `schema_differences`: those that matter, which is
@@ -54,6 +55,7 @@ class HubLevel:
     agreements: tuple[AgreementLevel, ...]
     unheard: tuple[UnheardReplica, ...]
     unread: dict[str, int]
+    unpublished: dict[str, int]
     waiting: dict[str, int]
     stopped: dict[str, str]
     resyncs: tuple[ConsumerResync, ...]
@@ -69,7 +71,8 @@ class HubLevel:
     @property
     def only_reads(self) -> bool:
         """Return whether it would be level if the hub had read its topics to their ends."""
-        is_all = not (self.lags or self.stopped or self.differing or self.cannot_say)
+        lacks = self.unpublished or self.stopped or self.differing or self.cannot_say
+        is_all = not (self.lags or lacks)
         return bool(self.unread) and is_all
 
     def document(self) -> dict[str, Any]:
@@ -97,11 +100,11 @@ def hub_level(
     )
     agreements = tuple(_agreement(lag, names_of(config)) for lag in lags(config, reader))
     unread = {} if isinstance(ends, str) else unread_records(config, reader, ends)
-    waiting = _waiting(config, reader)
+    unpublished, waiting = _unpublished(config, reader), _waiting(config, reader)
     stopped, differing = _stopped(config, reader), divergent_rows(config, reader)
     is_level = all(one.level for one in agreements)
     return HubLevel(
-        level=is_level and not (doubts or unread or waiting or stopped or differing),
+        level=is_level and not (doubts or unread or unpublished or waiting or stopped or differing),
         hub_epoch=reader.commit.state.hub_epoch if reader.commit else 0,
         age_s=age.committed_age_s,
         polled_age_s=age.polled_age_s,
@@ -109,6 +112,7 @@ def hub_level(
         agreements=agreements,
         unheard=silent,
         unread=unread,
+        unpublished=unpublished,
         waiting=waiting,
         stopped=stopped,
         resyncs=consumer_resyncs(config, reader, now_s),
@@ -129,6 +133,17 @@ def unread_records(config: Config, reader: Reader, ends: Mapping[str, int]) -> d
     topics = {replica.name: config.changes_topic(replica.name) for replica in config.replicas}
     found = {n: ends.get(topic, 0) - offsets.get(topic, 0) for n, topic in topics.items()}
     return {name: count for name, count in found.items() if count > 0}
+
+
+def _unpublished(config: Config, reader: Reader) -> dict[str, int]:
+    """Replica -> how much its agent last said it has not published; only those with some.
+
+    Of an agent that ended the goodbye is the newer word.
+    """
+    known = reader.commit.state.replicas if reader.commit else {}
+    at_work = (r for r in config.replicas if r.rid in known and known[r.rid].ended is None)
+    counts = {replica.name: known[replica.rid].unpublished for replica in at_work}
+    return {name: count for name, count in counts.items() if count}
 
 
 def _waiting(config: Config, reader: Reader) -> dict[str, int]:

@@ -47,5 +47,6 @@ def _is_heartbeat(row: Mapping[str, Any]) -> bool:
 
 def _heard(row: Mapping[str, Any]) -> HeardReplica:
     """A heartbeat as `events` has it; the hub has checked it when it took it."""
-    epoch, received = json.loads(row["value"])["epoch"], row["time"]
-    return HeardReplica(row["rid"], row["session"], epoch, round(received.timestamp() * 1000))
+    record, received_ms = json.loads(row["value"]), round(row["time"].timestamp() * 1000)
+    unpublished = record.get("unpublished") or 0
+    return HeardReplica(row["rid"], row["session"], record["epoch"], received_ms, unpublished)

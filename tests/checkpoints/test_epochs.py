@@ -25,7 +25,14 @@ STATE = HubState(
     purge_ruvs={"default": ruv(r1=1)},
     purge_epoch=1,
     replicas={
-        1: replica(1, covers=3, opno=5, opno_above=frozenset({7}), floors=(Floor(2, 8, "a", "b"),)),
+        1: replica(
+            1,
+            covers=3,
+            opno=5,
+            opno_above=frozenset({7}),
+            floors=(Floor(2, 8, "a", "b"),),
+            unpublished=6,
+        ),
         2: replica(2, covers=2).stopped(STOP, offset=11),
         3: replica(3, covers=2, snapshot="s1", ended=AgentEnd(START_S * 1000, 4)),
     },
@@ -74,3 +81,13 @@ def test_a_row_of_an_earlier_version_is_read_with_its_details() -> None:
     stopped, held = state.replicas[1], state.agreements["to-a"]
     assert (stopped.status, stopped.detail) == (ReplicaStatus.UNSUPPORTED, "hello with lost")
     assert (held.status, held.detail) == (AgreementStatus.OTHER_REPLICAGENERATION, "")
+
+
+def test_a_row_of_a_version_that_knew_no_journals_is_read() -> None:
+    """Its agents said nothing of what they had not published."""
+    row = row_of(STATE)
+    row["unpublished"] = row["goodbyes"] = None
+
+    replicas = checkpoint_of(row).state.replicas
+
+    assert [(one.unpublished, one.ended) for one in replicas.values()] == [(0, None)] * 3

@@ -92,7 +92,7 @@ def record(rng: random.Random) -> bytes:
     """A record that is good, or a case of the hand-made lists."""
     ruv = Ruv("5f00").with_csn(CSN)
     control: list[Record] = [
-        *(Commit(CSN), Abort(CSN), Heartbeat(3), Goodbye(3, 2), Applied(3, 2, 1, ruv)),
+        *(Commit(CSN), Abort(CSN), Heartbeat(3, 2), Goodbye(3, 2), Applied(3, 2, 1, ruv)),
         Hello(3, 2, 1, ruv, CSN, lost=False),
         Hello(3, 2, 1, ruv, None, lost=True, versions=(1, 2)),
     ]

@@ -723,6 +723,7 @@ class PureHub:
         is_heard = unheard(replica, None, 0, sys.maxsize) is None
         lacking = lack(self.ruv(), acked(self.state, agreement, rid, DEFAULT_DATASET)).starts
         has_all = agreement.acked_covers == self.state.hub_epoch and not lacking
+        has_all = has_all and not replica.unpublished
         return is_heard and has_all and self.taken[rid] == len(self.topics[rid])
 
     def _has_orders(self) -> bool:

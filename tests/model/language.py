@@ -305,6 +305,18 @@ def ends(story: Story, replica: str) -> None:
     story.world.end(replica)
 
 
+@sentence("{replica} sends a heartbeat")
+def sends_heartbeat(story: Story, replica: str) -> None:
+    """Its agent is alive, and says how much it has not published."""
+    story.world.beat(replica)
+
+
+@sentence("the hub says that all are level")
+def hub_says_level(story: Story) -> None:
+    """It answers yes."""
+    claim(story, story.world.hub.says_level(), expected=True)
+
+
 @sentence("nobody can say that all are level")
 def nobody_says_level(story: Story) -> None:
     """The hub does not answer yes."""

@@ -259,15 +259,18 @@ def check_transactions_are_whole(world: World) -> None:
 def check_yes_is_true(world: World) -> None:
     """Whoever is told that all are level finds the same rows at all replicas.
 
-    But for what an agent at work has not published yet, and for replicas whose agents were killed:
-    only their silence tells of that, and no clock is modelled.
+    But for what was written since its agent last said how much it has not published, and for
+    replicas whose agents were killed: only their silence tells of that, and no clock is modelled.
     """
     if not world.hub.says_level():
         return
     expected = world.rows_of_hub()
     for name, one in world.replicas.items():
         assert not one.is_ended, f"{name} has ended, and all are said to be level"
-        if one.unpublished() or not one.is_up:
+        if not one.is_up:
+            continue
+        assert all(line.reached for line in world.told.get(name, ())), f"{name} has more to publish"
+        if one.unpublished():
             continue
         mine, theirs = (
             {key: image for key, image in rows.items() if world.sees(name, key)}

@@ -43,6 +43,7 @@ GOOD = {
     "crash": 2,
     "crash_before_publishing": 2,
     "end_agent": 2,
+    "beat": 2,
     "take": 7,
     "take_some": 3,
     "take_and_die": 1,
@@ -449,6 +450,10 @@ class Storyteller:
             self.add_sentence("the hub takes all")
         if number != 4:
             self.add_sentence(f"{replica} says hello")
+
+    def beat(self, replica: str, _: str, __: int) -> None:
+        """An agent says that it is alive, and how much it has not published."""
+        self.add_sentence(f"{replica} sends a heartbeat")
 
     def _crash(self, replica: str, number: int) -> None:
         """With its database, without having marked all that it published, or just so."""

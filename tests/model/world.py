@@ -100,6 +100,7 @@ def _function(text: str, rids: Mapping[str, int]) -> ConflictFunction:
 class World:
     """Replicas and a hub; `received`: what was appended to each replica's topic, in order.
 
+    `told`: replica -> the lines that it had not published when its agent last said how many.
     `lost`: (csn, content) of the changes that were deleted from a topic unread; `begins`: replica
     -> where its topic begins, if records were.
     """
@@ -109,6 +110,7 @@ class World:
     now_s: int = 1_700_000_000
     names: dict[str, Write] = field(default_factory=dict)
     received: dict[str, list[tuple[str | None, Record]]] = field(default_factory=dict)
+    told: dict[str, Sequence[Line]] = field(default_factory=dict)
     lost: set[tuple[str, str]] = field(default_factory=set)
     begins: dict[str, int] = field(default_factory=dict)
 
@@ -172,8 +174,14 @@ class World:
         self.publish(replica, self.replicas[replica].unpublished()[:at_most])
 
     def repeat(self, replica: str, place: int) -> None:
-        """The broker delivers a record once more, exactly as it was."""
-        self.send(replica, *self.received[replica][place])
+        """The broker delivers a record once more, exactly as it was; an old count is the last one.
+
+        A real one does not repeat a record behind a newer one of its agent.
+        """
+        session, record = self.received[replica][place]
+        if isinstance(record, Heartbeat):
+            self.told[replica] = ()
+        self.send(replica, session, record)
 
     def lose_unread(self, replica: str) -> None:
         """Delete from a replica's topic what the hub has not taken."""
@@ -190,7 +198,20 @@ class World:
         """Start a session of this replica's agent; `ruv`: another one than its database has."""
         topic = [record for _, record in self.received.get(replica, [])]
         session, hello = self.replicas[replica].hello(topic, self.now_s)
+        hello = replace(hello, unpublished=self._counted(replica))
         self.send(replica, session, hello if ruv is None else replace(hello, ruv=ruv))
+
+    def beat(self, replica: str) -> None:
+        """Send a heartbeat, if this replica's agent is up."""
+        one = self.replicas[replica]
+        if one.is_up:
+            heartbeat = Heartbeat(one.epoch, self._counted(replica))
+            self.send(replica, one.position.session, heartbeat)
+
+    def _counted(self, replica: str) -> int | None:
+        """How many lines this replica has not published, from now on what its agent last said."""
+        self.told[replica] = self.replicas[replica].unpublished()
+        return len(self.told[replica]) or None
 
     def end(self, replica: str) -> None:
         """End this replica's agent in order: its goodbye stands behind all that it published."""
@@ -259,8 +280,8 @@ class World:
             self.publish_all(name)
             if not one.is_up and not one.is_told_to_stop:
                 self.hello(name)
-            elif self.hub.standing(one.rid).state == AWAY:
-                self.send(name, one.position.session, Heartbeat(one.epoch))
+            elif self.told.get(name) or self.hub.standing(one.rid).state == AWAY:
+                self.beat(name)
         self.take(pages=[*self.replicas])
         for name in self.replicas:
             self.apply(name)

@@ -127,7 +127,9 @@ class Intake(TransactionIntake):
             case Applied() as applied:
                 self._applied(received, applied, replica)
             case Heartbeat() as heartbeat:
-                self.replicas[received.rid] = replace(replica, epoch=heartbeat.epoch)
+                self.replicas[received.rid] = replace(
+                    replica, epoch=heartbeat.epoch, unpublished=heartbeat.unpublished or 0
+                )
                 self.events.append((received, ControlOutcome.TAKEN))
             case Refused() as refused:
                 self._refused(received, refused)

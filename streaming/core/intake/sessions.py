@@ -83,6 +83,7 @@ def with_session(replica: ReplicaState, session_id: str, hello: Hello) -> Replic
         known_sessions=(*replica.known_sessions, session_id)[-KEPT_SESSION_IDS:],
         snapshot=hello.snapshot,
         ended=None,
+        unpublished=hello.unpublished or 0,
     )
 
 

@@ -87,6 +87,7 @@ class RecordForm:
 
 _PRIM_CSN = Field("prim_csn", FieldType.CSN)
 _EPOCH = Field("epoch", FieldType.COUNTER)
+_UNPUBLISHED = Field("unpublished", FieldType.COUNTER, FieldPresence.OPTIONAL)
 _POSITION = (
     _EPOCH,
     Field("covers", FieldType.COUNTER),
@@ -128,9 +129,10 @@ KINDS: Mapping[RecordKind, RecordForm] = {
             Field("unreplicated", FieldType.NAMES, FieldPresence.OPTIONAL),
             Field("reached", FieldType.COUNTER, FieldPresence.OPTIONAL),
             Field("snapshot", FieldType.TEXT, FieldPresence.OPTIONAL),
+            _UNPUBLISHED,
         ),
     ),
-    RecordKind.HEARTBEAT: RecordForm(Heartbeat, (_EPOCH,)),
+    RecordKind.HEARTBEAT: RecordForm(Heartbeat, (_EPOCH, _UNPUBLISHED)),
     RecordKind.GOODBYE: RecordForm(Goodbye, (_EPOCH, Field("unpublished", FieldType.COUNTER))),
     RecordKind.REFUSED: RecordForm(
         Refused,

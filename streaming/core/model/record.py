@@ -145,6 +145,7 @@ class Hello:
     `unreplicated`: columns of configured tables that are not configured, each as table.column.
     `reached`: the hub epoch that it applied last, in any session; None: not told. `snapshot`: the
     id of the snapshot whose `end` is not known to be in the topic; None: there is none.
+    `unpublished`: see Goodbye; None: not told.
     """
 
     epoch: int
@@ -158,13 +159,15 @@ class Hello:
     unreplicated: tuple[str, ...] | None = None
     reached: int | None = None
     snapshot: str | None = None
+    unpublished: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The replica is alive, and this is its epoch."""
+    """The replica is alive, and this is its epoch; `unpublished`: see Goodbye; None: not told."""
 
     epoch: int
+    unpublished: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class ReplicaState:
     `stop_offset`: where reading stopped, for a replica that is stopped. `last_conflict_epoch`: the
     hub epoch of its last conflict; `last_stable_epoch`: what it had reflected when none was open.
     `snapshot`: the id of the snapshot that it is telling. `ended`: the goodbye of the session in
-    force.
+    force. `unpublished`: how much of its journal its agent had not published when it last said so.
     """
 
     rid: int
@@ -48,6 +48,7 @@ class ReplicaState:
     last_stable_epoch: int = 0
     snapshot: str | None = None
     ended: AgentEnd | None = None
+    unpublished: int = 0
 
     @property
     def status_text(self) -> str:

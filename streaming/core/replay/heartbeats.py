@@ -14,6 +14,7 @@ class HeardReplica(NamedTuple):
     session: str
     epoch: int
     time_ms: int
+    unpublished: int = 0
 
 
 def after_heartbeats(state: HubState, batch: int, heard: Iterable[HeardReplica]) -> HubState | None:
@@ -25,5 +26,7 @@ def after_heartbeats(state: HubState, batch: int, heard: Iterable[HeardReplica])
         if replica is None or session is None or session.id != one.session:
             return None
         seen_ms = max(replica.seen_ms, one.time_ms)
-        replicas[one.rid] = replace(replica, epoch=one.epoch, seen_ms=seen_ms)
+        replicas[one.rid] = replace(
+            replica, epoch=one.epoch, seen_ms=seen_ms, unpublished=one.unpublished
+        )
     return replace(state, batch=batch, replicas=replicas)

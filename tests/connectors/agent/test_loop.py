@@ -10,7 +10,7 @@ import pytest
 from connectors import wire
 from connectors.agent.clock import ClockWatch
 from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows, StoreBusyError
-from connectors.agent.loop import Agent
+from connectors.agent.loop import PUBLISH_ROWS, Agent
 from connectors.agent.own_topic import OwnTopic
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change, Op
@@ -207,7 +207,7 @@ def test_a_round_publishes_then_applies_and_the_next_answers(
 
     assert topics.records(Hello) == [
         CHANGE,
-        Heartbeat(2),
+        Heartbeat(1),
         Applied(1, 1, 1, Ruv("5f00"), reached=1),
     ]
     assert (store.published, store.updates_offset) == (2, 6)
@@ -300,6 +300,49 @@ def test_changes_of_a_clock_ahead_are_named_before_they_are_sent(
     agent.publish()
 
     assert "correct it; the hub puts such changes into quarantine as `skew`" in caplog.text
+
+
+def test_a_hello_names_what_is_not_published_yet(store: MemoryStore, topics: MemoryTopics) -> None:
+    """What was written while no agent ran comes behind it, part by part."""
+    store.write(CHANGE)
+    store.write(CHANGE)
+    agent = Agent(RID, store, topics, topics)
+
+    agent.start()
+    agent.run_once()
+
+    hello, *told = topics.records()
+    assert isinstance(hello, Hello)
+    assert hello.unpublished == 2
+    assert told == [CHANGE, CHANGE, Heartbeat(1)]
+
+
+def test_a_transaction_that_is_too_large_for_one_turn_is_said_to_have_a_rest(
+    agent: Agent, store: MemoryStore, topics: MemoryTopics
+) -> None:
+    """The hub holds back what it has of it, and would take all replicas for level."""
+    agent.run_once()
+    part = CHANGE._replace(prim_csn=CSN)
+    for _ in range(PUBLISH_ROWS):
+        store.write(part)
+    store.write(Commit(CSN))
+
+    agent.run_once()
+    cut_off = topics.records(Hello, Change)
+    agent.run_once()
+
+    assert cut_off == [Heartbeat(1), Heartbeat(1, 1)]
+    assert topics.records(Hello, Change)[2:] == [Commit(CSN), Heartbeat(1)]
+
+
+def test_a_transaction_that_nobody_ends_is_told_once(agent: Agent, topics: MemoryTopics) -> None:
+    """The journal is empty: there is no rest of it."""
+    agent.open_group = True
+
+    agent.run_once()
+    agent.run_once()
+
+    assert topics.records(Hello) == [Heartbeat(1)]
 
 
 def test_a_goodbye_names_what_is_left_unpublished(

@@ -1,5 +1,6 @@
 """Claims about `level`, with a real broker for what the hub has not read."""
 
+import re
 import threading
 import time
 from collections.abc import Mapping
@@ -198,6 +199,29 @@ def test_nobody_says_yes_for_a_replica_of_which_nothing_is_heard(
     assert "cannot say: nothing heard of b since" in answer.out
 
 
+def test_a_journal_that_is_still_published_is_not_level(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """The hub has read all that there is, and everybody has it: the rest comes."""
+    heard_of_b(state, unpublished=1)
+
+    answer, facts = slackwater("level"), slackwater("level", "--json").facts
+
+    assert answer.code == 1
+    assert "unpublished: 1 entry of the journal of b\n" in answer.out
+    assert "cannot say" not in answer.out
+    assert facts["unpublished"] == {"b": 1}
+
+
+def test_what_an_agent_left_unpublished_is_said_once(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Its goodbye is the newer word."""
+    heard_of_b(state, unpublished=1, ended=AgentEnd(1_700_000_000_000, 2))
+
+    assert slackwater("level", "--json").facts["unpublished"] == {}
+
+
 def test_what_the_hub_saw_counts_more_than_the_clock_of_an_agent(
     slackwater: Slackwater, state: WrittenState, topics: str
 ) -> None:
@@ -343,8 +367,8 @@ def test_a_hub_that_is_down_proves_nothing(slackwater: Slackwater, state: Writte
     answer = slackwater("level")
 
     assert answer.code == 1
-    assert answer.out == "cannot say: last commit 37 s ago, hub not running?\n"
-    assert slackwater("level", "--max-age", "60").code == 0
+    assert re.match(r"cannot say: last commit \d+ s ago, hub not running\?\n", answer.out)
+    assert slackwater("level", "--max-age", "3600").code == 0
 
 
 def test_an_idle_hub_that_polls_is_level(slackwater: Slackwater, state: WrittenState) -> None:
@@ -367,7 +391,9 @@ def test_a_hub_that_lost_its_broker_proves_nothing(
     answer = slackwater("level")
 
     assert answer.code == 1
-    assert "cannot say: the hub last reached Kafka 40 s ago (last commit 0 s ago)" in answer.out
+    assert re.match(
+        r"cannot say: the hub last reached Kafka \d+ s ago \(last commit \d+ s ago\)", answer.out
+    )
 
 
 def test_a_broker_that_is_down_leaves_the_answer_open(

@@ -36,13 +36,16 @@ BEATS = 8
 
 @pytest.fixture
 def history(tmp_path: Path) -> History:
-    """A hub that took a change, eight heartbeats in batches of their own, and another change."""
+    """A hub that took a change, eight heartbeats in batches of their own, and another change.
+
+    Each says another number of what is not published.
+    """
     world = play(STORY, local_hubs(tmp_path))
     for number in range(BEATS):
         name = list(world.replicas)[number % 2]
         world.now_s += 6
         one = world.replicas[name]
-        world.send(name, one.position.session, Heartbeat(one.epoch))
+        world.send(name, one.position.session, Heartbeat(one.epoch, number // 2))
         world.take()
     world.run_until_quiet()
     return History(tmp_path)

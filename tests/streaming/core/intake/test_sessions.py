@@ -157,6 +157,22 @@ def test_a_heartbeat_tells_the_epoch() -> None:
     assert intake.eligible == []
 
 
+def test_the_last_word_on_what_is_unpublished_counts() -> None:
+    """A hello and a heartbeat have it; without it there is none, as of an agent that cannot say."""
+    speaker = Speaker()
+    hello = Hello(0, 0, 1, Ruv(), None, lost=False, unpublished=5)
+    speaker.session = "1-1"
+
+    said = [
+        intake_of(speaker.send(hello)),
+        intake_of([*speaker.received, *speaker.send(Heartbeat(1, 3))]),
+        intake_of([*speaker.received, *speaker.send(Heartbeat(1))]),
+        intake_of([*speaker.received, *speaker.hello()]),
+    ]
+
+    assert [one.replicas[1].unpublished for one in said] == [5, 3, 0, 0]
+
+
 @pytest.mark.parametrize("versions", [None, (1,), (1, 2), (3, 1)])
 def test_a_hello_that_shares_a_wire_version_is_answered(versions: tuple[int, ...] | None) -> None:
     """An agent that is newer than its hub goes on with what both understand."""
