@@ -234,7 +234,7 @@ def test_an_agent_says_which_topic_it_waits_for(
 
 
 def test_a_restarted_agent_says_where_it_stands(replica: Replica, hub: Hub, agents: Agents) -> None:
-    """The position is stored with the rows; what it wrote meanwhile follows the hello."""
+    """The position is stored with the rows; what it wrote meanwhile is announced and follows."""
     agent = agents.start()
     write(replica, 1, 1)
     hub.send(update(hub.session(), 4, 0, 2))
@@ -248,7 +248,13 @@ def test_a_restarted_agent_says_where_it_stands(replica: Replica, hub: Hub, agen
     first, second = replica.changes()
     assert hub.received(Hello)[1] == (
         session,
-        Hello(1, 4, 1, RUV, first.csn, lost=False, versions=WIRE_VERSIONS, reached=4),
+        Hello(
+            *(1, 4, 1, RUV, first.csn),
+            lost=False,
+            versions=WIRE_VERSIONS,
+            reached=4,
+            unpublished=1,
+        ),
     )
     assert hub.received(Change)[1] == (session, second)
     assert (first.epoch, second.epoch) == (1, 2)
