@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from checkpoints.root import read_file, replace_file
 from streaming.core.intake.heard import TopicMove
@@ -18,13 +19,30 @@ FILE = "last_poll.json"
 
 
 @dataclass(frozen=True, slots=True)
+class ReadAtRest:
+    """What a running hub has read behind its last commit: heartbeats that say nothing new.
+
+    `batch`: the batch of that commit; behind another one it holds no more. `offsets`: topic -> the
+    first offset that is not read. `seen_ms`: rid -> when its last record was written.
+    """
+
+    batch: int
+    offsets: Mapping[str, int]
+    seen_ms: Mapping[int, int]
+
+
+READ_NOTHING = ReadAtRest(0, {}, {})
+"""The last commit is of all that the hub has read."""
+
+
+@dataclass(frozen=True, slots=True)
 class LastPoll:
     """When a hub last reached Kafka, and where its topics ended.
 
     `hub`: the process, as in `epochs`. `ends`: topic -> the offset that its next record gets.
     `ended`: the hub ended in order at `at_ms`; one that was killed cannot say so. `moves`: topic ->
     when its last record came. `away`: the broker that does not answer, since `away_since_ms`, as of
-    `away_at_ms`.
+    `away_at_ms`. `at_rest`: what the hub has read and not committed.
     """
 
     hub: str
@@ -35,6 +53,7 @@ class LastPoll:
     away: str = ""
     away_since_ms: int = 0
     away_at_ms: int = 0
+    at_rest: ReadAtRest = READ_NOTHING
 
 
 def moves_since(
@@ -66,10 +85,17 @@ def read_poll(root: StateRoot) -> LastPoll | None:
         moves = {t: TopicMove(**move) for t, move in found.get("moves", {}).items()}
         away = str(found.get("away") or "")
         since_ms, seen_ms = (int(found.get(n) or 0) for n in ("away_since_ms", "away_at_ms"))
-        is_ended = found.get("ended") is True
-        return LastPoll(hub, at_ms, ends, is_ended, moves, away, since_ms, seen_ms)
+        is_ended, at_rest = found.get("ended") is True, _read_at_rest(found.get("at_rest"))
+        return LastPoll(hub, at_ms, ends, is_ended, moves, away, since_ms, seen_ms, at_rest)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _read_at_rest(found: Mapping[str, Any] | None) -> ReadAtRest:
+    if found is None:
+        return READ_NOTHING
+    seen_ms = {int(rid): int(at_ms) for rid, at_ms in found["seen_ms"].items()}
+    return ReadAtRest(int(found["batch"]), dict(found["offsets"]), seen_ms)
 
 
 def note_away(root: StateRoot, since_s: float, broker: str) -> None:

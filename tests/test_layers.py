@@ -12,7 +12,7 @@ OURS = ("streaming", "connectors", "checkpoints")
 LEAF = ("streaming.core", "streaming.jvm.java")  # who finds Java needs nothing but an error class
 
 FLOW = (
-    *("phases", "prepared_tables", "resyncs", "settings", "followed", "hub"),
+    *("phases", "prepared_tables", "resyncs", "settings", "followed", "rest", "hub"),
     *("take_in", "outcome"),
     *("page_ranges", "publishing", "lost", "pipeline"),
 )

@@ -41,7 +41,7 @@ BOARD = Board(
                 ),
                 stat(
                     "Last commit",
-                    "Since the last batch was committed; an idle hub commits nothing.",
+                    "Since the last batch was committed; at rest that is once a minute.",
                     "max(time() - slackwater_last_commit_timestamp_seconds)",
                     unit=Unit.SECONDS,
                 ),

@@ -7,6 +7,7 @@ from typing import Any
 from checkpoints.reader import NONE_OPEN, Reader
 from streaming.config.config import Config
 from streaming.core.schema.difference import SchemaDifference
+from streaming.facts.at_rest import as_read
 from streaming.facts.divergent import DivergentRow, divergent_rows
 from streaming.facts.freshness import Freshness, freshness, stale_text
 from streaming.facts.heard import UnheardReplica, unheard_replicas
@@ -88,6 +89,7 @@ def hub_level(
     A replica that is retired for good need not be level, nor be read. `ask`: asks Kafka; not called
     if the facts are too old anyway.
     """
+    reader = as_read(reader)
     config = serving(config, reader)
     age = freshness(reader, now_s)
     is_stale = age.is_stale(max_age_s)

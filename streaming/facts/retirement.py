@@ -8,6 +8,7 @@ from checkpoints.reader import NONE_OPEN, Reader
 from streaming.config.config import Config
 from streaming.core.model.errors import HubError
 from streaming.core.model.replica_state import ReplicaState
+from streaming.facts.at_rest import as_read
 from streaming.facts.lacks import consumer_lacks
 from streaming.facts.level import Ends
 from streaming.facts.names import committed, rid_of_replica
@@ -44,6 +45,7 @@ def retirement(config: Config, reader: Reader, replica: str, ask: Callable[[], E
 
     `ask`: the ends of the configured topics, or why Kafka does not answer.
     """
+    reader = as_read(reader)
     rid, state = rid_of_replica(config, replica), committed(reader)
     known = state.replicas.get(rid, ReplicaState(rid))
     if known.is_retired_for_good:

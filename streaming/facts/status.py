@@ -13,6 +13,7 @@ from streaming.core.model.root import StateRoot
 from streaming.core.model.ruv import Ruv
 from streaming.core.schema.difference import SchemaDifference
 from streaming.facts.agreements import AgreementSummary, agreement_summaries
+from streaming.facts.at_rest import as_read
 from streaming.facts.conflict_counters import (
     ConflictCount,
     ConflictCounters,
@@ -122,6 +123,7 @@ def hub_status(
     `recorded`: what the tables say, if that is at hand; a hub at work has it in memory.
     """
     recorded = recorded or recorded_facts(config, reader)
+    reader = as_read(reader)
     commit = reader.commit
     state = commit.state if commit else None
     quarantine, conflicts = dict(recorded.quarantine), dict(recorded.conflicts)

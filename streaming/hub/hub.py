@@ -17,6 +17,7 @@ from streaming.core.model.command import Command
 from streaming.core.model.row import RowState
 from streaming.core.model.state import HubState
 from streaming.hub.followed import FollowedWindow, read_window
+from streaming.hub.rest import NOTHING_HELD, HeldHeartbeats
 from streaming.hub.resyncs import Resyncs
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.upkeep import Upkeep
@@ -32,7 +33,8 @@ class Hub:
     where a stop keeps its offset back. `reconfigured`: the agreements of the state, or what is
     retired in it, differ from the last commit, so a batch is due that commits it. `unread`: the
     replicas whose topics may hold records that the batch does not read. `undelivered`: the
-    agreements whose topics refused what the last batch sent them.
+    agreements whose topics refused what the last batch sent them. `held`: what was read behind the
+    last commit and needs none.
     """
 
     ledger: Ledger
@@ -47,6 +49,12 @@ class Hub:
     reconfigured: bool = False
     unread: frozenset[int] = frozenset()
     undelivered: frozenset[str] = frozenset()
+    held: HeldHeartbeats = NOTHING_HELD
+
+    @property
+    def read_to(self) -> Mapping[str, int]:
+        """Topic -> the first offset that is not read: behind the last commit, and what is held."""
+        return {**self.ledger.last.offsets, **self.held.at_rest.offsets}
 
     def look_up(self, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
         """Look up rows that the window does not hold, with images."""
@@ -99,14 +107,29 @@ class Hub:
 
     def losses(self, topics: Mapping[str, TopicFacts]) -> dict[str, TopicLoss]:
         """What is lost of the configured topics, if they are so now."""
-        last, settings = self.ledger.last, self.settings
-        read = {topic: last.offsets[topic] for topic in settings.topics}
+        last, settings, read_to = self.ledger.last, self.settings, self.read_to
+        read = {topic: read_to[topic] for topic in settings.topics}
         among = [*settings.topics, *settings.updates_topics]
         return losses(last.topic_ids, read, topics, among)
 
     def is_due(self, plan: Plan) -> bool:
         """Return whether the batch has something to read, do, send or record; if not, skip it."""
-        if plan.named or plan.commands or plan.lost or plan.pages or plan.undelivered:
+        has_read = self.held.beyond(plan).named or self.held.is_due(plan.at_ms)
+        return bool(has_read) or self.has_to_do(plan)
+
+    def may_rest(self, plan: Plan) -> bool:
+        """Return whether the batch is only due to read one more record of some topics.
+
+        What stands behind the last commit is read and looked at then before the batch is planned.
+        """
+        held = self.held
+        is_one_each = all(end - at == 1 for at, end in held.beyond(plan).named.values())
+        goes_on = held.is_in(plan) and not held.is_due(plan.at_ms)
+        return is_one_each and goes_on and not self.has_to_do(plan)
+
+    def has_to_do(self, plan: Plan) -> bool:
+        """Return whether the batch has something to do, send or record, whatever it reads."""
+        if plan.commands or plan.lost or plan.pages or plan.undelivered:
             return True
         if self.reconfigured:
             return True

@@ -45,13 +45,9 @@ def _attempt(
     hub: Hub, plan: Plan, read: Read, decide: Decide
 ) -> DecidedBatch | dict[str, TopicLoss]:
     """Decide the batch; or what is lost of its records."""
-    try:
-        carrier = read(plan)
-    except (Py4JJavaError, PySparkException, SourceError):
-        gone = _gone(hub, plan)
-        if not gone:
-            raise
-        return gone
+    carrier = read_what_is_there(hub, plan, read)
+    if isinstance(carrier, dict):
+        return carrier
     asked = _BESIDE.submit(_gone, hub, plan)
     try:
         decided = decide(hub, plan, carrier)
@@ -62,7 +58,19 @@ def _attempt(
     return gone or decided
 
 
+def read_what_is_there(hub: Hub, plan: Plan, read: Read) -> Carrier | dict[str, TopicLoss]:
+    """The records of a plan; or what is lost of them."""
+    try:
+        return read(plan)
+    except (Py4JJavaError, PySparkException, SourceError):
+        gone = _gone(hub, plan)
+        if not gone:
+            raise
+        return gone
+
+
 def _gone(hub: Hub, plan: Plan) -> dict[str, TopicLoss]:
-    """Topic -> its loss, of those of which the plan reads something."""
-    named = {topic: first for topic, (first, _) in plan.named.items()}
+    """Topic -> its loss, of those of which the plan reads something; what is held is there."""
+    read_to = hub.read_to
+    named = {topic: max(at, read_to.get(topic, at)) for topic, (at, _) in plan.named.items()}
     return losses(plan.topic_ids, named, hub.outlets.look(named), named) if named else {}

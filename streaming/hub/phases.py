@@ -81,7 +81,9 @@ class BatchPhases:
     _done: list[tuple[BatchPhase, float]] = field(default_factory=list)
 
     def begin(self, batch: int) -> None:
-        """Begin a batch, with its first phase."""
+        """Begin a batch, with its first phase; one whose records were looked at has begun."""
+        if self.running is not None and self.running.batch == batch:
+            return
         now_s = time.monotonic()
         self._done = []
         self.running = RunningBatch(batch, BatchPhase.READ, now_s, now_s, time.time_ns())
@@ -99,7 +101,7 @@ class BatchPhases:
             self.enter(_BEHIND[point])
 
     def give_up(self) -> None:
-        """End a batch that failed; nobody is told its times."""
+        """End a batch that failed or is not needed; nobody is told its times."""
         self.running, self.ended_s = None, time.monotonic()
 
     def end(self) -> None:

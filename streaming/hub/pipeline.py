@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 
 from checkpoints import commit, lookup
 from checkpoints.epochs import Plan
+from checkpoints.last_poll import ReadAtRest
 from checkpoints.tables import TableName
 from streaming.carriers.carrier import Carrier
 from streaming.core.conflict.batch import failed, next_epoch, still_due
 from streaming.core.conflict.function import ConflictRule
 from streaming.core.conflict.winner import Resolution
+from streaming.core.intake.at_rest import says_nothing_new
 from streaming.core.intake.eviction import evict
 from streaming.core.tracking.resync import ResyncPage
 from streaming.hub.hub import Hub
-from streaming.hub.lost import Read, decide_what_is_there
+from streaming.hub.lost import Read, decide_what_is_there, read_what_is_there
 from streaming.hub.outcome import (
     batch_counts,
     checkpoint_of,
@@ -25,6 +27,7 @@ from streaming.hub.outcome import (
 from streaming.hub.page_ranges import read_ranges
 from streaming.hub.phases import BatchPhase
 from streaming.hub.publishing import DecidedBatch, publish
+from streaming.hub.rest import NOTHING_HELD, HeldHeartbeats, are_heartbeats
 from streaming.hub.settings import CommittedBatch
 from streaming.hub.take_in import TakenBatch, take_in
 from streaming.stages import judge as judge_stage
@@ -57,7 +60,7 @@ def process(hub: Hub, plan: Plan, read: Read) -> Plan:
     )
     decided.carrier.close()
     hub.images.keep(decided.contended)
-    before, hub.state = hub.state, decided.checkpoint.state
+    before, hub.state, hub.held = hub.state, decided.checkpoint.state, NOTHING_HELD
     hub.mark_looked(decided.plan, before)
     hub.reconfigured = False
     evict(hub.state.open, hub.state.replicas, hub.settings.pending_changes)
@@ -73,6 +76,43 @@ def process(hub: Hub, plan: Plan, read: Read) -> Plan:
     hub.outlets.committed(CommittedBatch(decided.checkpoint, decided.outgoing.log, conflicts))
     phases.end()
     return decided.plan
+
+
+def hold(hub: Hub, plan: Plan, read: Read) -> bool:
+    """Hold the records of a batch that says nothing new; whether it does. Nothing is written then.
+
+    It is decided as any other. A batch that does more is planned by `process`, as if nobody had
+    looked.
+    """
+    if not hub.may_rest(plan):
+        return False
+    phases, held = hub.outlets.phases, hub.held
+    phases.begin(plan.batch)
+    carrier = read_what_is_there(hub, plan, read)
+    if isinstance(carrier, dict) or not are_heartbeats(carrier.facts):
+        return False
+    decided = decide(hub, plan, carrier)
+    phases.give_up()
+    if _leaves_something(hub, decided):
+        return False
+    after, named = decided.checkpoint, plan.named
+    read_to = {topic: after.offsets[topic] for topic in named}
+    rids = [hub.settings.topics[topic] for topic in named]
+    seen_ms = {rid: after.state.replicas[rid].seen_ms for rid in rids}
+    since_ms = held.since_ms or plan.at_ms
+    at_rest = ReadAtRest(hub.state.batch, read_to, seen_ms)
+    hub.held = HeldHeartbeats(since_ms, carrier.facts, at_rest)
+    carrier.close()
+    return True
+
+
+def _leaves_something(hub: Hub, decided: DecidedBatch) -> bool:
+    """Return whether a batch of heartbeats leaves more than that they came."""
+    after, plan = decided.checkpoint, decided.plan
+    others = (rows for name, rows in decided.tables.items() if name is not TableName.EVENTS)
+    is_counted = any(after.counts.values()) or any(rows.num_rows for rows in others)
+    is_stopped = dict(after.offsets) != dict(plan.offsets_to)
+    return is_counted or is_stopped or not says_nothing_new(hub.state, after.state)
 
 
 def bring_rows_up(hub: Hub, now_ms: int) -> None:

@@ -3,10 +3,18 @@
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from checkpoints.last_poll import LastPoll, moves_since, note_away, read_poll, write_poll
+from checkpoints.last_poll import (
+    READ_NOTHING,
+    LastPoll,
+    ReadAtRest,
+    moves_since,
+    note_away,
+    read_poll,
+    write_poll,
+)
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.model.errors import SourceError
 from streaming.core.model.root import StateRoot
@@ -32,7 +40,8 @@ class TopicPoll:
     hub and its broker were both there. `topics`: the changes topics. `others`: the updates
     topics. `facts`: what the last poll found. `others_ms`: other hubs that polled for this state
     since, and when they last did. `broker`: its address, for people. `asked_s`: since when
-    an answer is waited for.
+    an answer is waited for. `at_rest`: what the hub has read and not committed. `early`: whether to
+    poll at once, for those who look.
     A missing topic is created again at once: who reads it elsewhere then fails soon, and would wait
     for minutes otherwise.
     """
@@ -43,7 +52,9 @@ class TopicPoll:
     topics: Sequence[str]
     others: Sequence[str]
     facts: Mapping[str, TopicFacts] = field(default_factory=dict)
+    at_rest: Callable[[], ReadAtRest] = lambda: READ_NOTHING
     stopped: threading.Event = field(default_factory=threading.Event)
+    early: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
     broker: str = ""
     failing_since_s: float | None = None
@@ -62,13 +73,15 @@ class TopicPoll:
         """Stop polling; `ended`: with the hub, which says so."""
         self.ended = ended
         self.stopped.set()
+        self.early.set()
         if self.thread is not None:
             self.thread.join(JOIN_S)
 
     def _run(self) -> None:
         while not self.stopped.is_set():
             self._poll()
-            self.stopped.wait(EVERY_S)
+            self.early.wait(EVERY_S)
+            self.early.clear()
         if self.ended:
             self._record(ended=True)
         self.look.close()
@@ -129,7 +142,8 @@ class TopicPoll:
             before, ends = read_poll(self.root), self.ends
             self._look_for_others(before, at_ms)
             moves = moves_since(before, ends, at_ms)
-            write_poll(self.root, LastPoll(self.hub, at_ms, ends, ended, moves))
+            found = LastPoll(self.hub, at_ms, ends, ended, moves, at_rest=self.at_rest())
+            write_poll(self.root, found)
         except OSError as error:  # the file grows old, and `level` says so
             LOG.warning("the last poll is not recorded: %s", error)
 

@@ -45,10 +45,11 @@ from streaming.hub.memory import keep_memory
 from streaming.hub.opening import FoundTopics, Opening
 from streaming.hub.originals import originals
 from streaming.hub.phases import BatchPhases
-from streaming.hub.pipeline import bring_rows_up, process
+from streaming.hub.pipeline import bring_rows_up, hold, process
 from streaming.hub.poll import CONNECT_MS, TopicPoll
 from streaming.hub.query import failure, kafka_behind, remove_stale, start
 from streaming.hub.report import HubReport
+from streaming.hub.rest import NOTHING_HELD, read_once
 from streaming.hub.resync_source import StateSource
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.source import Source, ranges
@@ -99,6 +100,7 @@ class Service:
         self.poll = TopicPoll(
             *(config.hub.state, self.name, self._topic_look(), topics, others),
             broker=config.kafka.bootstrap_servers,
+            at_rest=lambda: self.hub.held.at_rest,
         )
         self.view.hubs_seen = self.poll.hubs_seen
         self.view.opened(self.hub)
@@ -195,7 +197,7 @@ class Service:
 
         A query keeps its own place in every topic. Another one is needed when input was lost.
         """
-        self.is_misplaced = False
+        self.is_misplaced, self.holds = False, not available_now
         query = self._start(available_now=available_now)
         self.view.query = query is not None
         try:
@@ -221,6 +223,8 @@ class Service:
     ended = False
     failure: HubError | None = None
     query_number = 0
+    holds = False
+    """What says nothing new is held; a hub that ends with its input leaves nothing unread."""
     is_misplaced = False
     """The query reads topics at places that the hub left, because input was lost."""
     polled: Mapping[str, TopicFacts] | None = None
@@ -236,7 +240,7 @@ class Service:
         """
         remove_stale(self._checkpoint().parent)
         limits, last = self.config.limits, self.hub.ledger.last
-        self.shown = dict(last.offsets)
+        self._begin_behind_commit()
         there = {t: rid for t, rid in self.settings.topics.items() if last.topic_ids[t]}
         if not there:
             return None
@@ -256,6 +260,10 @@ class Service:
         else:
             writer = writer.trigger(processingTime=f"{self.config.hub.trigger_ms} milliseconds")
         return start(writer, self._checkpoint(), self.store.root)
+
+    def _begin_behind_commit(self) -> None:
+        """Read from the last commit on; what was held is read again."""
+        self.shown, self.hub.held = dict(self.hub.ledger.last.offsets), NOTHING_HELD
 
     def _micro_batch(self, query_number: int, records: DataFrame, batch_id: int) -> None:
         with self.turn:
@@ -299,7 +307,8 @@ class Service:
 
     def planned(self, plan: Plan) -> Carrier:
         """The records of a plan of the present configuration, read by its offsets."""
-        return self.source.planned(plan, self.settings, self.config.limits)
+        read = partial(self.source.planned, settings=self.settings, limits=self.config.limits)
+        return self.hub.held.read(plan, read)
 
     def _process(self, read: Read, topics: Mapping[str, TopicFacts] | None = None) -> bool:
         """Run the next batch if one is due; whether one was. `topics`: as they are now."""
@@ -307,19 +316,25 @@ class Service:
         plan = self.hub.next_plan(self.shown, _now_ms(), self._commands(), topics)
         unread = self.poll.with_more(plan.offsets_to)
         self.hub.unread = frozenset(self.settings.topics[topic] for topic in unread)
-        is_due = self.hub.is_due(plan)
-        if is_due:
-            before = self.hub.state
-            plan = self._run_batch(plan, read)
-            self.is_misplaced |= any(topic in self.settings.topics for topic in plan.lost)
+        if not self.hub.is_due(plan):
+            return False
+        before, done = self.hub.state, self._run_batch(plan, read_once(read))
+        if done is not None:
+            self.is_misplaced |= any(topic in self.settings.topics for topic in done.lost)
             self.report.batch(before, self.hub.state, self.hub.ledger.last.counts)
-            self.report.sent_again([t for t in plan.lost if t in self.settings.updates_topics])
+            self.report.sent_again([t for t in done.lost if t in self.settings.updates_topics])
             self._tell_paused()
-        return is_due
+        return done is not None
 
-    def _run_batch(self, plan: Plan, read: Read) -> Plan:
-        """Run a batch; if it fails there is none after it, whichever thread has the next turn."""
+    def _run_batch(self, plan: Plan, read: Read) -> Plan | None:
+        """Run a batch; None: what it reads says nothing new, so it is held.
+
+        If it fails there is none after it, whichever thread has the next turn.
+        """
         try:
+            if self.holds and hold(self.hub, plan, read):
+                self.poll.early.set()
+                return None
             return process(self.hub, plan, read)
         except BaseException:
             self.ended = True  # the hub in memory is not the committed one
@@ -343,7 +358,7 @@ class Service:
         with self.turn:
             if self.ended:
                 return False
-            self.shown = dict(self.hub.ledger.last.offsets)
+            self._begin_behind_commit()
             topics = self._look()
             is_lost = bool(self.hub.losses(topics))
             if is_lost:
@@ -352,20 +367,24 @@ class Service:
 
     def _of_micro_batch(self, records: DataFrame, before: Mapping[str, int], plan: Plan) -> Carrier:
         """The records of a plan out of a micro-batch; read anew where it is not that of Spark."""
-        if ranges(plan.offsets_from, plan.offsets_to) != ranges(before, self.shown):
+        held, new = self.hub.held, self.hub.held.beyond(plan)
+        read = ranges(new.offsets_from, new.offsets_to)
+        if not held.is_in(plan) or read != ranges(before, self.shown):
             return self.planned(plan)
-        return self.source.carried(records, plan, self.settings, self.config.limits)
+        settings, limits = self.settings, self.config.limits
+        carried = partial(self.source.carried, records, settings=settings, limits=limits)
+        return held.read(plan, carried)
 
     def _unread(self) -> int:
-        """How many records the topics held at the last poll that no batch has read."""
-        offsets = self.hub.ledger.last.offsets
+        """How many records the topics held at the last poll that are not read."""
+        offsets = self.hub.read_to
         return sum(max(0, end - offsets.get(t, end)) for t, end in self.poll.ends.items())
 
     def waiting(self) -> int:
         """How many records wait that the next batch would read; 0 while Kafka does not answer."""
         if self.poll.failing_since_s is not None:
             return 0
-        known, offsets = self.hub.state.replicas, self.hub.ledger.last.offsets
+        known, offsets = self.hub.state.replicas, self.hub.read_to
         return sum(
             max(0, self.poll.ends.get(topic, 0) - offsets.get(topic, 0))
             for topic, rid in self.settings.topics.items()

@@ -17,6 +17,7 @@ from streaming.config.config import Config
 from streaming.core.conflict.judge import Verdict
 from streaming.core.delivery.epoch_history import EpochHistory, EpochSpan
 from streaming.core.model.state import HubState
+from streaming.facts.at_rest import as_read
 from streaming.facts.backlog import acknowledged_by_all, unacknowledged
 from streaming.facts.conflict_counters import conflict_kinds
 from streaming.facts.conflicts import conflicts
@@ -145,7 +146,7 @@ class HubView:
         hub = self.hub
         if hub is None:
             return None
-        checkpoint = hub.ledger.last
+        checkpoint = as_read(self._reader(hub.ledger.last)).commit or hub.ledger.last
         status = self._status(checkpoint, now_s)
         return LiveFacts(
             status=status,

@@ -71,7 +71,7 @@ UNDER_WAY = seconds(
 )
 LAST_COMMIT = seconds(
     "slackwater_last_commit_timestamp_seconds",
-    "When the last batch was committed; an idle hub commits nothing.",
+    "When the last batch was committed; a hub at rest commits once a minute at most.",
     "time() - slackwater_last_commit_timestamp_seconds",
 )
 LAST_POLL = seconds(

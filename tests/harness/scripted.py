@@ -11,7 +11,7 @@ from connectors import wire
 from streaming.core.delivery.consumer import ApplyBatch, BufferChunk, Position, SendHello, receive
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import Generator
-from streaming.core.model.record import Abort, Commit, Item, RangeItem, Record
+from streaming.core.model.record import Abort, Commit, Heartbeat, Item, RangeItem, Record
 from streaming.core.tracking.ranges import KeyRange, key_order
 from tests.harness.topics import TopicEnds
 from tests.model.replica import TABLE, image, row_of
@@ -84,6 +84,10 @@ class ScriptedReplica:
         own = max((change.csn for change in self.published), default=None)
         hello = replace(self.position.hello(own, lost=lost), versions=versions)
         return self.send(hello if generation is None else replace(hello, generation=generation))
+
+    def heartbeat(self) -> int:
+        """Say that it is alive; the offset."""
+        return self.send(Heartbeat(self.epoch))
 
     def change(self, key: str, value: str | None) -> Change:
         """The change of a row that it would make now, `value` None: a delete; nothing is sent."""

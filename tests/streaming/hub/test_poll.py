@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import cast
 
-from checkpoints.last_poll import LastPoll, moves_since, read_poll, write_poll
+from checkpoints.last_poll import LastPoll, ReadAtRest, moves_since, read_poll, write_poll
 from streaming.core.intake.heard import TopicMove
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.hub.poll import TopicPoll
@@ -47,7 +47,9 @@ def test_a_topic_that_grew_got_its_record_between_two_polls() -> None:
 
 def test_moves_outlive_the_hub_that_saw_them(tmp_path: Path) -> None:
     """A hub that starts does not take the silence of an hour for its own first second."""
-    written = LastPoll("hub", 1_000, {"a": 7}, ended=True, moves={"a": TopicMove(400, 600)})
+    at_rest = ReadAtRest(3, {"a": 7}, {1: 500})
+    moves = {"a": TopicMove(400, 600)}
+    written = LastPoll("hub", 1_000, {"a": 7}, ended=True, moves=moves, at_rest=at_rest)
 
     write_poll(tmp_path, written)
 
