@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from streaming.cli import counters, flight
+from streaming.cli import counters
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.output import (
@@ -45,6 +45,8 @@ def status(
     """Show the state of the hub, what needs a person first; exit 1 if something does."""
     configured, reader = opened(config)
     if replica is not None:
+        from streaming.cli import flight  # noqa: PLC0415  # a plain `status` looks at no changelog
+
         flight.answer(configured, reader, replica, as_json=as_json)
         return
     found = hub_status(configured, reader, now().timestamp())

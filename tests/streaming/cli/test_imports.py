@@ -15,6 +15,7 @@ TABLES = {"deltalake", "numpy", "pyarrow"}
 NEVER = {
     *("confluent_kafka", "kafka", "pandas", "py4j", "pydantic_settings", "pyspark", "starlette"),
     *("uvicorn", "pyarrow.compute", "pyarrow.dataset", "streaming.stages", "connectors.wire"),
+    *("streaming.cli.flight", "streaming.facts.flight"),
 }
 """What no command needs that only reads what the last commit says."""
 
