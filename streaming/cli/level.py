@@ -179,7 +179,7 @@ def _show_lagging(found: HubLevel) -> None:
                 ", ".join(one.lacking),
             )
             for one in found.agreements
-            if not one.level
+            if not one.has_all
         ),
     )
 

@@ -13,6 +13,7 @@ from streaming.facts.lag import Lag, lags
 from streaming.facts.recorded import RecordedFacts
 from streaming.facts.resync import ConsumerResync, consumer_resyncs
 from streaming.facts.ruvs import state_of
+from streaming.facts.unsettled import Unsettled
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,8 @@ class AgreementSummary:
     `remedy`: what to do if it alone is sent nothing, and its replica is not stopped. `lag_s`: since
     the first hub epoch that it has not acknowledged. `lag_changes`: changes of others that it has
     not; `unsent_changes`: those of them that are not sent either. None: not known before its hello.
-    `origins`: its lag by origin. `resync`: its consumer is away, or in resync.
+    `origins`: its lag by origin. `level`: its consumer has everything that was written anywhere.
+    `resync`: its consumer is away, or in resync.
     """
 
     name: str
@@ -41,9 +43,12 @@ class AgreementSummary:
 
 
 def agreement_summaries(
-    config: Config, reader: Reader, recorded: RecordedFacts, now_s: float
+    config: Config, reader: Reader, recorded: RecordedFacts, open_: Unsettled, now_s: float
 ) -> tuple[AgreementSummary, ...]:
-    """Every agreement that is configured, then those that are not any more."""
+    """Every agreement that is configured, then those that are not any more.
+
+    `open_`: what keeps a consumer from being level that has all that the hub has.
+    """
     hub = reader.commit.state if reader.commit else None
     configured = {one.name: one for one in config.agreements}
     orders = recorded.orders
@@ -54,13 +59,19 @@ def agreement_summaries(
             hub,
             backlog(config, hub, configured[lag.agreement], recorded.epochs, now_s),
             resyncs.get(lag.agreement),
+            is_level=open_.is_level(lag),
         )
         for lag in lags(config, reader, orders)
     ) + _retired(configured, hub, recorded)
 
 
 def _agreement(
-    lag: Lag, hub: HubState | None, behind: Backlog, resync: ConsumerResync | None
+    lag: Lag,
+    hub: HubState | None,
+    behind: Backlog,
+    resync: ConsumerResync | None,
+    *,
+    is_level: bool,
 ) -> AgreementSummary:
     known = state_of(hub, lag.agreement) if hub else None
     return AgreementSummary(
@@ -75,7 +86,7 @@ def _agreement(
         lag_changes=behind.changes,
         unsent_changes=behind.unsent,
         origins=behind.origins,
-        level=lag.is_level,
+        level=is_level,
         resync=resync,
     )
 

@@ -54,6 +54,7 @@ def state_event(found: LiveFacts) -> dict[str, Any]:
         "readiness": found.readiness.document(),
         "agreements": list(agreements),
         "replicas": [asdict(one) for one in status.replicas],
+        "unheard": [one.text for one in status.unheard],
         "unread": status.unread,
         "pending": asdict(status.pending),
         "quarantine": asdict(status.quarantine),

@@ -37,7 +37,7 @@ class Lag:
 
     @property
     def is_level(self) -> bool:
-        """Return whether it has everything: the same covers and the same RUV."""
+        """Return whether it has everything that the hub has: the same covers and the same RUV."""
         has_all = self.epochs == 0 and not self.lacking
         return self.has_hello and has_all and not (self.is_stopped or self.is_resyncing)
 

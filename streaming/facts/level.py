@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from checkpoints.reader import NONE_OPEN, Reader
+from checkpoints.reader import Reader
 from streaming.config.config import Config
 from streaming.core.schema.difference import SchemaDifference
 from streaming.facts.at_rest import as_read
@@ -17,6 +17,7 @@ from streaming.facts.resync import ConsumerResync, consumer_resyncs
 from streaming.facts.schemas import schema_differences
 from streaming.facts.serving import serving
 from streaming.facts.unreplicated import unreplicated_columns
+from streaming.facts.unsettled import Unsettled, unread_records, unsettled
 
 Ends = Mapping[str, int] | str
 """Topic -> where it ended when Kafka was asked; a text: why Kafka did not answer."""
@@ -24,12 +25,16 @@ Ends = Mapping[str, int] | str
 
 @dataclass(frozen=True, slots=True)
 class AgreementLevel:
-    """A Lag for output: `lacking` holds the names of the replicas."""
+    """A Lag for output: `lacking` holds the names of the replicas.
+
+    `has_all`: its consumer has acknowledged all that the hub has; `level`: all that was written.
+    """
 
     name: str
     consumer: str
     state: str
     level: bool
+    has_all: bool
     acked_covers: int
     lag_epochs: int
     lacking: tuple[str, ...]
@@ -67,7 +72,7 @@ class HubLevel:
     @property
     def lags(self) -> bool:
         """Return whether a consumer has not acknowledged everything that the hub has."""
-        return not all(one.level for one in self.agreements)
+        return not all(one.has_all for one in self.agreements)
 
     @property
     def only_reads(self) -> bool:
@@ -100,25 +105,29 @@ def hub_level(
         *((ends,) if isinstance(ends, str) else ()),
         *(one.text for one in silent),
     )
-    agreements = tuple(_agreement(lag, names_of(config)) for lag in lags(config, reader))
-    unread = {} if isinstance(ends, str) else unread_records(config, reader, ends)
-    unpublished, waiting = _unpublished(config, reader), _waiting(config, reader)
-    stopped, differing = _stopped(config, reader), divergent_rows(config, reader)
-    is_level = all(one.level for one in agreements)
+    open_ = unsettled(
+        config,
+        reader,
+        is_known=not doubts,
+        unread={} if isinstance(ends, str) else unread_records(config, reader, ends),
+        opened=reader.open_changes(),
+        differing=divergent_rows(config, reader),
+    )
+    agreements = tuple(_agreement(lag, open_, names_of(config)) for lag in lags(config, reader))
     return HubLevel(
-        level=is_level and not (doubts or unread or unpublished or waiting or stopped or differing),
+        level=open_.is_nothing and all(one.level for one in agreements),
         hub_epoch=reader.commit.state.hub_epoch if reader.commit else 0,
         age_s=age.committed_age_s,
         polled_age_s=age.polled_age_s,
         cannot_say=doubts,
         agreements=agreements,
         unheard=silent,
-        unread=unread,
-        unpublished=unpublished,
-        waiting=waiting,
-        stopped=stopped,
+        unread=dict(open_.unread),
+        unpublished=dict(open_.unpublished),
+        waiting=dict(open_.waiting),
+        stopped=dict(open_.stopped),
         resyncs=consumer_resyncs(config, reader, now_s),
-        differing=differing,
+        differing=tuple(open_.differing),
         unreplicated=unreplicated_columns(config, reader),
         schema_differences=schema_differences(config, reader),
     )
@@ -129,50 +138,12 @@ def _stale(age: Freshness) -> str:
     return stale_text(age) if age.away else f"{stale_text(age)}, hub not running?"
 
 
-def unread_records(config: Config, reader: Reader, ends: Mapping[str, int]) -> dict[str, int]:
-    """Replica -> how many records of its topic the hub has not read; only those with some."""
-    offsets = reader.commit.offsets if reader.commit else {}
-    topics = {replica.name: config.changes_topic(replica.name) for replica in config.replicas}
-    found = {n: ends.get(topic, 0) - offsets.get(topic, 0) for n, topic in topics.items()}
-    return {name: count for name, count in found.items() if count > 0}
-
-
-def _unpublished(config: Config, reader: Reader) -> dict[str, int]:
-    """Replica -> how much its agent last said it has not published; only those with some.
-
-    Of an agent that ended the goodbye is the newer word.
-    """
-    known = reader.commit.state.replicas if reader.commit else {}
-    at_work = (r for r in config.replicas if r.rid in known and known[r.rid].ended is None)
-    counts = {replica.name: known[replica.rid].unpublished for replica in at_work}
-    return {name: count for name, count in counts.items() if count}
-
-
-def _waiting(config: Config, reader: Reader) -> dict[str, int]:
-    """Replica -> how many of its changes are committed and not eligible; only those with some."""
-    found = reader.open_changes()
-    counts = {
-        replica.name: found.get((replica.rid, "waiting"), NONE_OPEN).count
-        for replica in config.replicas
-    }
-    return {name: count for name, count in counts.items() if count}
-
-
-def _stopped(config: Config, reader: Reader) -> dict[str, str]:
-    """Replica -> its state, of configured replicas whose topic is not read on."""
-    known = reader.commit.state.replicas if reader.commit else {}
-    return {
-        replica.name: known[replica.rid].status_text
-        for replica in config.replicas
-        if replica.rid in known and known[replica.rid].is_stopped
-    }
-
-
-def _agreement(lag: Lag, names: Mapping[int, str]) -> AgreementLevel:
+def _agreement(lag: Lag, open_: Unsettled, names: Mapping[int, str]) -> AgreementLevel:
     return AgreementLevel(
         lag.agreement,
         lag.consumer,
         lag.state,
+        open_.is_level(lag),
         lag.is_level,
         lag.acked_covers,
         lag.epochs,

@@ -26,9 +26,10 @@ class RecordedFacts:
     as they differ. `opened`: (rid, pending | waiting) -> its open changes. `crowded`: the replicas
     with so many open transactions that reading is paused. `names`: rid -> name, of all that ever
     were. `epochs`: the hub epochs that somebody has not acknowledged. `orders`: those of
-    `resync_orders`.
+    `resync_orders`. `is_read`: the tables were read; a hub that starts has not read them yet.
     """
 
+    is_read: bool = False
     quarantine: Mapping[str, int] = field(default_factory=dict)
     named: int = 0
     conflicts: Mapping[str, int] = field(default_factory=dict)
@@ -50,6 +51,7 @@ def recorded_facts(
     several = reader.open_transactions({rid: one.opno for rid, one in known.items()})
     most = config.limits.open_transactions
     return RecordedFacts(
+        is_read=True,
         quarantine=reader.quarantine_counts(),
         named=sum(n for why, n in reader.named_counts().items() if Reason(why).is_uncarried),
         conflicts=reader.conflict_counts(),

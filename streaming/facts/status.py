@@ -1,6 +1,5 @@
 """The state of the hub as of its last commit: replicas, agreements, quarantine, conflicts."""
 
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -24,7 +23,6 @@ from streaming.facts.conflict_counters import (
 from streaming.facts.divergent import DivergentRow
 from streaming.facts.freshness import doubt_of, freshness
 from streaming.facts.heard import UnheardReplica, unheard_replicas
-from streaming.facts.level import unread_records
 from streaming.facts.names import names_of
 from streaming.facts.recorded import RecordedFacts, recorded_facts
 from streaming.facts.replicas import (
@@ -35,6 +33,7 @@ from streaming.facts.replicas import (
 )
 from streaming.facts.ruvs import ruv_document
 from streaming.facts.serving import serving
+from streaming.facts.unsettled import unread_records, unsettled
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +106,6 @@ class HubStatus:
         return found
 
 
-def _without(
-    silent: Iterable[UnheardReplica], agreements: Iterable[AgreementSummary]
-) -> tuple[AgreementSummary, ...]:
-    """The agreements; none is level whose consumer is not heard, as `level` says."""
-    names = {one.replica for one in silent}
-    return tuple(replace(one, level=one.level and one.consumer not in names) for one in agreements)
-
-
 def hub_status(
     config: Config, reader: Reader, now_s: float, recorded: RecordedFacts | None = None
 ) -> HubStatus:
@@ -131,8 +122,16 @@ def hub_status(
     counts, totals = (commit.counts, commit.totals) if commit else ({}, {})
     names = {**recorded.names, **names_of(config)}
     age, poll = freshness(reader, now_s), read_poll(reader.root)
-    silent = unheard_replicas(serving(config, reader), reader, now_s)
-    agreements = agreement_summaries(config, reader, recorded, now_s)
+    served = serving(config, reader)
+    silent, stale = unheard_replicas(served, reader, now_s), doubt_of(age)
+    open_ = unsettled(
+        served,
+        reader,
+        is_known=recorded.is_read and stale is None and not silent,
+        unread=unread_records(served, reader, poll.ends) if poll else {},
+        opened=recorded.opened,
+        differing=recorded.differing,
+    )
     return HubStatus(
         hub=config.hub.name,
         state=config.hub.state,
@@ -140,7 +139,7 @@ def hub_status(
         committed_at=time_of(commit.at_ms) if commit else None,
         age_s=round(now_s - commit.at_ms / 1000, 3) if commit else None,
         polled_age_s=age.polled_age_s,
-        stale=doubt_of(age),
+        stale=stale,
         batch=reader.batch,
         planned_batch=reader.planned,
         hub_epoch=state.hub_epoch if state else 0,
@@ -149,9 +148,9 @@ def hub_status(
         ruvs=dict(state.ruvs) if state else {},
         replicas=replicas,
         pending=pending_summary(replicas),
-        agreements=_without(silent, agreements),
+        agreements=agreement_summaries(config, reader, recorded, open_, now_s),
         unheard=silent,
-        unread=unread_records(serving(config, reader), reader, poll.ends) if poll else {},
+        unread=dict(open_.unread),
         quarantine=_quarantine(quarantine, recorded.named),
         differing=recorded.differing,
         unreplicated=dict(recorded.unreplicated),

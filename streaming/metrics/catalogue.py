@@ -214,7 +214,7 @@ AGREEMENT_STATE = gauge(
 )
 AGREEMENT_LEVEL = gauge(
     "slackwater_agreement_level",
-    "1: the consumer has acknowledged everything that the hub has.",
+    "1: the consumer has everything that was written anywhere, as `slackwater level` answers.",
     "min(slackwater_agreement_level) == 0",
     *_OF,
 )

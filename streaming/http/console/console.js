@@ -69,6 +69,7 @@ function showLevel(state) {
   const reasons = [
     ...state.readiness.reasons,
     ...stopped.map((one) => `${one.name}: ${one.state}; ${one.remedy}`),
+    ...state.unheard,
     ...uncarriedReasons(state.uncarried),
   ];
   byId("reasons").replaceChildren(...reasons.map((text) => element("li", text)));
@@ -105,18 +106,19 @@ function showMatrix(agreements) {
 
 function lagCell(of) {
   if (!of) return cell("–");
-  if (of.changes === 0) return cell("level", "good");
+  if (of.changes === 0) return cell("0", "good");
   return cell(`${seconds(of.lag_s)}, ${count(of.changes)}`, severity(of.lag_s));
 }
 
 function agreementRow(one) {
   const resync = one.resync;
   const percent = resync && resync.percent !== null ? `${resync.percent.toFixed(2)} %` : "";
-  const foretold = one.level ? "level" : one.time_to_level_s === null ? "unknown" : seconds(one.time_to_level_s);
+  const isBehind = one.lag_epochs > 0 && one.time_to_level_s !== null;
+  const foretold = one.level ? "level" : isBehind ? seconds(one.time_to_level_s) : "unknown";
   return row(
     head(one.consumer, "row"),
     cell(one.state, one.remedy ? "bad" : ""),
-    cell(one.level ? "level" : seconds(one.lag_s), one.level ? "good" : severity(one.lag_s)),
+    cell(one.level ? "level" : one.lag_s ? seconds(one.lag_s) : "not level", one.level ? "good" : severity(one.lag_s)),
     cell(count(one.lag_changes)),
     cell(foretold),
     cell(resync ? percent || resync.away || "ordered" : "none"),

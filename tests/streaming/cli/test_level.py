@@ -278,9 +278,9 @@ def test_a_consumer_that_never_spoke_is_not_level(
     answer = slackwater("level", "--json")
 
     assert answer.code == 1
-    assert [(a["state"], a["level"]) for a in answer.facts["agreements"]] == [
-        ("in_sync", True),
-        ("waiting_for_hello", False),
+    assert [(a["state"], a["has_all"], a["level"]) for a in answer.facts["agreements"]] == [
+        ("in_sync", True, False),
+        ("waiting_for_hello", False, False),
     ]
 
 

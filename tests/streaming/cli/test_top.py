@@ -47,7 +47,7 @@ def test_in_a_pipe_it_says_it_once(slackwater: Slackwater, two: WrittenState) ->
     assert lines[0].startswith("centre: hub epoch 5, batch 9, committed ")
     assert "\x1b" not in answer.out
     rows = [line.split() for line in lines]
-    assert ["a", "in_sync", "0.0", "s", "0", "0", "yes"] in rows
+    assert ["a", "in_sync", "0.0", "s", "0", "0", "no"] in rows  # for the record in quarantine
     assert any(row[:2] == ["b", "in_sync"] and row[-2:] == ["1", "no"] for row in rows)
     assert lines[-1] == "conflicts 0, in quarantine 1"
 
