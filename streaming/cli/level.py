@@ -160,10 +160,10 @@ def _resync_text(one: ConsumerResync) -> str:
     """Why a consumer that is away or in resync is not level, and what to do."""
     what = f"{one.consumer}, agreement {one.agreement} is {one.state_text}"
     if one.is_ordered:
-        return f"resync: {what}; the hub takes the order with its next batch"
+        return f"resync: {what}, {one.waits_text}"
     if one.away:
-        return f"away: {what}; {one.remedy}"
-    return f"resync: {what}; `slackwater resync status` shows how far it is"
+        return f"away: {what}, {one.waits_text}; {one.remedy}"
+    return f"resync: {what}, {one.waits_text}; `slackwater resync status` shows how far it is"
 
 
 def _show_lagging(found: HubLevel) -> None:

@@ -121,3 +121,5 @@ def _show(found: Sequence[ConsumerResync], *, as_json: bool) -> None:
             for one in found
         ),
     )
+    for one in found:
+        write_sentence(f"{one.agreement}: {one.waits_text}")

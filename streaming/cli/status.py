@@ -108,6 +108,9 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
             for one in found.agreements
         ),
     )
+    for agreement in found.agreements:
+        if agreement.resync is not None:
+            write_sentence(f"{agreement.name}: {agreement.resync.waits_text}")
     write_line()
     counters.show(found.replicas, found.counters)
 

@@ -10,7 +10,7 @@ from streaming.core.delivery.lack import lack, own_counted
 from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import HubState
-from streaming.facts.resync import lacks_rows, ordered_resyncs
+from streaming.facts.resync import GivenOrder, lacks_rows, ordered_resyncs
 
 NO_COMMIT = "no commit yet"
 
@@ -42,7 +42,9 @@ class Lag:
         return self.has_hello and has_all and not (self.is_stopped or self.is_resyncing)
 
 
-def lags(config: Config, reader: Reader, orders: Mapping[str, int] | None = None) -> list[Lag]:
+def lags(
+    config: Config, reader: Reader, orders: Mapping[str, GivenOrder] | None = None
+) -> list[Lag]:
     """The lag of each configured agreement, by its consumer's last acknowledgement.
 
     `orders`: those of `resync_orders`, if they are at hand.

@@ -12,7 +12,7 @@ from streaming.core.schema.difference import SchemaDifference
 from streaming.facts.backlog import unacknowledged
 from streaming.facts.divergent import DivergentRow, divergent_rows
 from streaming.facts.names import names_of
-from streaming.facts.resync import resync_orders
+from streaming.facts.resync import GivenOrder, resync_orders
 from streaming.facts.schemas import schema_differences
 from streaming.facts.serving import serving
 from streaming.facts.unreplicated import unreplicated_columns
@@ -40,7 +40,7 @@ class RecordedFacts:
     unreplicated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     schema_differences: tuple[SchemaDifference, ...] = ()
     epochs: EpochHistory = field(default_factory=EpochHistory)
-    orders: Mapping[str, int] = field(default_factory=dict)
+    orders: Mapping[str, GivenOrder] = field(default_factory=dict)
 
 
 def recorded_facts(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -14,15 +14,30 @@ from streaming.config.sections import AgreementConfig
 from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.command import CommandName, ResyncOrder, parse_resync_order
 from streaming.core.model.errors import ConfigError, HubError
+from streaming.core.model.replica_state import ReplicaState
+from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, AwayReason, remedy_of
 from streaming.core.model.wording import as_percent
 from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import Accounting, estimated_end, progress
+from streaming.core.tracking.waits import (
+    ResyncWait,
+    WaitingResync,
+    prepares_rows,
+    waiting_resync,
+)
 from streaming.facts.names import agreement_named, committed
 from streaming.facts.ruvs import state_of
 
 COUNTED_ENTRIES = 1_000_000
 """From how many entries of the changelog on the rows that a consumer lacks are not counted."""
+
+
+class GivenOrder(NamedTuple):
+    """An operator's order of a resync: the number of its command, and when it was given."""
+
+    number: int
+    at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +46,11 @@ class ConsumerResync:
 
     `state`: of the agreement. `away`: why it is sent nothing; `remedy`: what to do about that.
     `is_ordered`: an operator's order waits for the hub, and no more is to be done. `since`: when it
-    went away, or when the resync began. `mode`: of this resync, or of the next. `tracked`: the rows
-    that it lacks while it is away. `synchronized`, `total`: rows that are sent, and that are to be.
-    `percent`: with two decimals, 100 only when all is sent. `unacknowledged`: pages that are sent
-    and not acknowledged.
+    went away, or when the resync began. `waits_for`: what has to happen before it goes on, since
+    `waits_since`; `waits_text` says both. `mode`: of this resync, or of the next. `tracked`: the
+    rows that it lacks while it is away. `synchronized`, `total`: rows that are sent, and that are
+    to be. `percent`: with two decimals, 100 only when all is sent. `unacknowledged`: pages that are
+    sent and not acknowledged.
     """
 
     agreement: str
@@ -44,6 +60,9 @@ class ConsumerResync:
     remedy: str | None
     is_ordered: bool
     since: datetime | None
+    waits_for: ResyncWait
+    waits_since: datetime | None
+    waits_text: str
     mode: ResyncMode
     tracked: int | None = None
     synchronized: int | None = None
@@ -88,7 +107,7 @@ def resyncs(config: Config, reader: Reader, now_s: float) -> tuple[ConsumerResyn
 
 
 def consumer_resyncs(
-    config: Config, reader: Reader, now_s: float, orders: Mapping[str, int] | None = None
+    config: Config, reader: Reader, now_s: float, orders: Mapping[str, GivenOrder] | None = None
 ) -> tuple[ConsumerResync, ...]:
     """The same without a count of rows, which reads the changelog.
 
@@ -98,10 +117,46 @@ def consumer_resyncs(
         return ()
     hub, ordered = reader.commit.state, ordered_resyncs(reader, orders)
     states = [(one, state_of(hub, one.name)) for one in config.agreements]
+    turns = _turns(hub, config.limits.resync_workers)
     return tuple(
-        _consumer_resync(one, state, now_s, is_ordered=one.name in ordered)
+        _consumer_resync(
+            one,
+            state,
+            _waiting(config, hub, one, ordered.get(one.name), has_turn=one.name in turns),
+            now_s,
+            is_ordered=one.name in ordered,
+        )
         for one, state in states
         if one.name in ordered or lacks_rows(state)
+    )
+
+
+def _turns(hub: HubState, workers: int) -> frozenset[str]:
+    """The agreements whose rows the hub prepares; the others wait behind them."""
+    found = [
+        (one.resync.started_ms, one.name)
+        for one in hub.agreements.values()
+        if one.resync is not None and prepares_rows(one)
+    ]
+    return frozenset(name for _, name in sorted(found)[:workers])
+
+
+def _waiting(
+    config: Config,
+    hub: HubState,
+    agreement: AgreementConfig,
+    ordered_ms: int | None,
+    *,
+    has_turn: bool,
+) -> WaitingResync:
+    rid = config.replica(agreement.consumer).rid
+    replica = hub.replicas.get(rid, ReplicaState(rid))
+    return waiting_resync(
+        state_of(hub, agreement.name),
+        ordered_ms=ordered_ms,
+        ended_ms=replica.ended.at_ms if replica.ended else None,
+        seen_ms=replica.seen_ms,
+        has_turn=has_turn,
     )
 
 
@@ -115,27 +170,37 @@ def lacks_rows(agreement: AgreementState) -> bool:
     return is_tracking or (is_unfinished and not agreement.status.ends_agent)
 
 
-def ordered_resyncs(reader: Reader, orders: Mapping[str, int] | None = None) -> frozenset[str]:
-    """The agreements for which an operator ordered a resync that the hub has not taken yet."""
+def ordered_resyncs(
+    reader: Reader, orders: Mapping[str, GivenOrder] | None = None
+) -> dict[str, int]:
+    """Agreement -> when an operator ordered a resync of it that the hub has not taken yet."""
     taken = reader.commit.command_number if reader.commit else 0
     known = resync_orders(reader) if orders is None else orders
-    return frozenset(name for name, number in known.items() if number > taken)
+    return {name: one.at_ms for name, one in known.items() if one.number > taken}
 
 
-def resync_orders(reader: Reader) -> dict[str, int]:
-    """Agreement -> the number of the last order of a resync of it, taken or not."""
+def resync_orders(reader: Reader) -> dict[str, GivenOrder]:
+    """Agreement -> the last order of a resync of it, taken or not."""
     return {
-        parse_resync_order(row["argument"]).agreement: row["number"]
+        parse_resync_order(row["argument"]).agreement: GivenOrder(
+            row["number"], round(row["at"].timestamp() * 1000) if row["at"] else 0
+        )
         for row in reader.commands()
         if row["command"] == CommandName.RESYNC
     }
 
 
 def _consumer_resync(
-    config: AgreementConfig, agreement: AgreementState, now_s: float, *, is_ordered: bool
+    config: AgreementConfig,
+    agreement: AgreementState,
+    waiting: WaitingResync,
+    now_s: float,
+    *,
+    is_ordered: bool,
 ) -> ConsumerResync:
     resync, is_away = agreement.resync, agreement.status is AgreementStatus.CHANGE_TRACKING
     remedy = remedy_of(agreement.status, agreement.detail, config.consumer, config.name)
+    waits_since = time_of(waiting.since_ms) if waiting.since_ms else None
     began_ms = agreement.away_ms if is_away else resync.started_ms if resync else 0
     found = ConsumerResync(
         agreement=config.name,
@@ -145,12 +210,19 @@ def _consumer_resync(
         remedy=None if is_ordered else remedy,
         is_ordered=is_ordered,
         since=time_of(began_ms) if began_ms else None,
+        waits_for=waiting.what,
+        waits_since=waits_since,
+        waits_text=f"waits for {waiting.text}{_since_text(waits_since)}",
         mode=ResyncMode.FULL if agreement.is_full else ResyncMode.INCREMENTAL,
     )
     if resync is None or resync.accounting is None:
         return found
     known = replace(found, unacknowledged=len(resync.unacked))
     return _with_progress(known, resync.accounting, now_s, is_over=resync.last_page > 0)
+
+
+def _since_text(since: datetime | None) -> str:
+    return f" since {since:%Y-%m-%d %H:%M:%S} UTC" if since else ""
 
 
 def _with_progress(

@@ -121,7 +121,7 @@ function agreementRow(one) {
     cell(one.level ? "level" : one.lag_s ? seconds(one.lag_s) : "not level", one.level ? "good" : severity(one.lag_s)),
     cell(count(one.lag_changes)),
     cell(foretold),
-    cell(resync ? percent || resync.away || "ordered" : "none"),
+    cell(resync ? [percent, resync.waits_text].filter(Boolean).join(", ") : "none"),
   );
 }
 

@@ -115,21 +115,21 @@ def test_level_is_the_same_covers_and_the_same_ruv(
     [
         (
             IN_SYNC.away(AwayReason.PAUSED, 1),
-            "away: b, agreement to-b is change_tracking: paused;",
+            "away: b, agreement to-b is change_tracking: paused, waits for an operator since 1970-",
         ),
         (
             IN_SYNC.resyncing(CoveredPosition(3, KNOWN), 1),
-            "resync: b, agreement to-b is resync; `slackwater resync status` shows",
+            "resync: b, agreement to-b is resync, waits for the hub's next batch since",
         ),
         (
             replace(
                 IN_SYNC.resyncing(CoveredPosition(3, KNOWN), 1), status=AgreementStatus.IN_SYNC
             ),
-            "resync: b, agreement to-b is in_sync, the end of its resync not acknowledged;",
+            "resync: b, agreement to-b is in_sync, the end of its resync not acknowledged, waits",
         ),
         (
             replace(IN_SYNC, scans=frozenset({"t"})),
-            "resync: b, agreement to-b is in_sync, its resync not begun;",
+            "resync: b, agreement to-b is in_sync, its resync not begun, waits for the hub",
         ),
     ],
 )
@@ -159,7 +159,10 @@ def test_a_resync_that_is_ordered_is_waited_for(
 
     answer = slackwater("level")
     assert answer.code == 1
-    assert "resync: b, agreement to-b is in_sync, resync ordered;" in answer.out
+    assert (
+        "resync: b, agreement to-b is in_sync, resync ordered, waits for the hub's next batch since"
+        in answer.out
+    )
 
 
 def heard_of_b(state: WrittenState, **changed: object) -> None:

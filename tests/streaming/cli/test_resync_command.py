@@ -208,9 +208,10 @@ def test_a_resync_is_shown_as_gpstate_shows_it(slackwater: Slackwater, state: Wr
     assert (found["percent"], found["tables"], found["tables_left"]) == (33.25, 2, 2)
     assert (found["unacknowledged"], found["away"], found["remedy"]) == (2, None, None)
     assert found["estimated_end"] > found["since"]
-    assert len(shown) == 3
+    assert len(shown) == 4
     assert " 33.25% " in shown[2]
     assert " 2 of 2 " in shown[2]
+    assert shown[3].startswith("to-b: waits for its acknowledgement of 2 pages since 20")
 
 
 @pytest.mark.parametrize(
@@ -239,6 +240,39 @@ def test_what_cannot_be_said_is_left_open(
 
     assert (found["percent"], found["total"], found["tables_left"]) == (percent, total, left)
     assert state_text is None or f" {state_text} " in status
+
+
+def test_who_waits_without_a_number_says_for_what_and_since_when(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Otherwise a resync of which nothing is known yet looks as one that hangs."""
+    commit(state, replace(IN_SYNC, session=None, is_full=True))
+    (hello,) = slackwater("resync", "--json").facts
+    answer = slackwater("resync", "to-b")
+    (ordered,) = slackwater("resync", "--json").facts
+    shown = [slackwater(command).out for command in ("status", "level", "resync")]
+
+    assert answer.code == 0
+    assert (hello["waits_for"], ordered["waits_for"]) == ("hello", "batch")
+    assert hello["waits_text"].startswith("waits for a hello of its agent since 20")
+    assert ordered["waits_since"] > hello["waits_since"]
+    assert all(" ".join(one.split()).count("waits for the hub's next batch since") for one in shown)
+
+
+def test_a_resync_behind_others_says_that_it_waits_for_its_turn(
+    slackwater: Slackwater, state: WrittenState, config_file: Path
+) -> None:
+    """The hub prepares limits.resync_workers of them at a time, those first that began first."""
+    config_file.write_text(f"{config_file.read_text()}[limits]\nresync_workers = 1\n")
+    first = replace(in_resync(None), name="to-a", consumer=1)
+    second = in_resync(None)
+    assert second.resync is not None
+    later = replace(second.resync, started_ms=second.resync.started_ms + 1_000)
+    commit(state, first, replace(second, resync=later))
+
+    found = {one["agreement"]: one["waits_for"] for one in slackwater("resync", "--json").facts}
+
+    assert found == {"to-a": "rows", "to-b": "turn"}
 
 
 def test_a_consumer_that_is_away_is_shown_with_what_it_lacks(
