@@ -3,15 +3,18 @@
 A trigger captures the row as stored: another trigger may have changed it meanwhile. REPLACE
 deletes rows for which no trigger fires (unless recursive_triggers is on), so a BEFORE trigger
 records the rows that a write could replace, and the AFTER trigger captures a delete of each that is
-gone. No trigger makes a statement fail: a value that is not of its column's type is captured as
-it is, and image.py finds out what it means.
+gone. In between a trigger of the user's, or a foreign key's action, may write the same table, and
+so bring a row in the way: while another write is open (open_writes.py), what is recorded stays, and
+each row that is written is recorded too. No trigger makes a statement fail: a value that is not of
+its column's type is captured as it is, and image.py finds out what it means.
 """
 # ruff: noqa: S608 every name is quoted, every expression is our own
 
 from collections.abc import Iterable
 
 from connectors.sqlite import cascades, sql
-from connectors.sqlite.catalog import BINARY, Catalog, Unique
+from connectors.sqlite import open_writes as writes
+from connectors.sqlite.catalog import BINARY, Catalog, Unique, UniqueColumn
 from connectors.sqlite.columns import image_sql
 from connectors.sqlite.system import PREFIX
 from streaming.core.model.table import Table
@@ -20,6 +23,8 @@ INSERT = "'insert'"
 """What stands for the key of a row that is inserted: it may be given by SQLite."""
 KEY_PREFIX = "key "
 """The prefix of a key column's name in the table of recorded rows."""
+UNIQUE_PREFIX = "unique "
+"""The prefix there of a column that is in a unique constraint."""
 
 
 def triggers(table: Table, catalog: Catalog, *, has_actions: bool = False) -> dict[str, str]:
@@ -51,26 +56,35 @@ class _Capture:
         self.replaced = sql.name(self.replaced_name)
 
     def statements(self) -> dict[str, str]:
-        changed = dict.fromkeys([*self.table.columns, *self._unique_columns()])
+        """Name -> CREATE statement of everything that captures the table."""
+        update = self._update_of([*self.table.columns, *self._unique_columns()])
+        unique_update = self._update_of(self._unique_columns())
         return {
             self.replaced_name: self._replaced_table(),
+            **self._replaced_indexes(),
             **self._trigger("before", "insert", "INSERT", self._record_replaced()),
             **self._trigger("after", "insert", "INSERT", self._of_one(self._inserted(), INSERT)),
-            **self._trigger(
-                "before", "update", _update_of(self._unique_columns()), self._record_replaced("OLD")
-            ),
+            **self._trigger("before", "update", unique_update, self._record_replaced("OLD")),
             **self._trigger(
                 "after",
                 "update",
-                _update_of(changed),
+                update,
                 self._of_one(self._updated(), self._old_key(), cascades.END_FIRST),
             ),
+            **self._trigger("done", "update", unique_update, [writes.CLOSE]),
             **self._trigger(
                 "after", "delete", "DELETE", self._of_one(self._deleted(), self._old_key())
             ),
             **self._truncate(),
-            **(self._noted(_update_of(changed)) if self.has_actions else {}),
+            **(self._noted(update) if self.has_actions else {}),
         }
+
+    def _update_of(self, columns: Iterable[str]) -> str:
+        """The event of an update of these columns; a statement that sets them may not name them."""
+        names = list(dict.fromkeys(columns))
+        if any(self.catalog.columns[name].generated for name in names):
+            return "UPDATE"
+        return f"UPDATE OF {', '.join(map(sql.name, names))}"
 
     def _old_key(self) -> str:
         return image_sql(self.key, "OLD")
@@ -101,8 +115,9 @@ class _Capture:
     def _trigger(self, when: str, verb: str, event: str, body: Iterable[str]) -> dict[str, str]:
         name = f"{PREFIX}{when}_{verb}_{self.table.name}"
         statements = "".join(f"\n  {statement};" for statement in body)
+        timing = "BEFORE" if when == "before" else "AFTER"
         return {
-            name: f"CREATE TRIGGER {sql.name(name)} {when.upper()} {event} ON {self.name}"
+            name: f"CREATE TRIGGER {sql.name(name)} {timing} {event} ON {self.name}"
             f" WHEN {self._is_captured()}\nBEGIN{statements}\nEND"
         }
 
@@ -119,64 +134,128 @@ class _Capture:
             f" WHEN NEW.op = 'truncate' AND NEW.\"table\" = {table}\nBEGIN"
             f"\n  UPDATE _slackwater_origin SET truncating = {table};"
             f"\n  DELETE FROM {self.name};"
+            f"\n  DELETE FROM {self.replaced};"
             "\n  UPDATE _slackwater_origin SET truncating = NULL;\nEND"
         }
 
     # -- rows that a write replaces ---------------------------------------------------------
 
     def _replaced_table(self) -> str:
-        key = ", ".join(sql.name(KEY_PREFIX + name) for name in self.table.key)
-        return f"CREATE TABLE {self.replaced} ({key}, image TEXT NOT NULL, PRIMARY KEY ({key}))"
+        keys = ", ".join(sql.name(KEY_PREFIX + name) for name in self.table.key)
+        uniques = "".join(f", {sql.name(UNIQUE_PREFIX + name)}" for name in self._recorded())
+        return (
+            f"CREATE TABLE {self.replaced} ({keys}{uniques}, image TEXT NOT NULL,"
+            f" statement INTEGER NOT NULL, PRIMARY KEY ({keys}))"
+        )
+
+    def _replaced_indexes(self) -> dict[str, str]:
+        """The indexes by which a write finds what it may have replaced, and what is out of date."""
+        columns = [
+            ", ".join(
+                f"{sql.name(UNIQUE_PREFIX + part.name)} COLLATE {sql.name(part.collation)}"
+                for part in unique
+            )
+            for unique in self._in_way()
+        ]
+        names = [f"{PREFIX}collides_{place}_{self.table.name}" for place, _ in enumerate(columns)]
+        found = dict(zip(names, columns, strict=True))
+        found[f"{PREFIX}recorded_{self.table.name}"] = "statement"
+        return {
+            name: f"CREATE INDEX {sql.name(name)} ON {self.replaced} ({columns})"
+            for name, columns in found.items()
+        }
 
     def _record_replaced(self, but_not: str | None = None) -> list[str]:
-        keys = ", ".join(f"x.{sql.name(name)}" for name in self.table.key)
-        image = image_sql(self.columns, "x")
         but = f" AND NOT ({self._same('x', but_not)})" if but_not else ""
-        but += f" AND NOT ({self._has_null_key('x')})" if self.catalog.has_null_keys else ""
-        uniques = [" AND ".join(_collides(unique)) for unique in self.catalog.uniques]
-        if but_not is None and self.catalog.rowid is not None:
-            uniques.append(f"x.{self.catalog.rowid} = NEW.{self.catalog.rowid}")
-        noted = f"AND NOT EXISTS (SELECT 1 FROM {self.replaced} r WHERE {self._same_recorded('x')})"
+        noted = f"NOT EXISTS (SELECT 1 FROM {self.replaced} r WHERE {self._is_recorded('x')})"
         return [
-            f"DELETE FROM {self.replaced}",
+            writes.OPEN,
+            f"DELETE FROM {self.replaced} WHERE statement < {writes.THIS}",
             *(
-                f"INSERT INTO {self.replaced} SELECT {keys}, {image} FROM {self.name} x"
-                f" WHERE {unique}{but} {noted}"
-                for unique in uniques
+                self._record(f"{' AND '.join(_collides(unique))}{but} AND {noted}")
+                for unique in self._in_way(is_insert=but_not is None)
             ),
         ]
+
+    def _record(self, where: str) -> str:
+        """Record the rows x of this condition."""
+        keys = ", ".join(f"x.{sql.name(name)}" for name in self.table.key)
+        uniques = "".join(f", x.{sql.name(name)}" for name in self._recorded())
+        image = image_sql(self.columns, "x")
+        if self.catalog.has_null_keys:
+            where += f" AND NOT ({self._has_null_key('x')})"
+        return (
+            f"INSERT INTO {self.replaced} SELECT {keys}{uniques}, {image}, {writes.THIS}"
+            f" FROM {self.name} x WHERE {where}"
+        )
+
+    def _in_way(self, *, is_insert: bool = True) -> list[Unique]:
+        """What another row may have in common with one that is written."""
+        rowid = self.catalog.rowid if is_insert else None
+        return [*self.catalog.uniques, *([(UniqueColumn(rowid, BINARY),)] if rowid else [])]
+
+    def _recorded(self) -> list[str]:
+        return list(dict.fromkeys(part.name for unique in self._in_way() for part in unique))
 
     def _unique_columns(self) -> list[str]:
         return list(dict.fromkeys(part.name for unique in self.catalog.uniques for part in unique))
 
-    def _gone(self) -> str:
-        """The recorded rows that no longer exist, as a FROM clause."""
-        there = f"SELECT 1 FROM {self.name} x WHERE {self._same_recorded('x')}"
-        return f"FROM {self.replaced} r WHERE NOT EXISTS ({there})"
+    def _gone(self, recorded: str = "r") -> str:
+        """A condition: the recorded row was in the way of the written one, and exists no longer."""
+        in_way = " OR ".join(
+            f"({' AND '.join(_collided(unique, recorded))})" for unique in self._in_way()
+        )
+        return f"({in_way}) AND {self._is_gone(recorded)}"
+
+    def _is_gone(self, recorded: str) -> str:
+        there = f"SELECT 1 FROM {self.name} x WHERE {self._same_recorded('x', recorded)}"
+        return f"NOT EXISTS ({there})"
+
+    def _forget(self) -> list[str]:
+        """Forget what is told and what nobody can replace any more; but record the new row."""
+        return [
+            f"DELETE FROM {self.replaced} WHERE statement = {writes.DONE}",
+            f"DELETE FROM {self.replaced} WHERE {self._gone(self.replaced)}",
+            f"DELETE FROM {self.replaced} WHERE {self._is_recorded('NEW', self.replaced)}",
+            self._record(f"{self._same('x', 'NEW')} AND {writes.IS_OPEN}"),
+        ]
+
+    def _forget_old(self) -> str:
+        """Forget the old row, unless a row of its key exists again."""
+        return (
+            f"DELETE FROM {self.replaced} WHERE {self._is_recorded('OLD', self.replaced)}"
+            f" AND {self._is_gone(self.replaced)}"
+        )
 
     def _capture_gone(self) -> str:
         key = self._recorded_key()
-        return self._write("delete", key, "r.image", "NULL", self._gone())
+        where = f"FROM {self.replaced} r WHERE {self._gone()}"
+        return self._write("delete", key, "r.image", "NULL", where)
+
+    def _is_any_gone(self) -> str:
+        return f"EXISTS (SELECT 1 FROM {self.replaced} r WHERE {self._gone()})"
 
     # -- what the triggers capture ----------------------------------------------------------
 
     def _inserted(self) -> list[str]:
-        several = f"EXISTS (SELECT 1 {self._gone()})"
+        several = self._is_any_gone()
         was_there = "CASE WHEN r.image IS NULL THEN 'insert' ELSE 'update' END"
         return [
+            writes.CLOSE,
             _open(several),
             self._capture_gone(),
             self._capture_row(was_there, "r.image"),
             *self._capture_null_key(),
             _close(several),
-            f"DELETE FROM {self.replaced}",
+            *self._forget(),
         ]
 
     def _updated(self) -> list[str]:
         moved = f"NOT ({self._same('NEW', 'OLD', 'IS')})"
-        several = f"{moved} OR EXISTS (SELECT 1 {self._gone()})"
+        several = f"{moved} OR {self._is_any_gone()}"
         old = image_sql(self.columns, "OLD")
         return [
+            self._forget_old(),  # its delete is captured below
             _open(several),
             self._capture_gone(),
             self._capture_deleted(moved),
@@ -186,12 +265,12 @@ class _Capture:
             ),
             *self._capture_null_key(),
             _close(several),
-            f"DELETE FROM {self.replaced}",
+            *self._forget(),
         ]
 
     def _deleted(self) -> list[str]:
         return [
-            f"DELETE FROM {self.replaced} WHERE {self._same_recorded('OLD', self.replaced)}",
+            self._forget_old(),
             self._capture_deleted("1"),
         ]
 
@@ -215,7 +294,7 @@ class _Capture:
             image_sql(self.key, "x"),
             before,
             image_sql(self.columns, "x"),
-            f"FROM {self.name} x LEFT JOIN {self.replaced} r ON {self._same_recorded('x')}"
+            f"FROM {self.name} x LEFT JOIN {self.replaced} r ON {self._is_recorded('x')}"
             f" WHERE {self._same('x', 'NEW')}",
         )
 
@@ -254,18 +333,29 @@ class _Capture:
             for name in self.table.key
         )
 
+    def _is_recorded(self, row: str, recorded: str = "r") -> str:
+        """The same, to look the recorded one up: its columns have no affinity."""
+        return " AND ".join(
+            f"+{row}.{sql.name(name)} = {recorded}.{sql.name(KEY_PREFIX + name)} COLLATE {BINARY}"
+            for name in self.table.key
+        )
+
     def _recorded_key(self) -> str:
         """The captured key of the recorded row r."""
         return image_sql(self.key, "r", KEY_PREFIX)
 
 
-def _update_of(columns: Iterable[str]) -> str:
-    return f"UPDATE OF {', '.join(map(sql.name, columns))}"
-
-
 def _collides(unique: Unique) -> list[str]:
     return [
         f"x.{sql.name(part.name)} = NEW.{sql.name(part.name)} COLLATE {sql.name(part.collation)}"
+        for part in unique
+    ]
+
+
+def _collided(unique: Unique, recorded: str) -> list[str]:
+    return [
+        f"{recorded}.{sql.name(UNIQUE_PREFIX + part.name)} = +NEW.{sql.name(part.name)}"
+        f" COLLATE {sql.name(part.collation)}"
         for part in unique
     ]
 

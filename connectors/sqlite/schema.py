@@ -114,13 +114,30 @@ def _create_system(connection: sqlite3.Connection, rid: int, journal_mode: str) 
 def _apply_schema(connection: sqlite3.Connection, wanted: Mapping[str, str]) -> None:
     """Create the objects wanted; drop the agent's others, and those with another definition."""
     there = objects(connection)
-    wrong = [name for name in there if name not in TABLES and wanted.get(name) != there[name][1]]
+    wrong = {name for name in there if name not in TABLES and wanted.get(name) != there[name][1]}
+    wrong |= _behind_the_users(connection)
     drop(connection, {name: there[name] for name in wrong})
     for name, statement in wanted.items():
         if name not in there or name in wrong:
             connection.execute(statement)
     if wrong:
-        log.info("changed capture objects: %s", ", ".join(wrong))
+        log.info("changed capture objects: %s", ", ".join(sorted(wrong)))
+
+
+def _behind_the_users(connection: sqlite3.Connection) -> set[str]:
+    """The agent's AFTER triggers that are older than one of the user's on their table.
+
+    SQLite fires the youngest first, and none behind one that fails a statement, but keeps what it
+    has written (OR FAIL), or ignores the rest (RAISE(IGNORE)): such a row would not be captured.
+    """
+    rows = connection.execute(
+        "SELECT a.name FROM sqlite_schema a WHERE a.type = 'trigger' AND substr(a.name, 1, ?1) = ?2"
+        " AND instr(a.sql, ' AFTER ') AND EXISTS (SELECT 1 FROM sqlite_schema u"
+        " WHERE u.type = 'trigger' AND u.tbl_name = a.tbl_name COLLATE NOCASE"
+        " AND substr(u.name, 1, ?1) <> ?2 AND u.rowid > a.rowid)",
+        (len(PREFIX), PREFIX),
+    )
+    return {name for (name,) in rows}
 
 
 def drop(connection: sqlite3.Connection, there: Mapping[str, tuple[str, str]]) -> None:

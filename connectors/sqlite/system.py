@@ -6,7 +6,7 @@ at a time.
 """
 # ruff: noqa: S608 every expression is our own
 
-from connectors.sqlite import cascades, sql
+from connectors.sqlite import cascades, open_writes, sql
 from connectors.sqlite.columns import CREATE_SCALES, omitted_sql
 from streaming.core.model.csn import MAX_SEQUENCE, MAX_TIME_S
 
@@ -34,7 +34,10 @@ TABLES = {
   depth INTEGER NOT NULL DEFAULT 0,  -- how many groups of changes are open
   prim_csn TEXT,  -- of the open group
   record_bytes INTEGER NOT NULL DEFAULT 1000000,
-  journal_mode TEXT  -- the database's before it was a replica
+  journal_mode TEXT,  -- the database's before it was a replica
+  statement INTEGER NOT NULL DEFAULT 0,  -- from here on: see open_writes.py
+  statement_ms INTEGER NOT NULL DEFAULT 0,
+  open_writes INTEGER NOT NULL DEFAULT 0
 )""",
     "_slackwater_position": """CREATE TABLE _slackwater_position (
   id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -112,7 +115,11 @@ TABLES = {
 }
 
 LATER_COLUMNS = {
-    "_slackwater_origin": {"journal_mode": "TEXT", "truncating": "TEXT"},
+    "_slackwater_origin": {
+        "journal_mode": "TEXT",
+        "truncating": "TEXT",
+        **open_writes.COLUMNS,
+    },
     "_slackwater_position": {
         "reached": "INTEGER NOT NULL DEFAULT 0",
         "reinit": "INTEGER NOT NULL DEFAULT 0",
@@ -181,7 +188,7 @@ BEGIN
       ELSE {_omitted("key")} END,
     CASE NEW.op WHEN 'snapshot' THEN 'insert' ELSE NEW.op END,
     CASE WHEN {_bytes("key")} + {_bytes("before")} + {_bytes("after")} + {OVERHEAD_BYTES}
-      <= record_bytes THEN NEW.before END,
+      <= record_bytes THEN NEW.before WHEN NEW.before IS NOT NULL THEN '{{}}' END,
     CASE WHEN NEW.after IS NULL
       OR {_bytes("key")} + {_bytes("after")} + {OVERHEAD_BYTES} <= record_bytes THEN NEW.after
       ELSE {_omitted("after")} END,
@@ -212,6 +219,6 @@ END""",
 A row of op truncate deletes all rows of its table and is captured as one change (capture.py); one
 of op snapshot is a row that was there before (snapshot.py).
 
-Of a row too large for a record only the size is kept, which the hub quarantines; a before-image
-that does not fit beside it is left out.
+Of a row too large for a record only the size is kept, which the hub quarantines; of a before-image
+that does not fit beside it nothing is told.
 """

@@ -103,12 +103,13 @@ def missing(change: Change, table: Table) -> tuple[Reason, str] | None:
     """Return what the change lacks that its table's function needs; None: nothing.
 
     It is checked for every change, concurrent or not, so that the outcome does not depend on how
-    the input is cut into batches.
+    the input is cut into batches. A before-image without the column is enough: the change corrects
+    a value that no record can hold, and which is therefore not the row's.
     """
     column = table.function.column
     if column is None or change.op is Op.TRUNCATE:
         return None
-    if needs_before(table, change.op) and column not in json.loads(change.before or "{}"):
+    if needs_before(table, change.op) and change.before is None:
         return Reason.BEFORE, f"{table.function} needs a before-image with column {column}"
     if change.op is not Op.DELETE and column not in json.loads(change.after or "{}"):
         return Reason.BEFORE, f"{table.function} needs column {column} in after"
@@ -138,12 +139,18 @@ def _by_column(change: Change, row: RowState, table: Table) -> bool:
         return change.op is Op.INSERT
     if change.op is Op.DELETE:
         always = rule in (ConflictRule.MAX_DELETE_WIN, ConflictRule.MAX_DEL_WIN_INS)
-        return always or _value(change.before, table) == _value(row.image, table)
+        return always or _was_as(change, row, table)
     if change.op is Op.INSERT and rule not in (ConflictRule.MAX_INS, ConflictRule.MAX_DEL_WIN_INS):
         return False
     if rule is ConflictRule.OLD:
-        return _value(change.before, table) == _value(row.image, table)
+        return _was_as(change, row, table)
     return _value(change.after, table) > _value(row.image, table)
+
+
+def _was_as(change: Change, row: RowState, table: Table) -> bool:
+    """Return whether the change was made on the row's value; one that is not told is another."""
+    is_told = table.function.column in json.loads(change.before or "{}")
+    return is_told and _value(change.before, table) == _value(row.image, table)
 
 
 _Ordered = tuple[int, object]

@@ -418,8 +418,7 @@ _UNTOLD = {HELLO, OPERATOR}
 _REASONS = {
     reason.value
     for reason in Reason
-    if reason.is_uncarried
-    or reason in {Reason.LATE, Reason.REUSED, Reason.PURGED, Reason.ENDED, Reason.BEFORE}
+    if reason.is_uncarried or reason in {Reason.LATE, Reason.REUSED, Reason.PURGED, Reason.ENDED}
 }
 """Why a transaction ended that one of its changes took along: the others have that reason too."""
 

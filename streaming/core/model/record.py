@@ -88,7 +88,7 @@ class Reason(StrEnum):
 
     @property
     def is_uncarried(self) -> bool:
-        """Return whether the record itself is at fault: what it wrote stays at its writer.
+        """Return whether the record cannot be taken as it is: what it wrote stays at its writer.
 
         Such a change is uncarried: its row is neither refreshed nor realigned, and neither is any
         other of its transaction (docs/protocol.md, What a quarantined change leaves behind).
@@ -99,10 +99,11 @@ class Reason(StrEnum):
 _UNCARRIED = frozenset(
     {
         *(Reason.JSON, Reason.VERSION, Reason.KIND, Reason.CSN, Reason.RID),
-        *(Reason.TABLE, Reason.KEY, Reason.SIZE, Reason.SKEW),
+        *(Reason.TABLE, Reason.KEY, Reason.SIZE, Reason.SKEW, Reason.BEFORE),
     }
 )
-"""What a record alone gives as reasons, but for its session; and the time that its CSN gives."""
+"""What a record alone gives as reasons, but for its session: by itself, by the time that its CSN
+gives, and by what the function of its table needs."""
 
 
 @dataclass(frozen=True, slots=True)
