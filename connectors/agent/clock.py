@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from streaming.core.model.csn import MAX_SKEW_S, rid_of, time_of
+from streaming.core.model.csn import MAX_SKEW_S, is_skewed, rid_of, time_of
 
 AHEAD_S = 60
 """How far a CSN may be ahead of this machine's clock before it is worth a word."""
@@ -31,6 +31,17 @@ class ClockWatch:
         found = (self._finding(rid, time_s - clock_ms // 1000) for rid, time_s in largest.items())
         return [text for text in found if text is not None]
 
+    def is_any_refused(self, csns: Iterable[str], largest: str, clock_ms: int) -> bool:
+        """Return whether the hub refuses one of these own CSNs as skewed, if it comes now.
+
+        Each is behind the one before, the first behind `largest`, which is in the topic.
+        """
+        for csn in csns:
+            if is_skewed(csn, largest, clock_ms, self.skew_s):
+                return True
+            largest = max(largest, csn)
+        return False
+
     def _finding(self, rid: int, ahead_s: int) -> str | None:
         if ahead_s <= AHEAD_S:
             self.said.pop(rid, None)
@@ -52,6 +63,15 @@ class ClockWatch:
             f"the changes of this replica are dated {_span(ahead_s)} ahead of this machine's clock,"
             f" because its clock or that of another replica was ahead: correct it{refused}"
         )
+
+
+def renumbered_text(changes: int) -> str:
+    """What is said of changes that got new CSNs because a clock was wrong."""
+    return (
+        f"{changes} changes that were not published yet were dated too far ahead, because the clock"
+        " of this machine was wrong when they were written: they get CSNs of its present time, in"
+        " their order"
+    )
 
 
 def _other(rid: int, ahead_s: int) -> str:

@@ -122,6 +122,14 @@ class CaptureJournal(Protocol):
         StateError: the database does not have it as it was read, so another one is in its place.
         """
 
+    def renumber(self, after: int, above: str, clock_ms: int) -> int:
+        """Give the changes behind this entry new CSNs of this clock; how many there are.
+
+        A clock that was wrong has written them, and no topic has one of them. In one local
+        transaction, in their order and groups, above this CSN and those that were applied, unless
+        these are too far ahead; the generator goes on behind them.
+        """
+
     def kept_rows(self) -> KeptRows:
         """The rows that are only in this database, for the log and the metrics; it must be quick.
 

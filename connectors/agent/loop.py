@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from connectors import wire
-from connectors.agent.clock import ClockWatch
+from connectors.agent.clock import ClockWatch, renumbered_text
 from connectors.agent.contract import (
     AppliedBatch,
     JournalEntry,
@@ -110,6 +110,8 @@ class Agent:
     clock_ms: Callable[[], int] = wall_ms
     watch: ClockWatch = field(default_factory=lambda: ClockWatch(0))
     inbox: deque[tuple[int, bytes]] = field(default_factory=deque)
+    handed: int = 0  # the id of the last entry that was given to the topic
+    own_csn: str = ""  # the largest CSN of those, and of what the topic held before
     open_group: bool = False  # a transaction is in the topic without its commit
     session: str = ""
     heartbeat: Heartbeat = field(default_factory=lambda: Heartbeat(-1))  # what was last said
@@ -131,6 +133,7 @@ class Agent:
             compare(past, value, self.rid, self.store.find)
             end = place + 1
         own = self.store.reconcile(past)
+        self.own_csn = max(past.csn, self.store.published_own() or "")
         self._finish_interrupted(past)
         if past.missing or past.reported:
             log.warning("%s", lost_text(past))
@@ -174,7 +177,7 @@ class Agent:
         A hello would abort it, although it is committed here.
         """
         interrupted = past.unfinished()
-        while entries := self.store.unpublished(PUBLISH_ROWS, PUBLISH_BYTES):
+        while entries := self._next_entries():
             rest = [entry for entry in entries if _group(entry.record) in interrupted]
             if not rest or rest[0] is not entries[0]:
                 return
@@ -232,7 +235,7 @@ class Agent:
 
     def publish(self) -> bool:
         """Publish the next journal entries, or journal some; return whether there were any."""
-        entries = self.store.unpublished(PUBLISH_ROWS, PUBLISH_BYTES)
+        entries = self._next_entries()
         if not entries:
             self.store.close_abandoned_group()
             return self.store.tell(TOLD_ROWS)
@@ -295,10 +298,26 @@ class Agent:
 
     # -- publishing -------------------------------------------------------------------------
 
+    def _next_entries(self) -> list[JournalEntry]:
+        """The next journal entries, with CSNs that the hub takes.
+
+        Those of a clock that was too far ahead when they were written, and was corrected before
+        they were published, are given anew.
+        """
+        entries = self.store.unpublished(PUBLISH_ROWS, PUBLISH_BYTES)
+        csns = _csns(entry for entry in entries if entry.id > self.handed)
+        clock_ms = self.clock_ms()
+        if not self.watch.is_any_refused(csns, self.own_csn, clock_ms):
+            return entries
+        changes = self.store.renumber(self.handed, self.own_csn, clock_ms)
+        log.warning("%s", renumbered_text(changes))
+        return self.store.unpublished(PUBLISH_ROWS, PUBLISH_BYTES)
+
     def _publish_entries(self, entries: list[JournalEntry], session: str) -> None:
         """Publish journal entries in order, then mark them."""
-        records = (entry.record for entry in entries)
-        self._watch_clocks(one.csn for one in records if isinstance(one, Change))
+        csns = _csns(entries)
+        self._watch_clocks(csns)
+        self.handed, self.own_csn = entries[-1].id, max([self.own_csn, *csns[-1:]])
         values = [wire.encode(entry.session or session, entry.record) for entry in entries]
         self.changes.publish(values)
         self.store.mark_published(entries[-1])
@@ -344,6 +363,11 @@ def _log_set_back(batch: ApplyBatch, applied: AppliedBatch) -> None:
         log.warning(text)
     for text in saved_texts(applied):
         log.error(text)
+
+
+def _csns(entries: Iterable[JournalEntry]) -> list[str]:
+    """The CSNs of the changes among journal entries, which grow."""
+    return [entry.record.csn for entry in entries if isinstance(entry.record, Change)]
 
 
 def _group(record: Record) -> str | None:

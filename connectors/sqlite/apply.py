@@ -24,7 +24,7 @@ from connectors.sqlite.strangers import items_of
 from connectors.sqlite.system import PREFIX
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Op
-from streaming.core.model.csn import Generator
+from streaming.core.model.csn import MAX_SKEW_S, Generator
 from streaming.core.model.errors import CsnError, StateError, WireError
 from streaming.core.model.record import Item, Refused
 from streaming.core.model.truncation import ALL_KEYS
@@ -39,13 +39,14 @@ def apply_batch(
     next_offset: int,
     clock_ms: int,
     check: Callable[[], object] = lambda: None,
+    max_skew_s: int = MAX_SKEW_S,
 ) -> AppliedBatch:
     """Apply a batch and store the offset behind it; a refused item does not block the others.
 
     The connection is in autocommit mode. `check` is called in the transaction, before a row is
     written, and raises if nothing may be. A truncate of which the database refuses a row deletes
-    the others one by one. A row that is nowhere else is saved first. StateError for an item that
-    this agent does not know.
+    the others one by one. A row that is nowhere else is saved first. `max_skew_s`: how far ahead of
+    the clock a CSN is followed. StateError for an item that this agent does not know.
     """
     for item in batch.items:
         if isinstance(item, Item) and item.op not in list(Op):
@@ -71,7 +72,8 @@ def apply_batch(
             if refused is not None:
                 lacking = _lacking(items, refused)
                 gone = saved.forget_standing(connection, at_risk)
-                position = _end(connection, batch, items, lacking, next_offset, clock_ms)
+                position = _end(connection, batch, lacking, next_offset, clock_ms)
+                _move_past(connection, items, clock_ms, max_skew_s)
                 connection.execute("COMMIT")
                 return AppliedBatch(position, lacking, gone)
             is_careful = True
@@ -135,26 +137,18 @@ def _lacking(items: Sequence[Item], refused: Mapping[int, Refused]) -> tuple[Ref
 def _end(
     connection: sqlite3.Connection,
     batch: ApplyBatch,
-    items: Iterable[Item],
     refused: tuple[Refused, ...],
     next_offset: int,
     clock_ms: int,
 ) -> Position:
-    """Store position, generator and epoch, and journal the refused items and `applied`."""
-    rid, time_s, sequence, offset_s, epoch = connection.execute(
-        "SELECT rid, time_s, sequence, remote_offset_s, epoch FROM _slackwater_origin"
-    ).fetchone()
-    generator = advanced(Generator(rid, time_s, sequence, offset_s), items, clock_ms // 1000)
+    """Store position and epoch, and journal the refused items and `applied`."""
+    (epoch,) = connection.execute("SELECT epoch FROM _slackwater_origin").fetchone()
     position = replace(batch.position, epoch=epoch)
     session = position.session or ""
     for one in refused:
         journal.write_refused(connection, clock_ms, epoch, session, one)
     journal.write_applied(connection, session, position.applied(), batch.hub_epoch)
-    connection.execute(
-        "UPDATE _slackwater_origin SET applying = 0, epoch = epoch + 1,"
-        " time_s = ?, sequence = ?, remote_offset_s = ?",
-        (generator.time_s, generator.sequence, generator.remote_offset_s),
-    )
+    connection.execute("UPDATE _slackwater_origin SET applying = 0, epoch = epoch + 1")
     connection.execute(
         "UPDATE _slackwater_position SET last = ?, covers = ?, epoch = ?, ruv = ?, generation = ?,"
         " reached = ?, updates_offset = ?, reinit = 0,"
@@ -172,16 +166,33 @@ def _end(
     return position
 
 
-def advanced(generator: Generator, items: Iterable[Item], clock_s: int) -> Generator:
+def _move_past(
+    connection: sqlite3.Connection, items: Iterable[Item], clock_ms: int, max_skew_s: int
+) -> None:
+    """Move the generator past the CSNs of these items."""
+    rid, time_s, sequence = connection.execute(
+        "SELECT rid, time_s, sequence FROM _slackwater_origin"
+    ).fetchone()
+    generator = advanced(Generator(rid, time_s, sequence), items, clock_ms // 1000, max_skew_s)
+    connection.execute(
+        "UPDATE _slackwater_origin SET time_s = ?, sequence = ?",
+        (generator.time_s, generator.sequence),
+    )
+
+
+def advanced(
+    generator: Generator, items: Iterable[Item], clock_s: int, max_skew_s: int
+) -> Generator:
     """The generator past the CSNs of these items.
 
     It ignores a CSN that is too far ahead, whose row is applied like any other: refusing the row
-    would stop this replica because of another one's clock.
+    would stop this replica because of another one's clock, and following it would have the hub
+    refuse what this replica writes.
     """
     errors = list[CsnError]()
     for csn in sorted({item.csn for item in items if item.csn is not None}, reverse=True):
         try:
-            generator = generator.seen(csn, clock_s)
+            generator = generator.seen(csn, clock_s, max_skew_s)
             break
         except CsnError as error:
             errors.append(error)

@@ -5,6 +5,7 @@ import sqlite3
 
 from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite.atomic import atomic
+from connectors.sqlite.renumber import renumber
 from streaming.core.model.csn import Generator, parse
 
 log = logging.getLogger(__name__)
@@ -59,38 +60,17 @@ def _is_overtaken(connection: sqlite3.Connection, past: OwnTopic) -> bool:
 
 
 def _renumber(connection: sqlite3.Connection, topic_opno: int) -> None:
-    """Give all unpublished changes new CSNs and opnos, in their order and groups."""
-    rid, time_s, sequence, offset_s = connection.execute(
-        "SELECT rid, time_s, sequence, remote_offset_s FROM _slackwater_origin"
+    """Give all unpublished changes new CSNs and opnos, by sequence behind what the topic holds."""
+    rid, time_s, sequence = connection.execute(
+        "SELECT rid, time_s, sequence FROM _slackwater_origin"
     ).fetchone()
-    (opno,) = connection.execute(
-        "SELECT max(?, trimmed_opno, coalesce((SELECT max(opno) FROM _slackwater_journal"
-        "  WHERE id <= published), 0)) FROM _slackwater_position",
+    published, opno = connection.execute(
+        "SELECT published, max(?, trimmed_opno, coalesce((SELECT max(opno)"
+        "  FROM _slackwater_journal WHERE id <= published), 0)) FROM _slackwater_position",
         (topic_opno,),
     ).fetchone()
-    generator = Generator(rid, time_s, sequence, offset_s)
-    rows = connection.execute(
-        "SELECT id, kind, csn, prim_csn FROM _slackwater_journal"
-        " WHERE id > (SELECT published FROM _slackwater_position) AND kind IN ('change', 'commit')"
-        " ORDER BY id"
-    ).fetchall()
-    primaries = dict[str, str]()
-    for id_, kind, csn, prim_csn in rows:
-        new_csn = None
-        if kind == "change":
-            new_csn, generator = generator.next(0)
-            opno += 1
-            if csn == prim_csn:
-                primaries[csn] = new_csn
-        connection.execute(
-            "UPDATE _slackwater_journal SET csn = ?, prim_csn = ?, opno = ? WHERE id = ?",
-            (new_csn, primaries.get(prim_csn, prim_csn), opno if new_csn else None, id_),
-        )
-    connection.execute(
-        "UPDATE _slackwater_origin SET time_s = ?, sequence = ?, opno = ?",
-        (generator.time_s, generator.sequence, opno),
-    )
-    log.warning("%d journal rows were renumbered after what the topic holds", len(rows))
+    changes = renumber(connection, published, Generator(rid, time_s, sequence), opno, 0)
+    log.warning("%d changes were renumbered after what the topic holds", changes)
 
 
 def _own(connection: sqlite3.Connection, past: OwnTopic) -> str | None:

@@ -42,6 +42,7 @@ def open_store(settings: AgentSettings) -> Iterator[SqliteStore]:
                 settings.rid,
                 settings.tables,
                 record_bytes=settings.record_bytes,
+                skew_s=settings.skew_s,
                 rows_are_shared=settings.rows_are_shared,
                 tells_rows=settings.tells_rows,
                 journal_bound=JournalBound(settings.journal_rows),

@@ -20,12 +20,14 @@ from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.opened_file import OpenedFile, replaced_text
 from connectors.sqlite.reconcile import reconcile
 from connectors.sqlite.reinit import IsKnown, NewStart, reinit
+from connectors.sqlite.renumber import opno_before, renumber
 from connectors.sqlite.rows import RowWriter, writers
 from connectors.sqlite.schema import install
 from connectors.sqlite.system import OVERHEAD_BYTES
 from connectors.sqlite.text import read_as_stored
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
+from streaming.core.model.csn import MAX_SKEW_S, Generator, time_of
 from streaming.core.model.errors import StateError
 from streaming.core.model.record import RECORD_BYTES, Commit, Hello, PublishedSchema, Snapshot
 from streaming.core.model.table import Table
@@ -71,6 +73,7 @@ class SqliteStore:
     tables: dict[str, Table]
     writers: dict[str, RowWriter]
     record_bytes: int = RECORD_BYTES
+    skew_s: int = MAX_SKEW_S
     journal_bound: JournalBound = JOURNAL_BOUND
     position: Position = field(default_factory=Position)
     published: int = 0
@@ -90,6 +93,7 @@ class SqliteStore:
         tables: Iterable[Table],
         *,
         record_bytes: int = RECORD_BYTES,
+        skew_s: int = MAX_SKEW_S,
         rows_are_shared: bool = False,
         tells_rows: bool = False,
         journal_bound: JournalBound = JOURNAL_BOUND,
@@ -100,7 +104,7 @@ class SqliteStore:
         known = {table.name: table for table in tables}
         try:
             file = OpenedFile.at(database)
-            store = cls(connection, file, rid, known, {}, record_bytes, journal_bound)
+            store = cls(connection, file, rid, known, {}, record_bytes, skew_s, journal_bound)
             store._install(rows_are_shared=rows_are_shared, tells_rows=tells_rows)
             wal = database.with_name(f"{database.name}-wal")
             store.wal = OpenedFile.at(wal) if wal.exists() else None
@@ -213,6 +217,18 @@ class SqliteStore:
             uncarried.note(self.connection, entry.id)
             journal.mark_published(self.connection, entry.id, self.journal_bound)
         self.published = entry.id
+
+    @store_errors()
+    def renumber(self, after: int, above: str, clock_ms: int) -> int:
+        """Give what was never published CSNs of this clock, above this one and what was applied."""
+        clock_s = clock_ms // 1000
+        seen = self.position.ruv.max_csns().values()
+        followed = (csn for csn in seen if time_of(csn) - clock_s <= self.skew_s)
+        generator = Generator.behind(self.rid, max([above, *followed]))
+        with self._transaction():
+            last = max(after, self._stored_published())
+            opno = opno_before(self.connection, last)
+            return renumber(self.connection, last, generator, opno, clock_s)
 
     @store_errors()
     def kept_rows(self) -> KeptRows:
@@ -330,7 +346,13 @@ class SqliteStore:
         while True:
             with suppress(_SchemaChangedError):
                 done = apply_batch(
-                    self.connection, self.writers, batch, next_offset, clock_ms, self._check_same
+                    self.connection,
+                    self.writers,
+                    batch,
+                    next_offset,
+                    clock_ms,
+                    self._check_same,
+                    self.skew_s,
                 )
                 self.position = done.position
                 command = f"slackwater agent saved --database {self.file.path}"

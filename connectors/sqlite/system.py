@@ -26,7 +26,6 @@ TABLES = {
   rid INTEGER NOT NULL,
   time_s INTEGER NOT NULL DEFAULT 0,  -- with sequence: the last CSN that was issued or applied
   sequence INTEGER NOT NULL DEFAULT -1,
-  remote_offset_s INTEGER NOT NULL DEFAULT 0,
   epoch INTEGER NOT NULL DEFAULT 1,
   opno INTEGER NOT NULL DEFAULT 0,  -- of the last change
   applying INTEGER NOT NULL DEFAULT 0,  -- 1 within a transaction of the agent's own
@@ -148,10 +147,9 @@ CSN_SQL = "printf('%08x%04x%04x%04x', time_s, sequence, rid, 0)"
 
 def next_csn_sql(clock_s: str) -> str:
     """The statement by which the origin row issues its next CSN: core's Generator.next in SQL."""
-    now_s = f"{clock_s} + remote_offset_s"
-    is_later = f"{now_s} > time_s AND {now_s} <= {MAX_TIME_S}"
+    is_later = f"{clock_s} > time_s AND {clock_s} <= {MAX_TIME_S}"
     return f"""UPDATE _slackwater_origin SET
-    time_s = CASE WHEN {is_later} THEN {now_s}
+    time_s = CASE WHEN {is_later} THEN {clock_s}
       WHEN sequence >= {MAX_SEQUENCE} THEN time_s + 1 ELSE time_s END,
     sequence = CASE WHEN {is_later} OR sequence >= {MAX_SEQUENCE} THEN 0
       ELSE sequence + 1 END"""

@@ -2,7 +2,7 @@
 
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change, Op
-from streaming.core.model.csn import Csn, Generator, parse
+from streaming.core.model.csn import Csn, Generator
 from streaming.core.model.row import Arrived
 
 
@@ -11,7 +11,7 @@ class HubChangeWriter:
 
     def __init__(self, intake: Intake, hub_rid: int, at_ms: int) -> None:
         self._intake, self._rid, self._at_ms = intake, hub_rid, at_ms
-        self._generator = _generator(intake.known.largest.get(hub_rid), hub_rid)
+        self._generator = Generator.behind(hub_rid, intake.known.largest.get(hub_rid))
 
     def knows(self, table: str) -> bool:
         """Return whether the table is configured, so that a change of it can be judged."""
@@ -30,10 +30,3 @@ class HubChangeWriter:
     def _next(self) -> Csn:
         csn, self._generator = self._generator.next(self._at_ms // 1000)
         return csn
-
-
-def _generator(last: str | None, rid: int) -> Generator:
-    if last is None:
-        return Generator(rid)
-    parts = parse(last)
-    return Generator(rid, parts.time_s, parts.sequence)

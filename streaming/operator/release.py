@@ -43,7 +43,8 @@ def act(
     """Carry out commands that are `release` or `drop`; the rows for `quarantine`.
 
     A released change gets a new CSN of the hub and is judged by the hub epoch that the operator
-    looked at; one that is still invalid stays, with the new reason.
+    looked at; those of a replica in its order, so that of a row the newest stands. One that is
+    still invalid stays, with the new reason.
     """
     by_id = {c.argument: c for c in commands if c.argument}
     if not by_id:
@@ -55,7 +56,7 @@ def act(
         _action(kept[i], "released", batch)
         if _release(facts[i], author, by_id[i].seen)
         else _refused(kept[i], facts[i]["reason"], facts[i]["detail"], batch)
-        for i in sorted(facts)
+        for i in sorted(facts, key=lambda i: (kept[i]["rid"], kept[i]["offset"], i))
     ]
     return rows_of(TableName.QUARANTINE, [*dropped, *revalidated])
 

@@ -9,9 +9,10 @@ from pyspark.sql import SparkSession
 
 from checkpoints.faults import FaultPoint
 from checkpoints.tables import TableName
+from connectors import wire
 from connectors.kafka.broker import Broker
 from streaming.core.model.change import Change
-from streaming.core.model.csn import rid_of
+from streaming.core.model.csn import CsnParts, format_csn, rid_of
 from tests.harness import user_functions, verdict
 from tests.harness.hub_process import KILLED
 from tests.harness.site import Site, site
@@ -191,3 +192,31 @@ def test_release_of_what_came_too_late(pair: Site, spark: SparkSession) -> None:
     verdict.check_conflicts(pair)
     verdict.check_commits(pair)
     verdict.check_rows(pair)
+
+
+def test_release_of_what_a_wrong_clock_wrote(pair: Site, spark: SparkSession) -> None:
+    """One command brings all of it to every replica, of a row what was written last."""
+    a, b = pair.replicas.values()
+    agreed = a.write("k", "agreed")
+    pair.run_available(spark)
+    for replica in (a, b):
+        replica.catch_up()
+    for number in range(12):
+        change = a.change("k", f"v{number}")
+        csn = format_csn(CsnParts(a.clock_s + 30 * 3_600, number, a.rid, 0))
+        a.send_bytes(wire.encode(a.session, change._replace(csn=csn)), a.clock_s * 1_000)
+    a.rows[agreed.row] = image("k", "v11")
+    pair.run_available(spark)
+    b.catch_up()
+    assert b.rows[agreed.row] == agreed.after
+    (listed,) = pair.slackwater("conflicts", "list", "--kind", "uncarried")
+    assert listed["key"] == agreed.key
+
+    pair.slackwater("quarantine", "release", "--reason", "skew", "--replica", "a", "--yes")
+    pair.run_available(spark)
+
+    for replica in (a, b):
+        replica.catch_up()
+        assert replica.rows[agreed.row] == image("k", "v11")
+    assert pair.slackwater("quarantine", "list") == []
+    assert pair.slackwater("conflicts", "list", "--kind", "uncarried") == []

@@ -90,19 +90,27 @@ def is_skewed(csn: str, largest: str, clock_ms: int, max_skew_s: int) -> bool:
 class Generator:
     """A replica's source of CSNs: it never goes back and moves past every CSN that it sees.
 
-    `remote_offset_s` is how far the fastest peer's clock is ahead of ours; it never shrinks.
-    `time_s` and `sequence` are those of the last CSN that was given or seen.
+    `time_s` and `sequence` are those of the last CSN that was given or seen. What it has passed is
+    all that it keeps of another clock: behind it, it goes on by sequence until its own has caught
+    up. So a clock that was wrong for a moment, its own or another's, is forgotten in time.
     """
 
     rid: int
     time_s: int = 0
     sequence: int = -1
-    remote_offset_s: int = 0
+
+    @classmethod
+    def behind(cls, rid: int, csn: str | None) -> "Generator":
+        """Return the generator of a replica that goes on behind this CSN, if there is one."""
+        if not csn:
+            return cls(rid)
+        parts = parse(csn)
+        return cls(rid, parts.time_s, parts.sequence)
 
     def next(self, clock_s: int) -> tuple[Csn, "Generator"]:
         """Give the next CSN at this clock, and the generator after it."""
-        now_s, goes_on = clock_s + self.remote_offset_s, (self.time_s, self.sequence + 1)
-        time_s, sequence = (now_s, 0) if self.time_s < now_s <= MAX_TIME_S else goes_on
+        is_later = self.time_s < clock_s <= MAX_TIME_S
+        time_s, sequence = (clock_s, 0) if is_later else (self.time_s, self.sequence + 1)
         if sequence > MAX_SEQUENCE:
             time_s, sequence = time_s + 1, 0
         return (
@@ -125,5 +133,4 @@ class Generator:
                 f"CSN {csn} is {ahead_s} s ahead of this replica's clock (limit {max_skew_s} s):"
                 " correct the clock of the replica that made it",
             )
-        offset_s = max(self.remote_offset_s, ahead_s)
-        return replace(self, time_s=parts.time_s, sequence=parts.sequence, remote_offset_s=offset_s)
+        return replace(self, time_s=parts.time_s, sequence=parts.sequence)

@@ -14,6 +14,7 @@ from connectors.agent.loop import PUBLISH_ROWS, Agent
 from connectors.agent.own_topic import OwnTopic
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change, Op
+from streaming.core.model.csn import CsnParts, Generator, format_csn, time_of
 from streaming.core.model.errors import StateError
 from streaming.core.model.record import (
     Applied,
@@ -112,6 +113,15 @@ class MemoryStore:
 
     def mark_compared(self, offset: int, past: OwnTopic) -> None:
         """Remember nothing."""
+
+    def renumber(self, after: int, above: str, clock_ms: int) -> int:
+        """Number what stands behind this entry by the clock."""
+        generator = Generator.behind(RID, above)
+        for place, entry in enumerate(self.entries):
+            if entry.id > after and isinstance(entry.record, Change):
+                csn, generator = generator.next(clock_ms // 1_000)
+                self.entries[place] = replace(entry, record=entry.record._replace(csn=csn))
+        return sum(entry.id > after for entry in self.entries)
 
     def reconcile(self, past: OwnTopic) -> str | None:
         """What the topic holds counts as published."""
@@ -292,10 +302,14 @@ def test_a_journal_without_news_closes_what_a_client_abandoned(
 def test_changes_of_a_clock_ahead_are_named_before_they_are_sent(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The hub will put them into quarantine: the agent's log is where somebody looks first."""
+    """They go on behind what its topic holds, whether the hub has taken that or not.
+
+    If not, it will put them into quarantine: the agent's log is where somebody looks first.
+    """
     store, topics = MemoryStore(), MemoryTopics()
     agent = Agent(RID, store, topics, topics, clock_ms=lambda: 1_000, watch=ClockWatch(RID))
-    store.write(CHANGE)
+    agent.own_csn = CSN
+    store.write(CHANGE._replace(csn=Generator.behind(RID, CSN).next(0)[0]))
 
     agent.publish()
 
@@ -343,6 +357,26 @@ def test_a_transaction_that_nobody_ends_is_told_once(agent: Agent, topics: Memor
     agent.run_once()
 
     assert topics.records(Hello) == [Heartbeat(1)]
+
+
+def test_a_change_keeps_the_csn_with_which_it_was_given_to_the_topic() -> None:
+    """A clock that is corrected between two attempts must not make two changes of one.
+
+    What was written behind it by the wrong clock, and given to nobody, gets a CSN of the right one.
+    """
+    store, topics, clock_s = MemoryStore(busy_marking=1), MemoryTopics(), time_of(CSN)
+    agent = Agent(RID, store, topics, topics, lambda: clock_s * 1_000, ClockWatch(RID))
+    agent.session = "s"
+    store.write(CHANGE)
+
+    agent.run_once()
+    clock_s -= 30 * 3_600
+    store.write(CHANGE._replace(csn=format_csn(CsnParts(time_of(CSN) + 3_600, 0, RID, 0))))
+    agent.run_once()
+
+    first, again, behind = (r for r in topics.records() if isinstance(r, Change))
+    assert first == again == CHANGE
+    assert behind.csn == Generator.behind(RID, CSN).next(0)[0]
 
 
 def test_a_goodbye_names_what_is_left_unpublished(

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from connectors import wire
-from connectors.agent.loop import Agent
+from connectors.agent.loop import Agent, wall_ms
 from connectors.agent.topics import StopRequested
 from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
 from connectors.sqlite.transaction import transaction
 from streaming.core.model.change import Change, Op
-from streaming.core.model.csn import CsnParts, format_csn, parse
+from streaming.core.model.csn import MAX_SKEW_S, CsnParts, format_csn, is_skewed, parse
 from streaming.core.model.record import Commit, Goodbye, Heartbeat, Hello, Record
 from tests.connectors.sqlite.sqlite_replica import CREATE_ITEMS, ITEMS, RID, Replica, make
 from tests.harness.examples import examples
@@ -28,10 +28,19 @@ from tests.harness.examples import examples
 
 @dataclass(slots=True)
 class Topic:
-    """A topic in memory; the broker goes away after `room` more records."""
+    """A topic in memory; the broker goes away after `room` more records.
+
+    `times`: of what was published, by a clock that is `ahead_s` ahead.
+    """
 
     values: list[bytes] = field(default_factory=list)
     room: int = 10**6
+    times: list[int] = field(default_factory=list)
+    ahead_s: int = 0
+
+    def clock_ms(self) -> int:
+        """The clock of the machine on which the agent runs."""
+        return wall_ms() + self.ahead_s * 1_000
 
     def read(self, offset: int) -> Iterator[tuple[int, bytes]]:
         """What is there."""
@@ -46,6 +55,7 @@ class Topic:
     def publish(self, values: list[bytes]) -> None:
         """Write as many as there is room for."""
         self.values += values[: self.room]
+        self.times += [self.clock_ms()] * len(values[: self.room])
         self.room -= len(values)
         if self.room < 0:
             raise StopRequested
@@ -82,13 +92,20 @@ class Life:
         """Run an agent until all is published, or until it is killed after `room` records."""
         self.topic.room = room
         with closing(self.replica.store(self.bound)) as store:
-            agent = Agent(RID, store, self.topic, None)
+            agent = Agent(RID, store, self.topic, None, clock_ms=self.topic.clock_ms)
             try:
                 agent.start()
                 while agent.publish():
                     pass
             except StopRequested:
                 pass
+
+    def jump(self, ahead_s: int) -> None:
+        """Go on behind a CSN that is so far ahead, as the generator does of a clock that was."""
+        self.replica.client.execute(
+            "UPDATE _slackwater_origin SET time_s = ?1, sequence = 0 WHERE time_s < ?1",
+            (now_s() + ahead_s,),
+        )
 
     def backup(self, path: Path) -> None:
         """Copy the database."""
@@ -114,6 +131,11 @@ class Life:
         """The opnos of the changes in the topic, in its order, repeats left out."""
         opnos = {r.csn: r.opno for _, r in self.topic.records() if isinstance(r, Change)}
         return list(opnos.values())
+
+
+def now_s() -> int:
+    """The right time."""
+    return wall_ms() // 1_000
 
 
 @pytest.fixture
@@ -523,6 +545,17 @@ class Lives(RuleBasedStateMachine):
         """An agent that says all there is."""
         self.life.run()
 
+    @rule(hours=st.sampled_from([1, 30, 60]))
+    def write_by_a_clock_ahead(self, hours: int) -> None:
+        """What is written from now on goes on behind what a clock ahead gave."""
+        self.life.jump(hours * 3_600)
+        self.life.write()
+
+    @rule(hours=st.sampled_from([0, 0, 30, -30]))
+    def set_the_clock(self, hours: int) -> None:
+        """The agent's machine has another time, by which its records are dated."""
+        self.life.topic.ahead_s = hours * 3_600
+
     @rule()
     def backup(self) -> None:
         """Keep a copy."""
@@ -549,6 +582,17 @@ class Lives(RuleBasedStateMachine):
         assert opnos == list(range(1, len(opnos) + 1))
         changes = {r for _, r in self.life.topic.records() if isinstance(r, Change)}
         assert len(changes) == len(csns)
+
+    @invariant()
+    def the_hub_refuses_no_clock(self) -> None:
+        """Nothing is too far ahead of its record's time without going on behind what was taken."""
+        largest = ""
+        for time_ms, (_, record) in zip(
+            self.life.topic.times, self.life.topic.records(), strict=True
+        ):
+            if isinstance(record, Change):
+                assert not is_skewed(record.csn, largest, time_ms, MAX_SKEW_S)
+                largest = max(largest, record.csn)
 
     @invariant()
     def no_transaction_is_torn(self) -> None:
