@@ -149,6 +149,9 @@ class Backend(Protocol):
     def drop_uncarried(self) -> None:
         """Append an operator's commands to drop the newest record of each uncarried row."""
 
+    def release_skewed(self) -> None:
+        """Append an operator's commands to release all that is in quarantine as `skew`."""
+
     def quarantine(self) -> Sequence[Kept]:
         """Everything in quarantine."""
 

@@ -33,9 +33,9 @@ from streaming.core.intake.heard import unheard
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.refused_rows import due
 from streaming.core.model.agreement_state import AgreementState, SendRange
-from streaming.core.model.change import Change, Op, RowKey
+from streaming.core.model.change import HUB_RID, Change, Op, RowKey
 from streaming.core.model.command import ResyncOrder
-from streaming.core.model.csn import rid_of
+from streaming.core.model.csn import Generator, rid_of
 from streaming.core.model.put_back import SentPosition, is_put_back, raised
 from streaming.core.model.record import (
     Hello,
@@ -48,7 +48,7 @@ from streaming.core.model.record import (
     Update,
 )
 from streaming.core.model.replica_state import ReplicaState
-from streaming.core.model.row import RowState
+from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AwayReason
@@ -107,6 +107,9 @@ _STATE = (
 Place = tuple[int, int]
 """The rid and offset of a record."""
 
+Release = tuple[int, int, int]
+"""The same of a record that is released, and the hub epoch that the operator looked at."""
+
 
 class HubKilledError(Exception):
     """The hub dies here."""
@@ -122,7 +125,7 @@ class Plan:
     takes out for good. `resumes`: the agreements that he resumes. `losses`: those of which input
     is lost. `resyncs`: the agreements that he brings what they lack; `pauses`: those that he
     pauses. `pages`: of resyncs. `undelivered`: the agreements whose topics refused the last batch.
-    `drops`: the records in quarantine that he drops.
+    `drops`: the records in quarantine that he drops; `releases`: those that he releases.
     """
 
     ends: Mapping[int, int]
@@ -138,6 +141,7 @@ class Plan:
     pages: tuple[PlannedPage, ...] = ()
     undelivered: tuple[str, ...] = ()
     drops: tuple[Place, ...] = ()
+    releases: tuple[Release, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +159,13 @@ class PureHub:
 
     `log`: per batch its entries, which count once the batch is committed. `decided`: the committed
     batches. `kept_in`: by record in quarantine, its batch; `starts`: the hellos of emptied
-    databases with theirs; `dropped`: what an operator dropped. `repeats`: duplicates.
+    databases with theirs; `dropped`: what an operator dropped or released. `repeats`:
+    duplicates.
     `requested_aborts`, `requested_retries`, `requested_recovers`, `requested_retires`,
-    `requested_resumes`, `requested_resyncs`, `requested_pauses`, `requested_drops`: the arguments
-    of commands that no batch has processed. `firsts`: rid -> the offset of the first record that
-    its topic still has. `refusing`: the consumers whose topics refuse what they are sent.
+    `requested_resumes`, `requested_resyncs`, `requested_pauses`, `requested_drops`,
+    `requested_releases`: the arguments of commands that no batch has processed. `firsts`: rid ->
+    the offset of the first record that its topic still has. `refusing`: the consumers whose topics
+    refuse what they are sent.
     """
 
     topology: Topology
@@ -187,6 +193,7 @@ class PureHub:
     requested_resyncs: list[ResyncOrder] = field(default_factory=list)
     requested_pauses: list[str] = field(default_factory=list)
     requested_drops: list[Place] = field(default_factory=list)
+    requested_releases: list[Release] = field(default_factory=list)
     firsts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     refusing: set[int] = field(default_factory=set)
     undelivered: tuple[str, ...] = ()
@@ -241,7 +248,12 @@ class PureHub:
         if counts is not None:
             ends = {r: min(end, self.taken[r] + counts.get(r, 0)) for r, end in ends.items()}
         has_input = any(end > self.taken[rid] for rid, end in ends.items())
-        has_command = self._has_orders() or self.requested_drops or self.undelivered
+        has_command = (
+            self._has_orders()
+            or self.requested_drops
+            or self.requested_releases
+            or self.undelivered
+        )
         losses, due_pages = self.losses(ends), self._pages(pages)
         if has_input or has_command or losses or due_pages or self.wants_batch(now_ms):
             aborts, self.requested_aborts = tuple(self.requested_aborts), []
@@ -252,9 +264,11 @@ class PureHub:
             resyncs, self.requested_resyncs = tuple(self.requested_resyncs), []
             pauses, self.requested_pauses = tuple(self.requested_pauses), []
             drops, self.requested_drops = tuple(self.requested_drops), []
+            releases, self.requested_releases = tuple(self.requested_releases), []
             commands = aborts, retries, recovers, retires, resumes
             orders = losses, resyncs, pauses, due_pages
-            self.run(Plan(ends, now_ms, *commands, *orders, self.undelivered, drops))
+            left = self.undelivered, drops, releases
+            self.run(Plan(ends, now_ms, *commands, *orders, *left))
 
     def _pages(self, rids: Collection[int]) -> tuple[PlannedPage, ...]:
         """The next pages of the resyncs of these consumers that have one."""
@@ -497,7 +511,22 @@ class PureHub:
             plan.undelivered,
             {(one.rid, row): one.reason for one, row in self._left(plan.drops)},
             behind,
+            self._own_changes(plan),
         )
+
+    def _own_changes(self, plan: Plan) -> list[Arrived]:
+        """The changes that the hub makes of what is released; none of a truncate."""
+        kept = {(one.rid, one.offset): one.change for one in self.kept}
+        generator = Generator.behind(HUB_RID, self.state.largest.get(HUB_RID))
+        made = list[Arrived]()
+        for rid, offset, seen in sorted(plan.releases):
+            change = kept[rid, offset]
+            if change is None or change.op is Op.TRUNCATE or (rid, offset) in self.dropped:
+                continue
+            csn, generator = generator.next(plan.clock_ms // 1_000)
+            own = Change(csn, HUB_RID, 0, *change.row, change.op, change.after, change.before)
+            made.append(Arrived(own, own.content, "", 0, plan.clock_ms, seen, seen))
+        return made
 
     def history(self, received: Sequence[ReceivedRecord]) -> dict[str, frozenset[str]]:
         """The known content of this input's CSNs that the RUV covers already."""
@@ -528,7 +557,7 @@ class PureHub:
         self.table.update(decision.rows)
         self.kept += decision.intake.quarantined
         self.kept_in += [self.state.batch] * len(decision.intake.quarantined)
-        self.dropped |= {*plan.drops}
+        self.dropped |= {*plan.drops, *self._released(plan)}
         self.starts += [
             (self.state.batch, received)
             for received, outcome in decision.intake.events
@@ -662,6 +691,23 @@ class PureHub:
     def drop_uncarried(self) -> None:
         """Append an operator's commands to drop the newest record of each uncarried row."""
         self.requested_drops += [(one.rid, one.offset) for one, _ in self._left()]
+
+    def release_skewed(self) -> None:
+        """Append an operator's commands to release all that is in quarantine as `skew`."""
+        self.requested_releases += [
+            (one.rid, one.offset, self.state.hub_epoch)
+            for one in self.kept
+            if one.reason is Reason.SKEW and (one.rid, one.offset) not in self.dropped
+        ]
+
+    def _released(self, plan: Plan) -> set[Place]:
+        """What becomes a change of the hub; a truncate stays in quarantine."""
+        places = {(rid, offset) for rid, offset, _ in plan.releases}
+        return {
+            (one.rid, one.offset)
+            for one in self.kept
+            if one.change and one.change.op is not Op.TRUNCATE and (one.rid, one.offset) in places
+        }
 
     def _left(self, places: Collection[Place] | None = None) -> list[tuple[Quarantined, RowKey]]:
         """The newest record of each row that nothing has set right, if it is at these places."""

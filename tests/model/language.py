@@ -152,7 +152,8 @@ def writes_again(story: Story, replica: str, key: str, name: str, other: str) ->
 @sentence("the clock of {replica} is {seconds} s ahead")
 def is_ahead(story: Story, replica: str, seconds: str) -> None:
     """Of the clock by which it writes; its CSNs are from then on."""
-    story.replica(replica).skew_s = int(seconds)
+    replica_ = story.replica(replica)
+    replica_.skew_s, replica_.had_wrong_clock = int(seconds), True
 
 
 @sentence("the records of {replica} are dated {seconds} s ahead")
@@ -664,6 +665,18 @@ def has_saved(story: Story, replica: str, names: str) -> None:
 def operator_drops(story: Story) -> None:
     """`slackwater quarantine drop` of the newest record of each uncarried row."""
     story.world.hub.drop_uncarried()
+
+
+@sentence("the operator releases what is skewed")
+def operator_releases(story: Story) -> None:
+    """`slackwater quarantine release --reason skew --yes`."""
+    story.world.hub.release_skewed()
+
+
+@sentence("{hours} hours pass")
+def hours_pass(story: Story, hours: str) -> None:
+    """Of the right time; nothing else happens."""
+    story.world.now_s += int(hours) * 3_600
 
 
 @sentence("{replica} has refused {key} {count} times")

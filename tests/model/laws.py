@@ -6,11 +6,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from streaming.core.conflict.function import ConflictRule
-from streaming.core.model.change import Change, Op, RowKey
+from streaming.core.model.change import HUB_RID, Change, Op, RowKey
 from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Commit, Item, Reason, Update
 from tests.model.backend import Judgement
-from tests.model.replica import ABSENT, Replica, Version, Write, table_of
+from tests.model.replica import ABSENT, Line, Replica, Version, Write, table_of
 from tests.model.world import World
 
 Known = tuple[str, str]
@@ -32,7 +32,12 @@ class Meeting:
 
     @property
     def is_seen(self) -> bool:
-        """Return whether its replica's database ever held the version that it met, or a copy."""
+        """Return whether its replica's database ever held the version that it met, or a copy.
+
+        An operator who released a change had seen what the hub had.
+        """
+        if self.write.change.rid == HUB_RID:
+            return True
         met, seen = self.met.version if self.met else ABSENT, self.write.seen
         is_held = met in seen or any(one.is_sent and one.csn == met.csn for one in seen)
         return is_held or (met.image is None and self.since < self.write.copied)
@@ -187,6 +192,7 @@ def _meetings(world: World) -> list[Meeting]:
         for replica in world.replicas.values()
         for write in replica.writes
     }
+    writes |= {(one.change.csn, one.change.content): one for one in _released(world)}
     found, rows = list[Meeting](), dict[str | None, tuple[Write | None, int]]({None: (None, 0)})
     for one in world.hub.changelog():
         write = writes[one.csn, one.content]
@@ -194,6 +200,24 @@ def _meetings(world: World) -> list[Meeting]:
         if one.verdict == "accepted":
             rows[one.csn] = write, one.hub_epoch
     return found
+
+
+def _released(world: World) -> Iterator[Write]:
+    """The changes that the hub made of quarantined ones: whoever released them wrote them."""
+    kept = _quarantined_changes(world, {Reason.SKEW})
+    for judged in world.hub.changelog():
+        for change in kept if rid_of(judged.csn) == HUB_RID else ():
+            own = Change(judged.csn, HUB_RID, 0, *change.row, change.op, change.after)
+            own = own._replace(before=change.before)
+            if own.content == judged.content:
+                yield Write(Line(own), frozenset(), frozenset())
+
+
+def check_right_clocks_are_believed(world: World) -> None:
+    """Nobody's change is too far ahead because of another one's clock."""
+    wrong = {one.rid for one in world.replicas.values() if one.had_wrong_clock}
+    skewed = {kept.rid for kept in world.hub.quarantine() if kept.reason is Reason.SKEW}
+    assert skewed <= wrong, "the clock of another replica has made their CSNs"
 
 
 def check_ruv_follows_changelog(world: World) -> None:
@@ -284,6 +308,7 @@ ALWAYS = (
     check_uncommitted_is_invisible,
     check_ruv_follows_changelog,
     check_no_image_is_lost,
+    check_right_clocks_are_believed,
 )
 AT_REST = (
     check_level,
@@ -313,6 +338,11 @@ def _transactions(world: World, changes: AbstractSet[Known]) -> set[tuple[str, s
 
 
 def _quarantined(world: World, reasons: AbstractSet[str] = frozenset(Reason)) -> set[Known]:
+    """(csn, content) of the changes in quarantine for one of these reasons."""
+    return {(one.csn, one.content) for one in _quarantined_changes(world, reasons)}
+
+
+def _quarantined_changes(world: World, reasons: AbstractSet[str]) -> list[Change]:
     """The changes in quarantine for one of these reasons."""
     names = {replica.rid: name for name, replica in world.replicas.items()}
     records = (
@@ -320,7 +350,7 @@ def _quarantined(world: World, reasons: AbstractSet[str] = frozenset(Reason)) ->
         for kept in world.hub.quarantine()
         if kept.reason in reasons
     )
-    return {(change.csn, change.content) for change in records if isinstance(change, Change)}
+    return [change for change in records if isinstance(change, Change)]
 
 
 def _taken(world: World) -> Iterator[Change]:

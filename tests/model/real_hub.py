@@ -25,7 +25,7 @@ from streaming.config.config import Config, load
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import CommandName, ResyncOrder
 from streaming.core.model.errors import StateError
-from streaming.core.model.record import Record, Stopped, Update
+from streaming.core.model.record import Reason, Record, Stopped, Update
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AwayReason
 from streaming.core.model.table import DEFAULT_DATASET, Table
@@ -34,6 +34,7 @@ from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.tracking.resync import PlannedPage
 from streaming.facts.divergent import DivergentRow
 from streaming.facts.level import hub_level
+from streaming.facts.quarantine import kept_ids
 from streaming.facts.uncarried import uncarried_rows
 from streaming.hub.hub import Hub
 from streaming.hub.pipeline import process
@@ -359,6 +360,12 @@ class RealHub:
         at = datetime.now(UTC)
         for one in self._uncarried():
             append_command(open_state(self.config.hub.state), CommandName.DROP, one.id, at)
+
+    def release_skewed(self) -> None:
+        """Append an operator's commands, as `slackwater quarantine release` does."""
+        at, reader = datetime.now(UTC), open_state(self.config.hub.state)
+        for id_ in kept_ids(reader, reason=Reason.SKEW):
+            append_command(reader, CommandName.RELEASE, id_, at)
 
     def _uncarried(self) -> list[DivergentRow]:
         return uncarried_rows(self.config, open_state(self.config.hub.state))

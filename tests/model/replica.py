@@ -188,16 +188,18 @@ class Replica:
     it has not ended; `to_tell`: the rows that are not told yet.
     `is_unique`: a constraint lets one row stand in each table. `will_refuse`: row -> how many more
     items of it the database does not take. `skew_s`: how far the clock of its writers is ahead,
-    `dated_s`: that of its agent, by which its records are dated. `saved`: the images that no record
-    holds and that an item of the hub, or emptying the database, has overwritten. `given_up`: those
-    that its user overwrote himself, or that were lost with the database. `longs`: all that were
-    ever written, each with the transaction that it is of, if it is of one.
+    `dated_s`: that of its agent, by which its records are dated; `had_wrong_clock`: one was set.
+    `saved`: the images that no record holds and that an item of the hub, or emptying the database,
+    has overwritten. `given_up`: those that its user overwrote himself, or that were lost with the
+    database. `longs`: all that were ever written, each with the transaction that it is of, if it is
+    of one.
     """
 
     name: str
     rid: int
     skew_s: int = 0
     dated_s: int = 0
+    had_wrong_clock: bool = False
     numbered: bool = False
     is_unique: bool = False
     will_refuse: dict[str, int] = field(default_factory=dict)

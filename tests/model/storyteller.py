@@ -25,6 +25,8 @@ from tests.model.world import MERGE, World
 REPLICAS = ("r1", "r2", "r3")
 POINTS = tuple(FaultPoint)
 OPEN_TRANSACTIONS = 3
+DAYS_S, YEARS_S, PASSED_HOURS = 30 * 3_600, 20 * 365 * 86_400, 36
+"""How far a wrong clock is ahead, or behind, and after how long it was right."""
 
 GOOD = {
     "write": 6,
@@ -68,6 +70,15 @@ RESUMES = {**REFUSES, "resume": 2}
 
 UNCARRIED = {**BY_HAND, "write_uncarried": 5, "write_uncarried_in_transaction": 2, "drop": 1}
 """The same with values that nobody else can take, and an operator who drops some."""
+
+CLOCKS = {
+    **UNCARRIED,
+    "set_clock": 5,
+    "correct_clock": 3,
+    "pass_time": 2,
+    "release": 2,
+}
+"""The same with clocks that are wrong, and an operator who releases what they wrote."""
 
 EMPTIES = {**BY_HAND, "reinit": 3}
 """The same with databases that are emptied, perhaps written before their hello."""
@@ -332,6 +343,29 @@ class Storyteller:
         if key in one.open[label].rows or not one.is_locked(key):
             what = f"{self._name()} in {label}, which is too {LONG if number % 2 else ODD}"
             self.add_sentence(f"{replica} writes {key} = {what}")
+
+    def set_clock(self, replica: str, _: str, number: int) -> None:
+        """A clock is days ahead or years behind; perhaps its agent runs by a right one."""
+        ahead_s = -YEARS_S if number == 4 else DAYS_S
+        self.add_sentence(f"the clock of {replica} is {ahead_s} s ahead")
+        if number != 1:
+            self.add_sentence(f"the records of {replica} are dated {ahead_s} s ahead")
+
+    def correct_clock(self, replica: str, key: str, number: int) -> None:
+        """A clock is right again, perhaps before its agent has published what it made."""
+        if number > 2:
+            self.publish(replica, key, number)
+        if self.replica(replica).skew_s or self.replica(replica).dated_s:
+            self.add_sentence(f"the clock of {replica} is 0 s ahead")
+            self.add_sentence(f"the records of {replica} are dated 0 s ahead")
+
+    def pass_time(self, _: str, __: str, ___: int) -> None:
+        """So much that what a clock gave that was ahead is in the past."""
+        self.add_sentence(f"{PASSED_HOURS} hours pass")
+
+    def release(self, _: str, __: str, ___: int) -> None:
+        """An operator releases all that is skewed."""
+        self.add_sentence("the operator releases what is skewed")
 
     def drop(self, _: str, __: str, ___: int) -> None:
         """An operator drops all that is uncarried."""

@@ -17,6 +17,7 @@ from tests.model.storyteller import (
     AWAY,
     AWAY_AND_LOST,
     BY_HAND,
+    CLOCKS,
     EMPTIES,
     EVERYTHING,
     GOOD,
@@ -86,6 +87,13 @@ def test_replicas_converge_under_any_functions(plot: Plot) -> None:
 @given(plots({**UNCARRIED, **AWAY}, several=True))
 def test_replicas_differ_only_in_rows_that_are_listed_as_uncarried(plot: Plot) -> None:
     """A user's write is never destroyed; once all is dropped or written again all are equal."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots({**CLOCKS, **AWAY}, several=True))
+def test_replicas_converge_though_clocks_are_wrong(plot: Plot) -> None:
+    """No write is lost by that, and nobody's clock is dragged along; a release brings it to all."""
     hold(plot, AT_REST)
 
 

@@ -26,7 +26,7 @@ from streaming.core.intake.transactions import in_order
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import ResyncOrder
 from streaming.core.model.record import ReceivedRecord
-from streaming.core.model.row import RowState
+from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.state import HubState
 from streaming.core.model.topology import Topology
 from streaming.core.tracking.resync import ResyncPage
@@ -66,6 +66,7 @@ def decide(
     undelivered: Sequence[str] = (),
     drops: Mapping[tuple[int, RowKey], str] = MappingProxyType({}),
     behind: Mapping[int, int] = MappingProxyType({}),
+    own: Sequence[Arrived] = (),
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
@@ -79,7 +80,8 @@ def decide(
     `pauses`: those that he pauses. `pages`: the pages of resyncs that the batch sends.
     `undelivered`: the agreements whose topics refused what the last batch sent. `drops`: (rid, row)
     -> the reason, of quarantined changes that he drops; `behind`: rid -> the last offset read of
-    its topic when he did.
+    its topic when he did. `own`: the changes that the hub makes of quarantined ones
+    that he releases.
     """
     intake = Intake(state, topology, history or {}, at_ms=view.clock_ms)
     for name in undelivered:
@@ -103,6 +105,8 @@ def decide(
     orders.send_due(intake)
     for (rid, row), reason in drops.items():
         orders.refresh_dropped(intake, rid, row, reason, behind)
+    for arrived in own:
+        intake.take_own(arrived)
     for record in received:
         intake.take(record)
     intake.leave_unread(KEPT_BEHIND_STOP)
