@@ -212,11 +212,20 @@ class _Capture:
         return f"NOT EXISTS ({there})"
 
     def _forget(self) -> list[str]:
-        """Forget what is told and what nobody can replace any more; but record the new row."""
-        return [
+        """Forget what is told and what nobody can replace any more; but record the new row.
+
+        Where only the key is unique, what takes a row's place has its key: no row is gone.
+        """
+        forget = [
             f"DELETE FROM {self.replaced} WHERE statement = {writes.DONE}",
-            f"DELETE FROM {self.replaced} WHERE {self._gone(self.replaced)}",
             f"DELETE FROM {self.replaced} WHERE {self._is_recorded('NEW', self.replaced)}",
+        ]
+        key = {UniqueColumn(name, BINARY) for name in self.table.key}
+        if all(set(unique) == key for unique in self._in_way()):
+            return forget
+        return [
+            *forget,
+            f"DELETE FROM {self.replaced} WHERE {self._gone(self.replaced)}",
             self._record(f"{self._same('x', 'NEW')} AND {writes.IS_OPEN}"),
         ]
 
