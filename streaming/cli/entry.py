@@ -1,5 +1,6 @@
 """The entry point: it imports almost nothing before an interruption is dealt with."""
 
+import gc
 import io
 import os
 import signal
@@ -20,7 +21,10 @@ def main() -> int:
     for stream in (sys.stdout, sys.stderr):
         _write_any_text(stream)
     try:
-        return int(import_module("streaming.cli.main").main())
+        gc.disable()  # as for a command's own imports, see streaming/cli/lazy.py
+        run = import_module("streaming.cli.main").main
+        gc.enable()
+        return int(run())
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 

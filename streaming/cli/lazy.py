@@ -4,6 +4,7 @@ Help and completion list the names and first lines of all commands. Both stand i
 so a command costs the imports that it needs itself, and a list of commands costs none.
 """
 
+import gc
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -45,7 +46,11 @@ def group_of(places: Iterable[CommandPlace]) -> type[TyperGroup]:
 def imported(command: CommandPlace) -> Any:  # noqa: ANN401  # typer names no type of it
     """The command as typer makes it of the function or the group that is at its place."""
     module, _, attribute = command.place.partition(":")
-    found = getattr(import_module(module), attribute)
+    gc.disable()  # what is imported stays; to look for garbage in it is a tenth of a command
+    try:
+        found = getattr(import_module(module), attribute)
+    finally:
+        gc.enable()
     holder = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     if isinstance(found, typer.Typer):
         holder.add_typer(found, name=command.name)
