@@ -7,14 +7,51 @@ system only says so early, and only among hubs of one machine. It ends with its 
 import fcntl
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TextIO
 
 from checkpoints.root import local_folder
 from streaming.core.model.errors import StateError
 from streaming.core.model.root import StateRoot
 
 FILE = "hub.lock"
+TRIES = 5
+TRY_EVERY_S = 0.05
+"""Who only looks at the lock holds it for a moment, so a hub tries more than once."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateLock:
+    """Whether a hub holds the lock, and which does, or did last.
+
+    `is_held` None: it cannot be said here: no hub has run here yet, or the last one did elsewhere.
+    """
+
+    is_held: bool | None = None
+    owner: str = ""
+
+
+def read_lock(root: StateRoot) -> StateLock:
+    """Look at the lock of a state root without keeping it."""
+    try:
+        with (local_folder(root) / FILE).open(encoding="utf-8") as file:
+            is_held, owner = _is_held(file), file.read().strip()
+    except OSError:  # no file, or a file system without locks
+        return StateLock()
+    if not is_held and not owner.endswith(f" on {socket.gethostname()}"):
+        return StateLock(None, owner)
+    return StateLock(is_held, owner)
+
+
+def _is_held(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
 
 
 @contextmanager
@@ -27,7 +64,7 @@ def only_hub(root: StateRoot, waits: Callable[[str], None] | None = None) -> Ite
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / FILE).open("a+", encoding="utf-8") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(file)
         except BlockingIOError as error:
             file.seek(0)
             owner = file.read().strip() or "another hub"
@@ -48,3 +85,15 @@ def only_hub(root: StateRoot, waits: Callable[[str], None] | None = None) -> Ite
         file.write(f"the hub with process id {os.getpid()} on {socket.gethostname()}\n")
         file.flush()
         yield
+
+
+def _lock(file: TextIO) -> None:
+    """Take the lock; BlockingIOError if a hub keeps it."""
+    for _ in range(TRIES):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(TRY_EVERY_S)
+        else:
+            return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -19,6 +19,7 @@ from streaming.cli.port_check import NO_HUB, answer_at
 from streaming.config.config import Config, load
 from streaming.core.model.errors import HubError
 from streaming.core.model.wording import as_bytes, as_count
+from streaming.facts.freshness import doubt_of, freshness
 from streaming.facts.schemas import compared_schemas
 from streaming.facts.status import hub_status
 from streaming.jvm.java import check_java, find_java
@@ -91,7 +92,8 @@ def _state(config: Config) -> str:
     reader = reader_if_any(root)
     if reader is None:
         return f"{root}: no hub has run there yet"
-    return f"{root}: hub epoch {reader.commit.state.hub_epoch if reader.commit else 0}"
+    hub = doubt_of(freshness(reader, now().timestamp())) or "a hub is running"
+    return f"{root}: hub epoch {reader.commit.state.hub_epoch if reader.commit else 0}; {hub}"
 
 
 def _existing(path: Path) -> Path:

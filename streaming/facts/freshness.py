@@ -1,8 +1,10 @@
-"""How old the facts are: the hub's last commit, and its last poll of Kafka."""
+"""How old the facts are: the hub's last commit, and its last poll of Kafka; whether it runs."""
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
-from checkpoints.last_poll import read_poll
+from checkpoints.last_poll import LastPoll, read_poll
+from checkpoints.lock import read_lock
 from checkpoints.reader import Reader
 from streaming.core.model.wording import as_age
 from streaming.facts.names import age_s
@@ -11,13 +13,27 @@ MAX_AGE_S = 10.0
 """Above this age facts are stale; a running hub polls Kafka every two seconds."""
 
 
+class HubPresence(StrEnum):
+    """Whether a hub works on the state, by its lock."""
+
+    RUNNING = "running"
+    """it holds the lock and has polled Kafka"""
+    STARTING = "starting"
+    """it holds the lock, and the last poll was another hub's"""
+    ABSENT = "absent"
+    """none on this machine, where the last one ran"""
+    UNKNOWN = "unknown"
+    """the last one ran on another machine, or there is no lock to look at"""
+
+
 @dataclass(frozen=True, slots=True)
 class Freshness:
     """The ages of the last commit and of the last poll, in seconds; None: there is none.
 
     `age_s`: the age of the facts. A hub that has polled counts by its polls alone, because it can
     commit an operator's command while Kafka does not answer. `ended`: the last hub ended in order.
-    `away`: the broker for which a running hub waits, `away_s`: for how long.
+    `away`: the broker for which a running hub waits, `away_s`: for how long. `owner`: the hub that
+    is running or starting.
     """
 
     committed_age_s: float | None
@@ -26,6 +42,8 @@ class Freshness:
     ended: bool = False
     away: str = ""
     away_s: float = 0.0
+    presence: HubPresence = HubPresence.UNKNOWN
+    owner: str = ""
 
     def is_stale(self, max_age_s: float = MAX_AGE_S) -> bool:
         """Return whether the facts may no longer hold."""
@@ -34,10 +52,21 @@ class Freshness:
 
 def freshness(reader: Reader, now_s: float) -> Freshness:
     """How old the facts of this reader are."""
-    age, poll = _ages(reader, now_s), read_poll(reader.root)
+    poll, lock = read_poll(reader.root), read_lock(reader.root)
+    presence = _presence(lock.is_held, lock.owner, poll)
+    age = replace(_ages(reader, now_s), presence=presence, owner=lock.owner)
     if poll is None or not poll.away or now_s - poll.away_at_ms / 1000 > MAX_AGE_S:
         return age
     return replace(age, away=poll.away, away_s=now_s - poll.away_since_ms / 1000)
+
+
+def _presence(is_held: bool | None, owner: str, poll: LastPoll | None) -> HubPresence:  # noqa: FBT001
+    """What the lock says; a hub names itself by its process id, there and in its polls."""
+    if not is_held:
+        return HubPresence.UNKNOWN if is_held is None else HubPresence.ABSENT
+    pid = poll.hub.partition("-")[0] if poll else ""
+    has_polled = f"process id {pid} " in owner
+    return HubPresence.RUNNING if has_polled else HubPresence.STARTING
 
 
 def _ages(reader: Reader, now_s: float) -> Freshness:
@@ -55,13 +84,32 @@ def _ages(reader: Reader, now_s: float) -> Freshness:
 
 def doubt_of(age: Freshness) -> str | None:
     """Why the facts may no longer hold, for people; None: a hub is running and reaches Kafka."""
-    if age.ended and age.polled_age_s is not None:
+    is_starting = age.presence is HubPresence.STARTING
+    if age.ended and age.polled_age_s is not None and not is_starting:
         return f"no hub is running: it ended {as_age(age.polled_age_s)}"
     if age.away:
         return away_text(age)
-    if age.is_stale():
-        return f"no hub is running, or it does not reach Kafka ({stale_text(age)})"
-    return None
+    return late_text(age) if age.ended or age.is_stale() else None
+
+
+def late_text(age: Freshness) -> str:
+    """Say why the facts are too old, for people: by the lock, as far as it can be seen."""
+    if age.away:
+        return away_text(age)
+    return f"{hub_text(age)} ({stale_text(age)})"
+
+
+def hub_text(age: Freshness) -> str:
+    """Say of a hub that is not heard whether it is there, for people."""
+    match age.presence:
+        case HubPresence.RUNNING:
+            return f"{age.owner} is running, and does not reach Kafka"
+        case HubPresence.STARTING:
+            return f"{age.owner} is starting"
+        case HubPresence.ABSENT:
+            return "no hub is running"
+        case HubPresence.UNKNOWN:
+            return "no hub is running, or it does not reach Kafka"
 
 
 def away_text(age: Freshness) -> str:

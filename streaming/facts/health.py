@@ -9,6 +9,7 @@ from streaming.core.model.statuses import AgreementStatus, AwayReason, ReplicaSt
 from streaming.core.model.wording import as_count
 from streaming.facts.agreements import AgreementSummary
 from streaming.facts.divergent import DivergenceKind, differing_text
+from streaming.facts.freshness import HubPresence
 from streaming.facts.heard import UnheardReplica
 from streaming.facts.replicas import ReplicaSummary
 from streaming.facts.status import HubStatus
@@ -72,9 +73,10 @@ def _unheard_as(name: str | None, found: HubStatus) -> UnheardReplica | None:
 
 def _stale(found: HubStatus) -> Iterator[Problem]:
     if found.stale is not None:
+        is_there = found.presence in (HubPresence.RUNNING, HubPresence.STARTING)
+        remedy = "its log says what it waits for"
         yield Problem(
-            found.stale,
-            "start it with `slackwater run`, or see its log",
+            found.stale, remedy if is_there else "start it with `slackwater run`, or see its log"
         )
 
 

@@ -9,7 +9,7 @@ from streaming.config.config import Config
 from streaming.core.schema.difference import SchemaDifference
 from streaming.facts.at_rest import as_read
 from streaming.facts.divergent import DivergentRow, divergent_rows
-from streaming.facts.freshness import Freshness, freshness, stale_text
+from streaming.facts.freshness import freshness, late_text
 from streaming.facts.heard import UnheardReplica, unheard_replicas
 from streaming.facts.lag import Lag, lags
 from streaming.facts.names import names_of
@@ -101,7 +101,7 @@ def hub_level(
     ends = {} if is_stale else ask()
     silent = () if is_stale else unheard_replicas(config, reader, now_s)
     doubts = (
-        *((_stale(age),) if is_stale else ()),
+        *((late_text(age),) if is_stale else ()),
         *((ends,) if isinstance(ends, str) else ()),
         *(one.text for one in silent),
     )
@@ -131,11 +131,6 @@ def hub_level(
         unreplicated=unreplicated_columns(config, reader),
         schema_differences=schema_differences(config, reader),
     )
-
-
-def _stale(age: Freshness) -> str:
-    """Why the facts prove nothing, for people; a hub that waits for its broker runs."""
-    return stale_text(age) if age.away else f"{stale_text(age)}, hub not running?"
 
 
 def _agreement(lag: Lag, open_: Unsettled, names: Mapping[int, str]) -> AgreementLevel:

@@ -21,7 +21,7 @@ from streaming.facts.conflict_counters import (
     without_counters,
 )
 from streaming.facts.divergent import DivergentRow
-from streaming.facts.freshness import doubt_of, freshness
+from streaming.facts.freshness import HubPresence, doubt_of, freshness
 from streaming.facts.heard import UnheardReplica, unheard_replicas
 from streaming.facts.names import names_of
 from streaming.facts.recorded import RecordedFacts, recorded_facts
@@ -63,12 +63,12 @@ class HubStatus:
     """The hub; ages in seconds, None where no batch is committed yet.
 
     `polled_age_s`: since a running hub last reached Kafka. `stale`: why the facts may no longer
-    hold. `unread`: replica -> the records in its topic that the hub had not read at its last poll.
-    `differing`: rows that a replica may hold otherwise than the hub. `unreplicated`: replica -> the
-    columns that stay in its database, as table.column. `schema_differences`: those that matter,
-    between the schemas that the agents published. `process`: the one that wrote
-    last. `planned_batch`: one that is planned and not committed.
-    `counts`: of the last batch; `totals`: since the state was made.
+    hold. `presence`: whether a hub works on the state. `unread`: replica -> the records in its
+    topic that the hub had not read at its last poll. `differing`: rows that a replica may hold
+    otherwise than the hub. `unreplicated`: replica -> the columns that stay in its database, as
+    table.column. `schema_differences`: those that matter, between the schemas that the agents
+    published. `process`: the one that wrote last. `planned_batch`: one that is planned and not
+    committed. `counts`: of the last batch; `totals`: since the state was made.
     """
 
     hub: str
@@ -78,6 +78,7 @@ class HubStatus:
     age_s: float | None
     polled_age_s: float | None
     stale: str | None
+    presence: HubPresence
     batch: int
     planned_batch: int | None
     hub_epoch: int
@@ -140,6 +141,7 @@ def hub_status(
         age_s=round(now_s - commit.at_ms / 1000, 3) if commit else None,
         polled_age_s=age.polled_age_s,
         stale=stale,
+        presence=age.presence,
         batch=reader.batch,
         planned_batch=reader.planned,
         hub_epoch=state.hub_epoch if state else 0,

@@ -1,15 +1,18 @@
 """Claims about `status`."""
 
 import json
+import os
 import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from socket import gethostname
 
 import pytest
 
 from checkpoints.last_poll import LastPoll, write_poll
+from checkpoints.lock import only_hub
 from checkpoints.tables import TableName
 from streaming.core.conflict.counters import (
     DELETE_DELETE,
@@ -340,6 +343,29 @@ def test_a_hub_that_ended_in_order_says_so_at_once(
     assert (ended.code, later.code) == (1, 0)
     assert "problem: no hub is running: it ended 0 s ago" in first(ended.out)
     assert ended.out.count("unknown, was") == 4
+
+
+@pytest.mark.parametrize("command", ["status", "level", "doctor"])
+def test_whether_a_hub_is_there_is_known_by_its_lock(
+    slackwater: Slackwater, state: WrittenState, command: str
+) -> None:
+    """Who reads that none is running while one starts starts a second one."""
+    old_ms, me = now_ms() - 60_000, f"the hub with process id {os.getpid()} on {gethostname()}"
+    state.commit(1, 1, ruv(r1=1), [heard(1), heard(2)], at_ms=old_ms)
+    write_poll(state.root, LastPoll("1-before", old_ms, {}, ended=True))
+
+    with only_hub(state.root):
+        starting = slackwater(command).out
+        write_poll(state.root, LastPoll(f"{os.getpid()}-now", old_ms, {}))
+        running = slackwater(command).out
+    absent = slackwater(command).out
+
+    assert f"{me} is starting" in " ".join(starting.split())
+    assert f"{me} is running, and does not reach Kafka" in " ".join(running.split())
+    assert "no hub is running (" in " ".join(absent.split())
+    for shown in (starting, running):
+        assert "no hub is running" not in " ".join(shown.split())
+        assert "slackwater run" not in shown
 
 
 def test_an_idle_hub_that_polls_is_in_order(slackwater: Slackwater, state: WrittenState) -> None:
