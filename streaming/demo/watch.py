@@ -49,7 +49,7 @@ def is_level(config: Config, folder: DemoFolder) -> bool:
         return False
     ruv = reader.commit.state.ruv_of(DEFAULT_DATASET)
     is_known = all(ruv.covers(csn) for csn in map(last_write, databases) if csn)
-    return is_known and all(lag.is_level for lag in lags(served, reader))
+    return is_known and all(lag.has_all for lag in lags(served, reader))
 
 
 def not_level(config: Config) -> str:
@@ -57,7 +57,7 @@ def not_level(config: Config) -> str:
     reader = _reader(config)
     if reader is None or reader.commit is None:
         return "the hub has not committed a batch: see its log"
-    lines = [_lagging(lag) for lag in lags(serving(config, reader), reader) if not lag.is_level]
+    lines = [_lagging(lag) for lag in lags(serving(config, reader), reader) if not lag.has_all]
     kept = reader.quarantine_counts()
     quarantine = [f"in quarantine: {as_counts(kept)}"] if kept else []
     known = [f"the hub knows: {', '.join(reader.commit.state.ruv_of(DEFAULT_DATASET).text())}"]

@@ -36,10 +36,10 @@ class Lag:
     lacking: tuple[int, ...]
 
     @property
-    def is_level(self) -> bool:
+    def has_all(self) -> bool:
         """Return whether it has everything that the hub has: the same covers and the same RUV."""
-        has_all = self.epochs == 0 and not self.lacking
-        return self.has_hello and has_all and not (self.is_stopped or self.is_resyncing)
+        has_position = self.epochs == 0 and not self.lacking
+        return self.has_hello and has_position and not (self.is_stopped or self.is_resyncing)
 
 
 def lags(

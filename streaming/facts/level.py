@@ -139,7 +139,7 @@ def _agreement(lag: Lag, open_: Unsettled, names: Mapping[int, str]) -> Agreemen
         lag.consumer,
         lag.state,
         open_.is_level(lag),
-        lag.is_level,
+        lag.has_all,
         lag.acked_covers,
         lag.epochs,
         tuple(names.get(rid, str(rid)) for rid in lag.lacking),

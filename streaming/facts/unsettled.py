@@ -45,7 +45,7 @@ class Unsettled:
             one.kind is not DivergenceKind.REFUSED or one.replica == lag.consumer
             for one in self.differing
         )
-        return self._is_judged and lag.is_level and not lacks
+        return self._is_judged and lag.has_all and not lacks
 
     @property
     def _is_judged(self) -> bool:
