@@ -26,9 +26,21 @@ from tests.harness.site import Site, site
 from tests.model.hub import HubKilledError
 
 NAMES = "abc"
+KILLED_AT = (
+    *(None, FaultPoint.AFTER_PLAN, FaultPoint.AFTER_EVENTS, FaultPoint.BEFORE_COMMIT),
+    *(FaultPoint.AFTER_COMMIT, FaultPoint.AFTER_PUBLISH),
+)
+"""Points of a batch that differ in what its successor finds of it."""
 STEP_MS = 100
 ANY_AGE_S = 1e9
 CLOCK_S = 1_700_000_000
+SAME = {
+    TableName.CHANGELOG: ("hub_epoch", "place", "kind", "csn", "to", "verdict", "mre", "after"),
+    TableName.CONFLICTS: ("hub_epoch", "place", "kind", "loser_csn", "winner_csn"),
+    TableName.EVENTS: ("rid", "offset", "kind", "outcome"),
+    TableName.QUARANTINE: ("rid", "offset", "reason", "action"),
+}
+"""What does not depend on how the records were shared out among batches."""
 
 
 @dataclass(slots=True)
@@ -239,3 +251,40 @@ def test_what_says_more_is_committed_at_once(hub: Driven, says: Callable[[Driven
 
     assert hub.take()
     assert hub.committed() == hub.ends()
+
+
+def test_a_hub_that_holds_leaves_the_same_as_one_that_commits_everything(make: Make) -> None:
+    """It dies within the batch that takes them, and its successor reads them again."""
+    held, plain = make("held"), make("plain")
+    plain.holds = False
+    for number, point in enumerate(KILLED_AT):
+        for hub in (held, plain):
+            _play(hub, number, point if hub.holds else None)
+    for hub in (held, plain):
+        hub.now_ms += HELD_MS
+        hub.take()
+
+    for name, columns in SAME.items():
+        assert _of(held, name, columns) == _of(plain, name, columns), name
+
+
+def _play(hub: Driven, number: int, point: FaultPoint | None) -> None:
+    """Rest, then write in conflict, and die at this point; rest once more."""
+    a, b, c = hub.at.replicas.values()
+    hub.beat()
+    a.write("contended", f"a{number}")
+    b.write("contended", f"b{number}")
+    for n in range(3):
+        c.write(f"c{n}", f"{number}", inside="open")
+    c.commit("open")
+    hub.kill = point
+    hub.take()
+    assert hub.kill is None
+    hub.take()
+    hub.settle()
+    hub.beat()
+
+
+def _of(hub: Driven, name: TableName, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+    rows = verdict.rows_of(hub.at.state, name)
+    return sorted(tuple(str(row[one]) for one in columns) for row in rows)
