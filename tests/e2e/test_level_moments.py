@@ -4,12 +4,15 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
+from kafka import KafkaAdminClient, TopicPartition
 from pyspark.sql import SparkSession
 
 from connectors.kafka.broker import Broker
+from streaming.cli.main import main
 from streaming.core.intake.heard import UnheardReason
 from streaming.facts.level import HubLevel
 from tests.harness.hub_process import wait_until
@@ -31,6 +34,39 @@ def at(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
         for name in "ab":
             create(made, name)
         yield made
+
+
+ROWS = 20
+
+
+@pytest.fixture
+def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+    """A hub with three replicas; the file of a has rows, those of b and c are empty."""
+    limits = {"resync_page_rows": 8, "resync_pages": 1}
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", limits) as made:
+        for name in "abc":
+            create(made, name)
+        with closing(sqlite3.connect(database(made, "a"))) as client, client:
+            values = [(f"{number:03}", "there before") for number in range(ROWS)]
+            client.executemany("INSERT INTO t VALUES (?, ?)", values)
+        yield made
+
+
+def told(at: Site, *words: str) -> int:
+    """The exit code of a command."""
+    return main([*words, "--config", str(at.file)])
+
+
+def without(at: Site, name: str) -> str:
+    """Take the last replica and its agreement out of the configuration; what it was."""
+    text = at.file.read_text()
+    at.file.write_text(text[: text.index(f'[[replicas]]\nname = "{name}"')])
+    return text
+
+
+def is_stopped(name: str, status: str, found: HubLevel) -> bool:
+    """Whether the answer is that this replica is stopped so."""
+    return found.stopped.get(name, "").startswith(status) and not found.level
 
 
 def write(watch: LevelWatch, name: str, key: str) -> None:
@@ -96,3 +132,92 @@ def test_an_agent_that_is_killed_takes_the_yes_with_it_when_its_heartbeats_are_m
             watch.awaits_yes()
 
             assert rows(at, "a") == rows(at, "b") == {"k1": "of b", "k2": "of b"}
+
+
+def test_what_an_operator_does_takes_the_yes_with_it(three: Site, spark: SparkSession) -> None:
+    """A snapshot, a pause, a resync, a restored hub, a new replica, lost input, and a retirement.
+
+    Each of them begins with files that differ, or ends with some that do.
+    """
+    backup = three.folder / "backup"
+    text = without(three, "c")
+    three.run_available(spark)
+    with watched(three, "ab") as watch:
+        with three.running(spark), agents(three, "b"):
+            watch.awaits(lambda found: is_unheard("a", UnheardReason.NEVER, found), "a is new")
+            with at_work(three, "a", "--snapshot"):
+                watch.awaits_yes()
+                assert len(rows(three, "b")) == ROWS
+            with agents(three, "a"):
+                paused_and_resynced(watch)
+                assert told(three, "backup", str(backup)) == 0
+                write(watch, "b", "behind the backup")
+        with watch.turn:
+            shutil.rmtree(three.state)
+            assert told(three, "restore", str(backup)) == 0
+            three.file.write_text(text)
+        with agents(three, "ab"):
+            with three.running(spark):
+                joined(watch)
+            loses_what_is_unread(watch)
+            with three.running(spark):
+                recovered_and_retired(watch)
+    assert watch.yes > 0
+
+
+def paused_and_resynced(watch: LevelWatch) -> None:
+    """Pause b, write what it lacks, and resync it page by page."""
+    at = watch.at
+    assert told(at, "pause", "b") == 0
+    watch.awaits(lambda found: found.resyncs and not found.level, "b is away")
+    execute(at, "a", "UPDATE t SET v = 'while b was away'")
+    assert told(at, "resync", "b") == 0
+    watch.awaits_yes()
+    assert {*rows(at, "b").values()} == {"while b was away"}
+
+
+def joined(watch: LevelWatch) -> None:
+    """Start c, which the restored hub finds in its configuration."""
+    at = watch.at
+    watch.awaits(lambda found: is_unheard("c", UnheardReason.NEVER, found), "c is new")
+    with agents(at, "c"):
+        watch.awaits_yes()
+        with watch.turn:
+            watch.names = "abc"
+            assert rows(at, "a") == rows(at, "b") == rows(at, "c")
+        write(watch, "c", "of the new one")
+    assert "behind the backup" in rows(at, "c")
+
+
+def loses_what_is_unread(watch: LevelWatch) -> None:
+    """While no hub runs c writes a row, and its topic loses the record."""
+    at = watch.at
+    topic = at.replicas["c"].changes
+    with agents(at, "c"):
+        with watch.turn:
+            execute(at, "c", "INSERT INTO t VALUES ('gone', 'of c')")
+            watch.awaits(lambda found: not found.level, "no for what no hub reads")
+        published = partial(at.ends.read, topic)
+        wait_until(lambda: b'"gone"' in b"".join(v for _, v in published()), lambda: "it is there")
+    admin = KafkaAdminClient(bootstrap_servers=at.ends.bootstrap)
+    admin.delete_records({TopicPartition(topic, 0): at.ends.end(topic)})
+    admin.close()
+
+
+def recovered_and_retired(watch: LevelWatch) -> None:
+    """Give up what c lost, let it start anew, and retire it when its file goes its own way."""
+    at = watch.at
+    watch.awaits(lambda found: is_stopped("c", "input_lost", found), "c has lost input")
+    assert told(at, "recover", "c") == 0
+    watch.awaits(lambda found: is_stopped("c", "recovered", found), "c is recovered")
+    with agents(at, "c"):
+        watch.awaits_yes()
+        assert "gone" not in rows(at, "c")
+        write(watch, "c", "after its loss")
+    watch.awaits(lambda found: is_unheard("c", UnheardReason.ENDED, found), "c has ended")
+    execute(at, "c", "INSERT INTO t VALUES ('own way', 'of c')")
+    with watch.turn:
+        watch.names = "ab"
+        assert told(at, "retire", "c", "--yes") == 0
+    watch.awaits_yes()
+    assert "own way" not in rows(at, "a")
