@@ -135,6 +135,11 @@ def packages() -> str:
 
 def fill_venv(wheels: Path, *, usable: bool) -> None:
     """Create `.venv` unless it is usable, install the packages, and write the mark at the end."""
+    if VENV.is_symlink():
+        raise SetupError(
+            f"{VENV} is a link to {VENV.readlink()}, which is not filled for this checkout: remove"
+            " the link, then run make setup again"
+        )
     MARK.unlink(missing_ok=True)
     if not usable:
         log_progress(f"creating {VENV}")

@@ -60,6 +60,20 @@ def clone(tmp_path: Path) -> Path:
     return tmp_path / "clone"
 
 
+def test_a_venv_that_is_a_link_is_left_alone(clone: Path, tmp_path: Path) -> None:
+    """It is another checkout's, and would be emptied."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "kept").touch()
+    (clone / ".venv").symlink_to(other)
+
+    done = make_setup(clone, tmp_path, offline())
+
+    assert done.returncode != 0
+    assert f"is a link to {other}" in done.stderr
+    assert (other / "kept").exists()
+
+
 def test_a_second_setup_works_offline_and_from_another_folder(tmp_path: Path) -> None:
     """Work goes on in a train, and build scripts call make from where they are."""
     mark = CHECKOUT / ".venv" / "slackwater-setup.json"

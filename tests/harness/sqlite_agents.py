@@ -77,9 +77,9 @@ def captures(at: Site, name: str) -> bool:
 
 
 @contextmanager
-def agents(at: Site, names: str) -> Iterator[None]:
+def agents(at: Site, names: str, *arguments: str) -> Iterator[None]:
     """Agents at work; they end in order with the block."""
-    started = {name: agent(at, name) for name in names}
+    started = {name: agent(at, name, None, *arguments) for name in names}
     try:
         for name, one in started.items():
             wait_until(lambda: captures(at, name) or one.poll() is not None, lambda: name)  # noqa: B023
