@@ -82,7 +82,17 @@ def state(tmp_path: Path) -> WrittenState:
     return made
 
 
-@pytest.mark.parametrize("materialized", [0, 1, 3, 4, 5, LAST])
+@pytest.mark.parametrize(
+    "materialized",
+    [
+        0,
+        1,
+        pytest.param(3, marks=pytest.mark.slow),
+        4,
+        pytest.param(5, marks=pytest.mark.slow),
+        LAST,
+    ],
+)
 def test_rows_stand_as_the_truncate_left_them(
     spark: SparkSession, state: WrittenState, materialized: int
 ) -> None:

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.sqlite.transaction import transaction
@@ -15,6 +15,7 @@ from streaming.core.model.change import Change
 from streaming.core.model.record import Commit
 from streaming.core.model.table import ColumnType, Table
 from tests.connectors.sqlite.sqlite_replica import Replica, make
+from tests.harness.examples import examples
 
 T = ColumnType
 PARENT = Table("parent", ("id",), {"id": T.INT64, "name": T.TEXT})
@@ -212,7 +213,7 @@ STATEMENTS = st.sampled_from(
 SMALL = st.integers(1, 4)
 
 
-@settings(deadline=None)
+@examples(20)
 @given(st.lists(st.tuples(STATEMENTS, SMALL, SMALL), min_size=1, max_size=12))
 def test_the_journal_alone_makes_the_same_rows(
     tmp_path_factory: pytest.TempPathFactory, story: list[tuple[str, int, int]]

@@ -23,6 +23,7 @@ from streaming.core.model.record import Item, ItemType, Reason
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value
 from tests.connectors.sqlite.sqlite_replica import RID, Replica, make
+from tests.harness.examples import examples
 
 DECLARED = {
     ColumnType.BOOL: "BOOLEAN",
@@ -70,6 +71,7 @@ def same(one: Value, other: Value) -> bool:
     return one == other
 
 
+@examples(40)
 @given(ROWS)
 def test_a_row_of_all_types_is_captured_and_applied_as_it_was(row: dict[str, Value]) -> None:
     """Text that one replica publishes makes the same row at another, to the last bit."""
