@@ -44,6 +44,10 @@ _ALONE = "(SELECT depth FROM _slackwater_origin) = 0"
 _CHANGES = f"_slackwater_journal WHERE kind = 'change' AND id > {_FROM}"
 _LAST = "(SELECT coalesce(max(id), 0) FROM _slackwater_journal)"
 _CONTENT = '"table", key, op, before, after'
+_IS_LATER = f"""id <= {_TO} AND NOT EXISTS (
+    SELECT 1 FROM _slackwater_journal own WHERE own.id > {_TO}
+      AND own."table" = _slackwater_journal."table" AND own.key = _slackwater_journal.key)"""
+"""Goes behind the row's own changes: what an action wrote, but for a row that gave it its key."""
 
 TRIGGERS = {
     "_slackwater_write_cascade": f"""CREATE TRIGGER _slackwater_write_cascade
@@ -66,7 +70,7 @@ BEGIN
   INSERT INTO _slackwater_slots (id)
   SELECT id FROM {_CHANGES} AND NEW.op = '{END_FIRST}' ORDER BY id;
   INSERT INTO _slackwater_moved ({_CONTENT})
-  SELECT {_CONTENT} FROM {_CHANGES} AND NEW.op = '{END_FIRST}' ORDER BY id <= {_TO}, id;
+  SELECT {_CONTENT} FROM {_CHANGES} AND NEW.op = '{END_FIRST}' ORDER BY {_IS_LATER}, id;
   UPDATE _slackwater_journal SET ({_CONTENT}) = (
     SELECT m."table", m.key, m.op, m.before, m.after
     FROM _slackwater_slots s JOIN _slackwater_moved m ON m.place = s.place
