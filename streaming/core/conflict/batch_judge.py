@@ -187,15 +187,16 @@ class BatchJudge:
             self._send_table(change.rid, change.table, min(behind))
 
     def _overtaking(self, one: Arrived, realigns: Iterable[Realign]) -> list[int]:
-        """The offsets behind a change for which its replica was sent rows from before it.
+        """The offsets of the records for which its replica was sent rows from before a change.
 
-        By these realigns, and by the floors of earlier batches. The verdict on the change stays,
-        so it does not depend on how the input is cut into batches.
+        By these realigns, and by the floors of earlier batches: each overtakes what it does not
+        block, and its record may be that of the change. The verdict on the change stays, so it
+        does not depend on how the input is cut into batches.
         """
         rid = one.change.rid
         behind = [r.offset for r in realigns if r.rid == rid]
         behind += [f.offset for f in self._floors(rid) if f.epoch < self.hub_epoch]
-        return [offset for offset in behind if offset > one.offset]
+        return [offset for offset in behind if offset >= one.offset]
 
     def _send_table(
         self, rid: int, table: str, offset: int = ALL_OFFSETS, *, rejects_transaction: bool = False
