@@ -168,10 +168,15 @@ def state_after(
 def _with_page(
     agreement: AgreementState, page: ResyncPage | None, hub_epoch: int
 ) -> AgreementState:
-    """The agreement once a page of its resync is committed."""
+    """The agreement once a page of its resync is committed.
+
+    A table of which a range was sent stays to be scanned until the last page is acknowledged,
+    for its rows count as the hub's from here on, and the range may never be applied.
+    """
     if page is None or agreement.resync is None:
         return agreement
-    return replace(agreement, resync=agreement.resync.page_sent(page, hub_epoch))
+    scans = agreement.scans | {one.table for one in _ranges(page)}
+    return replace(agreement, scans=scans, resync=agreement.resync.page_sent(page, hub_epoch))
 
 
 def _ranges(page: ResyncPage) -> tuple[KeyRange, ...]:

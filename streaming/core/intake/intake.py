@@ -48,6 +48,7 @@ from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.state import FIRST_GENERATION
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
 from streaming.core.model.table import OnRefused
+from streaming.core.tracking.ranges import unapplied
 
 
 @dataclass(slots=True)
@@ -186,11 +187,24 @@ class Intake(TransactionIntake):
         if is_new or replica.is_stopped:
             self.opnos[received.rid].fill_holes()  # nobody else will: what filled them is given up
             self.roll_up(self.lists_behind(received.rid))
+        if not hello.reinit:
+            self._scan_again(received.rid, max(hello.covers, hello.reached or 0))
         self.move(received.rid, lambda one: after_hello(one, received, hello, self.at_ms))
         self.refused.greet(received.rid, self._applied_to(received.rid, hello))
         self._send_refused_in_resync(received.rid)
         self.hellos += 1
         self.events.append((received, ControlOutcome.TAKEN))
+
+    def _scan_again(self, rid: int, reached: int) -> None:
+        """Order a scan of what a database lacks of ranges: they are in no log, so none is repeated.
+
+        `reached`: the hub epoch that the database applied last; one that was put back may have
+        been sent ranges behind it.
+        """
+        lacking = unapplied(self.state.ranges, rid, reached)
+        scans = {table for table in lacking if self.topology.sees(rid, table)}
+        if scans:
+            self.move(rid, lambda one: replace(one, scans=one.scans | scans))
 
     def _goodbye(self, received: ReceivedRecord, goodbye: Goodbye, replica: ReplicaState) -> None:
         """Note that the agent of the session in force has ended; another session's says nothing.

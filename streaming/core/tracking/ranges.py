@@ -154,6 +154,11 @@ def with_range(realigns: Iterable[RangeRealign], new: RangeRealign) -> tuple[Ran
     return (*(old for old in kept if not new.dominates(old)), new)
 
 
+def unapplied(realigns: Iterable[RangeRealign], rid: int, reached: int) -> frozenset[str]:
+    """Return the tables of which a replica was sent ranges behind the hub epoch that it reached."""
+    return frozenset(one.range.table for one in realigns if one.rid == rid and one.epoch > reached)
+
+
 def realigned_epoch(
     realigns: Iterable[RangeRealign], rid: int, table: str, key: str, order: KeyOrder
 ) -> int:

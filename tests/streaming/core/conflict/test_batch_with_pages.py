@@ -25,7 +25,7 @@ from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Arrived, Realign, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.state import HubState
-from streaming.core.model.statuses import AgreementStatus
+from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.incarnation import WorkKind
 from streaming.core.tracking.meta import ResyncMode
@@ -330,6 +330,18 @@ def test_the_ranges_of_a_batch_are_kept_as_realigns_of_its_receiver() -> None:
     assert first.state.to_send["a2"].ranges == (here,)
     assert first.state.ranges == (RangeRealign(here, CONSUMER, first.hub_epoch),)
     assert second.state.ranges == (RangeRealign(KeyRange("t"), CONSUMER, second.hub_epoch),)
+
+
+def test_a_table_of_which_a_range_was_sent_stays_to_be_scanned() -> None:
+    """Its rows count as the hub's from then on, and the range may be lost with its session."""
+    state, _ = in_resync()
+
+    of_range = batch(state, pages=(page(scanned(None, "m")),)).state.agreements["a2"]
+    of_rows = batch(state, pages=(page(tracked(k=3)),)).state.agreements["a2"]
+
+    assert of_range.scans == {"t"}
+    assert of_range.away(AwayReason.UNWRITABLE, 1).lacks_resync
+    assert of_rows.scans == frozenset()
 
 
 @pytest.mark.parametrize(

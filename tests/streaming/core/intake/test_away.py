@@ -22,6 +22,7 @@ from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.incarnation import WorkKind
 from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import Accounting, begin
+from streaming.core.tracking.ranges import KeyRange, RangeRealign
 from streaming.core.tracking.resync import Resync, UnackedPage
 from streaming.core.tracking.work import Piece
 from tests.harness.builders import change, csn
@@ -422,6 +423,27 @@ def test_a_resync_that_goes_on_keeps_what_was_refused_in_it(reached: int, *, is_
 
     assert (K in intake.refused.of(1)) is is_open
     assert intake.repairs == []
+
+
+@pytest.mark.parametrize(
+    ("reached", "reinit", "scans"),
+    [(7, False, {"t"}), (8, False, set()), (7, True, set())],
+    ids=["put back", "has it", "emptied"],
+)
+def test_a_hello_of_a_database_that_lacks_a_range_begins_a_scan(
+    reached: int, scans: set[str], *, reinit: bool
+) -> None:
+    """A range is in no log, so sending goes on without it; an emptied database has no strangers."""
+    of_table = [RangeRealign(KeyRange(name), 1, 8) for name in ("t", "hidden")]
+    state = replace(serving(IN_STEP, []), ranges=(*of_table, RangeRealign(KeyRange("t"), 2, 9)))
+    speaker = speaking()
+    hello = Hello(3, 6, 1, Ruv("g"), None, lost=False, reached=reached, reinit=reinit)
+    speaker.session = "1-2"
+
+    found = intake_of(speaker.send(hello), state).agreements["a1"]
+
+    assert found.scans == scans
+    assert found.begins_resync is bool(scans)
 
 
 def test_a_hello_that_reached_more_than_the_hub_has_stops_the_replica() -> None:

@@ -19,6 +19,7 @@ from streaming.core.tracking.ranges import (
     realigned_epoch,
     scanned_page,
     scanned_pages,
+    unapplied,
     with_range,
 )
 from tests.harness.examples import examples
@@ -154,6 +155,14 @@ def test_the_joined_range_blocks_as_its_pages_did(
     blocked = realigned_epoch(single, 2, "t", key(number), ORDER) > reflected
 
     assert (realigned_epoch(joined, 2, "t", key(number), ORDER) > reflected) == blocked
+
+
+def test_a_range_behind_what_a_replica_reached_is_unapplied() -> None:
+    """Nothing else says so: no log has its rows."""
+    sent = [RangeRealign(KeyRange("t"), 2, 7), RangeRealign(KeyRange("u"), 2, 8)]
+
+    assert [unapplied(sent, 2, reached) for reached in (6, 7, 8)] == [{"t", "u"}, {"u"}, set()]
+    assert unapplied(sent, 3, 6) == set()
 
 
 fragments = st.lists(
