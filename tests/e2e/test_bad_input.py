@@ -274,7 +274,7 @@ def break_images(site: Site) -> None:
         table.update({"image": "concat(substr(image, 1, length(image) - 1), ']')"})
 
 
-@pytest.mark.parametrize("every_epochs", [1, 10_000])
+@pytest.mark.parametrize("every_epochs", [pytest.param(1, marks=pytest.mark.slow), 10_000])
 def test_a_state_with_an_unreadable_image_does_not_end_the_hub(
     pair: Site, spark: SparkSession, every_epochs: int
 ) -> None:

@@ -98,7 +98,9 @@ def test_a_hub_waits_for_its_broker_and_goes_on(pair: Site, folder: Path) -> Non
     assert verdict.rows_of(pair.state, TableName.QUARANTINE) == []
 
 
-@pytest.mark.parametrize("fault", ["stop:after_plan", "stop:after_commit"])
+@pytest.mark.parametrize(
+    "fault", [pytest.param("stop:after_plan", marks=pytest.mark.slow), "stop:after_commit"]
+)
 def test_a_batch_without_its_broker_is_finished_when_it_is_back(
     pair: Site, folder: Path, fault: str
 ) -> None:
@@ -122,6 +124,7 @@ def test_a_batch_without_its_broker_is_finished_when_it_is_back(
     assert a.rows == b.rows == verdict.rows_of_changelog(pair)
 
 
+@pytest.mark.slow
 def test_a_hub_that_waits_for_its_broker_ends_in_order(pair: Site, folder: Path) -> None:
     """Whoever stops it must not wait too; the next start goes on."""
     Broker.start(folder).stop()

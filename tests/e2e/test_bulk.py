@@ -201,6 +201,7 @@ def test_bulk_decides_as_core_does(steps: Steps, functions: tuple[str, str]) -> 
     check(steps, topology_of(functions))
 
 
+@pytest.mark.slow
 @histories(12)
 @given(STEPS, BOTH)
 def test_bulk_decides_as_core_does_in_two_data_sets(
@@ -237,6 +238,7 @@ def test_bulk_decides_as_core_does_with_open_changes_on_disk(
     check(steps, topology_of(functions), pending_changes=FEW)
 
 
+@pytest.mark.slow
 @histories(6)
 @given(OPEN_STEPS, BOTH)
 def test_bulk_decides_as_core_does_with_open_changes_of_two_data_sets_on_disk(

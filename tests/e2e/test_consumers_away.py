@@ -165,6 +165,7 @@ def strangers(at: Site, name: str) -> None:
             client.execute(statement)
 
 
+@pytest.mark.slow
 def test_a_full_copy_makes_a_paused_replica_equal_while_the_others_are_level(three: Site) -> None:
     """Rows that were changed by hand are in no changelog: only all rows show them."""
     with hub_of(three) as hub, agents(three, "ab"):
@@ -203,6 +204,7 @@ def lagging(at: Site) -> set[str]:
     return {one["name"] for one in found if not one["level"]}
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_killed_in_its_resync_goes_on_with_the_next_page(three: Site) -> None:
     """What it has applied it is not sent again, however often it dies."""
     with hub_of(three) as hub, agents(three, "ab"):
