@@ -89,6 +89,7 @@ def test_a_log_of_objects_ends_with_an_object(one: Site) -> None:
     assert " is in use: stop what listens there" in line["event"]
 
 
+@pytest.mark.slow
 def test_a_hub_loses_its_broker_and_stays_alive(tmp_path: Path, topic_prefix: str) -> None:
     """It says that it is not ready and why, and a signal ends it with a client connected."""
     with (

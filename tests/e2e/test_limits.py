@@ -222,6 +222,7 @@ def test_a_transaction_larger_than_the_limit_is_ended_by_a_hello(
     verdict.check(three)
 
 
+@pytest.mark.slow
 def test_kill_while_a_transaction_larger_than_the_limit_comes_back(
     three: Site, spark: SparkSession
 ) -> None:

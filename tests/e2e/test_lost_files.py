@@ -93,7 +93,7 @@ LOST = {f"lost{n}": f"of a {n}" for n in range(20)}
 """What a writes and publishes behind its backup, each row by itself."""
 
 
-@pytest.mark.parametrize("is_live", [True, False])
+@pytest.mark.parametrize("is_live", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_file_that_is_put_back_gets_what_it_lost(
     tmp_path: Path, broker: Broker, topic_prefix: str, spark: SparkSession, *, is_live: bool
 ) -> None:

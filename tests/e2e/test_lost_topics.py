@@ -167,7 +167,7 @@ def test_a_topic_that_is_created_again_stops_its_replica_alone(
     assert [key for rid, key in judged if rid == c.rid] == ['{"k":"k"}']
 
 
-@pytest.mark.parametrize("records", [None, 5])
+@pytest.mark.parametrize("records", [None, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_topic_that_is_deleted_while_no_hub_runs_stops_its_replica_alone(
     three: Site, spark: SparkSession, admin: KafkaAdminClient, records: int | None
 ) -> None:
@@ -230,7 +230,12 @@ def test_retention_is_a_loss_only_above_what_was_read(
 
 
 @pytest.mark.parametrize(
-    "point", [FaultPoint.AFTER_PLAN, FaultPoint.AFTER_CHANGELOG, FaultPoint.BEFORE_COMMIT]
+    "point",
+    [
+        pytest.param(FaultPoint.AFTER_PLAN, marks=pytest.mark.slow),
+        pytest.param(FaultPoint.AFTER_CHANGELOG, marks=pytest.mark.slow),
+        FaultPoint.BEFORE_COMMIT,
+    ],
 )
 def test_a_planned_batch_whose_records_are_gone_is_finished_without_them(
     three: Site, spark: SparkSession, admin: KafkaAdminClient, point: FaultPoint

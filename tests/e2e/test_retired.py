@@ -105,7 +105,9 @@ def test_a_removed_replica_is_retired_until_it_is_back(three: Site, spark: Spark
     verdict.check(three)
 
 
-@pytest.mark.parametrize("point", [FaultPoint.AFTER_PLAN, FaultPoint.AFTER_COMMIT])
+@pytest.mark.parametrize(
+    "point", [FaultPoint.AFTER_PLAN, pytest.param(FaultPoint.AFTER_COMMIT, marks=pytest.mark.slow)]
+)
 def test_a_dead_origin_is_retired_for_good(
     three: Site, spark: SparkSession, point: FaultPoint
 ) -> None:
@@ -203,7 +205,10 @@ def _kept_rows(at: Site) -> list[dict[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("point", [FaultPoint.AFTER_CHANGELOG, FaultPoint.AFTER_COMMIT])
+@pytest.mark.parametrize(
+    "point",
+    [FaultPoint.AFTER_CHANGELOG, pytest.param(FaultPoint.AFTER_COMMIT, marks=pytest.mark.slow)],
+)
 def test_a_plan_that_names_a_removed_replica_is_finished(
     three: Site, spark: SparkSession, point: FaultPoint
 ) -> None:
