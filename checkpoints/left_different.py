@@ -22,17 +22,21 @@ NOT_SET_RIGHT = """
             AND (c.kind = 'refresh' OR c.verdict IN ('accepted', 'adopted'))
     ) AS c ON c."table" = k."table" AND c.key = k.key AND c.batch >= k.batch AND (
         (c.kind = 'refresh' AND c."to" = k.rid)
-        OR (c.kind = 'change' AND c.rid = k.rid AND c."offset" > k."offset")
+        OR (c.kind = 'change' AND {is_later})
         OR (c.kind = 'change' AND c.rid <> k.rid AND c.verdict = 'accepted' AND ({receives}))
     )
     LEFT ANTI JOIN (
         SELECT c.* FROM c WHERE c.batch BETWEEN {since} AND {batch}
             AND c.op = 'truncate' AND c.verdict = 'accepted'
     ) AS c ON c."table" = k."table" AND c.batch >= k.batch AND (
-        (c.rid = k.rid AND c."offset" > k."offset") OR (c.rid <> k.rid AND ({receives}))
+        ({is_later}) OR (c.rid <> k.rid AND ({receives}))
     )
 """
 """Of these, those whose row was neither sent to the origin nor written by it since."""
+
+IS_LATER = """c.rid = k.rid AND c."offset" > k."offset"
+    AND (k.reason = 'skew' OR k.csn IS NULL OR c.csn > k.csn)"""
+"""The origin wrote it later: behind it in its topic, and above it, but where a clock was wrong."""
 
 NOT_JUDGED = """
     LEFT ANTI JOIN (

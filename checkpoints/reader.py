@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from checkpoints.epochs import COMMIT, PLAN, Checkpoint, checkpoint_of
 from checkpoints.left_different import (
     FIRST_KEPT,
+    IS_LATER,
     NEW_STARTS,
     NEWEST_OF_EACH_ROW,
     NOT_JUDGED,
@@ -264,7 +265,7 @@ class Reader:
         kept = self._of_latest(STILL_KEPT)
         received = " OR ".join(f"({one})" for one in among_tables) or "false"
         left = (NOT_SET_RIGHT + (NOT_JUDGED if first["has_session"] else "")).format(
-            kept=kept, receives=received, since=since, batch=self.batch
+            kept=kept, receives=received, is_later=IS_LATER, since=since, batch=self.batch
         )
         ranges = SentRanges(self._sent_ranges(since), sent, tables)
         starts = self._new_starts(since)
