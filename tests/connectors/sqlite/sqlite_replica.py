@@ -10,7 +10,7 @@ from connectors.sqlite import journal
 from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
 from connectors.sqlite.schema import install
 from connectors.sqlite.store import SqliteStore
-from streaming.core.model.change import Change
+from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.record import Commit, Record
 from streaming.core.model.table import ColumnType, Table
 
@@ -54,6 +54,16 @@ class Replica:
     def changes(self) -> list[Change]:
         """The changes in the journal."""
         return list(journal.changes(self.client, RID))
+
+    def replayed(self) -> dict[RowKey, str]:
+        """The rows that another replica would hold after the journal."""
+        rows = dict[RowKey, str]()
+        for change in self.changes():
+            if change.op is Op.DELETE:
+                rows.pop(change.row, None)
+            else:
+                rows[change.row] = change.after or ""
+        return rows
 
     def short(self) -> list[str]:
         """The journal, readable: `op key before -> after`, or `commit`."""

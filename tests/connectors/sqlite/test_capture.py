@@ -150,7 +150,7 @@ def test_keys_that_move_through_each_other_are_captured(replica: Replica) -> Non
     replica.client.execute("UPDATE items SET id = -id")
     replica.client.execute("UPDATE items SET id = 1 - id")
 
-    assert replayed(replica) == stored(replica)
+    assert replica.replayed() == stored(replica)
 
 
 @pytest.mark.parametrize("recursive", [False, True])
@@ -160,7 +160,7 @@ def test_a_row_replaced_under_its_own_key_is_not_lost(replica: Replica, *, recur
     replica.client.execute("INSERT INTO items VALUES (1, 'a', '1.50')")
     replica.client.execute("REPLACE INTO items VALUES (1, 'b', NULL)")
 
-    assert replayed(replica) == stored(replica)
+    assert replica.replayed() == stored(replica)
     assert replica.changes()[-1].after == '{"id":"1","name":"b","price":null}'
     if not recursive:
         assert replica.short()[1:] == [
@@ -177,7 +177,7 @@ def test_rows_replaced_by_another_unique_column_are_deleted_elsewhere_too(
     replica.client.execute("INSERT INTO items VALUES (1, 'a', '1.50'), (2, 'b', NULL)")
     replica.client.execute("INSERT OR REPLACE INTO items VALUES (2, 'a', NULL)")
 
-    assert replayed(replica) == stored(replica)
+    assert replica.replayed() == stored(replica)
     if not recursive:
         assert replica.short()[2:] == [
             f'delete {{"id":"1"}} {ONE} -> -',
@@ -195,7 +195,7 @@ def test_an_update_that_replaces_is_captured(replica: Replica, *, recursive: boo
     replica.client.execute("INSERT INTO items VALUES (1, 'b', '1.50')")
     replica.client.execute("UPDATE OR REPLACE items SET id = 1 WHERE id = 2")
 
-    assert replayed(replica) == stored(replica)
+    assert replica.replayed() == stored(replica)
 
 
 def test_an_insert_that_is_ignored_says_nothing(replica: Replica) -> None:
@@ -234,7 +234,7 @@ def test_rows_deleted_by_a_foreign_key_are_captured(tmp_path: Path) -> None:
     replica.client.execute("UPDATE items SET id = 5")
     replica.client.execute("DELETE FROM items")
 
-    assert replayed(replica) == {}
+    assert replica.replayed() == {}
     replica.client.close()
 
 
@@ -252,7 +252,7 @@ def test_the_row_is_told_as_a_users_trigger_leaves_it(replica: Replica) -> None:
     replica.client.execute("INSERT INTO items VALUES (1, 'stay', '1')")
     replica.client.execute("DELETE FROM items")
 
-    assert replayed(replica) == stored(replica)
+    assert replica.replayed() == stored(replica)
     assert replica.rows() == [(1, "again", "7")]
 
 
@@ -381,17 +381,6 @@ def test_writers_that_meet_are_captured_in_commit_order(replica: Replica) -> Non
     assert keys == ['{"id":"1"}', '{"id":"2"}']
 
 
-def replayed(replica: Replica) -> dict[tuple[str, str], str]:
-    """The rows that another replica would hold after the journal."""
-    rows = dict[tuple[str, str], str]()
-    for change in replica.changes():
-        if change.op is Op.DELETE:
-            rows.pop(change.row, None)
-        else:
-            rows[change.row] = change.after or ""
-    return rows
-
-
 def stored(replica: Replica) -> dict[tuple[str, str], str]:
     """The rows of the items table, in the same form."""
     cursor = replica.client.execute("SELECT id, name, price FROM items")
@@ -472,7 +461,7 @@ class Writes(RuleBasedStateMachine):
     @invariant()
     def the_journal_leads_to_the_rows(self) -> None:
         """Who applies the journal holds what is stored here."""
-        assert replayed(self.replica) == stored(self.replica)
+        assert self.replica.replayed() == stored(self.replica)
 
     @invariant()
     def every_group_is_closed(self) -> None:

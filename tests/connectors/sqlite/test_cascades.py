@@ -226,12 +226,7 @@ def test_the_journal_alone_makes_the_same_rows(
                 written(replica, text.format(one, other))
             except sqlite3.IntegrityError:
                 continue
-        rows = dict[tuple[str, str], str]()
-        for change in replica.changes():
-            if change.after is None:
-                rows.pop((change.table, change.key), None)
-            else:
-                rows[change.table, change.key] = change.after
+        rows = replica.replayed()
         for name in ("parent", "child", "grandchild", "tree"):
             images = [json.loads(image) for (table, _), image in rows.items() if table == name]
             told = sorted([str(value) for value in image.values()] for image in images)
