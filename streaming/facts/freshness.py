@@ -54,7 +54,7 @@ def freshness(reader: Reader, now_s: float) -> Freshness:
     """How old the facts of this reader are."""
     poll, lock = read_poll(reader.root), read_lock(reader.root)
     presence = _presence(lock.is_held, lock.owner, poll)
-    age = replace(_ages(reader, now_s), presence=presence, owner=lock.owner)
+    age = replace(_ages(reader, poll, now_s), presence=presence, owner=lock.owner)
     if poll is None or not poll.away or now_s - poll.away_at_ms / 1000 > MAX_AGE_S:
         return age
     return replace(age, away=poll.away, away_s=now_s - poll.away_since_ms / 1000)
@@ -69,8 +69,8 @@ def _presence(is_held: bool | None, owner: str, poll: LastPoll | None) -> HubPre
     return HubPresence.RUNNING if has_polled else HubPresence.STARTING
 
 
-def _ages(reader: Reader, now_s: float) -> Freshness:
-    poll, committed = read_poll(reader.root), age_s(reader, now_s)
+def _ages(reader: Reader, poll: LastPoll | None, now_s: float) -> Freshness:
+    committed = age_s(reader, now_s)
     if poll is None:
         return Freshness(committed, None, committed)
     polled = round(now_s - poll.at_ms / 1000, 3)
