@@ -45,21 +45,23 @@ WHEN NOT MATCHED THEN INSERT (`table`, `key`, author, epoch, csn, image, realign
   s.`table`, s.`key`,
   coalesce(s.written.author, s.sent.author, 0), coalesce(s.written.epoch, s.sent.epoch, 0),
   coalesce(s.written, s.sent).csn, coalesce(s.written, s.sent).image,
-  s.realign
+  {undominated_of_new}
 )
 """
 
 # A realign that blocks no more than another of the same replica is left out: core's `realigned`.
+# In one order, so that a row is the same however many merges made it.
 _UNDOMINATED = """
-filter(
-  array_union(coalesce(t.realign, array()), s.realign),
+sort_array(filter(
+  {realigns},
   x -> NOT exists(
-    array_union(coalesce(t.realign, array()), s.realign),
+    {realigns},
     y -> y.rid = x.rid AND y.epoch >= x.epoch AND y.`offset` <= x.`offset`
       AND (y.whole OR NOT x.whole) AND y <> x
   )
-)
+))
 """
+_KNOWN_AND_NEW = "array_union(coalesce(t.realign, array()), s.realign)"
 
 
 _TRUNCATE = """
@@ -83,7 +85,8 @@ def materialize(spark: SparkSession, store: StateStore, after: int, to: int) -> 
             changelog=store.uri(TableName.CHANGELOG),
             after=after,
             to=to,
-            undominated=_UNDOMINATED,
+            undominated=_UNDOMINATED.format(realigns=_KNOWN_AND_NEW),
+            undominated_of_new=_UNDOMINATED.format(realigns="s.realign"),
             whole=WHOLE,
             all_keys=ALL_KEYS,
             gone=_gone(truncates),
