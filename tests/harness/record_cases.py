@@ -238,6 +238,16 @@ BAD: dict[str, tuple[Reason, str, bytes]] = {
         "expected an int32",
         change(before='{"id":"1","name":"a","qty":"5"}'),
     ),
+    "value that was left out": (
+        Reason.TABLE,
+        "column name of table orders: 1200000 bytes are more than a record may have",
+        change(after='{"id":"1","name":{"bytes":"1200000"},"qty":5}'),
+    ),
+    "row that was left out": (
+        Reason.TABLE,
+        "a row of table orders: 1200000 bytes are more than a record may have",
+        change(after='{"whole row":{"bytes":"1200000"}}'),
+    ),
     "nested": (
         Reason.TABLE,
         "column name of table orders: expected a JSON string",

@@ -118,6 +118,8 @@ def _image(fields: Fields, name: str, table: Table) -> _Members | RecordFault | 
     if isinstance(image, DuplicateMembers):
         return RecordFault(Reason.TABLE, f"a column appears twice in {name} of table {table.name}")
     unknown = [column for column in image if column not in table.columns]
+    if unknown and (bytes_ := _bytes_left_out(image[unknown[0]])):
+        return _too_large(Reason.TABLE, f"a row of table {table.name}", bytes_)
     if unknown:
         names = shown(", ".join(map(json.dumps, unknown)))
         return RecordFault(
@@ -149,10 +151,21 @@ def _at_key(table: Table, text: str) -> RecordFault:
 def _misfit(reason: Reason, table: Table, column: str, value: object) -> RecordFault:
     wanted = EXPECTED[table.columns[column]]
     what = "" if reason is Reason.TABLE else "the key's "
-    return RecordFault(
-        reason,
-        f"{what}column {column} of table {table.name}: expected {wanted}, got {got(value)}",
-    )
+    what += f"column {column} of table {table.name}"
+    if bytes_ := _bytes_left_out(value):
+        return _too_large(reason, what, bytes_)
+    return RecordFault(reason, f"{what}: expected {wanted}, got {got(value)}")
+
+
+def _bytes_left_out(value: object) -> str | None:
+    """How many bytes a database left out, because no record may have so many; docs/wire.md."""
+    count = value.get("bytes") if isinstance(value, dict) and len(value) == 1 else None
+    return count if isinstance(count, str) and count.isascii() and count.isdigit() else None
+
+
+def _too_large(reason: Reason, what: str, bytes_: str) -> RecordFault:
+    text = f"{what}: {shown(bytes_)} bytes are more than a record may have (limits.record_bytes)"
+    return RecordFault(reason, text)
 
 
 def _object_text(members: _Members | None, table: Table) -> str | None:
