@@ -29,6 +29,8 @@ SAME = "_slackwater_same"
 class UpsertSql:
     """The statements that write these columns of a row; the key's values stand last."""
 
+    rest: tuple[str, ...]  # the columns but the key's
+    names: tuple[str, ...]  # all columns, in the order of the values
     update: str
     insert: str
     same: Mapping[str, str]  # column -> the condition that it holds its value
@@ -57,8 +59,7 @@ class RowWriter:
         if item.op == Op.DELETE or item.after is None:
             self._delete(connection, *self.condition(item.key))
             return
-        rest, values = self._row(item.after, self._values(item.key))
-        self._write(connection, self._upsert_of(rest), values)
+        self._write(connection, *self._upsert_of(item.after, item.key))
 
     def take_out(self, connection: sqlite3.Connection, item: Item) -> None:
         """Take the item's row out of the way of others, if there is one."""
@@ -69,41 +70,41 @@ class RowWriter:
         if item.after is None:
             self.write(connection, item)
             return
-        rest, values = self._row(item.after, self._values(item.key))
-        key = values[len(rest) :]
-        new = {name: self._new(name, place) for place, name in enumerate(rest, len(key) + 1)}
-        if not self.taken.put_in(connection, [*key, *values[: len(rest)]], new):
+        upsert, values = self._upsert_of(item.after, item.key)
+        rest, key = values[: len(upsert.rest)], values[len(upsert.rest) :]
+        new = {n: self._new(n, place) for place, n in enumerate(upsert.rest, len(key) + 1)}
+        if not self.taken.put_in(connection, [*key, *rest], new):
             self.write(connection, item)
         elif self.standing:
-            where, same = self._where(len(rest) + 1), self._upsert_of(rest).same
-            self.standing.check_written(connection, same, where, values, "update")
+            where = self._where(len(rest) + 1)
+            self.standing.check_written(connection, upsert.same, where, values, "update")
 
     def in_way(self, connection: sqlite3.Connection, item: Item, text: str) -> set[str]:
         """The keys of the rows that hold what the item's row wants; empty: they are not known.
 
         `text`: what the database says of it.
         """
-        rest, values = self._row(item.after or "{}", self._values(item.key))
-        key = values[len(rest) :]
-        new = {name: self._new(name, place) for place, name in enumerate(rest, len(key) + 1)}
-        given = {name: f"?{place}" for place, name in enumerate((*self.table.key, *rest), 1)}
+        upsert, values = self._upsert_of(item.after or "{}", item.key)
+        rest, key = values[: len(upsert.rest)], values[len(upsert.rest) :]
+        new = {n: self._new(n, place) for place, n in enumerate(upsert.rest, len(key) + 1)}
+        given = {n: f"?{place}" for place, n in enumerate((*self.table.key, *upsert.rest), 1)}
         where = self.taken.in_way(text, new, given)
         if where is None:
             return set()
         stored = image_sql({name: self.columns[name] for name in self.table.key}, "x")
         every = f"?{len(values)} IS ?{len(values)}"  # as many parameters as there are values
         query = f"SELECT {stored} FROM main.{sql.name(self.table.name)} x WHERE {where} AND {every}"  # noqa: S608
-        found = connection.execute(query, [*key, *values[: len(rest)]]).fetchall()
+        found = connection.execute(query, [*key, *rest]).fetchall()
         return {wire_image(captured).text for (captured,) in found}
 
-    def _row(self, after: str, key: dict[str, Stored]) -> tuple[tuple[str, ...], list[Stored]]:
-        """The columns of an image but the key's, and the values of these and of the key."""
-        row = self._values(after) | key
-        rest = tuple(name for name in row if name not in key)
-        return rest, [row[name] for name in (*rest, *self.table.key)]
-
-    def _upsert_of(self, rest: tuple[str, ...]) -> UpsertSql:
-        return self.upserts.get(rest) or self.upserts.setdefault(rest, self._upsert(rest))
+    def _upsert_of(self, after: str, key: str) -> tuple[UpsertSql, list[Stored]]:
+        """The statements that write an image, and their values."""
+        row = self._values(after) | self._values(key)
+        columns = tuple(row)
+        upsert = self.upserts.get(columns)
+        if upsert is None:
+            upsert = self.upserts[columns] = self._upsert(columns)
+        return upsert, [row[name] for name in upsert.names]
 
     def _delete(self, connection: sqlite3.Connection, where: str, key: list[Stored]) -> None:
         connection.execute(f"DELETE FROM {sql.name(self.table.name)} WHERE {where}", key)  # noqa: S608
@@ -146,17 +147,20 @@ class RowWriter:
     def _where(self, first: int) -> str:
         return _has_key(self.table, first)
 
-    def _upsert(self, rest: tuple[str, ...]) -> UpsertSql:
+    def _upsert(self, columns: tuple[str, ...]) -> UpsertSql:
         table = sql.name(self.table.name)
+        rest = tuple(name for name in columns if name not in self.table.key)
         names = (*rest, *self.table.key)
         set_ = rest or names
         sets = ", ".join(self._set(name, place) for place, name in enumerate(set_, 1))
-        columns = ", ".join(map(sql.name, names))
+        named = ", ".join(map(sql.name, names))
         marks = ", ".join(f"?{place}" for place, _ in enumerate(names, 1))
         where = self._where(len(rest) + 1)
         return UpsertSql(
+            rest,
+            names,
             f"UPDATE {table} SET {sets} WHERE {where}",  # noqa: S608 quoted
-            f"INSERT INTO {table} ({columns}) VALUES ({marks})",  # noqa: S608 quoted
+            f"INSERT INTO {table} ({named}) VALUES ({marks})",  # noqa: S608 quoted
             {name: self._same(name, place) for place, name in enumerate(rest, 1)},
         )
 
