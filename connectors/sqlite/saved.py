@@ -10,6 +10,9 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
+
+import orjson
 
 from connectors.agent.contract import SavedRow
 from connectors.sqlite import journal, sql, uncarried
@@ -19,12 +22,16 @@ from connectors.sqlite.image import null_faults, wire_image
 from connectors.sqlite.rows import RowWriter
 from connectors.sqlite.spellings import Stored
 from connectors.sqlite.strangers import STRANGER
+from streaming.core.delivery.sending import PAGE
 from streaming.core.model.change import Op
 from streaming.core.model.errors import WireError
 from streaming.core.model.record import Item
+from streaming.core.model.ruv import Ruv
 
 NOT_AT_THE_HUB = "the hub does not have the row, and deletes it in a copy of the table"
 """Why a stranger is saved: what nobody captured, or what the hub has forgotten."""
+NOT_CAPTURED = "the row was changed here without a trigger, and a copy of the table overwrites it"
+"""Why a row is saved that differs from a version which this database has had before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +49,13 @@ def save(
     connection: sqlite3.Connection, writers: Mapping[str, RowWriter], items: Iterable[Item]
 ) -> list[RowAtRisk]:
     """Save the rows that these items write and that are nowhere else, before they are written."""
-    lists = uncarried.is_any(connection)
-    found, seen = list[RowAtRisk](), set[tuple[str, str]]()
+    at_work = _Saving(connection, writers, is_any_uncarried=uncarried.is_any(connection))
+    seen = set[tuple[str, str]]()
+    found = list[RowAtRisk]()
     for item in items:
-        if item.table not in writers or not (lists or item.cause == STRANGER):
-            continue
-        if (item.table, item.key) in seen:
-            continue
-        seen.add((item.table, item.key))
-        table = _Table(connection, writers[item.table])
-        if item.op == Op.TRUNCATE:
-            found += table.save_faulty()
-            continue
-        why = uncarried.faults_of(connection, item.table, item.key)
-        if why is None and item.cause == STRANGER:
-            why = NOT_AT_THE_HUB
-        if why is not None:
-            found += table.save_row(item.key, why)
+        if item.table in writers and (item.table, item.key) not in seen and at_work.concerns(item):
+            seen.add((item.table, item.key))
+            found += at_work.save(item)
     return found
 
 
@@ -91,22 +88,87 @@ def count(connection: sqlite3.Connection) -> int:
     return int(found)
 
 
-@dataclass(frozen=True, slots=True)
+class _Saving:
+    """What one batch overwrites, looked up before it does."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        writers: Mapping[str, RowWriter],
+        *,
+        is_any_uncarried: bool,
+    ) -> None:
+        self._connection = connection
+        self._writers = writers
+        self._is_any_uncarried = is_any_uncarried
+        self._tables = dict[str, _Table]()
+
+    def concerns(self, item: Item) -> bool:
+        """Return whether the row of this item may be nowhere else."""
+        return self._is_any_uncarried or item.cause == STRANGER or self._is_back(item)
+
+    def save(self, item: Item) -> list[RowAtRisk]:
+        """Save the row of the item, or those of its truncate, if they are nowhere else."""
+        table = self._tables.get(item.table) or self._tables.setdefault(
+            item.table, _Table(self._connection, self._writers[item.table])
+        )
+        if item.op == Op.TRUNCATE:
+            return table.save_faulty()
+        if self._is_any_uncarried:
+            why = uncarried.faults_of(self._connection, item.table, item.key)
+            if why is not None:
+                return table.save_row(item.key, why)
+        if item.cause == STRANGER:
+            return table.save_stranger(item.key)
+        return table.save_changed(item) if self._is_back(item) else []
+
+    def _is_back(self, item: Item) -> bool:
+        """Return whether a copy brings a version again that this database has had before.
+
+        A row that differs from it was changed here. From a newer version it may differ because it
+        is an older one of the hub's, of which a replica that was away has many.
+        """
+        return item.cause == PAGE and item.csn is not None and self._ruv.covers(item.csn)
+
+    @cached_property
+    def _ruv(self) -> Ruv:
+        """What this database has had before the batch."""
+        (text,) = self._connection.execute("SELECT ruv FROM _slackwater_position").fetchone()
+        return journal.ruv_of(text)
+
+
 class _Table:
     """A table whose rows are saved."""
 
-    connection: sqlite3.Connection
-    writer: RowWriter
+    def __init__(self, connection: sqlite3.Connection, writer: RowWriter) -> None:
+        self.connection = connection
+        self.writer = writer
 
     def save_row(self, key: str, why: str) -> list[RowAtRisk]:
-        """Save the row of a key; empty if there is none, or if the journal has a stranger so."""
-        try:
-            where, values = self.writer.condition(key)
-        except WireError:  # so its item is refused
+        """Save the row of a key; empty if there is none."""
+        condition = self._condition(key)
+        return self._save(key, why, *condition) if condition else []
+
+    def save_stranger(self, key: str) -> list[RowAtRisk]:
+        """Save the row of a key that goes with a range, if the journal does not have it so."""
+        condition = self._condition(key)
+        captured = self._captured(*condition) if condition else None
+        if condition is None or captured is None:
             return []
-        if why == NOT_AT_THE_HUB and self._is_journalled(where, values):
+        is_whole = set(self._columns) == set(self.writer.table.columns)  # or others are only here
+        if is_whole and self._is_journalled(captured):
             return []
-        return self._save(key, why, where, values)
+        return self._save(key, NOT_AT_THE_HUB, *condition)
+
+    def save_changed(self, item: Item) -> list[RowAtRisk]:
+        """Save the row that a copy overwrites, if it is another one and the journal has it not."""
+        condition = self._condition(item.key)
+        captured = self._captured(*condition) if condition else None
+        if condition is None or captured is None or _is_as_sent(captured[1], item.after):
+            return []
+        if self._is_journalled(captured):
+            return []
+        return self._save(item.key, NOT_CAPTURED, *condition)
 
     def save_faulty(self) -> list[RowAtRisk]:
         """Save the rows of the table that no replica can take, whatever their keys are."""
@@ -119,17 +181,26 @@ class _Table:
                 found += self._save(key, why, where, [])
         return found
 
-    def _is_journalled(self, where: str, values: Sequence[Stored]) -> bool:
-        """Return whether the journal's last change of the row has all that the row holds."""
+    def _condition(self, key: str) -> tuple[str, list[Stored]] | None:
+        try:
+            return self.writer.condition(key)
+        except WireError:  # so its item is refused
+            return None
+
+    def _captured(self, where: str, values: Sequence[Stored]) -> tuple[str, str] | None:
+        """Key and image of a row as a trigger would capture them; None: there is no such row."""
+        found = self.connection.execute(f"{self._captured_sql} WHERE {where}", values).fetchone()
+        return None if found is None else (found[0], found[1])
+
+    def _is_journalled(self, captured: tuple[str, str]) -> bool:
+        """Return whether the journal's last change of the row has all that was captured."""
+        return journal.has_image(self.connection, self.writer.table.name, *captured)
+
+    @cached_property
+    def _captured_sql(self) -> str:
         table, columns = self.writer.table, self.writer.columns
-        if set(self._columns()) != set(table.columns):
-            return False  # nobody else has the columns that are not configured
         key = image_sql({name: columns[name] for name in table.key}, "x")
-        row = self.connection.execute(
-            f"SELECT {key}, {image_sql(columns, 'x')} FROM {sql.name(table.name)} x WHERE {where}",
-            values,
-        ).fetchone()
-        return row is not None and journal.has_image(self.connection, table.name, *row)
+        return f"SELECT {key}, {image_sql(columns, 'x')} FROM {sql.name(table.name)} x"
 
     def _faulty(self) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         """Key, condition and faults of each row."""
@@ -151,6 +222,7 @@ class _Table:
                 wire_key = wire_image(captured_key).text
                 yield wire_key, where, null_faults(wire_key) + wire_image(captured).faults
 
+    @cached_property
     def _columns(self) -> tuple[str, ...]:
         """The columns that hold a value of their own, configured or not."""
         found = read(self.connection, self.writer.table).columns.values()
@@ -165,7 +237,7 @@ class _Table:
         )
         if not saved.rowcount or saved.lastrowid is None:
             return []
-        columns = self._columns()
+        columns = self._columns
         for name in columns:
             self.connection.execute(
                 "INSERT INTO _slackwater_saved_values (saved, name, value)"
@@ -174,6 +246,18 @@ class _Table:
             )
         row = SavedRow(self.writer.table.name, key, why)
         return [RowAtRisk(saved.lastrowid, row, columns, where, values)]
+
+
+def _is_as_sent(captured: str, after: str | None) -> bool:
+    """Return whether a captured image has the value of each column that is sent."""
+    there = wire_image(captured)
+    if after is None or there.faults:
+        return False
+    if there.text == after:
+        return True
+    values = orjson.loads(there.text)
+    sent: dict[str, object] = orjson.loads(after)
+    return all(name in values and values[name] == value for name, value in sent.items())
 
 
 def _stands(connection: sqlite3.Connection, one: RowAtRisk) -> bool:

@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,15 +12,16 @@ import pytest
 from connectors.agent.contract import AppliedBatch, SavedRow
 from connectors.sqlite import saved, saved_rows, uncarried
 from connectors.sqlite.check import check_database
-from connectors.sqlite.saved import NOT_AT_THE_HUB
+from connectors.sqlite.saved import NOT_AT_THE_HUB, NOT_CAPTURED
 from connectors.sqlite.store import SqliteStore
 from connectors.sqlite.uninstall import uninstall
 from streaming.core.delivery.consumer import ApplyBatch
 from streaming.core.model.errors import StateError
 from streaming.core.model.record import Item, ItemType, RangeItem
+from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.truncation import ALL_KEYS
-from tests.connectors.sqlite.sqlite_replica import Replica, make
+from tests.connectors.sqlite.sqlite_replica import RID, Replica, make
 
 Row = tuple[object, ...]
 LARGE = "x" * 3_000_000
@@ -55,6 +57,21 @@ def apply(store: SqliteStore, *items: Item | RangeItem) -> AppliedBatch:
     epoch = store.position.reached + 1
     batch = ApplyBatch(store.position, epoch, items)
     return store.apply(batch, epoch, 1_700_000_000_000)
+
+
+def copied(id_: int, name: str, csn: str) -> Item:
+    """A row in a range, as a full copy has it."""
+    after = f'{{"id":"{id_}","name":"{name}","price":"1.5"}}'
+    return Item(
+        ItemType.REFRESH, "items", f'{{"id":"{id_}"}}', "update", after, csn, 2, cause="page"
+    )
+
+
+def apply_up_to(store: SqliteStore, csn: str, *items: Item) -> None:
+    """Apply a batch behind which the database has everything of replica 2 up to a CSN."""
+    epoch = store.position.reached + 1
+    position = replace(store.position, ruv=Ruv().with_csn(csn), reached=epoch)
+    store.apply(ApplyBatch(position, epoch, items), epoch, 1_700_000_000_000)
 
 
 def publish(store: SqliteStore) -> None:
@@ -154,6 +171,71 @@ def test_rows_that_a_full_copy_deletes_are_saved(replica: Replica, store: Sqlite
     assert replica.rows() == [(2, "hub", None)]
     assert saved_values(store) == [(1, "behind", "the triggers")]
     assert applied.saved == (SavedRow("items", '{"id":"1"}', NOT_AT_THE_HUB),)
+
+
+OLD, NEW = (f"6500000{digit}000000020000" for digit in "12")
+"""CSNs of replica 2: of a version that the database has had, and of a newer one."""
+
+BEHIND_THE_TRIGGERS = {
+    "dropped": (
+        "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'items'",
+        "UPDATE items SET name = 'mine', price = x'00ff' WHERE id = 1",
+    ),
+    "silenced": (
+        "UPDATE _slackwater_origin SET applying = 1",
+        "UPDATE items SET name = 'mine', price = x'00ff' WHERE id = 1",
+        "UPDATE _slackwater_origin SET applying = 0",
+    ),
+    "another spelling and a value": (
+        "UPDATE _slackwater_origin SET applying = 1",
+        "DELETE FROM items WHERE id = 1",
+        "INSERT INTO items VALUES (1, 'mine', x'00ff')",
+        "UPDATE _slackwater_origin SET applying = 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("statements", BEHIND_THE_TRIGGERS.values(), ids=BEHIND_THE_TRIGGERS)
+def test_rows_that_a_full_copy_overwrites_are_saved_if_nobody_captured_them(
+    replica: Replica, store: SqliteStore, statements: tuple[str, ...]
+) -> None:
+    """The database has had the version that comes, so what stands there is somebody's own."""
+    first = replace(copied(1, "a", OLD), cause=None), replace(copied(2, "b", OLD), cause=None)
+    apply_up_to(store, OLD, *first)
+    for statement in statements:
+        found = replica.client.execute(statement).fetchall()
+        for (trigger,) in found:
+            replica.client.execute(f'DROP TRIGGER "{trigger}"')
+    replica.client.execute("UPDATE items SET price = '+1.5' WHERE id = 2")
+    store.close()
+    copy = RangeItem("items", None, None, 2), copied(1, "a", OLD), copied(2, "b", OLD)
+    opened = SqliteStore.open(replica.path, RID, replica.tables, rows_are_shared=True)
+
+    with closing(opened) as again:
+        again.start_session("s2", None, lost=False)
+        applied = apply(again, *copy)
+
+        assert replica.rows() == [(1, "a", "1.5"), (2, "b", "+1.5")]
+        assert saved_values(again) == [(1, "mine", b"\x00\xff")]
+        assert applied.saved == (SavedRow("items", '{"id":"1"}', NOT_CAPTURED),)
+        assert apply(again, *copy).saved == ()
+
+
+def test_a_full_copy_saves_nothing_where_the_database_was_only_behind(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """What stands there is an older version of the hub's, or a write that its journal has."""
+    apply_up_to(store, OLD, *(replace(copied(n, f"{n}", OLD), cause=None) for n in (1, 2, 3)))
+    replica.client.execute("UPDATE items SET name = 'written' WHERE id = 3")
+
+    applied = apply(
+        store,
+        RangeItem("items", None, None, 4),
+        *(copied(1, "newer", NEW), copied(2, "2", OLD), copied(3, "3", OLD), copied(4, "4", NEW)),
+    )
+
+    assert [name for _, name, _ in replica.rows()] == ["newer", "2", "3", "4"]
+    assert (applied.saved, saved_values(store)) == ((), [])
 
 
 def test_columns_that_are_not_configured_are_saved_with_their_row(

@@ -1,11 +1,12 @@
 """An agent at work saves what it is told to overwrite and what is nowhere else, and says so."""
 
 import json
+from dataclasses import replace
 
 from connectors.sqlite import saved_rows
 from connectors.sqlite.check import check_database
-from streaming.core.model.record import Item, ItemType, Update
-from tests.connectors.sqlite.running_agents import RUV, Agents, Hub, until
+from streaming.core.model.record import Item, ItemType, RangeItem, Update
+from tests.connectors.sqlite.running_agents import RUV, Agents, Hub, until, update
 from tests.connectors.sqlite.sqlite_replica import Replica
 
 LARGE = "x" * 3_000_000
@@ -45,6 +46,29 @@ def test_a_large_row_is_listed_over_a_restart_and_saved_when_it_is_overwritten(
     saved_rows.export(replica.path, path)
     assert json.loads(path.read_text())["row"] == {"id": 1, "name": LARGE, "price": "1.50"}
     assert check_database(replica.path, replica.tables).uncarried == ()
+
+
+def test_a_full_copy_gives_back_a_row_that_was_changed_behind_the_triggers_and_saves_it(
+    replica: Replica, hub: Hub, agents: Agents
+) -> None:
+    """The hub knows nothing of the change, so a copy of all rows is what mends it."""
+    agent = agents.start()
+    hub.send(update(hub.session(), 4, 0, 1, 2))
+    until(lambda: [id_ for id_, *_ in replica.rows()] == [1, 2])
+    replica.client.execute("UPDATE _slackwater_origin SET applying = 1")
+    replica.client.execute("UPDATE items SET name = 'mine' WHERE id = 1")
+    replica.client.execute("INSERT INTO items VALUES (3, 'more', NULL)")
+    replica.client.execute("UPDATE _slackwater_origin SET applying = 0")
+
+    sent = update(hub.session(), 4, 0, 1, 2)
+    rows = (replace(one, type=ItemType.REFRESH, cause="page") for one in sent.rows)
+    copy = replace(sent, hub_epoch=5, prev=4, items=(RangeItem("items", None, None, 2), *rows))
+    hub.send(copy)
+
+    until(lambda: replica.rows() == [(1, None, "4"), (2, None, "4")])
+    until(lambda: agent.log().count("is overwritten, and was nowhere else") == 2)
+    assert "changed here without a trigger" in agent.log()
+    assert [one.key for one in saved_rows.listed(replica.path)] == ['{"id":"3"}', '{"id":"1"}']
 
 
 def test_keys_that_are_no_unicode_reach_the_topic_as_two_that_nobody_can_take(
