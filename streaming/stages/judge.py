@@ -98,7 +98,7 @@ def judge(
     those of resyncs that stand behind the changes; `prepared`: their tracked rows as they are
     before the batch, where they were looked up for them.
     """
-    state, truncated = intake.state, _truncated(eligible)
+    state, truncated, refused = intake.state, _truncated(eligible), intake.refused.for_judging()
     grouped = _grouped(eligible, window, state.truncations)
     parts = [one for page in pages for one in page.parts]
     paged = {(one.part.table, key) for one in parts for key, _ in one.tracked}
@@ -110,6 +110,8 @@ def judge(
     few = changes.take(pa.array(places, pa.int64()))
     arrived = arrived_of(few)
     keys = {one.change.row for one in arrived} | {repair.row for repair in intake.repairs} | paged
+    # a truncate meets the refused rows of its table too
+    keys |= {row for rows in refused.values() for row in rows if row[0] in truncated}
     keys = {row for row in keys if row[1] != ALL_KEYS}
     before = _rows_with_images(keys - prepared.keys(), window, look_up, images)
     before = {**before, **prepared}
@@ -120,7 +122,7 @@ def judge(
         intake.topology,
         intake.replicas,
         earlier_resolutions,
-        intake.refused.for_judging(),
+        refused,
         list(state.ranges),
         dict(state.truncations),
         cache(lambda table: beside(table, known[table])),

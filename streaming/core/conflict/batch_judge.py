@@ -18,7 +18,7 @@ from streaming.core.conflict.judge import (
     rejects_transaction,
     unconfigured,
 )
-from streaming.core.conflict.truncate import hides_any, judged_truncate, met_by
+from streaming.core.conflict.truncate import judged_truncate, met_by
 from streaming.core.conflict.winner import Resolution, winner
 from streaming.core.delivery.sending import (
     CONFLICT,
@@ -31,7 +31,7 @@ from streaming.core.delivery.sending import (
 from streaming.core.intake.arrival import Repair
 from streaming.core.intake.refused_rows import NONE_REFUSED
 from streaming.core.model.change import Op, RowKey
-from streaming.core.model.refusal import Refusal, Refusals
+from streaming.core.model.refusal import Refusals
 from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import ALL_OFFSETS, Arrived, Floor, Realign, RowState, realigned
 from streaming.core.model.table import Table
@@ -132,21 +132,24 @@ class BatchJudge:
         table = self.topology.tables[one.change.table]
         if adopts(one, row, table) or meets_nothing(one, row):
             return False
-        return rejects_transaction(one, row, self._function(one), floors, self._refusal(one))
+        function, is_refused = self._function(one), self._is_refused(one)
+        return rejects_transaction(one, row, function, floors, is_refused=is_refused)
 
     def _cause(self, one: Arrived, *, same_epoch: bool = False) -> Cause | None:
         row, floors = self._met(one), self._floors(one.change.rid)
-        refusal, function = self._refusal(one), self._function(one)
-        cause = cause_of(one, row, function, floors, refusal, same_epoch=same_epoch)
-        if cause is None and one.change.op is Op.TRUNCATE and self._lacks_refused(one):
-            return Cause.REFUSED
-        return cause
+        function, is_refused = self._function(one), self._is_refused(one)
+        return cause_of(one, row, function, floors, is_refused=is_refused, same_epoch=same_epoch)
 
-    def _lacks_refused(self, one: Arrived) -> bool:
-        """Return whether its replica refused a row of the table that the truncate would take."""
+    def _is_refused(self, one: Arrived) -> bool:
+        """Return whether its replica refused the row as it stands, of a truncate any of them."""
         mine = self.refusals.get(one.change.rid, NONE_REFUSED)
-        of_table = [refusal for row, refusal in mine.items() if row[0] == one.change.table]
-        return hides_any(((refusal, self.row(refusal.row)) for refusal in of_table), one)
+        if not mine:
+            return False
+        if one.change.op is Op.TRUNCATE:
+            met = [refusal for row, refusal in mine.items() if row[0] == one.change.table]
+        else:
+            met = [mine[one.change.row]] if one.change.row in mine else []
+        return any(refusal.hides(self.row(refusal.row), one) for refusal in met)
 
     def _function(self, one: Arrived) -> ConflictFunction:
         return self.topology.tables[one.change.table].function
@@ -234,7 +237,7 @@ class BatchJudge:
             floors,
             self._resolve,
             self.topology.record_bytes,
-            refusal=self._refusal(one),
+            is_refused=self._is_refused(one),
         )
         self._enter(judged)
         if judged.cause is not None:
@@ -335,9 +338,6 @@ class BatchJudge:
             realign = Realign(rid, self.hub_epoch, min(behind))
             self.changed[key] = realigned(row, realign)
             self.entries.append(Refresh(rid, *key, row, "overtaken", realign.offset))
-
-    def _refusal(self, one: Arrived) -> Refusal | None:
-        return self.refusals.get(one.change.rid, NONE_REFUSED).get(one.change.row)
 
     def _floors(self, rid: int) -> tuple[Floor, ...]:
         author = self.replicas.get(rid)  # None: the hub itself, which loses no state

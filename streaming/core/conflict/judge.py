@@ -9,7 +9,6 @@ from streaming.core.conflict.function import ConflictFunction, ConflictRule
 from streaming.core.conflict.winner import Failed, Merged, Resolution, Winner, winner
 from streaming.core.model.change import Change, Op
 from streaming.core.model.record import RECORD_BYTES, Reason
-from streaming.core.model.refusal import Refusal
 from streaming.core.model.row import (
     Arrived,
     Floor,
@@ -121,7 +120,7 @@ def judge(
     resolve: Resolve = by_function,
     record_bytes: int = RECORD_BYTES,
     *,
-    refusal: Refusal | None = None,
+    is_refused: bool = False,
 ) -> Judged:
     """Judge one change on its row at this place in hub order (docs/protocol.md, Judging).
 
@@ -134,9 +133,10 @@ def judge(
     blocked = realign_epoch_of(arrived, row, floors)
     if adopts(arrived, row, table):
         return Judged(arrived, Verdict.ADOPTED, None, blocked, row, row)
-    cause = cause_of(arrived, row, table.function, floors, refusal)
+    function = table.function
+    cause = cause_of(arrived, row, function, floors, is_refused=is_refused)
     same = cause is not None and (
-        cause_of(arrived, row, table.function, floors, refusal, same_epoch=True) is None
+        cause_of(arrived, row, function, floors, is_refused=is_refused, same_epoch=True) is None
     )
     is_first = meets_nothing(arrived, row)
     resolution = Winner.CHANGE if cause is None or is_first else resolve(arrived, row, table)
@@ -208,21 +208,21 @@ def cause_of(
     row: RowState,
     function: ConflictFunction,
     floors: Sequence[Floor] = (),
-    refusal: Refusal | None = None,
     *,
+    is_refused: bool,
     same_epoch: bool = False,
 ) -> Cause | None:
     """Why the change is concurrent with the row; None: it is not.
 
-    `floors`: those of its replica. `refusal`: of the row by its replica. `same_epoch`: as if
-    reflections of the change's own epoch counted too.
+    `floors`: those of its replica. `is_refused`: its replica had refused the row as it stands, of a
+    truncate one of the rows. `same_epoch`: as if reflections of the change's own epoch counted too.
     """
     mre = arrived.mre_same if same_epoch else arrived.mre
     if row.author != arrived.change.rid and function.stored(row.epoch) > mre:
         return Cause.AUTHOR
     if blocking_epoch(arrived, row) > mre:
         return Cause.REALIGN
-    if refusal is not None and refusal.hides(row, arrived):
+    if is_refused:
         return Cause.REFUSED
     return Cause.FLOOR if floor_epoch(arrived, floors) > mre else None
 
@@ -232,7 +232,8 @@ def rejects_transaction(
     row: RowState,
     function: ConflictFunction,
     floors: Sequence[Floor] = (),
-    refusal: Refusal | None = None,
+    *,
+    is_refused: bool,
 ) -> bool:
     """Return whether this change makes its whole transaction be rejected.
 
@@ -240,19 +241,17 @@ def rejects_transaction(
     builds on a row that was rejected with its transaction, whatever the row's function; so does
     one whose replica refused the refresh of that row.
     """
-    if row.realign and _lacks_rejection(arrived, row, refusal):
+    if row.realign and _lacks_rejection(arrived, row, is_refused=is_refused):
         return True
     if function.rule is not ConflictRule.EPOCH_TRANS or deletes_twice(arrived.change, row):
         return False
-    return cause_of(arrived, row, function, floors, refusal) is not None
+    return cause_of(arrived, row, function, floors, is_refused=is_refused) is not None
 
 
-def _lacks_rejection(arrived: Arrived, row: RowState, refusal: Refusal | None) -> bool:
+def _lacks_rejection(arrived: Arrived, row: RowState, *, is_refused: bool) -> bool:
     """Return whether a version that was rejected with its transaction may still be there."""
     ahead = [r.epoch for r in blocking(arrived, row) if r.rejects_transaction]
-    if any(epoch > arrived.mre for epoch in ahead):
-        return True
-    return bool(ahead) and refusal is not None and refusal.hides(row, arrived)
+    return any(epoch > arrived.mre for epoch in ahead) or (bool(ahead) and is_refused)
 
 
 def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from streaming.core.conflict.judge import Cause, ConflictKind, Judged, Verdict
 from streaming.core.model.change import NOBODY
-from streaming.core.model.refusal import Refusal
 from streaming.core.model.row import Arrived, RowState, realigned
 
 
@@ -61,8 +60,3 @@ def judged_truncate(
     kind = ConflictKind.TRUNCATE
     rejected = Verdict.REJECTED
     return Judged(arrived, rejected, cause, realign_epoch, met, met, kind, same_epoch_only)
-
-
-def hides_any(refusals: Iterable[tuple[Refusal, RowState]], arrived: Arrived) -> bool:
-    """Return whether its replica refused a row that the truncate would take, as it stands."""
-    return any(refusal.hides(row, arrived) for refusal, row in refusals)
