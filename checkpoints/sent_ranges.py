@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streaming.core.model.errors import WireError
+from streaming.core.model.record import Reason
 from streaming.core.model.table import Table
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.tracking.ranges import KeyRange, key_order
@@ -42,9 +43,10 @@ class SentRanges:
     def set_right(self, kept: Mapping[str, Any]) -> bool:
         """Return whether a range has overwritten the row of this record at its origin.
 
-        `kept`: batch, rid, table and key of a record in quarantine; without a key its row is
-        unknown, and only whole copies of all tables have surely overwritten it. That of a truncate
-        stands for all rows of its table.
+        `kept`: batch, rid, table, key and reason of a record in quarantine; without a key its row
+        is unknown, and only whole copies of all tables have surely overwritten it. That of a
+        truncate stands for all rows of its table. A range leaves an uncarried row alone
+        (core/tracking/left_out.py).
         """
         rid, table, key = kept["rid"], kept["table"], kept["key"]
         if table is not None and key == ALL_KEYS:
@@ -52,6 +54,8 @@ class SentRanges:
         if table is None or key is None:
             tables = self._receives.get(rid, ())
             return bool(tables) and all(self._is_whole(rid, one, kept["batch"]) for one in tables)
+        if Reason(kept["reason"]).is_uncarried:
+            return False
         return any(self._holds(one.keys, key) for one in self._since(rid, table, kept["batch"]))
 
     def _since(self, rid: int, table: str, batch: int) -> list[SentRange]:

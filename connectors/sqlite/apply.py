@@ -26,10 +26,16 @@ from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Op
 from streaming.core.model.csn import MAX_SKEW_S, Generator
 from streaming.core.model.errors import CsnError, StateError, WireError
-from streaming.core.model.record import Item, Refused
+from streaming.core.model.record import KEEP, Item, ItemType, Refused
 from streaming.core.model.truncation import ALL_KEYS
 
 log = logging.getLogger(__name__)
+
+_OPS: Mapping[ItemType, frozenset[str]] = {
+    **dict.fromkeys((ItemType.CHANGE, ItemType.REFRESH), frozenset(Op)),
+    ItemType.KEPT: frozenset((KEEP,)),
+}
+"""What an item of each type may do."""
 
 
 def apply_batch(
@@ -49,7 +55,7 @@ def apply_batch(
     the clock a CSN is followed. StateError for an item that this agent does not know.
     """
     for item in batch.items:
-        if isinstance(item, Item) and item.op not in list(Op):
+        if isinstance(item, Item) and item.op not in _OPS[item.type]:
             raise StateError(
                 f"batch {batch.hub_epoch} holds a {item.type} of op {item.op}, which this agent"
                 " does not know: upgrade it"

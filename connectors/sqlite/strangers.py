@@ -36,11 +36,14 @@ def items_of(
 ) -> list[Item]:
     """The items of a batch, with a delete of each stranger in the place of each range.
 
-    `each_row`: with a delete of each row in the place of a truncate, too.
+    `each_row`: with a delete of each row in the place of a truncate, too. What a range leaves to
+    this database is no stranger, and is not written.
     """
     items = list[Item]()
     for place, item in enumerate(sent):
         if isinstance(item, Item):
+            if item.type is ItemType.KEPT:
+                continue
             is_split = each_row and item.op == Op.TRUNCATE and item.table in writers
             items += _split(connection, writers[item.table], item, items) if is_split else [item]
         elif item.table in writers:

@@ -7,14 +7,17 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.core.conflict.batch import covers_before, listed_in
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
-from streaming.core.tracking.ranges import KeyRange
+from streaming.core.tracking.left_out import is_left_out
+from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import ResyncPage
 from streaming.hub.hub import Hub
 from streaming.hub.outcome import rows_after
 from streaming.stages.judge import Verdicts
+from streaming.stages.publish import RangeRows
 
 
 class PageRanges(NamedTuple):
@@ -22,7 +25,7 @@ class PageRanges(NamedTuple):
 
     agreement: str
     consumer: int
-    ranges: list[tuple[KeyRange, pa.Table]]
+    ranges: list[RangeRows]
 
 
 def read_ranges(
@@ -30,15 +33,33 @@ def read_ranges(
 ) -> list[PageRanges]:
     """Read the ranges of the pages behind what the batch judged."""
     now = partial(_rows_now, hub, verdicts)
-    found = [
-        PageRanges(
-            page.agreement,
-            intake.agreements[page.agreement].consumer,
-            list(hub.resyncs.range_rows(page, now, verdicts.tables.truncations)),
-        )
-        for page in pages
-    ]
+    found = list[PageRanges]()
+    for page in pages:
+        consumer = intake.agreements[page.agreement].consumer
+        left = _left_out(hub, intake, verdicts, page)
+        read = hub.resyncs.range_rows(page, now, verdicts.tables.truncations)
+        ranges = [_without(left, intake, keys, rows) for keys, rows in read]
+        found.append(PageRanges(page.agreement, consumer, ranges))
     return [one for one in found if one.ranges]
+
+
+def _left_out(hub: Hub, intake: Intake, verdicts: Verdicts, page: ResyncPage) -> set[RowKey]:
+    """The rows that the page leaves to its consumer, which holds an uncarried write there."""
+    listed = listed_in(page, intake)
+    if not listed:
+        return set()
+    replica = intake.replicas[intake.agreements[page.agreement].consumer]
+    rows, covers = rows_after(hub, verdicts, listed), covers_before(page, intake)
+    return {key for key in listed if is_left_out(rows.get(key, RowState()), replica, covers)}
+
+
+def _without(left: Collection[RowKey], intake: Intake, keys: KeyRange, rows: pa.Table) -> RangeRows:
+    """A range without the rows that are left out, which it names."""
+    order = key_order(intake.topology.tables[keys.table])
+    kept = sorted((k for of, k in left if of == keys.table and keys.holds(k, order)), key=order)
+    if kept:
+        rows = rows.filter(pc.invert(pc.is_in(rows["key"], pa.array(kept, pa.string()))))
+    return RangeRows(keys, rows, kept)
 
 
 def _rows_now(hub: Hub, verdicts: Verdicts, keys: Collection[RowKey]) -> Mapping[RowKey, RowState]:

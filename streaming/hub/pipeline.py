@@ -143,9 +143,10 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     judged = list(verdicts.judged.values())
     intake.quarantined += failed(judged)
     hub.resyncs.note(verdicts.rows)
+    hub.resyncs.note_uncarried(intake.quarantined)
     phases.enter(BatchPhase.LOG)
     ranges = read_ranges(hub, intake, verdicts, pages)
-    sent_whole = [(one.consumer, keys) for one in ranges for keys, _ in one.ranges]
+    sent_whole = [(one.consumer, keys) for one in ranges for keys, *_ in one.ranges]
     log = log_stage.changelog(verdicts, plan.batch, hub_epoch, sent_whole)
     outgoing = Outgoing(log, ahead=hub.settings.publishes)
     settle_refusals(hub, intake, verdicts, pages, hub_epoch)

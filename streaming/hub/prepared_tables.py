@@ -14,8 +14,8 @@ from streaming.core.tracking.resync import PageBound
 
 
 @dataclass(slots=True)
-class TouchedKeys:
-    """The keys of a table that were written since its rows were sorted, in the order of keys."""
+class OrderedKeys:
+    """Some keys of a table, in the order of keys, to which others are added."""
 
     order: KeyOrder
     places: list[tuple[Any, str]] = field(default_factory=list)
@@ -40,10 +40,10 @@ class TouchedKeys:
 
 @dataclass(slots=True)
 class PreparedTable:
-    """A table whose rows are sorted; `tracked`: its piece sends tracked rows only."""
+    """A table whose rows are sorted; `touched`: the keys that were written since, of a scan."""
 
     rows: SortedRows
-    touched: TouchedKeys | None
+    touched: OrderedKeys | None
 
     def bound(self, room: int) -> PageBound:
         """Where the next page of so many rows ends."""

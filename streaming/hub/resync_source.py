@@ -9,13 +9,18 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
+from checkpoints.reader import open_state
 from checkpoints.resync_rows import SortedRows, row_counts, sort_rows
 from checkpoints.root import remove_folder
 from checkpoints.spark_threads import SparkThreads
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
+from streaming.core.intake.images import row_named
+from streaming.core.model.change import RowKey
+from streaming.core.model.record import Reason
 from streaming.core.model.root import StateRoot
 from streaming.core.model.table import Table
+from streaming.core.model.topology import Topology
 from streaming.hub.resyncs import LackingRows
 from streaming.stages.tracked import TRACKED_COLUMNS, newest, tracked_rows
 
@@ -24,6 +29,8 @@ FOLDER = "resync"
 
 EPOCHS_AT_ONCE = 500
 """Of how many hub epochs the changelog is looked at in one go, so that memory is bounded."""
+
+ALL = 2**31 - 1
 
 Result = TypeVar("Result")
 
@@ -69,6 +76,17 @@ class StateSource:
             if key:  # a range may have none, a truncate has none
                 found[name].add(key)
         return found
+
+    def uncarried(self, consumer: int, topology: Topology) -> Collection[RowKey]:
+        """See ResyncSource."""
+        kept = open_state(self._root).quarantined_rows(topology.visible, topology.tables, ALL)
+        named = (
+            row_named(one["table"], one["key"], topology.tables)
+            for one in kept
+            if one["rid"] == consumer and Reason(one["reason"]).is_uncarried
+            if one["table"] is not None and one["key"] is not None
+        )
+        return {row for row in named if row is not None}
 
     def sort(self, agreement: str, table: Table, tracked: pa.Table | None) -> SortedRows:
         """See ResyncSource."""

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from checkpoints.resync_rows import SortedRows
 from streaming.core.conflict.window import Window, key_of, text_of, unpacked
+from streaming.core.intake.arrival import Quarantined
 from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import Floor, Realign, RowState, readable
@@ -23,6 +24,7 @@ from streaming.core.model.state import HubState
 from streaming.core.model.table import Table
 from streaming.core.model.topology import Topology
 from streaming.core.model.truncation import Truncation, Truncations
+from streaming.core.tracking.left_out import uncarried_rows
 from streaming.core.tracking.progress import Accounting
 from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import (
@@ -38,7 +40,7 @@ from streaming.core.tracking.resync import (
     scanned,
 )
 from streaming.core.tracking.work import Piece
-from streaming.hub.prepared_tables import PreparedTable, TouchedKeys
+from streaming.hub.prepared_tables import OrderedKeys, PreparedTable
 from streaming.stages.tracked import of_table
 
 Result = TypeVar("Result")
@@ -74,6 +76,9 @@ class ResyncSource(Protocol):
     def touched(self, tables: Collection[str], after: int, to: int) -> Mapping[str, set[str]]:
         """Table -> the keys that the changelog touches in the hub epochs (after, to]."""
 
+    def uncarried(self, consumer: int, topology: Topology) -> Collection[RowKey]:
+        """The rows that are listed as uncarried at a consumer."""
+
     def sort(self, agreement: str, table: Table, tracked: pa.Table | None) -> SortedRows:
         """The rows of a table in order of keys; `tracked`: those of these keys."""
 
@@ -81,12 +86,14 @@ class ResyncSource(Protocol):
 class Marks(NamedTuple):
     """The tables of a resync with their work, and what of them the consumer lacks (TRACKED_ROWS).
 
-    `touched`: table -> the keys that were written since its rows were materialized.
+    `touched`: table -> the keys that were written since its rows were materialized. `uncarried`:
+    the rows that are listed so there.
     """
 
     accounting: Accounting
     lacking: pa.Table
     touched: Mapping[str, set[str]]
+    uncarried: Collection[RowKey]
 
 
 @dataclass(slots=True)
@@ -94,13 +101,16 @@ class Preparation:
     """What is prepared of one resync; `epoch`: `rows` had everything up to there when it began.
 
     `touched`: table -> the keys that were written since, of every table that may be scanned;
-    `is_marked`: those from before the preparation are among them.
+    `uncarried`: table -> the keys that are, or were meanwhile, listed so at its consumer;
+    `is_marked`: those from before the preparation are among both.
     """
 
     ident: tuple[object, ...]
+    consumer: int
     epoch: int
     marks: "Future[Marks]"
-    touched: dict[str, TouchedKeys]
+    touched: dict[str, OrderedKeys]
+    uncarried: dict[str, OrderedKeys]
     is_marked: bool = False
     sorting: "dict[str, Future[PreparedTable]]" = field(default_factory=dict)
 
@@ -159,6 +169,15 @@ class Resyncs:
                     if table in one.touched:
                         one.touched[table].add((key,))
 
+    def note_uncarried(self, quarantined: Iterable[Quarantined]) -> None:
+        """Note the rows that became uncarried in a batch."""
+        if not self.work or not quarantined:
+            return
+        for rid, (table, key) in uncarried_rows(quarantined, self.topology.tables):
+            for one in self.work.values():
+                if one.consumer == rid and table in one.uncarried:
+                    one.uncarried[table].add((key,))
+
     def due(self, state: HubState) -> tuple[PlannedPage, ...]:
         """The pages that are prepared and that their consumers have room for."""
         found = list[PlannedPage]()
@@ -186,18 +205,20 @@ class Resyncs:
         prepared, resync = self.work[page.agreement], state.agreements[page.agreement].resync
         marks = prepared.marks.result()
         accounting = (resync.accounting if resync else None) or marks.accounting
-        parts = []
+        parts, uncarried = [], set[RowKey]()
         for part in page.parts:
             kind = accounting.accounts[name_in(accounting, part.table)].piece.kind
             base = self._base(page.agreement, part)
             rows = base.num_rows
             if kind.is_whole:
                 rows += len(self._written(page.agreement, part))
+                listed = prepared.uncarried[part.table].between(part.after, part.upto)
+                uncarried.update((part.table, key) for key in listed)
                 parts.append(PageRows(part, kind, rows))
             else:
                 keys = zip(base["key"].to_pylist(), base["tracked"].to_pylist(), strict=True)
                 parts.append(PageRows(part, kind, rows, tuple(keys)))
-        return ResyncPage(page.agreement, accounting, tuple(parts))
+        return ResyncPage(page.agreement, accounting, tuple(parts), frozenset(uncarried))
 
     def tracked_rows(
         self,
@@ -259,7 +280,7 @@ class Resyncs:
         is_full = agreement.is_full
         scans = scanned(agreement.scans, state.truncations, held.covers)
         asked = LackingRows(agreement.consumer, tables, held.covers, end, held.ruv, floors, is_full)
-        committed, source = state.hub_epoch, self.source
+        committed, source, topology = state.hub_epoch, self.source, self.topology
         orders = {name: key_order(self.topology.tables[name]) for name in tables}
 
         def marks() -> Marks:
@@ -272,10 +293,14 @@ class Resyncs:
                 is_full=agreement.is_full,
                 started_ms=resync.started_ms,
             )
-            return Marks(accounting, lacking, source.touched(tables, rows_epoch, committed))
+            touched = source.touched(tables, rows_epoch, committed)
+            uncarried = source.uncarried(agreement.consumer, topology)
+            return Marks(accounting, lacking, touched, uncarried)
 
-        touched = {name: TouchedKeys(order) for name, order in orders.items()}
-        return Preparation(ident, rows_epoch, source.start(marks), touched)
+        touched = {name: OrderedKeys(order) for name, order in orders.items()}
+        uncarried = {name: OrderedKeys(order) for name, order in orders.items()}
+        consumer, started = agreement.consumer, source.start(marks)
+        return Preparation(ident, consumer, rows_epoch, started, touched, uncarried)
 
     def _sort_next(self, name: str, prepared: Preparation, resync: Resync) -> None:
         """Sort the tables that are sent next, and again those that go on elsewhere."""
@@ -337,7 +362,10 @@ class Resyncs:
 
 
 def _take_marks(prepared: Preparation, marks: Marks, accounting: Accounting) -> None:
-    """Note what was written before the preparation, of the tables that are scanned."""
+    """Note what was written before the preparation, of the tables that are scanned.
+
+    And what was uncarried then, of all.
+    """
     if prepared.is_marked:
         return
     kinds = {one.piece.table: one.piece.kind for one in accounting.accounts.values()}
@@ -346,6 +374,9 @@ def _take_marks(prepared: Preparation, marks: Marks, accounting: Accounting) -> 
         del prepared.touched[table]
     for table, touched in prepared.touched.items():
         touched.add(marks.touched.get(table, ()))
+    for table, key in marks.uncarried:
+        if table in prepared.uncarried:
+            prepared.uncarried[table].add((key,))
     prepared.is_marked = True
 
 

@@ -5,13 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from connectors.wire import item_text, items_text, update_of
-from streaming.core.delivery.sending import PAGE
+from streaming.core.delivery.sending import PAGE, kept_item
 from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.change import Op
 from streaming.core.model.record import ItemType, RangeItem, Update
@@ -133,15 +134,20 @@ def _value(chunk: Chunk, items: pa.Array) -> bytes:
     return update_of(chunk.header, text)
 
 
-def page_items(ranges: Iterable[tuple[KeyRange, pa.Table]]) -> pa.Array:
-    """Return the items of ranges: each range, and behind it the rows in it.
+class RangeRows(NamedTuple):
+    """A range with its rows: key, author, csn, image; `kept`: those left to its consumer."""
 
-    The rows: key, author, csn, image.
-    """
+    keys: KeyRange
+    rows: pa.Table
+    kept: Sequence[str] = ()
+
+
+def page_items(ranges: Iterable[RangeRows]) -> pa.Array:
+    """Return the items of ranges: each range, and behind it the rows in it."""
     parts = [pa.array([], pa.large_binary())]
-    for keys, rows in ranges:
+    for keys, rows, kept in ranges:
         count = rows.num_rows
-        head = item_text(RangeItem(*keys, count)).encode()
+        head = item_text(RangeItem(*keys, count + len(kept))).encode()
         columns = {
             "type": pa.repeat(ItemType.REFRESH.value, count),
             "table": pa.repeat(keys.table, count),
@@ -154,7 +160,9 @@ def page_items(ranges: Iterable[tuple[KeyRange, pa.Table]]) -> pa.Array:
             "cause": pa.repeat(PAGE, count),
         }
         items = items_text(pa.table(columns)).cast(pa.large_binary())
+        left = [item_text(kept_item(keys.table, key)).encode() for key in kept]
         parts += [pa.array([head], pa.large_binary()), _one_array(items)]
+        parts.append(pa.array(left, pa.large_binary()))
     return pa.concat_arrays(parts)
 
 

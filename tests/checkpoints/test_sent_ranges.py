@@ -8,6 +8,7 @@ import pytest
 
 from checkpoints.reader import open_state
 from checkpoints.tables import TableName
+from streaming.core.model.record import Reason
 from streaming.core.model.table import ColumnType, Table
 from tests.checkpoints.written_state import WrittenState, replica, ruv
 
@@ -71,6 +72,14 @@ def test_a_row_in_a_range_is_set_right(
 def test_another_range_sets_nothing_right(tmp_path: Path, one: Mapping[str, object]) -> None:
     """Then the row may differ, and `level` must say so."""
     assert left(tmp_path, ROW, [one]) == ["1-4"]
+
+
+@pytest.mark.parametrize("reason", [one for one in Reason if one.is_uncarried])
+def test_no_range_sets_an_uncarried_row_right(tmp_path: Path, reason: Reason) -> None:
+    """It leaves the row alone, so the row still differs."""
+    kept = {**ROW, "reason": reason.value, "csn": "1"}
+
+    assert left(tmp_path, kept, [sent("t", None, None)]) == ["1-4"]
 
 
 def test_a_record_that_nobody_can_read_needs_whole_copies_of_all_tables(tmp_path: Path) -> None:

@@ -333,7 +333,14 @@ class PureHub:
                 (kh for kh in of_table if kh[0] in held), key=lambda kh: order[part.table](kh[0])
             )
             parts.append(PageRows(part, kind, len(held), () if kind.is_whole else tuple(rows)))
-        return ResyncPage(page.agreement, accounting, tuple(parts))
+        uncarried = frozenset(
+            row
+            for one, row in self._left()
+            if one.rid == agreement.consumer and row[1]  # a truncate has no key
+            for part in page.parts
+            if part.table == row[0] and KeyRange(*part).holds(row[1], order[row[0]])
+        )
+        return ResyncPage(page.agreement, accounting, tuple(parts), uncarried)
 
     def losses(self, rids: Iterable[int]) -> tuple[InputLoss, ...]:
         """Of these replicas, those whose topics begin above what was taken."""
@@ -733,6 +740,7 @@ class PureHub:
         ]
         receives = {kept.rid: sorted(t for t in self.topology.tables if self._sees(kept.rid, t))}
         of_row = {"batch": number, "rid": kept.rid, "table": row[0], "key": row[1]}
+        of_row |= {"reason": kept.reason}
         return (
             any(_sets_right(entry, kept, row, self._sees) for entry in since)
             or SentRanges(ranges, receives, self.topology.tables).set_right(of_row)

@@ -583,9 +583,11 @@ class Replica:
         refused = dict[str, Refused]()
         items = list[Item]()
         for item in batch.items:
-            items += [item] if isinstance(item, Item) else self._strangers(item, batch.items)
-            if isinstance(item, RangeItem):
-                self._copy_absence(item, batch.hub_epoch)
+            if isinstance(item, Item):
+                items += [item] if item.type is not ItemType.KEPT else []
+                continue
+            items += self._strangers(item, batch.items)
+            self._copy_absence(item, batch.hub_epoch)
         for item in items:
             csn = item.csn or "0" * 20
             key = "" if item.op == Op.TRUNCATE else name_of(item.table, item.key)

@@ -29,6 +29,7 @@ from streaming.core.model.record import ReceivedRecord
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.state import HubState
 from streaming.core.model.topology import Topology
+from streaming.core.tracking.left_out import uncarried_rows
 from streaming.core.tracking.resync import ResyncPage
 
 
@@ -125,12 +126,13 @@ def decide(
     for transaction in in_order(intake.eligible, topology.order):
         batch_judge.judge(transaction)
     batch_judge.refresh(intake.repairs)
+    intake.quarantined += failed(batch_judge.entries)
     for page in pages:
         consumer = state.agreements[page.agreement].consumer
         batch_judge.send_tracked(page, consumer)
-        batch_judge.send_ranges(page, consumer)
+        uncarried = listed_in(page, intake)
+        batch_judge.send_ranges(page, consumer, covers_before(page, intake), uncarried)
     entries, changed = tuple(batch_judge.entries), batch_judge.changed
-    intake.quarantined += failed(entries)
     settle_refusals(intake, changed, lambda _: {**rows, **changed}, pages, hub_epoch)
     tables = batch_judge.tables_after()
     return BatchDecision(
@@ -151,6 +153,23 @@ def next_epoch(intake: Intake, pages: Sequence[ResyncPage] = (), *, judged: bool
 def still_due(intake: Intake, pages: Iterable[ResyncPage]) -> list[ResyncPage]:
     """Return the planned pages whose resync goes on; a record of the batch may have ended it."""
     return [page for page in pages if intake.state.takes_page(intake.agreements[page.agreement])]
+
+
+def listed_in(page: ResyncPage, intake: Intake) -> frozenset[RowKey]:
+    """Return the rows that are uncarried at the page's consumer, those of this batch included.
+
+    A row that it refused it has not seen, so that is sent again.
+    """
+    consumer = intake.agreements[page.agreement].consumer
+    mine = uncarried_rows(intake.quarantined, intake.topology.tables)
+    new = (row for rid, row in mine if rid == consumer)
+    return page.uncarried.union(new) - intake.refused.of(consumer).keys()
+
+
+def covers_before(page: ResyncPage, intake: Intake) -> int:
+    """Return what the page's consumer had before its resync."""
+    resync = intake.agreements[page.agreement].resync
+    return resync.held.covers if resync else 0
 
 
 def failed(entries: Iterable[LogEntry]) -> list[Quarantined]:

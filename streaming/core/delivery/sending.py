@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.model.agreement_state import AgreementState, SendRange
-from streaming.core.model.change import Op, RowKey
-from streaming.core.model.record import Item, ItemType, RangeItem, Stopped
+from streaming.core.model.change import NOBODY, Op, RowKey
+from streaming.core.model.record import KEEP, Item, ItemType, RangeItem, Stopped
 from streaming.core.model.row import ALL_OFFSETS, Floor, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.state import HubState
@@ -41,11 +41,13 @@ class RangeRefresh(NamedTuple):
     """All rows of a range of keys, as they are at this position in hub order, for one replica.
 
     `rows`: (key, row) in the order of keys, or empty where the hub reads them when it publishes.
+    `kept`: the keys of rows that are left to the replica (core/tracking/left_out.py).
     """
 
     to: int
     range: KeyRange
     rows: tuple[tuple[str, RowState], ...] = ()
+    kept: tuple[str, ...] = ()
 
 
 LogEntry = Judged | Refresh | RangeRefresh
@@ -274,8 +276,15 @@ def items_of(entry: LogEntry) -> tuple[Item | RangeItem, ...]:
     """Return the items that a consumer is sent for an entry; of a range its rows behind it."""
     if not isinstance(entry, RangeRefresh):
         return (item(entry),)
-    rows = [Refresh(entry.to, entry.range.table, key, row, PAGE) for key, row in entry.rows]
-    return (RangeItem(*entry.range, len(rows)), *map(item, rows))
+    table = entry.range.table
+    rows = [Refresh(entry.to, table, key, row, PAGE) for key, row in entry.rows]
+    kept = [kept_item(table, key) for key in entry.kept]
+    return (RangeItem(*entry.range, len(rows) + len(kept)), *map(item, rows), *kept)
+
+
+def kept_item(table: str, key: str) -> Item:
+    """Return the item of a row that a range leaves to its consumer."""
+    return Item(ItemType.KEPT, table, key, KEEP, None, None, NOBODY)
 
 
 def item(entry: RowEntry) -> Item:

@@ -259,13 +259,20 @@ class ItemType(StrEnum):
     """the row as the hub has it, whatever the consumer has"""
     RANGE = "range"
     """the refreshes behind it are all rows of a range of keys"""
+    KEPT = "kept"
+    """a row in a range that stays, or stays away, as the consumer wrote it"""
+
+
+KEEP = "keep"
+"""The op of an item of the type `kept`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeItem:
     """The `count` items behind it are all rows of the table with `after` < key <= `to`.
 
-    None is an open end. Rows of the range that are not among them are deleted.
+    None is an open end. Rows of the range that are not among them are deleted. One of the type
+    `kept` is neither written nor deleted.
     """
 
     table: str

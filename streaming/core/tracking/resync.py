@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
 from streaming.core.model.truncation import Truncations
 from streaming.core.tracking.entry import ChangedRows, HubPosition
@@ -50,11 +51,15 @@ class PageRows(NamedTuple):
 
 
 class ResyncPage(NamedTuple):
-    """A page with its rows; `accounting`: as it is before the page, for the first one marks it."""
+    """A page with its rows; `accounting`: as it is before the page, for the first one marks it.
+
+    `uncarried`: the rows in its ranges that are listed so at its consumer, before the batch.
+    """
 
     agreement: str
     accounting: Accounting
     parts: tuple[PageRows, ...]
+    uncarried: frozenset[RowKey] = frozenset()
 
 
 class UnackedPage(NamedTuple):

@@ -16,6 +16,7 @@ from connectors.sqlite.saved import NOT_AT_THE_HUB, NOT_CAPTURED
 from connectors.sqlite.store import SqliteStore
 from connectors.sqlite.uninstall import uninstall
 from streaming.core.delivery.consumer import ApplyBatch
+from streaming.core.delivery.sending import kept_item
 from streaming.core.model.errors import StateError
 from streaming.core.model.record import Item, ItemType, RangeItem
 from streaming.core.model.ruv import Ruv
@@ -236,6 +237,20 @@ def test_a_full_copy_saves_nothing_where_the_database_was_only_behind(
 
     assert [name for _, name, _ in replica.rows()] == ["newer", "2", "3", "4"]
     assert (applied.saved, saved_values(store)) == ((), [])
+
+
+def test_a_range_leaves_alone_what_it_names(replica: Replica, store: SqliteStore) -> None:
+    """What nobody else can take stays as it was written, and listed; so does its absence."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'a', 'cheap'), (2, 'b', 'dear')")
+    publish(store)
+    kept = [kept_item("items", f'{{"id":"{id_}"}}') for id_ in (1, 9)]
+
+    applied = apply(store, RangeItem("items", None, None, 3), copied(3, "c", NEW), *kept)
+
+    assert replica.rows() == [(1, "a", "cheap"), (3, "c", "1.5")]
+    assert applied.refused == ()
+    assert [one.key for one in uncarried.listed(store.connection)] == ['{"id":"1"}']
+    assert saved_values(store) == [(2, "b", "dear")]
 
 
 def test_columns_that_are_not_configured_are_saved_with_their_row(

@@ -15,7 +15,7 @@ from checkpoints.resync_rows import SortedRows
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import PageBound
-from streaming.hub.prepared_tables import PreparedTable, TouchedKeys
+from streaming.hub.prepared_tables import OrderedKeys, PreparedTable
 from tests.checkpoints.sorted_files import sorted_files
 from tests.harness.examples import examples
 
@@ -44,9 +44,9 @@ def sorted_rows(found: set[int]) -> Iterator[SortedRows]:
         yield sorted_files(Path(folder) / "rows", ORDER, *files)
 
 
-def written(found: set[int]) -> TouchedKeys:
+def written(found: set[int]) -> OrderedKeys:
     """The keys that were written since the rows were sorted."""
-    touched = TouchedKeys(ORDER)
+    touched = OrderedKeys(ORDER)
     touched.add(key(n) for n in found)
     return touched
 
@@ -60,7 +60,7 @@ def test_the_keys_of_a_range_are_found_in_the_order_of_keys(
     batches: list[set[int]], after: int | None, upto: int | None
 ) -> None:
     """However they came; one that is written again is there once."""
-    touched, known = TouchedKeys(ORDER), set[int]().union(*batches)
+    touched, known = OrderedKeys(ORDER), set[int]().union(*batches)
     for batch in batches:
         touched.add(key(n) for n in batch)
     first, last = (None if n is None else key(n) for n in (after, upto))

@@ -12,8 +12,10 @@ import pytest
 
 from checkpoints.resync_rows import SORTED, SortedRows
 from streaming.core.conflict.window import Window, packed, text_of
+from streaming.core.intake.arrival import Quarantined
 from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import RowKey
+from streaming.core.model.record import Reason
 from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
@@ -35,6 +37,7 @@ from streaming.core.tracking.resync import (
 from streaming.hub.resyncs import LackingRows, Resyncs
 from streaming.stages.tracked import TRACKED_ROWS
 from tests.checkpoints.sorted_files import sorted_files
+from tests.harness.builders import change
 
 Result = TypeVar("Result")
 
@@ -57,6 +60,7 @@ class WrittenRows:
     rows: Mapping[str, Collection[str]]
     lacks: Mapping[RowKey, int] = field(default_factory=dict)
     since: Mapping[str, set[str]] = field(default_factory=dict)
+    listed: Collection[RowKey] = ()
     asked: list[LackingRows] = field(default_factory=list)
     waiting: list[Callable[[], None]] = field(default_factory=list)
     folders: list[Path] = field(default_factory=list)
@@ -87,6 +91,11 @@ class WrittenRows:
         """What was written between `rows` and the beginning."""
         assert (after, to) == (ROWS_EPOCH, NOW)
         return {name: self.since.get(name, set()) for name in tables}
+
+    def uncarried(self, consumer: int, topology: Topology) -> Collection[RowKey]:
+        """What the consumer has listed so."""
+        assert (consumer, topology) == (2, TOPOLOGY)
+        return self.listed
 
     def sort(self, agreement: str, table: Table, tracked: pa.Table | None) -> SortedRows:
         """The rows in order, in a folder of their own."""
@@ -368,3 +377,23 @@ def test_a_tracked_row_is_as_it_stands_before_the_batch(
 
     assert page.parts == (PageRows(PagePart("t"), WorkKind.PAGE, 1, ((K[1], 3),)),)
     assert found == {K: expected}
+
+
+def test_a_page_names_the_rows_that_are_uncarried_at_its_consumer(tmp_path: Path) -> None:
+    """Those listed when it was prepared, and those of batches since: the range leaves them out."""
+    listed = [("t", key("b")), ("t", key("x")), ("u", key("b"))]
+    source = WrittenRows(tmp_path, {"t": [key(n) for n in "abc"]}, listed=listed)
+    state, resyncs = state_of(BEGUN, scans=frozenset("t")), Resyncs(source, TOPOLOGY)
+    for _ in range(2):
+        resyncs.follow(state, ROWS_EPOCH)
+        source.finish()
+    mine, others = (
+        [Quarantined(rid, 1, 0, "s", Reason.TABLE, "", change(1, name)) for rid, name in named]
+        for named in ([(2, "aa")], [(1, "ab")])
+    )
+    resyncs.note_uncarried([*mine, *others])
+
+    (first,) = resyncs.due(state)
+
+    assert first.parts == (PagePart("t", None, key("b")),)
+    assert resyncs.resolved(first, state).uncarried == {("t", key("aa")), ("t", key("b"))}

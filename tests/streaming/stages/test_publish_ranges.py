@@ -23,6 +23,7 @@ from streaming.stages.publish import (
     ChunkLimits,
     Outgoing,
     OutgoingWithRanges,
+    RangeRows,
     chunks,
     page_items,
 )
@@ -35,10 +36,12 @@ IMAGES = st.dictionaries(TEXTS, st.none() | st.booleans() | TEXTS, max_size=2).m
 ROWS = st.dictionaries(
     IMAGES, st.tuples(st.integers(1, 65_535), st.integers(1, 9), IMAGES), max_size=4
 )
+KEPT = st.lists(IMAGES, max_size=2).map(tuple)
 RANGES = st.lists(
-    st.tuples(st.builds(KeyRange, TEXTS, st.none() | IMAGES, st.none() | IMAGES), ROWS), max_size=3
+    st.tuples(st.builds(KeyRange, TEXTS, st.none() | IMAGES, st.none() | IMAGES), ROWS, KEPT),
+    max_size=3,
 )
-Ranges = list[tuple[KeyRange, dict[str, tuple[int, int, str]]]]
+Ranges = list[tuple[KeyRange, dict[str, tuple[int, int, str]], tuple[str, ...]]]
 
 
 def columns(rows: dict[str, tuple[int, int, str]]) -> pa.Table:
@@ -60,15 +63,16 @@ def of_core(ranges: Ranges) -> list[Item | RangeItem]:
                 (key, RowState(rid, 3, csn(number, rid), exists=True, image=image))
                 for key, (rid, number, image) in rows.items()
             ),
+            kept,
         )
-        for keys, rows in ranges
+        for keys, rows, kept in ranges
     ]
     return [*chain.from_iterable(items_of(entry) for entry in entries)]
 
 
 def encoded(ranges: Ranges) -> pa.Array:
     """The items of these ranges, as the columns make them."""
-    return page_items([(keys, columns(rows)) for keys, rows in ranges])
+    return page_items([RangeRows(keys, columns(rows), kept) for keys, rows, kept in ranges])
 
 
 @given(RANGES)
@@ -110,7 +114,7 @@ def test_a_batch_of_ranges_is_cut_into_chunks_like_any_other(
 ) -> None:
     """In order, whole, behind what the log sends; the entry of a range itself is no item."""
     position = CoveredPosition(3, NOTHING_KNOWN)
-    to_send = SendRange(4, HUB_EPOCH, 4, NOTHING_KNOWN, position, tuple(k for k, _ in ranges))
+    to_send = SendRange(4, HUB_EPOCH, 4, NOTHING_KNOWN, position, tuple(k for k, *_ in ranges))
     outgoing = OutgoingWithRanges(Outgoing(log_of(logged)), encoded(ranges))
     agreement = AgreementState("a2", CONSUMER, session="s")
 

@@ -134,13 +134,27 @@ def test_a_range_holds_all_rows_that_stand_in_it_in_the_order_of_keys() -> None:
     judge.judge([arrived(40, "bb")])
     judge.take_entries()
 
-    judge.send_ranges(page(scanned("a", "c"), tracked(d=3)), CONSUMER)
+    judge.send_ranges(page(scanned("a", "c"), tracked(d=3)), CONSUMER, 0)
 
     (one,) = judge.take_entries()
     assert isinstance(one, RangeRefresh)
     assert (one.to, one.range) == (CONSUMER, KeyRange("t", key("a")[1], key("c")[1]))
     assert [name for name, _ in one.rows] == [key("bb")[1], key("c")[1]]
     assert [found.epoch for _, found in one.rows] == [NOW, 3]
+
+
+def test_a_range_leaves_out_the_rows_that_are_uncarried_at_its_consumer() -> None:
+    """But for one that it has not seen as it stands; each key counts in its own range only."""
+    rows = {key("a"): row(3), key("b"): row(4), key("c"): row(3)}
+    judge = BatchJudge(rows, NOW, RULES, REPLICAS)
+    listed = [key("a"), key("b"), key("bb"), key("d")]
+
+    judge.send_ranges(page(scanned(None, "c")), CONSUMER, 3, listed)
+
+    (one,) = judge.take_entries()
+    assert isinstance(one, RangeRefresh)
+    assert [name for name, _ in one.rows] == [key("b")[1], key("c")[1]]
+    assert one.kept == (key("a")[1], key("bb")[1])
 
 
 REALIGNED = RangeRealign(KeyRange("t", key("a")[1], key("m")[1]), CONSUMER, 7)
