@@ -38,6 +38,16 @@ IS_LATER = """c.rid = k.rid AND c."offset" > k."offset"
     AND (k.reason = 'skew' OR k.csn IS NULL OR c.csn > k.csn)"""
 """The origin wrote it later: behind it in its topic, and above it, but where a clock was wrong."""
 
+WRITTEN_SINCE = """
+    SELECT DISTINCT k.id FROM ({kept}) AS k JOIN (
+        SELECT rid, batch, "offset", csn, "table", key, op FROM c
+        WHERE c.batch <= {batch} AND c.kind = 'change' AND c.verdict IN ('accepted', 'adopted')
+    ) AS c ON c."table" = k."table" AND (c.key = k.key OR c.op = 'truncate')
+    WHERE c.batch > k.batch OR (c.batch = k.batch AND c.rid = k.rid AND c."offset" > k."offset")
+        OR (k.reason <> 'skew' AND c.csn > k.csn)
+"""
+"""The records whose row holds a newer write: one that came later, or that has a larger CSN."""
+
 NOT_JUDGED = """
     LEFT ANTI JOIN (
         SELECT * FROM c

@@ -19,6 +19,7 @@ from checkpoints.left_different import (
     NOT_JUDGED,
     NOT_SET_RIGHT,
     STILL_KEPT,
+    WRITTEN_SINCE,
 )
 from checkpoints.query import (
     Value,
@@ -236,6 +237,14 @@ class Reader:
             WHERE action = 'kept' GROUP BY reason
         """  # noqa: S608
         return {row["reason"]: row["count"] for row in self._query(TableName.QUARANTINE, sql)}
+
+    def written_since(self) -> set[str]:
+        """The ids of the kept records whose row was written anew since, by anybody."""
+        quarantine, log = self.table(TableName.QUARANTINE), self.table(TableName.CHANGELOG)
+        if quarantine is None or log is None:
+            return set()
+        sql = WRITTEN_SINCE.format(kept=self._of_latest(STILL_KEPT), batch=self.batch)
+        return {row["id"] for row in each(quarantine, sql, c=log)}
 
     def quarantined_rows(
         self, receives: Mapping[int, Iterable[str]], tables: Mapping[str, Table], limit: int

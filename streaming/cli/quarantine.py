@@ -9,6 +9,7 @@ from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
 from streaming.cli.output import (
     as_count,
+    write_error,
     write_json,
     write_line,
     write_pairs,
@@ -27,6 +28,9 @@ from streaming.facts.quarantine import (
     quarantined_record,
     utf8,
 )
+
+NAMED = 20
+"""How many records that are left out are named."""
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Records the hub could not process."
@@ -109,11 +113,17 @@ def release(
 
     Choose them by ID, or with --reason and --replica, or take --all; without ID only with --yes.
     Late, reused, purged and ended ones too: their replica's rows were refreshed meanwhile, and a
-    released change goes to every replica like any other.
+    released change goes to every replica like any other. One whose row was written anew since is
+    only released by ID, because it takes the newer one's place.
     """
     configured, reader = opened(config)
     chosen = _chosen(configured, reader, ids, reason, replica, everything=everything)
+    newer = reader.written_since() if chosen and not ids else set()
+    left_out = [id_ for id_ in chosen if id_ in newer]
+    chosen = [id_ for id_ in chosen if id_ not in newer]
     _append_commands(reader, CommandName.RELEASE, chosen, seen, yes=yes or bool(ids), json=as_json)
+    if left_out:
+        write_error(_left_out_text(left_out))
 
 
 @app.command()
@@ -152,6 +162,15 @@ def _chosen(
         raise typer.BadParameter("name records by ID, --reason and --replica, or --all")
     rid = None if replica is None else rid_of_any(config, replica)
     return kept_ids(reader, ids=ids or (), reason=reason, rid=rid)
+
+
+def _left_out_text(ids: list[str]) -> str:
+    """Name the first records that are not released, because a newer row would be lost by it."""
+    named = ", ".join(ids[:NAMED]) + (", ..." if ids[NAMED:] else "")
+    return (
+        f"{as_count(len(ids), 'record')} left out, because the row was written anew since: {named};"
+        " look at each with `slackwater quarantine show`, then drop it, or release it by its ID"
+    )
 
 
 def _append_commands(

@@ -113,6 +113,42 @@ def test_many_are_chosen_at_once(
     assert commands(state) == [(n, command, id_) for n, id_ in enumerate(chosen, 1)]
 
 
+def test_what_was_written_anew_since_is_not_released_in_bulk(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """The older write would take the place of the newer one, everywhere."""
+    kept = {"batch": 1, "action": "kept", "rid": 1, "table": "t", "value": b"{}"}
+    state.append(
+        TableName.QUARANTINE,
+        kept | {"id": "1-30", "offset": 30, "reason": "skew", "csn": "9" * 20, "key": "again"},
+        kept | {"id": "1-31", "offset": 31, "reason": "skew", "csn": "8" * 20, "key": "before"},
+        kept | {"id": "1-32", "offset": 32, "reason": "skew", "csn": "7" * 20, "key": "by b"},
+        kept | {"id": "1-33", "offset": 33, "reason": "late", "csn": "1" * 20, "key": "before"},
+        kept | {"id": "1-34", "offset": 34, "reason": "late", "csn": "4" * 20, "key": "before"},
+    )
+    written = {"batch": 1, "kind": "change", "verdict": "accepted", "rid": 1, "table": "t"}
+    state.append(
+        TableName.CHANGELOG,
+        written | {"offset": 40, "csn": "3" * 20, "key": "again", "op": "update"},
+        written | {"offset": 29, "csn": "2" * 20, "key": "before", "op": "update"},
+        written
+        | {"batch": 2, "rid": 2, "offset": 1, "csn": "5" * 20, "key": "by b", "op": "insert"},
+        written
+        | {"offset": 41, "csn": "6" * 20, "key": "by b", "op": "update"}
+        | {"verdict": "lost"},
+    )
+
+    answer = slackwater("quarantine", "release", "--reason", "skew", "--yes")
+    late = slackwater("quarantine", "release", "--reason", "late", "--yes")
+    named = slackwater("quarantine", "release", "1-30")
+
+    assert (answer.code, late.code, named.code) == (0, 0, 0)
+    assert [id_ for _, _, id_ in commands(state)] == ["1-6", "1-31", "1-10", "1-34", "1-30"]
+    assert "2 records left out, because the row was written anew since: 1-30, 1-32;" in answer.err
+    assert "1 record left out, because the row was written anew since: 1-33;" in late.err
+    assert named.err == ""
+
+
 def test_a_choice_must_be_made(slackwater: Slackwater, state: WrittenState) -> None:
     """Not all of them by a slip."""
     answer = slackwater("quarantine", "drop", "--yes")
