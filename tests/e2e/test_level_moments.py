@@ -1,11 +1,14 @@
 """Whatever happens to a replica: as long as its file is another one, `level` says no."""
 
 import shutil
+import signal
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from resource import RLIMIT_FSIZE, prlimit
 
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
@@ -22,6 +25,9 @@ from tests.harness.sqlite_agents import agents, at_work, create, database, execu
 
 TIMEOUT_S = 12
 """After how much silence a killed agent counts as unheard here."""
+
+ACK_TIMEOUT_S = 3
+"""After how much silence a consumer counts as away in the story of one."""
 
 
 @pytest.fixture
@@ -132,6 +138,54 @@ def test_an_agent_that_is_killed_takes_the_yes_with_it_when_its_heartbeats_are_m
             watch.awaits_yes()
 
             assert rows(at, "a") == rows(at, "b") == {"k1": "of b", "k2": "of b"}
+
+
+def test_a_replica_that_cannot_apply_takes_the_yes_with_it(at: Site, spark: SparkSession) -> None:
+    """It is silent by `ack_timeout_s`, its file takes no byte, and it is emptied to start anew."""
+    text = at.file.read_text()
+    at.file.write_text(text.replace("[hub]", f"[hub]\nack_timeout_s = {ACK_TIMEOUT_S}"))
+    with at.running(spark), watched(at, "ab") as watch, agents(at, "a"):
+        with at_work(at, "b") as one:
+            write(watch, "a", "k1")
+            watch.awaits_yes()
+            is_silent_and_back(watch, one)
+            has_no_space(watch, one)
+        with agents(at, "b"):
+            watch.awaits_yes()
+        command = ("reinit", "b", "--database", str(database(at, "b")))
+        with watch.turn:
+            assert told(at, *command) == 0
+            assert rows(at, "b") == {}
+            execute(at, "a", "INSERT INTO t VALUES ('k4', 'while b was empty')")
+        with agents(at, "b"):
+            watch.awaits_yes()
+
+            assert rows(at, "a") == rows(at, "b")
+            assert set(rows(at, "b")) == {"k1", "k2", "k3", "k4"}
+
+
+def is_silent_and_back(watch: LevelWatch, one: "subprocess.Popen[str]") -> None:
+    """Stop the process of b until it counts as away, write what it lacks, and let it go on."""
+    with watch.turn:
+        one.send_signal(signal.SIGSTOP)
+        execute(watch.at, "a", "INSERT INTO t VALUES ('k2', 'while b was silent')")
+        watch.awaits(lambda found: not found.level, "b lacks a row")
+    watch.awaits(lambda found: [*found.resyncs] and not found.level, "b counts as away")
+    one.send_signal(signal.SIGCONT)
+    watch.awaits_yes()
+    assert "k2" in rows(watch.at, "b")
+
+
+def has_no_space(watch: LevelWatch, one: "subprocess.Popen[str]") -> None:
+    """Let the agent of b write not one byte more, to no file, and write what it lacks."""
+    with watch.turn:
+        prlimit(one.pid, RLIMIT_FSIZE, (0, 0))
+        execute(watch.at, "a", "INSERT INTO t VALUES ('k3', 'without space at b')")
+        watch.awaits(lambda found: not found.level, "b lacks a row")
+    _, said = one.communicate(timeout=60)
+    assert one.returncode == 1
+    assert "the database file cannot be read or written" in said
+    watch.awaits(lambda found: found.unheard and not found.level, "b is not heard")
 
 
 def test_what_an_operator_does_takes_the_yes_with_it(three: Site, spark: SparkSession) -> None:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -77,14 +78,17 @@ class LevelWatch:
 
 @contextmanager
 def watched(at: Site, names: str) -> Iterator[LevelWatch]:
-    """A watch for the length of a story; AssertionError at its end if a yes was none."""
+    """A watch for the length of a story; AssertionError at its end if a yes was none.
+
+    A watch that could not go on, for a configuration that is half written, say, raises its error.
+    """
     watch = LevelWatch(at, names)
-    thread = threading.Thread(target=watch.run, name="level watch")
-    thread.start()
-    try:
-        yield watch
-    finally:
-        watch.stopped.set()
-        thread.join()
+    with ThreadPoolExecutor(1, "level watch") as pool:
+        watching = pool.submit(watch.run)
+        try:
+            yield watch
+        finally:
+            watch.stopped.set()
+    watching.result()
     assert watch.lies == []
     assert watch.yes < watch.answers
