@@ -1,6 +1,6 @@
 """SQL of the records in quarantine whose row nothing has set right at its origin since.
 
-`t` is `quarantine`, `c` the changelog, and of NEW_STARTS `t` is `events`.
+`t` is `quarantine`, `c` the changelog, and of TAKEN_HELLOS `t` is `events`.
 """
 
 STILL_KEPT = """
@@ -76,9 +76,8 @@ FIRST_KEPT = """
 """
 """The batch of the oldest record that is kept: what was before it sets nothing right."""
 
-NEW_STARTS = """
-    SELECT rid, batch, "offset" FROM t
+TAKEN_HELLOS = """
+    SELECT rid, batch, "offset", value FROM t
     WHERE batch BETWEEN {since} AND {batch} AND kind = 'hello' AND outcome = 'taken'
-        AND value LIKE '%"reinit":true%'
 """
-"""The hellos of databases that were emptied: what they had written before is in none."""
+"""The hellos since then; one may say that its database was emptied, or was put back."""

@@ -1,5 +1,6 @@
 """Reads the state of a hub without a JVM: committed batches only, and nothing is written."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,13 +15,14 @@ from checkpoints.epochs import COMMIT, PLAN, Checkpoint, checkpoint_of
 from checkpoints.left_different import (
     FIRST_KEPT,
     IS_LATER,
-    NEW_STARTS,
     NEWEST_OF_EACH_ROW,
     NOT_JUDGED,
     NOT_SET_RIGHT,
     STILL_KEPT,
+    TAKEN_HELLOS,
     WRITTEN_SINCE,
 )
+from checkpoints.new_starts import TakenHello, last_starts
 from checkpoints.query import (
     Value,
     among,
@@ -253,10 +255,11 @@ class Reader:
 
         What sets it right: a refresh to the origin, or a range; a later accepted change of the
         origin, which holds the whole row; an accepted change of another replica, if the origin is
-        sent it; a truncate like these; a new start of the origin on an emptied database. A record
-        of an old session is harmless if its change was judged from another record. The row of one
-        without a table is unknown: only ranges over all rows of all tables set it right. Of
-        several records of a row the newest stands for all, and `since` is the time of the oldest.
+        sent it; a truncate like these; a new start of the origin on an emptied database, unless one
+        from before was put back since. A record of an old session is harmless if its change was
+        judged from another record. The row of one without a table is unknown: only ranges over all
+        rows of all tables set it right. Of several records of a row the newest stands for all, and
+        `since` is the time of the oldest.
         `receives`: rid -> the tables that it is sent; `tables`: those configured.
         """
         quarantine, log = self.table(TableName.QUARANTINE), self.table(TableName.CHANGELOG)
@@ -277,7 +280,7 @@ class Reader:
             kept=kept, receives=received, is_later=IS_LATER, since=since, batch=self.batch
         )
         ranges = SentRanges(self._sent_ranges(since), sent, tables)
-        starts = self._new_starts(since)
+        starts = last_starts(self._taken_hellos(since))
         found = (
             row
             for row in each(quarantine, NEWEST_OF_EACH_ROW.format(left=left), c=log)
@@ -302,14 +305,11 @@ class Reader:
         """A query that names the latest action of each record."""
         return sql.format(latest=self._latest_action, batch=self.batch)
 
-    def _new_starts(self, since: int) -> dict[int, tuple[int, int]]:
-        """Rid -> the batch and offset of the last hello of its replica with an emptied database."""
-        sql = NEW_STARTS.format(since=since, batch=self.batch)
-        found = dict[int, tuple[int, int]]()
+    def _taken_hellos(self, since: int) -> Iterator[TakenHello]:
+        sql = TAKEN_HELLOS.format(since=since, batch=self.batch)
         for row in self._query(TableName.EVENTS, sql):
-            at = row["batch"], row["offset"]
-            found[row["rid"]] = max(at, found.get(row["rid"], at))
-        return found
+            said, place = json.loads(row["value"]), (row["batch"], row["offset"])
+            yield TakenHello(row["rid"], *place, said["epoch"], bool(said.get("reinit")))
 
     def _sent_ranges(self, since: int) -> list[dict[str, Any]]:
         sql = f"""SELECT batch, "to" AS rid, "table", key_after, key FROM t

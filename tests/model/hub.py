@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from checkpoints.faults import FaultPoint
+from checkpoints.new_starts import TakenHello, last_starts
 from checkpoints.sent_ranges import SentRanges
 from connectors import wire
 from streaming.core.conflict.batch import BatchDecision, decide
@@ -97,7 +98,7 @@ _STATE = (
     "table",
     "kept",
     "kept_in",
-    "starts",
+    "hellos",
     "dropped",
     "repeats",
 )
@@ -109,6 +110,9 @@ Place = tuple[int, int]
 
 Release = tuple[int, int, int]
 """The same of a record that is released, and the hub epoch that the operator looked at."""
+
+
+_NEVER = (0, 0)
 
 
 class HubKilledError(Exception):
@@ -158,8 +162,8 @@ class PureHub:
     """The order of a batch (docs/protocol.md) around the pure core; every attribute is durable.
 
     `log`: per batch its entries, which count once the batch is committed. `decided`: the committed
-    batches. `kept_in`: by record in quarantine, its batch; `starts`: the hellos of emptied
-    databases with theirs; `dropped`: what an operator dropped or released. `repeats`:
+    batches. `kept_in`: by record in quarantine, its batch; `hellos`: those that were
+    taken; `dropped`: what an operator dropped or released. `repeats`:
     duplicates.
     `requested_aborts`, `requested_retries`, `requested_recovers`, `requested_retires`,
     `requested_resumes`, `requested_resyncs`, `requested_pauses`, `requested_drops`,
@@ -182,7 +186,7 @@ class PureHub:
     decided: list[DecidedBatch] = field(default_factory=list)
     kept: list[Quarantined] = field(default_factory=list)
     kept_in: list[int] = field(default_factory=list)
-    starts: list[tuple[int, ReceivedRecord]] = field(default_factory=list)
+    hellos: list[TakenHello] = field(default_factory=list)
     dropped: set[Place] = field(default_factory=set)
     repeats: int = 0
     requested_aborts: list[str] = field(default_factory=list)
@@ -565,11 +569,10 @@ class PureHub:
         self.kept += decision.intake.quarantined
         self.kept_in += [self.state.batch] * len(decision.intake.quarantined)
         self.dropped |= {*plan.drops, *self._released(plan)}
-        self.starts += [
-            (self.state.batch, received)
-            for received, outcome in decision.intake.events
-            if isinstance(received.record, Hello) and received.record.reinit
-            if outcome is ControlOutcome.TAKEN
+        self.hellos += [
+            TakenHello(one.rid, self.state.batch, one.offset, hello.epoch, bool(hello.reinit))
+            for one, outcome in decision.intake.events
+            if isinstance(hello := one.record, Hello) and outcome is ControlOutcome.TAKEN
         ]
         self.repeats += decision.intake.counts["duplicates"]
         self.epochs[self.state.batch] = decision.hub_epoch
@@ -744,10 +747,7 @@ class PureHub:
         return (
             any(_sets_right(entry, kept, row, self._sees) for entry in since)
             or SentRanges(ranges, receives, self.topology.tables).set_right(of_row)
-            or any(
-                hello.rid == kept.rid and (batch, hello.offset) > (number, kept.offset)
-                for batch, hello in self.starts
-            )
+            or last_starts(self.hellos).get(kept.rid, _NEVER) > (number, kept.offset)
         )
 
     def _sees(self, rid: int, table: str) -> bool:

@@ -18,6 +18,7 @@ from streaming.core.model.csn import Generator
 from streaming.core.model.errors import CsnError
 from streaming.core.model.record import (
     Abort,
+    Applied,
     Commit,
     Hello,
     Item,
@@ -478,6 +479,8 @@ class Replica:
         self.position = self.position.greeting(session)
         changes = [record for record in topic if isinstance(record, Change)]
         self._move_past(changes, clock_s)
+        told = (one.epoch + 1 for one in topic if isinstance(one, Applied | Hello))
+        self.epoch = max([self.epoch, *told])
         if self.is_emptied and not self._has_published(changes):
             self.forgiven |= {change.csn for change in changes}
             self.position = replace(self.position, epoch=self.epoch)

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,3 +155,28 @@ def test_what_was_trimmed_is_forgotten_and_new_changes_are_published(
     (record,) = replica.records()
     assert isinstance(record, Change)
     assert json.loads(record.key) == {"id": "2"}
+
+
+def test_a_file_from_before_that_is_put_back_says_so_by_its_epoch(
+    replica: Replica, tmp_path: Path
+) -> None:
+    """By that the hub knows again what it lists as not replicated; the file lists it itself."""
+    store = replica.store()
+    store.start_session("s1", None, lost=False)
+    position = replace(store.position, last=3, covers=3, generation=1, ruv=Ruv("g"))
+    store.apply(ApplyBatch(position, 3, ()), 6, 0)
+    replica.client.execute("INSERT INTO items VALUES (1, 'n', 'no price')")
+    store.mark_published(store.unpublished(10, 10_000)[-1])
+    backup = tmp_path / "backup.sqlite"
+    with closing(sqlite3.connect(backup)) as copy:
+        replica.client.backup(copy)
+
+    emptied(replica, tmp_path / "saved", start(epoch=store.epoch))
+    anew = replica.store().start_session("s2", None, lost=False)
+    put_back = SqliteStore.open(backup, RID, replica.tables)
+    hello = put_back.start_session("s3", store.published_own(), lost=False)
+
+    assert (anew.reinit, hello.reinit) == (True, None)
+    assert hello.epoch < anew.epoch
+    assert put_back.kept_rows().uncarried == 1
+    put_back.close()
