@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from streaming.core.model.csn import MAX_SKEW_S, is_skewed, rid_of, time_of
+from streaming.core.model.wording import as_count
 
 AHEAD_S = 60
 """How far a CSN may be ahead of this machine's clock before it is worth a word."""
@@ -68,9 +69,9 @@ class ClockWatch:
 def renumbered_text(changes: int) -> str:
     """What is said of changes that got new CSNs because a clock was wrong."""
     return (
-        f"{changes} changes that were not published yet were dated too far ahead, because the clock"
-        " of this machine was wrong when they were written: they get CSNs of its present time, in"
-        " their order"
+        f"{as_count(changes, 'change')} not published yet had a CSN too far ahead, because the"
+        " clock of this machine was wrong at the time of writing: new CSNs are given by its present"
+        " time, in the same order"
     )
 
 

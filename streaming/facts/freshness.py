@@ -127,4 +127,4 @@ def stale_text(age: Freshness) -> str:
     if age.polled_age_s is None or age.age_s == age.committed_age_s:
         return f"{committed}"
     polled = f"the hub last reached Kafka {as_age(age.polled_age_s)}"
-    return f"{polled} ({committed})"
+    return f"{polled}, {committed}"

@@ -80,7 +80,7 @@ def test_what_a_clock_ahead_wrote_is_dated_by_the_right_one(
     ends = {r.prim_csn for _, r in life.topic.records() if isinstance(r, Commit)}
     assert ends == {changes[3].csn, changes[5].csn}
     assert not any(hello.lost for hello in life.topic.hellos())
-    assert caplog.text.count("5 changes that were not published yet were dated too far ahead") == 1
+    assert caplog.text.count("5 changes not published yet had a CSN too far ahead") == 1
 
 
 @pytest.mark.parametrize("room", range(9))
