@@ -318,7 +318,7 @@ class _Capture:
     def _write(self, op: str, key: str, before: str, after: str, where: str) -> str:
         what = op if op.startswith("CASE") else sql.string(op)
         return (
-            f'INSERT INTO _slackwater_write (op, "table", key, before, after)'
+            f'INSERT INTO _slackwater_capture (op, "table", key, before, after)'
             f" SELECT {what}, {sql.string(self.table.name)}, {key}, {before}, {after} {where}"
         )
 
@@ -370,8 +370,8 @@ def _collided(unique: Unique, recorded: str) -> list[str]:
 
 
 def _open(condition: str) -> str:
-    return f"INSERT INTO _slackwater_write (op) SELECT 'begin' WHERE {condition}"
+    return f"INSERT INTO _slackwater_capture (op) SELECT 'begin' WHERE {condition}"
 
 
 def _close(condition: str) -> str:
-    return f"INSERT INTO _slackwater_write (op) SELECT 'commit' WHERE {condition}"
+    return f"INSERT INTO _slackwater_capture (op) SELECT 'commit' WHERE {condition}"

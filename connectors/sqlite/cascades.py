@@ -50,19 +50,19 @@ _IS_LATER = f"""id <= {_TO} AND NOT EXISTS (
 """Goes behind the row's own changes: what an action wrote, but for a row that gave it its key."""
 
 TRIGGERS = {
-    "_slackwater_write_cascade": f"""CREATE TRIGGER _slackwater_write_cascade
-INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op = '{BEGIN}'
+    "_slackwater_capture_cascade": f"""CREATE TRIGGER _slackwater_capture_cascade
+INSTEAD OF INSERT ON _slackwater_capture WHEN NEW.op = '{BEGIN}'
 BEGIN
   DELETE FROM _slackwater_cascade WHERE {_NOTED};
   INSERT INTO _slackwater_cascade ("table", key, from_id) VALUES (NEW."table", NEW.key, {_LAST});
 END""",
-    "_slackwater_write_cascade_own": f"""CREATE TRIGGER _slackwater_write_cascade_own
-INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op = '{OWN}'
+    "_slackwater_capture_cascade_own": f"""CREATE TRIGGER _slackwater_capture_cascade_own
+INSTEAD OF INSERT ON _slackwater_capture WHEN NEW.op = '{OWN}'
 BEGIN
   UPDATE _slackwater_cascade SET to_id = {_LAST} WHERE {_NOTED};
 END""",
-    "_slackwater_write_cascade_end": f"""CREATE TRIGGER _slackwater_write_cascade_end
-INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op IN ('{END}', '{END_FIRST}')
+    "_slackwater_capture_cascade_end": f"""CREATE TRIGGER _slackwater_capture_cascade_end
+INSTEAD OF INSERT ON _slackwater_capture WHEN NEW.op IN ('{END}', '{END_FIRST}')
 BEGIN
   DELETE FROM _slackwater_journal WHERE kind = 'commit' AND id > {_FROM} AND {_ALONE};
   UPDATE _slackwater_journal SET prim_csn = (SELECT csn FROM {_CHANGES} ORDER BY id LIMIT 1)
@@ -89,6 +89,6 @@ END""",
 def statement(op: str, table: str, key: str) -> str:
     """The statement of a trigger for one of these operations; `key`: an expression."""
     return (
-        'INSERT INTO _slackwater_write (op, "table", key)'
+        'INSERT INTO _slackwater_capture (op, "table", key)'
         f" VALUES ({sql.string(op)}, {sql.string(table)}, {key})"
     )

@@ -125,7 +125,7 @@ def _capture(
 ) -> None:
     key = image_sql({name: columns[name] for name in table.key}, "x")
     connection.execute(
-        'INSERT INTO _slackwater_write (op, "table", key, after)'
+        'INSERT INTO _slackwater_capture (op, "table", key, after)'
         f" SELECT 'snapshot', {sql.string(table.name)}, {key}, {image_sql(columns, 'x')}"
         f" FROM {sql.name(table.name)} x WHERE {_where(table, after)}"
         f" AND ({_key(table)}) <= ({last}) ORDER BY {_key(table)}"

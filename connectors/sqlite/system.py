@@ -165,15 +165,15 @@ def _omitted(column: str) -> str:
 
 
 CAPTURE = {
-    "_slackwater_write": """CREATE VIEW _slackwater_write (op, "table", key, before, after)
+    "_slackwater_capture": """CREATE VIEW _slackwater_capture (op, "table", key, before, after)
 AS SELECT NULL, NULL, NULL, NULL, NULL WHERE 0""",
-    "_slackwater_write_begin": """CREATE TRIGGER _slackwater_write_begin
-INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op = 'begin'
+    "_slackwater_capture_begin": """CREATE TRIGGER _slackwater_capture_begin
+INSTEAD OF INSERT ON _slackwater_capture WHEN NEW.op = 'begin'
 BEGIN
   UPDATE _slackwater_origin SET depth = depth + 1;
 END""",
-    "_slackwater_write_change": f"""CREATE TRIGGER _slackwater_write_change
-INSTEAD OF INSERT ON _slackwater_write
+    "_slackwater_capture_change": f"""CREATE TRIGGER _slackwater_capture_change
+INSTEAD OF INSERT ON _slackwater_capture
   WHEN NEW.op IN ('insert', 'update', 'delete', 'truncate', 'snapshot')
 BEGIN
   {next_csn_sql(sql.NOW_S)};
@@ -195,14 +195,8 @@ BEGIN
       THEN (SELECT id FROM _slackwater_snapshot s WHERE s."table" = NEW."table") END
   FROM _slackwater_origin;
 END""",
-    "_slackwater_write_truncate": """CREATE TRIGGER _slackwater_write_truncate
-INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op = 'truncate'
-  AND NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_slackwater_truncate_' || NEW."table")
-BEGIN
-  SELECT RAISE(ABORT, 'truncate: this table is not replicated');
-END""",
-    "_slackwater_write_commit": f"""CREATE TRIGGER _slackwater_write_commit
-INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op = 'commit'
+    "_slackwater_capture_commit": f"""CREATE TRIGGER _slackwater_capture_commit
+INSTEAD OF INSERT ON _slackwater_capture WHEN NEW.op = 'commit'
 BEGIN
   UPDATE _slackwater_origin SET depth = max(depth - 1, 0);
   INSERT INTO _slackwater_journal (at, kind, prim_csn, epoch)
@@ -211,11 +205,27 @@ BEGIN
   UPDATE _slackwater_origin SET prim_csn = NULL WHERE depth = 0;
 END""",
     **cascades.TRIGGERS,
+    "_slackwater_write": """CREATE VIEW _slackwater_write (op, "table", key, before, after)
+AS SELECT NULL, NULL, NULL, NULL, NULL WHERE 0""",
+    "_slackwater_write_forward": """CREATE TRIGGER _slackwater_write_forward
+INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op IN ('begin', 'commit', 'truncate')
+BEGIN
+  INSERT INTO _slackwater_capture (op, "table") VALUES (NEW.op, NEW."table");
+END""",
+    "_slackwater_write_truncate": """CREATE TRIGGER _slackwater_write_truncate
+INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op = 'truncate'
+  AND NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_slackwater_truncate_' || NEW."table")
+BEGIN
+  SELECT RAISE(ABORT, 'truncate: this table is not replicated');
+END""",
 }
-"""The view that captures: a row of op begin or commit opens or closes a group of changes.
+"""The view that captures, and the one that clients write to.
 
-A row of op truncate deletes all rows of its table and is captured as one change (capture.py); one
-of op snapshot is a row that was there before (snapshot.py).
+Of the first a row of op begin or commit opens or closes a group of changes, and one of op snapshot
+is a row that was there before (snapshot.py). A row of op truncate in the second deletes all rows of
+its table and is captured as one change (capture.py). SQLite compiles every trigger of a view with
+each statement that writes to it, so those that empty the tables are none of the view that captures:
+a client would need the functions and collations of all tables to write to one.
 
 Of a row too large for a record only the size is kept, which the hub quarantines; of a before-image
 that does not fit beside it nothing is told.

@@ -49,7 +49,7 @@ def test_sql_gives_the_same_csns_as_core(generator: Generator, clocks: list[int]
 
 def test_the_triggers_use_this_rule_with_the_clock_of_the_statement() -> None:
     """The rule that is proven is the one that runs."""
-    assert next_csn_sql(sql.NOW_S) in CAPTURE["_slackwater_write_change"]
+    assert next_csn_sql(sql.NOW_S) in CAPTURE["_slackwater_capture_change"]
 
 
 def test_a_captured_csn_is_of_the_replica_and_of_now(replica: Replica) -> None:

@@ -9,10 +9,14 @@ import pytest
 
 from connectors.sqlite.check import check_database
 from connectors.sqlite.load import Prepare, prepare_of
+from connectors.sqlite.schema import objects
 from connectors.sqlite.store import SqliteStore
+from connectors.sqlite.transaction import truncate
 from connectors.sqlite.uninstall import uninstall
 from streaming.core.delivery.consumer import ApplyBatch, receive
+from streaming.core.model.change import Change
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.table import ColumnType, Table
 from tests.connectors.sqlite.running_agents import update
 from tests.connectors.sqlite.sqlite_replica import ITEMS, RID
 from tests.harness.own_functions import FUNCTIONS, SCHEMA, register
@@ -191,3 +195,44 @@ def test_the_functions_row_factory_does_not_reach_the_agent(database: Path) -> N
         assert store.position.covers == 0
         assert store.connection.row_factory is None
         assert store.connection.execute("PRAGMA foreign_keys").fetchone() == (0,)
+
+
+def test_a_client_without_them_writes_the_tables_that_do_not_need_them(
+    database: Path, client: sqlite3.Connection
+) -> None:
+    """Also where an agent of an earlier version had one view for its triggers and for clients."""
+    client.execute("CREATE TABLE plain (k TEXT NOT NULL PRIMARY KEY, v TEXT)")
+    plain = Table("plain", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.TEXT})
+    prepare = prepare_of(f"{MODULE}:register")
+    SqliteStore.open(database, RID, [ITEMS, plain], prepare=prepare).close()
+    fresh = objects(client)
+    _as_an_earlier_agent_left_it(client)
+
+    with closing(SqliteStore.open(database, RID, [ITEMS, plain], prepare=prepare)) as store:
+        assert objects(client) == fresh
+        with closing(sqlite3.connect(database, isolation_level=None)) as stranger:
+            stranger.execute("INSERT INTO plain VALUES ('k', 'v')")
+            stranger.execute("UPDATE plain SET v = 'w'")
+            stranger.execute("DELETE FROM plain")
+        truncate(client, "plain")
+        changes = [entry.record for entry in store.unpublished(9, 10**6)]
+
+    assert [one.op for one in changes if isinstance(one, Change)] == [
+        *("insert", "update", "delete", "truncate")
+    ]
+
+
+def _as_an_earlier_agent_left_it(client: sqlite3.Connection) -> None:
+    """Let the triggers of all tables write the view that has the triggers of truncates, too."""
+    there = {name: text for name, (kind, text) in objects(client).items() if kind == "trigger"}
+    for name, text in there.items():
+        client.execute(f'DROP TRIGGER "{name}"')
+        if name != "_slackwater_write_forward":
+            client.execute(text.replace("_slackwater_capture", "_slackwater_write"))
+    client.execute("DROP VIEW _slackwater_capture")
+    path = client.execute("PRAGMA database_list").fetchone()[2]
+    with (
+        closing(sqlite3.connect(path)) as stranger,
+        pytest.raises(sqlite3.OperationalError, match="unknown function"),
+    ):
+        stranger.execute("INSERT INTO plain VALUES ('k', 'v')")
