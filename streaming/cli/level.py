@@ -30,8 +30,12 @@ from streaming.facts.schemas import schema_warnings
 from streaming.facts.unreplicated import unreplicated_warnings
 
 POLL_S = 0.1
-READ_S = 2.0
-"""How long the hub gets to read what its topics held when Kafka was asked, without --wait."""
+READ_S = 6.0
+"""How long the hub gets to read what its topics held when Kafka was asked, without --wait.
+
+Three of its polls, which tell what it has read of heartbeats; from the first answer on, however
+long that took.
+"""
 CONNECT_MS = 3_000
 SHOWN_BY = {
     DivergenceKind.REFUSED: "slackwater conflicts show ID",
@@ -110,15 +114,18 @@ class TopicEnds:
 def _awaited(path: Path, wait_s: float, max_age_s: float) -> HubLevel:
     """The answer as soon as it is yes, or when the time is over."""
     started_s, ends, is_requested = time.monotonic(), TopicEnds(), False
+    answered_s: float | None = None
     while True:
         configured, reader = opened(path)
         ask = partial(ends.ask, configured)
         found = hub_level(configured, reader, ask, now().timestamp(), max_age_s)
-        limit_s = max(wait_s, READ_S) if found.only_reads else wait_s
+        now_s = time.monotonic()
+        answered_s = now_s if answered_s is None else answered_s
+        may_read = found.only_reads and now_s - answered_s < READ_S
         if found.lags and not is_requested:
             _request_covers(reader)
             is_requested = True
-        if found.level or time.monotonic() - started_s >= limit_s:
+        if found.level or not (may_read or now_s - started_s < wait_s):
             return found
         time.sleep(POLL_S)
 

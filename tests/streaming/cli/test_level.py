@@ -6,10 +6,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from checkpoints.last_poll import LastPoll, write_poll
+from checkpoints.last_poll import LastPoll, ReadAtRest, write_poll
 from checkpoints.reader import open_state
 from checkpoints.tables import TableName
 from connectors import wire
@@ -432,6 +433,30 @@ def test_records_that_the_hub_has_not_read_are_not_level(
 
     assert answer.code == 1
     assert "unread: 2 records in the topic of a\n" in answer.out
+
+
+def test_the_hub_gets_its_time_to_read_heartbeats_however_long_the_first_look_takes(
+    slackwater: Slackwater,
+    state: WrittenState,
+    broker: Broker,
+    topics: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever asks on a busy machine is not told no and yes by turns while nobody writes."""
+    commit_level(state, offsets={f"{topics}changes.a": 1})
+    with TopicEnds(broker.bootstrap_servers) as ends:
+        for _ in range(3):
+            ends.send(f"{topics}changes.a", "a", b"{}")
+    clock_s = iter(range(0, 600, 5))
+
+    def reads(_: float) -> None:
+        at_rest = ReadAtRest(1, {f"{topics}changes.a": 3}, {})
+        write_poll(state.root, LastPoll("hub", now_ms(), {}, at_rest=at_rest))
+
+    clock = SimpleNamespace(monotonic=lambda: next(clock_s), sleep=reads)
+    monkeypatch.setattr("streaming.cli.level.time", clock)
+
+    assert slackwater("level").code == 0
 
 
 def test_a_stopped_replica_without_an_agreement_is_not_level(
