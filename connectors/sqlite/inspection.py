@@ -227,9 +227,10 @@ def _key_complaints(catalog: Catalog, table: Table) -> list[str]:
 
 
 _UNCAPTURED = (
-    "it has lost its triggers, because it was dropped and created again: what was written since"
-    " then was not captured; make its rows the same at every replica, then confirm it"
-    " (--rows-are-shared)"
+    "it has lost its triggers, because they were dropped, or the table was and was created again:"
+    " what was written since then was not captured. Write these rows to another replica, or take"
+    " the others' rows: start the agent with --rows-are-shared, then run `slackwater resync"
+    " AGREEMENT --table TABLE`, which overwrites them"
 )
 
 

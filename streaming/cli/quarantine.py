@@ -196,13 +196,15 @@ def _append_commands(
 
 
 def _warn_of_unknown_rows(config: Config, reader: Reader, ids: set[str]) -> None:
-    """Say which replicas may keep rows that nobody can set right."""
-    unknown = [one for one in divergent_rows(config, reader) if one.id in ids and one.key is None]
+    """Say which replicas may keep rows that nobody can set right: no record can name them."""
+    chosen = (one for one in divergent_rows(config, reader) if one.id in ids)
+    unknown = [one for one in chosen if one.key is None or one.why == Reason.KEY]
     for name in sorted({one.replica for one in unknown}):
         count = sum(one.replica == name for one in unknown)
         write_sentence(
-            f"{as_count(count, 'record')} of {name} cannot be read so far that a row is known: what"
-            f" they wrote stays in its database as it is; `slackwater reinit {name}` fills it anew"
+            f"{as_count(count, 'record')} of {name} name no row that could be sent back: what they"
+            " wrote stays in its database as it is, and `level` counts it no more; delete it there,"
+            f" or `slackwater reinit {name}` fills the database anew"
         )
 
 

@@ -182,13 +182,19 @@ def test_a_batch_takes_so_many_commands_and_the_next_one_goes_on(state: WrittenS
     assert (len(first), len(rest)) == (COMMANDS_MAX, 5)
 
 
-def test_what_names_no_row_is_said_when_it_is_dropped(slackwater: Slackwater) -> None:
-    """Nobody can set it right but a person."""
-    answer = slackwater("quarantine", "drop", "1-5", "1-6")
-
-    assert "2 records of a cannot be read so far that a row is known" in " ".join(
-        answer.out.split()
+def test_what_names_no_row_is_said_when_it_is_dropped(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Nobody can set it right but a person: no record has its row, or its key is none."""
+    named = {"batch": 1, "action": "kept", "reason": "key", "rid": 1, "value": b"{}", "table": "t"}
+    state.append(
+        TableName.QUARANTINE, {**named, "id": "1-90", "offset": 90, "key": '{"id":{"blob":"AA=="}}'}
     )
+
+    answer = slackwater("quarantine", "drop", "1-5", "1-6", "1-90")
+
+    said = " ".join(answer.out.split())
+    assert "3 records of a name no row that could be sent back: what they wrote stays" in said
 
 
 def test_the_same_command_is_not_given_twice(slackwater: Slackwater, state: WrittenState) -> None:
