@@ -166,6 +166,7 @@ def test_compaction_of_a_hub_that_was_overtaken_changes_nothing(
     assert len(DeltaTable(tmp_path / "t").file_uris()) == 1
 
 
+@pytest.mark.slow
 def test_what_spark_compacts_is_doubled_by_no_second_hub(
     spark: SparkSession, tmp_path: Path, held: DeltaTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,7 +254,9 @@ def test_log_of_appended_rows_is_kept_for_minutes(spark: SparkSession, tmp_path:
     assert StateStore(tmp_path).read(TableName.EVENTS).num_rows == 3 * count
 
 
-@pytest.mark.parametrize("table", [TableName.ROWS, TableName.CHANGELOG])
+@pytest.mark.parametrize(
+    "table", [TableName.ROWS, pytest.param(TableName.CHANGELOG, marks=pytest.mark.slow)]
+)
 def test_files_that_nobody_needs_go_after_a_week(
     spark: SparkSession, tmp_path: Path, table: TableName
 ) -> None:

@@ -86,7 +86,7 @@ def state(tmp_path: Path) -> WrittenState:
     "materialized",
     [
         0,
-        1,
+        pytest.param(1, marks=pytest.mark.slow),
         pytest.param(3, marks=pytest.mark.slow),
         4,
         pytest.param(5, marks=pytest.mark.slow),

@@ -236,7 +236,7 @@ def test_a_folder_in_use_is_refused(kept: Kept) -> None:
     assert main(["demo", "--keep", str(kept[0].root)]) == 2
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("times", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_ctrl_c_while_the_hub_starts_leaves_nothing(demonstrate: Demonstrate, times: int) -> None:
     """Half of the parts run then, one of them has a child of its own, and people press twice."""
     demo = demonstrate()
@@ -285,8 +285,8 @@ def test_ctrl_c_while_replicas_write_leaves_nothing(demonstrate: Demonstrate) ->
     ("part", "name"),
     [
         ("streaming.cli.main run", "the hub has ended"),
-        ("streaming.cli.main agent", "the agent of"),
-        ("kafka.Kafka", "the broker has ended"),
+        pytest.param("streaming.cli.main agent", "the agent of", marks=pytest.mark.slow),
+        pytest.param("kafka.Kafka", "the broker has ended", marks=pytest.mark.slow),
     ],
 )
 def test_a_part_that_dies_ends_the_demonstration(

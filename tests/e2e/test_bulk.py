@@ -194,7 +194,7 @@ def histories(usual: int) -> settings:
     return examples(usual, share=150, is_fixed=True, base=NOT_SHRUNK)
 
 
-@histories(20)
+@histories(10)
 @given(STEPS, BOTH)
 def test_bulk_decides_as_core_does(steps: Steps, functions: tuple[str, str]) -> None:
     """A verdict that depended on how it was computed would make replays lie."""
@@ -211,7 +211,7 @@ def test_bulk_decides_as_core_does_in_two_data_sets(
     check(steps, two_datasets(topology_of(functions)))
 
 
-@histories(10)
+@histories(6)
 @given(STEPS, BOTH)
 def test_bulk_decides_as_core_does_without_the_images(
     steps: Steps, functions: tuple[str, str]
@@ -220,7 +220,7 @@ def test_bulk_decides_as_core_does_without_the_images(
     check(steps, topology_of(functions), apart=True)
 
 
-@histories(10)
+@histories(6)
 @given(STEPS, BOTH)
 def test_bulk_decides_as_core_does_with_a_full_window(
     steps: Steps, functions: tuple[str, str]
@@ -229,7 +229,7 @@ def test_bulk_decides_as_core_does_with_a_full_window(
     check(steps, topology_of(functions), window_rows=FEW)
 
 
-@histories(12)
+@histories(6)
 @given(OPEN_STEPS, BOTH)
 def test_bulk_decides_as_core_does_with_open_changes_on_disk(
     steps: Steps, functions: tuple[str, str]

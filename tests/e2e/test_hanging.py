@@ -87,6 +87,7 @@ def test_a_jvm_that_stands_still(pair: Site) -> None:
     assert "Full thread dump" not in output
 
 
+@pytest.mark.slow
 def test_an_idle_hub_stays(pair: Site) -> None:
     """It has nothing to do for much longer than a batch may take."""
     with pair.hub() as hub:

@@ -121,6 +121,7 @@ def test_an_agent_that_ends_takes_the_yes_with_it(at: Site, spark: SparkSession)
     assert not ended.level
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_killed_takes_the_yes_with_it_when_its_heartbeats_are_missed(
     at: Site, spark: SparkSession
 ) -> None:

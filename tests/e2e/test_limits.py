@@ -198,7 +198,7 @@ def test_a_transaction_larger_than_the_limit_is_ended_by_an_operator(
     verdict.check(three)
 
 
-@pytest.mark.parametrize("follows", ["nothing", "commit"])
+@pytest.mark.parametrize("follows", [pytest.param("nothing", marks=pytest.mark.slow), "commit"])
 def test_a_transaction_larger_than_the_limit_is_ended_by_a_hello(
     three: Site, spark: SparkSession, follows: str
 ) -> None:

@@ -193,7 +193,10 @@ def covers(at: Site) -> int:
     return int(found)
 
 
-@pytest.mark.parametrize("with_reinit", [False, True], ids=["start", "reinit"])
+@pytest.mark.parametrize(
+    "with_reinit",
+    [pytest.param(False, id="start", marks=pytest.mark.slow), pytest.param(True, id="reinit")],
+)
 def test_a_deleted_topic_brings_its_agent_to_an_end(
     at: Site, spark: SparkSession, *, with_reinit: bool
 ) -> None:

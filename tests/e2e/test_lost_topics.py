@@ -147,6 +147,7 @@ def test_a_topic_that_is_deleted_stops_its_replica_alone(
     assert three.slackwater("status")["pending"]["pending"] == 0
 
 
+@pytest.mark.slow
 def test_a_topic_that_is_created_again_stops_its_replica_alone(
     three: Site, spark: SparkSession, admin: KafkaAdminClient
 ) -> None:

@@ -91,6 +91,7 @@ def test_hub_that_was_overtaken_after_its_commit(pair: Site, spark: SparkSession
     finish(pair)
 
 
+@pytest.mark.slow
 def test_two_hubs_at_once(pair: Site, spark: SparkSession) -> None:
     """Whichever plans first goes on; the other exits and reports why.
 
@@ -256,7 +257,13 @@ def test_disk_that_takes_nothing_any_more(pair: Site, spark: SparkSession) -> No
     finish(pair)
 
 
-@pytest.mark.parametrize("fault", ["", f"stop:{FaultPoint.AFTER_PLAN}"], ids=["idle", "in a batch"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param("", id="idle", marks=pytest.mark.slow),
+        pytest.param(f"stop:{FaultPoint.AFTER_PLAN}", id="in a batch"),
+    ],
+)
 def test_java_that_is_killed(pair: Site, spark: SparkSession, fault: str) -> None:
     """Half a hub is none: it exits and reports what is missing, and the next one continues."""
     collide(pair, "first")

@@ -76,7 +76,7 @@ def test_while_it_waits_for_a_broker(one: Site) -> None:
 @pytest.mark.parametrize(
     ("point", "number"),
     [
-        ("after_plan", signal.SIGTERM),
+        pytest.param("after_plan", signal.SIGTERM, marks=pytest.mark.slow),
         ("before_commit", signal.SIGINT),
         ("between_agreements", signal.SIGTERM),
     ],
@@ -93,7 +93,9 @@ def test_within_a_batch(number: signal.Signals, one: Site, point: str) -> None:
     assert "stopped after batch 1" in output
 
 
-@BOTH
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
+)
 def test_while_it_is_idle(number: signal.Signals, one: Site) -> None:
     """A hub that waits for input, and brings `rows` up to date in the background."""
     one.file.write_text(

@@ -7,6 +7,9 @@ from hypothesis import HealthCheck, settings
 DEEP = int(os.environ.get("SLACKWATER_EXAMPLES", "0"))
 """The number of the cheapest properties in a deep run; 0: this is none."""
 
+USUAL = 50
+"""The number of cases of a property that names none, where the run is not deep."""
+
 SHARE = 4
 """A property that names no share of its own is tried on a quarter of DEEP."""
 
@@ -15,7 +18,7 @@ CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def examples(
-    usual: int = 100,
+    usual: int = USUAL,
     *,
     share: int = SHARE,
     is_fixed: bool = False,

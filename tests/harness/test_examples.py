@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.examples import USUAL
+
 TESTS = Path(__file__).parent.parent
 ALLOWED = {TESTS / "harness/examples.py", Path(__file__)}
 
@@ -26,12 +28,12 @@ def test_the_number_of_examples_has_one_home() -> None:
 @pytest.mark.parametrize(
     ("deep", "asked", "expected"),
     [
-        (0, "is_fixed=True", (100, True)),
+        (0, "is_fixed=True", (USUAL, True)),
         (0, "300, share=1", (300, False)),
         (8_000, "is_fixed=True", (2_000, False)),
         (8_000, "300, share=1, is_fixed=True", (8_000, False)),
         (8_000, "45, share=40", (200, False)),
-        (40, "", (100, False)),
+        (40, "", (USUAL, False)),
     ],
 )
 def test_a_deep_run_is_random_and_never_smaller(

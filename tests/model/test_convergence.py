@@ -37,7 +37,7 @@ from tests.model.storyteller import (
 )
 from tests.model.world import World
 
-FIXED = examples(100, share=1, is_fixed=True)
+FIXED = examples(share=1, is_fixed=True)
 """The same stories of each kind in every run; others, and many more, in a deep one."""
 
 

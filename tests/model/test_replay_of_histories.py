@@ -22,7 +22,7 @@ from tests.model.storyteller import (
     plots,
 )
 
-FIXED = examples(100, share=2, is_fixed=True)
+FIXED = examples(share=2, is_fixed=True)
 
 
 @FIXED

@@ -7,6 +7,8 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from connectors.kafka.broker import Broker
 from streaming.core.model.change import Change
 from streaming.core.model.record import (
@@ -72,6 +74,7 @@ def test_an_agent_that_ends_says_goodbye(replica: Replica, hub: Hub, agents: Age
     assert hub.received(Goodbye)[1:] == [(killed, Goodbye(1, 0))]
 
 
+@pytest.mark.slow
 def test_a_goodbye_does_not_wait_for_a_broker_that_is_away(
     replica: Replica, tmp_path: Path, topic_prefix: str
 ) -> None:
@@ -264,7 +267,7 @@ def test_an_agent_that_is_killed_again_and_again_loses_nothing(
     replica: Replica, hub: Hub, agents: Agents
 ) -> None:
     """What comes twice has the same content; first appearances are in CSN order."""
-    for round_ in range(4):
+    for round_ in range(2):
         agent = agents.start()
         hub.session(round_ + 1)
         write(replica, 1 + 100 * round_, 100)
@@ -282,7 +285,7 @@ def test_an_agent_that_is_killed_while_it_applies_applies_everything_once(
     replica: Replica, hub: Hub, agents: Agents
 ) -> None:
     """Rows, position, epoch and answer are one transaction: all or nothing of a batch."""
-    for round_ in range(3):
+    for round_ in range(2):
         agent = agents.start()
         session = hub.session(round_ + 1)
         covers = hub.received(Hello)[-1][1].covers
@@ -292,7 +295,7 @@ def test_an_agent_that_is_killed_while_it_applies_applies_everything_once(
         agent.kill()
 
     agents.start()
-    hub.session(4)
+    hub.session(3)
     covers = hub.received(Hello)[-1][1].covers
     assert replica.rows() == [(epoch, None, str(epoch)) for epoch in range(1, covers + 1)]
     (epoch,) = replica.client.execute("SELECT epoch FROM _slackwater_origin").fetchone()

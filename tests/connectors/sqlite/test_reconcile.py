@@ -621,7 +621,7 @@ class Lives(RuleBasedStateMachine):
 
 
 TestLives = Lives.TestCase
-TestLives.settings = settings(examples(25, share=15), stateful_step_count=15)
+TestLives.settings = settings(examples(15, share=15), stateful_step_count=15)
 
 
 class TrimmedLives(Lives):
@@ -631,4 +631,4 @@ class TrimmedLives(Lives):
 
 
 TestTrimmedLives = TrimmedLives.TestCase
-TestTrimmedLives.settings = settings(examples(25, share=15), stateful_step_count=15)
+TestTrimmedLives.settings = settings(examples(15, share=15), stateful_step_count=15)
