@@ -237,6 +237,12 @@ def log() -> Log:
     return fixed_log()
 
 
+@pytest.fixture(scope="module")
+def single(log: Log) -> PureHub:
+    """The hub that read the fixed log record by record."""
+    return Rerun(log, 1).hub
+
+
 def test_the_fixed_log_has_something_of_everything(log: Log) -> None:
     """A tame log would prove nothing."""
     assert len(log.arrivals) > 1_000
@@ -245,9 +251,11 @@ def test_the_fixed_log_has_something_of_everything(log: Log) -> None:
 
 
 @pytest.mark.parametrize("size", COMPARED)
-def test_the_fixed_log_means_the_same_however_it_is_cut(log: Log, size: int) -> None:
+def test_the_fixed_log_means_the_same_however_it_is_cut(
+    log: Log, single: PureHub, size: int
+) -> None:
     """Micro-batches of 1, of 7, of 1,000, or one of all; enough of it can be held together."""
-    single, cut = Rerun(log, 1).hub, Rerun(log, size).hub
+    cut = Rerun(log, size).hub
 
     assert facts(cut) == facts(single)
     compared, (least, least_rejected) = same_verdicts(single, cut), COMPARED[size]
