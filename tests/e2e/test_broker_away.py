@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from checkpoints.faults import FaultPoint
 from checkpoints.last_poll import read_poll
 from checkpoints.tables import TableName
 from connectors.kafka.broker import Broker
@@ -65,20 +66,29 @@ def brings(at: Site, hub: HubProcess) -> None:
     hub.waits_for(is_level, "it is level")
 
 
-def test_a_hub_waits_for_its_broker_and_goes_on(pair: Site, folder: Path) -> None:
-    """At its start and while it runs, for as long as that takes; nothing is lost or sent twice."""
+@pytest.mark.parametrize(
+    "point",
+    [FaultPoint.AFTER_PLAN, pytest.param(FaultPoint.AFTER_COMMIT, marks=pytest.mark.slow)],
+)
+def test_a_hub_waits_for_its_broker_and_goes_on(
+    pair: Site, folder: Path, point: FaultPoint
+) -> None:
+    """At its start and within a batch, for as long as that takes; nothing is lost or sent twice.
+
+    What was planned is judged, what was committed is published, each once.
+    """
     a, b = pair.replicas.values()
     for one in (a, b):
         one.hello()
     a.write("k", "before")
     Broker.start(folder).stop()
-    with pair.hub() as hub:
+    with pair.hub(fault=f"stop:{point}") as hub:
         waits(hub, 1)
         Broker.start(folder)
-        takes(pair, hub)
-        brings(pair, hub)
+        hub.is_stopped_after("its plan or commit")
         a.write("k", "sent")
         Broker.start(folder).kill()
+        hub.go_on()
         waits(hub, 2)
         down = pair.slackwater("status")["stale"]
         level = pair.slackwater("level")
@@ -96,32 +106,6 @@ def test_a_hub_waits_for_its_broker_and_goes_on(pair: Site, folder: Path) -> Non
     assert "JVM stacktrace" not in output
     assert a.rows == b.rows == verdict.rows_of_changelog(pair)
     assert verdict.rows_of(pair.state, TableName.QUARANTINE) == []
-
-
-@pytest.mark.parametrize(
-    "fault", [pytest.param("stop:after_plan", marks=pytest.mark.slow), "stop:after_commit"]
-)
-def test_a_batch_without_its_broker_is_finished_when_it_is_back(
-    pair: Site, folder: Path, fault: str
-) -> None:
-    """What was planned is judged, what was committed is published, each once."""
-    a, b = pair.replicas.values()
-    for one in (a, b):
-        one.hello()
-    a.write("k", "v")
-    with pair.hub(fault=fault) as hub:
-        hub.is_stopped_after("its plan or commit")
-        Broker.start(folder).kill()
-        hub.go_on()
-        waits(hub, 1)
-
-        Broker.start(folder)
-        takes(pair, hub)
-        brings(pair, hub)
-        hub.terminate()
-        hub.ends_with(0)
-
-    assert a.rows == b.rows == verdict.rows_of_changelog(pair)
 
 
 @pytest.mark.slow

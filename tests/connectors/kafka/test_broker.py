@@ -40,54 +40,48 @@ def state(broker: Broker) -> tuple[dict[str, str], dict[str, int]]:
 
 
 def test_a_restart_keeps_topics_records_and_port(folder: Path) -> None:
-    """Clients that know the address go on, and find the same topics with the same ids."""
+    """Clients that know the address go on, and find the same topics with the same ids.
+
+    Neither an orderly end nor a kill loses what was acknowledged: a crashed broker must not be the
+    reason for a replica that differs.
+    """
     with Broker.start(folder) as broker:
         first_address = broker.bootstrap_servers
         ids, _ = state(broker)
         put(broker, 10)
 
+    again = Broker.start(folder)
+    assert again.bootstrap_servers == first_address
+    assert state(again) == (ids, {TOPIC: 10})
+    put(again, 10)
+    again.kill()
+
     with Broker.start(folder) as broker:
         assert broker.bootstrap_servers == first_address
-        assert state(broker) == (ids, {TOPIC: 10})
+        assert state(broker) == (ids, {TOPIC: 20})
 
 
-def test_a_kill_loses_nothing_that_was_acknowledged(folder: Path) -> None:
-    """A crashed broker must not be the reason for a replica that differs."""
-    broker = Broker.start(folder)
-    ids, _ = state(broker)
-    put(broker, 10)
+def test_a_folder_has_one_broker_until_that_is_stopped(folder: Path, tmp_path: Path) -> None:
+    """`services down` ends what another command started, and `up` twice starts one.
 
-    broker.kill()
+    Two brokers on one data folder would destroy it: .. and links name the same one. After the demo
+    or the tests nothing may run on.
+    """
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "link").symlink_to(folder)
+    started = Broker.start(tmp_path / "beside" / ".." / "broker")
 
-    with Broker.start(folder) as broker:
-        assert state(broker) == (ids, {TOPIC: 10})
-
-
-def test_a_stopped_broker_leaves_no_process(folder: Path) -> None:
-    """After the demo or the tests nothing may run on."""
-    broker = Broker.start(folder)
-    pid = broker.pid
-
-    broker.stop()
-
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
-    assert Broker.running(folder) is None
-    broker.stop()  # once more does no harm
-
-
-def test_a_running_broker_is_found_by_its_folder(folder: Path) -> None:
-    """`services down` ends what another command started, and `up` twice starts one."""
-    started = Broker.start(folder)
-
-    again = Broker.start(folder)
+    again, by_link = Broker.start(folder), Broker.start(tmp_path / "link")
     found = Broker.running(folder)
 
     assert found is not None
-    assert started.pid == again.pid == found.pid
+    assert started.pid == again.pid == by_link.pid == found.pid
     assert found.bootstrap_servers == started.bootstrap_servers
     found.stop()
     assert Broker.running(folder) is None
+    started.stop()  # once more does no harm
+    with pytest.raises(ProcessLookupError):
+        os.kill(started.pid, 0)
 
 
 def test_the_terminals_interrupt_does_not_reach_the_broker(broker: Broker) -> None:
@@ -117,18 +111,6 @@ def test_a_broker_that_cannot_start_shows_what_its_log_says(folder: Path) -> Non
 
     assert str(folder) in str(refused.value)
     assert Broker.running(folder) is None
-
-
-def test_a_folder_is_the_same_by_every_path(folder: Path, tmp_path: Path) -> None:
-    """Two brokers on one data folder would destroy it: .. and links name the same one."""
-    (tmp_path / "beside").mkdir()
-    (tmp_path / "link").symlink_to(folder)
-    started = Broker.start(tmp_path / "beside" / ".." / "broker")
-
-    by_link = Broker.start(tmp_path / "link")
-
-    assert by_link.pid == started.pid
-    started.stop()
 
 
 def test_a_sink_outlives_a_restart_of_the_broker(folder: Path) -> None:
