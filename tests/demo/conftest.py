@@ -1,8 +1,10 @@
 """One demonstration that ended well, kept for all tests that tamper with a copy of it."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 from streaming.demo.folder import DemoFolder
 from tests.demo.processes import Demonstration
+from tests.harness.served_hub import Answered, Port
 
 
 @pytest.fixture
@@ -26,10 +29,40 @@ def demonstrate(tmp_path: Path) -> Iterator[Callable[[], Demonstration]]:
         one.clean_up()
 
 
+@dataclass(frozen=True, slots=True)
+class Stayed:
+    """What one demonstration with `--stay` left, which ended with 0."""
+
+    kept: tuple[DemoFolder, dict[str, Any]]
+    page: Answered
+    """Its page while it stayed."""
+
+
 @pytest.fixture(scope="session")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[DemoFolder, dict[str, Any]]:
+def stayed(tmp_path_factory: pytest.TempPathFactory) -> Stayed:
+    """A demonstration that stayed until it was interrupted: all tests look at this one."""
+    demonstration = Demonstration(tmp_path_factory.mktemp("kept") / "demo", more=("--stay",))
+    try:
+        assert demonstration.process.stderr is not None
+        lines = list[str]()
+        for line in demonstration.process.stderr:
+            lines.append(line)
+            if line.startswith("stays"):
+                break
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/", lines[-1] if lines else "")
+        assert found, "".join(lines)
+        page = Port(int(found[1])).get("/")
+        demonstration.interrupt()
+    except BaseException:
+        demonstration.clean_up()
+        raise
+    return Stayed(performed(demonstration), page)
+
+
+@pytest.fixture(scope="session")
+def kept(stayed: Stayed) -> tuple[DemoFolder, dict[str, Any]]:
     """The folder of a demonstration that ended with 0, and the facts that it printed."""
-    return performed(Demonstration(tmp_path_factory.mktemp("kept") / "demo"))
+    return stayed.kept
 
 
 @pytest.fixture(scope="session")
