@@ -11,9 +11,17 @@ DAMAGED = (
     "the database file is damaged ({}): put a backup in its place, without -wal and -shm files,"
     " then start the agent, which finds out what is missing"
 )
+UNREADABLE_SCHEMA = (
+    f"the SQLite of this agent, {sqlite3.sqlite_version}, cannot read the schema of the database"
+    " ({}): it uses what only a newer SQLite has, or more than this one was built to allow; run the"
+    " agent with the SQLite that the applications have"
+)
 REMEDIES = {
     sqlite3.SQLITE_CORRUPT: DAMAGED,
-    sqlite3.SQLITE_NOTADB: DAMAGED,
+    sqlite3.SQLITE_NOTADB: (
+        "this file is no SQLite database ({}): look at the path; if it was one, put a backup in its"
+        " place, without -wal and -shm files, then start the agent, which finds out what is missing"
+    ),
     sqlite3.SQLITE_FULL: (
         "no space is left for the database ({}): free some, then start the agent; what it was"
         " writing is rolled back, and it goes on where it was"
@@ -43,4 +51,11 @@ def store_errors() -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in BUSY:
             raise StoreBusyError(str(error)) from error
-        raise StoreError(REMEDIES.get(code, "{}").format(error)) from error
+        raise StoreError(remedy(code, error).format(error)) from error
+
+
+def remedy(code: int, error: sqlite3.Error) -> str:
+    """What the agent says of an error of this primary code; `{}`: SQLite's words."""
+    if str(error).startswith("malformed database schema"):  # SQLite calls this file corrupt too
+        return UNREADABLE_SCHEMA
+    return REMEDIES.get(code, "{}")
