@@ -18,7 +18,6 @@ from connectors.sqlite.errors import store_errors
 from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
 from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.opened_file import OpenedFile, replaced_text
-from connectors.sqlite.raw_writes import FileState
 from connectors.sqlite.reconcile import reconcile
 from connectors.sqlite.reinit import IsKnown, NewStart, reinit
 from connectors.sqlite.renumber import opno_before, renumber
@@ -84,7 +83,6 @@ class SqliteStore:
     schema: DatabaseSchema = field(default_factory=lambda: DatabaseSchema("", "", ""))
     schema_published: str = ""
     wal: OpenedFile | None = None
-    seen: FileState | None = None
 
     @classmethod
     @store_errors()
@@ -126,19 +124,10 @@ class SqliteStore:
         self.file.check()
         if self.wal:
             self.wal.check_wal()
-        self._check_raw_writes()
         with self._transaction("BEGIN"):
             (version,) = self._row("PRAGMA schema_version")
         if version != self.schema_version:
             self._install()
-
-    def _check_raw_writes(self) -> None:
-        """Raise StateError if the file was written past SQLite since the last look."""
-        now = FileState.of(self.file.path)
-        if now is not None:
-            if self.seen is not None:
-                self.seen.check(self.file.path, now)
-            self.seen = now
 
     def _check_content(self) -> None:
         """Raise StateError if the database is not as this agent left it: it was written over.

@@ -6,7 +6,6 @@ all, would hide from its next start that the database is an older one.
 
 import sqlite3
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -153,42 +152,3 @@ def test_a_write_ahead_log_that_somebody_cleans_up_is_missed(
     wal.touch()
     with pytest.raises(StateError, match=r"-wal was deleted or replaced while its agent ran"):
         store.check_schema()
-
-
-def test_a_copy_over_the_file_beside_its_log_is_noticed(
-    store: SqliteStore, replica: Replica
-) -> None:
-    """The log's pages, the agent's own among them, hide an older content: rows are missing."""
-    replica.client.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    older = replica.path.read_bytes()
-    replica.client.execute("INSERT INTO items (id) VALUES (2)")
-    replica.client.execute("PRAGMA wal_checkpoint(PASSIVE)")
-    replica.client.execute("INSERT INTO items (id) VALUES (3)")
-    store.check_schema()
-
-    replica.path.write_bytes(older)
-
-    with pytest.raises(StateError, match="was written past SQLite while its agent ran"):
-        store.check_schema()
-
-
-@pytest.mark.parametrize("mode", ["PASSIVE", "FULL", "RESTART", "TRUNCATE"])
-def test_no_checkpoint_is_taken_for_a_copy(store: SqliteStore, replica: Replica, mode: str) -> None:
-    """Any client may make one at any moment, while the agent looks."""
-
-    def write() -> None:
-        with closing(sqlite3.connect(replica.path, isolation_level=None, timeout=30)) as client:
-            for number in range(2, 100):
-                client.execute(
-                    "INSERT INTO items (id, name) VALUES (?, ?)", (number, f"{number:9000}")
-                )
-                if number % 3 == 0:
-                    client.execute(f"PRAGMA wal_checkpoint({mode})")
-            client.execute("VACUUM")
-
-    with ThreadPoolExecutor() as threads:
-        writing = threads.submit(write)
-        while not writing.done():
-            store.check_schema()
-        writing.result()
-    store.check_schema()
