@@ -1,4 +1,8 @@
-"""Whether a database's files are still those that the agent opened."""
+"""Whether a database's files are still those that the agent opened, by their numbers alone.
+
+None of them is opened here: a process that closes a descriptor of a file loses all of its locks on
+it, SQLite's too (https://sqlite.org/howtocorrupt.html, section 2.2).
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
