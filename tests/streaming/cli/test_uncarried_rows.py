@@ -138,7 +138,7 @@ def test_an_emptied_database_holds_no_uncarried_row(
     """Its hello says so; what stands behind that in its topic was written since."""
     commit_level(state)
     hello = {"batch": batch, "rid": 1, "offset": offset, "kind": "hello", "outcome": "taken"}
-    state.append(TableName.EVENTS, hello | {"value": '{"kind":"hello","reinit":true}'})
+    state.append(TableName.EVENTS, hello | {"value": '{"kind":"hello","epoch":4,"reinit":true}'})
     state.append(TableName.QUARANTINE, kept(4, "table"))
 
     assert len(slackwater("conflicts", "list", "--kind", "uncarried", "--json").facts) == rows
