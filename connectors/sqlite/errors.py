@@ -7,17 +7,16 @@ from contextlib import contextmanager
 from connectors.agent.contract import StoreBusyError, StoreError
 
 BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-DAMAGED = (
-    "the database file is damaged ({}): put a backup in its place, without -wal and -shm files,"
-    " then start the agent, which finds out what is missing"
-)
 UNREADABLE_SCHEMA = (
     f"the SQLite of this agent, {sqlite3.sqlite_version}, cannot read the schema of the database"
     " ({}): it uses what only a newer SQLite has, or more than this one was built to allow; run the"
     " agent with the SQLite that the applications have"
 )
 REMEDIES = {
-    sqlite3.SQLITE_CORRUPT: DAMAGED,
+    sqlite3.SQLITE_CORRUPT: (
+        "the database file is damaged ({}): put a backup in its place, without -wal and -shm files,"
+        " then start the agent, which finds out what is missing"
+    ),
     sqlite3.SQLITE_NOTADB: (
         "this file is no SQLite database ({}): look at the path; if it was one, put a backup in its"
         " place, without -wal and -shm files, then start the agent, which finds out what is missing"

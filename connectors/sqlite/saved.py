@@ -49,11 +49,13 @@ def save(
     connection: sqlite3.Connection, writers: Mapping[str, RowWriter], items: Iterable[Item]
 ) -> list[RowAtRisk]:
     """Save the rows that these items write and that are nowhere else, before they are written."""
-    at_work = _Saving(connection, writers, is_any_uncarried=uncarried.is_any(connection))
+    at_work = _Saving(connection, writers)
     seen = set[tuple[str, str]]()
     found = list[RowAtRisk]()
     for item in items:
-        if item.table in writers and (item.table, item.key) not in seen and at_work.concerns(item):
+        if not at_work.concerns(item) or item.table not in writers:
+            continue
+        if (item.table, item.key) not in seen:
             seen.add((item.table, item.key))
             found += at_work.save(item)
     return found
@@ -91,16 +93,10 @@ def count(connection: sqlite3.Connection) -> int:
 class _Saving:
     """What one batch overwrites, looked up before it does."""
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        writers: Mapping[str, RowWriter],
-        *,
-        is_any_uncarried: bool,
-    ) -> None:
+    def __init__(self, connection: sqlite3.Connection, writers: Mapping[str, RowWriter]) -> None:
         self._connection = connection
         self._writers = writers
-        self._is_any_uncarried = is_any_uncarried
+        self._is_any_uncarried = uncarried.is_any(connection)
         self._tables = dict[str, _Table]()
 
     def concerns(self, item: Item) -> bool:

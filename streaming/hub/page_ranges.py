@@ -11,8 +11,8 @@ from streaming.core.conflict.batch import covers_before, listed_in
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
-from streaming.core.tracking.left_out import is_left_out
-from streaming.core.tracking.ranges import KeyRange, key_order
+from streaming.core.tracking.left_out import is_left_out, kept_in
+from streaming.core.tracking.ranges import KeyRange
 from streaming.core.tracking.resync import ResyncPage
 from streaming.hub.hub import Hub
 from streaming.hub.outcome import rows_after
@@ -55,8 +55,7 @@ def _left_out(hub: Hub, intake: Intake, verdicts: Verdicts, page: ResyncPage) ->
 
 def _without(left: Collection[RowKey], intake: Intake, keys: KeyRange, rows: pa.Table) -> RangeRows:
     """A range without the rows that are left out, which it names."""
-    order = key_order(intake.topology.tables[keys.table])
-    kept = sorted((k for of, k in left if of == keys.table and keys.holds(k, order)), key=order)
+    kept = kept_in(keys, left, intake.topology.tables[keys.table])
     if kept:
         rows = rows.filter(pc.invert(pc.is_in(rows["key"], pa.array(kept, pa.string()))))
     return RangeRows(keys, rows, kept)

@@ -31,6 +31,7 @@ EPOCHS_AT_ONCE = 500
 """Of how many hub epochs the changelog is looked at in one go, so that memory is bounded."""
 
 ALL = 2**31 - 1
+"""As a number of rows: no bound."""
 
 Result = TypeVar("Result")
 

@@ -37,7 +37,7 @@ from streaming.core.model.row import ALL_OFFSETS, Arrived, Floor, Realign, RowSt
 from streaming.core.model.table import Table
 from streaming.core.model.topology import Topology
 from streaming.core.model.truncation import ALL_KEYS, Truncation
-from streaming.core.tracking.left_out import is_left_out
+from streaming.core.tracking.left_out import is_left_out, kept_in
 from streaming.core.tracking.paging import PageDecision
 from streaming.core.tracking.ranges import KeyRange, RangeRealign, key_order, with_range
 from streaming.core.tracking.resync import PageRows, ResyncPage, is_sent
@@ -319,7 +319,7 @@ class BatchJudge:
         """The rows that stand in a range of keys, in the order of keys, but those left out."""
         table, after, upto = one.part
         order, keys = key_order(self.topology.tables[table]), KeyRange(table, after, upto)
-        kept = sorted((k for of, k in left if of == table and keys.holds(k, order)), key=order)
+        kept = kept_in(keys, left, self.topology.tables[table])
         names = {name for of, name in (*self.rows, *self.changed) if of == table} - {*kept}
         inside = sorted((name for name in names if keys.holds(name, order)), key=order)
         rows = [(name, self.row((table, name))) for name in inside]

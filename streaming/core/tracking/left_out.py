@@ -3,7 +3,7 @@
 See docs/protocol.md, Pages and ranges.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from streaming.core.intake.arrival import Quarantined
 from streaming.core.intake.images import row_named
@@ -11,6 +11,7 @@ from streaming.core.model.change import RowKey
 from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import RowState
 from streaming.core.model.table import Table
+from streaming.core.tracking.ranges import KeyRange, key_order
 
 
 def is_left_out(row: RowState, consumer: ReplicaState, covers: int) -> bool:
@@ -26,6 +27,12 @@ def is_left_out(row: RowState, consumer: ReplicaState, covers: int) -> bool:
     refreshes = (r.epoch for r in row.realign if r.rid == consumer.rid and not r.is_of_range)
     is_seen = row.author == consumer.rid or row.epoch <= covers
     return is_seen and max((*floors, *refreshes), default=0) <= covers
+
+
+def kept_in(keys: KeyRange, left: Collection[RowKey], table: Table) -> list[str]:
+    """Return the keys of the rows left out that a range of this table holds, in their order."""
+    order = key_order(table)
+    return sorted((k for of, k in left if of == keys.table and keys.holds(k, order)), key=order)
 
 
 def uncarried_rows(
