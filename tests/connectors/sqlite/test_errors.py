@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.agent.contract import StoreError
+from connectors.agent.contract import StoreBusyError, StoreError
 from connectors.sqlite.store import SqliteStore
 from streaming.core.model.table import ColumnType, Table
 
@@ -18,9 +18,12 @@ def test_what_was_never_a_database_is_not_called_damaged(tmp_path: Path) -> None
     file = tmp_path / "notes.txt"
     file.write_text("shopping\n" * 200)
 
-    with pytest.raises(StoreError, match=r"this file is no SQLite database .*: look at the path"):
+    with pytest.raises(
+        StoreError, match=r"this file is no SQLite database .*: look at the path"
+    ) as failed:
         SqliteStore.open(file, 1, [TABLE])
 
+    assert not isinstance(failed.value, StoreBusyError), "an agent would try it for ever"
     assert file.read_text() == "shopping\n" * 200
 
 

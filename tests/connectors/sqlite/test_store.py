@@ -350,19 +350,6 @@ def test_one_store_is_of_one_replica(tmp_path: Path) -> None:
     replica.client.close()
 
 
-def test_a_file_that_is_no_database_is_an_error_of_the_store(tmp_path: Path) -> None:
-    """The agent's process ends with one line on it; it knows no error of SQLite's own."""
-    path = tmp_path / "r.db"
-    path.write_bytes(b"no database" * 100)
-
-    with pytest.raises(
-        StoreError, match=r"damaged \(file is not a database\): put a backup"
-    ) as failed:
-        SqliteStore.open(path, RID, (ITEMS,))
-
-    assert not isinstance(failed.value, StoreBusyError)
-
-
 def test_a_full_disk_is_an_error_that_says_what_to_do(replica: Replica, store: SqliteStore) -> None:
     """The batch is rolled back, and a later agent applies it."""
     (pages,) = store.connection.execute("PRAGMA page_count").fetchone()
