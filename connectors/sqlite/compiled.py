@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from connectors.sqlite import sql
-from connectors.sqlite.catalog import BINARY
+from connectors.sqlite.capture import row_images
+from connectors.sqlite.catalog import BINARY, Catalog
 from connectors.sqlite.constraints import ConstraintKind, constraints_of
 from connectors.sqlite.system import PREFIX
 from streaming.core.model.table import Table
@@ -21,6 +22,7 @@ _MISSING = (
     ("function", re.compile(r"unknown function: (.+)\(\)")),  # of an index, a CHECK, a default
     ("collation", re.compile(r"no such collation sequence: (.+)")),
 )
+_LIMIT = re.compile(r"too many|too large|too big|stack overflow|variable number must be")
 _TRIES_MAX = 100
 
 
@@ -28,11 +30,13 @@ _TRIES_MAX = 100
 class CompileFaults:
     """Why rows of a table cannot be written.
 
-    `unknown`: functions and collations that the connection lacks. `others`: for which no connection
-    could write a row, such as a table that is missing.
+    `unknown`: functions and collations that the connection lacks. `limits`: limits of this SQLite
+    that a row exceeds. `others`: for which no connection could write a row, such as a table that is
+    missing.
     """
 
     unknown: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
 
@@ -70,16 +74,20 @@ def _as_equal(_: str, __: str) -> int:
     return 0
 
 
-def compile_faults(connection: sqlite3.Connection, table: Table) -> CompileFaults:
-    """What is in the way of writing rows of a table; nothing is written.
+def compile_faults(connection: sqlite3.Connection, table: Table, catalog: Catalog) -> CompileFaults:
+    """What is in the way of writing rows of a table, and of capturing them; nothing is written.
 
     A trigger that names tables of the agent's, before these are there, is not in the way.
     """
     stand, others = _Stand(connection), dict[str, None]()
     try:
-        for statement in (*_statements(table), *_conditions(connection, table)):
+        for statement, count in (
+            *_statements(table),
+            (row_images(table, catalog), 0),
+            *_conditions(connection, table),
+        ):
             for _ in range(_TRIES_MAX):
-                error = _error(connection, statement)
+                error = _error(connection, statement, count)
                 missing = _missing(error or "")
                 if missing is None or stand.has(*missing):
                     if error is not None and PREFIX not in error:
@@ -88,13 +96,20 @@ def compile_faults(connection: sqlite3.Connection, table: Table) -> CompileFault
                 stand.add(*missing)
     finally:
         stand.remove()
+    limits = [error for error in others if is_limit(error)]
     return CompileFaults(
         (
             *(_text(connection, "function", f"{name}()", name) for name in stand.functions),
             *(_text(connection, "collation", name, name) for name in stand.collations),
         ),
-        tuple(others),
+        tuple(_limit_text(table, error) for error in limits),
+        tuple(error for error in others if error not in limits),
     )
+
+
+def is_limit(error: str) -> bool:
+    """Return whether a statement is larger than this SQLite was built, or set, to compile."""
+    return bool(_LIMIT.search(error))
 
 
 def _missing(error: str) -> tuple[str, str] | None:
@@ -103,33 +118,42 @@ def _missing(error: str) -> tuple[str, str] | None:
     return next(((kind, match[1]) for kind, match in found if match), None)
 
 
-def _statements(table: Table) -> Iterator[str]:
-    """What the agent writes rows with, as rows.py does."""
-    name, columns = sql.name(table.name), [sql.name(column) for column in table.columns]
-    keys = [sql.name(column) for column in table.key]
-    changed = [column for column in columns if column not in keys] or columns
-    where = " AND ".join(f"{column} = NULL COLLATE {BINARY}" for column in keys)
-    listed = ", ".join(columns)
-    yield f"INSERT INTO {name} ({listed}) VALUES ({', '.join('NULL' for _ in columns)})"  # noqa: S608
-    yield f"UPDATE {name} SET {', '.join(f'{one} = NULL' for one in changed)} WHERE {where}"  # noqa: S608
-    yield f"DELETE FROM {name} WHERE {where}"  # noqa: S608 quoted
+def _statements(table: Table) -> Iterator[tuple[str, int]]:
+    """What the agent writes rows with, as rows.py does; with the number of parameters."""
+    name, rest = sql.name(table.name), [name for name in table.columns if name not in table.key]
+    places = {column: f"?{place}" for place, column in enumerate((*rest, *table.key), 1)}
+    where = " AND ".join(f"{sql.name(key)} = {places[key]} COLLATE {BINARY}" for key in table.key)
+    sets = ", ".join(f"{sql.name(one)} = {places[one]}" for one in rest or table.key)
+    listed = ", ".join(map(sql.name, places))
+    yield f"INSERT INTO {name} ({listed}) VALUES ({', '.join(places.values())})", len(places)  # noqa: S608
+    yield f"UPDATE {name} SET {sets} WHERE {where}", len(places)  # noqa: S608 quoted
+    keys = " AND ".join(f"{sql.name(key)} = ? COLLATE {BINARY}" for key in table.key)
+    yield f"DELETE FROM {name} WHERE {keys}", len(table.key)  # noqa: S608 quoted
 
 
-def _conditions(connection: sqlite3.Connection, table: Table) -> Iterator[str]:
+def _conditions(connection: sqlite3.Connection, table: Table) -> Iterator[tuple[str, int]]:
     """Its CHECKs, which SQLite leaves out of the schema where a file is opened to be read only."""
     for one in constraints_of(connection, table):
         if one.kind is ConstraintKind.CHECK:
             condition = one.text.removeprefix("CHECK ")
-            yield f"SELECT 1 FROM {sql.name(table.name)} WHERE {condition}"  # noqa: S608 its own
+            yield f"SELECT 1 FROM {sql.name(table.name)} WHERE {condition}", 0  # noqa: S608 its own
 
 
-def _error(connection: sqlite3.Connection, statement: str) -> str | None:
-    """Why a statement cannot be compiled; None: it can."""
+def _error(connection: sqlite3.Connection, statement: str, count: int) -> str | None:
+    """Why a statement with so many parameters cannot be compiled; None: it can."""
     try:
-        connection.execute(f"EXPLAIN {statement}").close()
-    except sqlite3.OperationalError as error:
+        connection.execute(f"EXPLAIN {statement}", [None] * count).close()
+    except (sqlite3.OperationalError, sqlite3.DataError) as error:
         return str(error)
     return None
+
+
+def _limit_text(table: Table, error: str) -> str:
+    return (
+        f"its {len(table.columns)} configured columns are more than this SQLite can write with the"
+        f" agent's triggers ({error}): replicate fewer of them, or run the agent and your"
+        " applications with a SQLite of higher limits"
+    )
 
 
 def _text(connection: sqlite3.Connection, kind: str, shown: str, name: str) -> str:

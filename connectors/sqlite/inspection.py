@@ -67,8 +67,8 @@ def inspect(
         found.complaints += [about + text for text in complaints_of(catalog, table)]
         found.warnings += [about + text for text in warnings_of(catalog, table)]
         found.unreplicated += [f"{table.name}.{name}" for name in unconfigured(catalog, table)]
-        faults = compile_faults(connection, known_part(catalog, table))
-        found.complaints += [about + text for text in faults.unknown]
+        faults = compile_faults(connection, known_part(catalog, table), catalog)
+        found.complaints += [about + text for text in faults.unknown + faults.limits]
         found.uncompiled += [table.name] if faults.unknown else []
         found.warnings += [
             f"{about}no row can be written: {text}; correct the trigger, or create what it names"

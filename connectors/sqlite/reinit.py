@@ -66,17 +66,24 @@ def _rows_to_save(
         catalog = read(connection, table)
         names = [one.name for one in catalog.columns.values() if not one.generated]
         has_others = not set(names) <= set(table.columns)
-        columns = "".join(f", x.{sql.name(name)}" for name in names)
         stored = catalog.stored(table)
         key_columns = {name: stored[name] for name in table.key}
-        rows = connection.execute(
-            f"SELECT {image_sql(key_columns, 'x')},"  # noqa: S608 every name is quoted
-            f" {image_sql(stored, 'x')}{columns} FROM {sql.name(table.name)} x"
+        order = (catalog.rowid,) if catalog.rowid else table.key
+        source = f"FROM {sql.name(table.name)} x ORDER BY {_listed(order)}"
+        images = connection.execute(
+            f"SELECT {image_sql(key_columns, 'x')}, {image_sql(stored, 'x')} {source}"
         )
-        for captured_key, captured, *values in rows:
+        # a query of its own: a row may have as many columns as SQLite answers
+        rows = connection.execute(f"SELECT {_listed(names)} {source}")
+        for (captured_key, captured), values in zip(images, rows, strict=True):
             key, image = wire_image(captured_key).text, wire_image(captured).text
             if has_others or not is_known(table.name, key, image):
                 yield saved_lines.line(table.name, key, dict(zip(names, values, strict=True)))
+
+
+def _listed(names: Iterable[str]) -> str:
+    """These columns of x."""
+    return ", ".join(f"x.{sql.name(name)}" for name in names)
 
 
 def _empty(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:

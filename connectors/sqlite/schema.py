@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from connectors.sqlite import snapshot, sql
 from connectors.sqlite.atomic import atomic
 from connectors.sqlite.capture import triggers
+from connectors.sqlite.catalog import Catalog
 from connectors.sqlite.columns import scales
-from connectors.sqlite.compiled import compile_faults
+from connectors.sqlite.compiled import compile_faults, is_limit
 from connectors.sqlite.inspection import Inspection, inspect
 from connectors.sqlite.references import acting_parents
 from connectors.sqlite.system import CAPTURE, FORMAT, INDEXES, LATER_COLUMNS, PREFIX, TABLES
-from streaming.core.model.errors import StateError
+from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.model.record import RECORD_BYTES
 from streaming.core.model.table import Table
 
@@ -56,21 +57,22 @@ def install(
             has_actions = table.name.lower() in parents
             objects_wanted |= triggers(table, found.catalogs[table.name], has_actions=has_actions)
         _apply_schema(connection, objects_wanted)
-        _check_compiled(connection, wanted)
+        _check_compiled(connection, wanted, found.catalogs)
     return found
 
 
-def _check_compiled(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:
-    """ConfigError if a function or collation is lacking.
+def _check_compiled(
+    connection: sqlite3.Connection, tables: Iterable[Table], catalogs: Mapping[str, Catalog]
+) -> None:
+    """ConfigError if a function or collation is lacking, or a limit of SQLite's is too low.
 
     A trigger that names tables of the agent's can only be compiled when these are there.
     """
-    unknown = [
-        f"table {table.name}: {text}"
-        for table in tables
-        for text in compile_faults(connection, table).unknown
-    ]
-    Inspection(complaints=unknown).check()
+    complaints = list[str]()
+    for table in tables:
+        faults = compile_faults(connection, table, catalogs[table.name])
+        complaints += [f"table {table.name}: {one}" for one in faults.unknown + faults.limits]
+    Inspection(complaints=complaints).check()
 
 
 def _check_origin(connection: sqlite3.Connection, rid: int) -> None:
@@ -119,9 +121,22 @@ def _apply_schema(connection: sqlite3.Connection, wanted: Mapping[str, str]) -> 
     drop(connection, {name: there[name] for name in wrong})
     for name, statement in wanted.items():
         if name not in there or name in wrong:
-            connection.execute(statement)
+            _create(connection, name, statement)
     if wrong:
         log.info("changed capture objects: %s", ", ".join(sorted(wrong)))
+
+
+def _create(connection: sqlite3.Connection, name: str, statement: str) -> None:
+    """Create an object; ConfigError if it is larger than SQLite allows."""
+    try:
+        connection.execute(statement)
+    except (sqlite3.OperationalError, sqlite3.DataError) as error:
+        if not is_limit(str(error)):
+            raise
+        raise ConfigError(
+            f"{name} is larger than this SQLite allows ({error}): replicate fewer columns of its"
+            " table, or run the agent and your applications with a SQLite of higher limits"
+        ) from error
 
 
 def _behind_the_users(connection: sqlite3.Connection) -> set[str]:

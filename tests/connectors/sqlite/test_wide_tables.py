@@ -1,15 +1,23 @@
 """A table may have as many columns as SQLite allows."""
 
 import json
+import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from connectors.sqlite.columns import AFFINITIES, Affinity
+from connectors.sqlite.schema import install, objects
+from connectors.sqlite.store import SqliteStore
 from streaming.core.delivery.consumer import ApplyBatch
-from streaming.core.model.change import Op
+from streaming.core.model.change import Change, Op
+from streaming.core.model.errors import ConfigError
 from streaming.core.model.record import Item, ItemType
 from streaming.core.model.table import ColumnType, Table
 from tests.connectors.sqlite.sqlite_replica import Replica, make
+from tests.connectors.sqlite.test_reinit import start
 
 KINDS = tuple(ColumnType)
 VALUES = {
@@ -36,15 +44,19 @@ def wide(count: int) -> tuple[str, Table]:
 def carry(origin: Replica, consumer: Replica, first: int) -> int:
     """Apply what one replica captured at another; how many changes there are by now."""
     changes = origin.changes()
-    items = tuple(
-        Item(ItemType.CHANGE, one.table, one.key, one.op, one.after, one.csn, 1)
-        for one in changes[first:]
-    )
     with closing(consumer.store()) as store:
-        store.start_session("s", None, lost=False)
-        batch = ApplyBatch(store.position, store.position.reached + 1, items)
-        assert store.apply(batch, 1, 0).refused == ()
+        carry_into(store, changes[first:])
     return len(changes)
+
+
+def carry_into(store: SqliteStore, changes: Sequence[Change]) -> None:
+    """Apply the changes of another replica."""
+    items = tuple(
+        Item(ItemType.CHANGE, one.table, one.key, one.op, one.after, one.csn, 1) for one in changes
+    )
+    store.start_session("s", None, lost=False)
+    batch = ApplyBatch(store.position, store.position.reached + 1, items)
+    assert store.apply(batch, 1, 0).refused == ()
 
 
 def test_a_wide_table_is_captured_and_applied(tmp_path: Path) -> None:
@@ -83,3 +95,51 @@ def test_a_table_of_as_many_columns_as_sqlite_has_is_captured(tmp_path: Path) ->
         (change,) = replica.changes()
         row = json.loads(change.after or "{}")
         assert (len(row), row["c1997"]) == (2_000, "last of its type")
+
+
+def test_a_row_of_as_many_columns_as_sqlite_has_is_applied_and_saved(tmp_path: Path) -> None:
+    """Nothing reads or writes a row with a column beside its own; the limit is a lower one here."""
+    count = 40
+    create, table = wide(count)
+    origin, consumer = (make(tmp_path / f"{name}.db", {create: table}) for name in "oc")
+    origin.client.execute("INSERT INTO wide (id, c0) VALUES (1, 1), (2, 0), (3, NULL)")
+    with closing(consumer.store()) as store:
+        store.connection.setlimit(sqlite3.SQLITE_LIMIT_COLUMN, count)
+        carry_into(store, origin.changes())
+        origin.client.execute("UPDATE wide SET c0 = 0 WHERE id = 1")
+        origin.client.execute("DELETE FROM wide WHERE id = 2")
+        carry_into(store, origin.changes()[3:])
+        assert consumer.rows("wide") == origin.rows("wide")
+
+        store.reinit(start(), lambda *_: False, tmp_path / "saved.jsonl")
+
+    saved = [json.loads(line) for line in (tmp_path / "saved.jsonl").read_text().splitlines()]
+    assert [(one["key"], one["row"]["c0"]) for one in saved] == [
+        ({"id": "1"}, 0),
+        ({"id": "3"}, None),
+    ]
+    origin.client.close()
+    consumer.client.close()
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"),
+    [
+        (sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 30),
+        (sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 20),
+        (sqlite3.SQLITE_LIMIT_SQL_LENGTH, 20_000),
+    ],
+)
+def test_a_limit_of_a_sqlite_is_named_before_anything_is_written(
+    tmp_path: Path, limit: int, value: int
+) -> None:
+    """Each build has its own; a trigger beyond it would make the application's writes fail."""
+    create, table = wide(40)
+    with closing(sqlite3.connect(tmp_path / "r.db", isolation_level=None)) as connection:
+        connection.execute(create)
+        connection.setlimit(limit, value)
+
+        with pytest.raises(ConfigError, match=r"wide.*(too (many|large|big)|must be between)"):
+            install(connection, 1, [table])
+
+        assert objects(connection) == {}
