@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,6 +31,8 @@ from tests.connectors.sqlite.sqlite_replica import RID, Replica
 
 T = TypeVar("T")
 TIMEOUT_S = 60
+RECONNECT_MS = 500
+"""The longest time between two attempts to reach a broker that a test stopped."""
 RUV = Ruv("5f00").with_csn("65e0f1c0000500020000")
 
 
@@ -45,22 +47,24 @@ def until(question: Callable[[], T]) -> T:
 
 @dataclass(slots=True)
 class Hub:
-    """The other end of the two topics: reads everything, sends what a test gives it."""
+    """The other end of the two topics: reads everything, sends what a test gives it.
+
+    Whoever waits asks fifty times a second: what was read is kept, and so is the connection.
+    """
 
     bootstrap: str
     prefix: str
     sink: UpdatesSink
+    consumer: KafkaConsumer
+    read: list[Any] = field(default_factory=list)
 
     def records(self) -> list[Any]:
         """Every record of the changes topic, as Kafka has it."""
-        partition = TopicPartition(f"{self.prefix}changes.r7", 0)
-        with KafkaConsumer(bootstrap_servers=self.bootstrap) as consumer:
-            consumer.assign([partition])
-            consumer.seek_to_beginning(partition)
-            end, found = consumer.end_offsets([partition])[partition], list[Any]()
-            while consumer.position(partition) < end:
-                found += consumer.poll(timeout_ms=1000).get(partition, [])
-        return found
+        (partition,) = self.consumer.assignment()
+        end = self.consumer.end_offsets([partition])[partition]
+        while self.consumer.position(partition) < end:
+            self.read += self.consumer.poll(timeout_ms=1000).get(partition, [])
+        return [*self.read]
 
     def received(self, *kinds: type[Record]) -> list[tuple[str, Any]]:
         """(session, record) of every record of these kinds."""
@@ -160,7 +164,14 @@ def hub_at(bootstrap: str, prefix: str) -> Iterator[Hub]:
     """Both topics, and the other end of them."""
     ensure_topics(bootstrap, {}, [f"{prefix}changes.r7", f"{prefix}updates.to-r7"], 1_000_000)
     sink = UpdatesSink(bootstrap, {})
-    yield Hub(bootstrap, prefix, sink)
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap, fetch_max_wait_ms=1, reconnect_backoff_max_ms=RECONNECT_MS
+    )
+    partition = TopicPartition(f"{prefix}changes.r7", 0)
+    consumer.assign([partition])
+    consumer.seek(partition, 0)
+    yield Hub(bootstrap, prefix, sink, consumer)
+    consumer.close()
     sink.close()
 
 

@@ -240,8 +240,9 @@ def test_a_restarted_agent_says_where_it_stands(replica: Replica, hub: Hub, agen
     """The position is stored with the rows; what it wrote meanwhile is announced and follows."""
     agent = agents.start()
     write(replica, 1, 1)
-    hub.send(update(hub.session(), 4, 0, 2))
-    until(hub.applied)
+    session = hub.session()
+    hub.send(update(session, 4, 0, 2))
+    until(lambda: (session, Heartbeat(2)) in hub.received(Heartbeat))  # all is published
     agent.kill()
     write(replica, 3, 1)
     agents.start()
