@@ -23,7 +23,7 @@ TEXT = "kïş \N{LATIN SMALL LETTER DOTLESS I} İI ٠١٢ ∑"
 INSERT = "INSERT INTO t VALUES (?, ?)"
 
 
-@pytest.fixture(params=COUNTRIES)
+@pytest.fixture(params=["ar-EG", pytest.param("tr-TR", marks=pytest.mark.slow)])
 def country(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """A machine of this locale, whose zone is half an hour off, for every process that starts."""
     locale, options = COUNTRIES[request.param]
