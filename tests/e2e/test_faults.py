@@ -79,8 +79,17 @@ def check_cut(at: Site, point: FaultPoint, before: dict[str, int]) -> None:
             pass
 
 
-def test_kill_at_every_point(three: Site, spark: SparkSession) -> None:
+@pytest.mark.parametrize(
+    "killed",
+    [
+        pytest.param([*FaultPoint][1::4], id="some"),
+        pytest.param([*FaultPoint], id="all", marks=pytest.mark.slow),
+    ],
+)
+def test_kill_at_every_point(three: Site, spark: SparkSession, killed: list[FaultPoint]) -> None:
     """Each hub dies at the next point of the list and leaves its batch to the one after it.
+
+    `killed`: where it is a process that is killed; elsewhere an error ends a hub in this process.
 
     New input stands in the topics before each start, so a batch that is run again must not read
     further than its plan; every other start finds nothing of Spark's own checkpoint.
@@ -100,8 +109,11 @@ def test_kill_at_every_point(three: Site, spark: SparkSession) -> None:
 
         nth = 2 if unfinished and point in BEFORE_COMMIT else 1  # the first is the old batch
         before = {name: len(three.updates(name)) for name in three.replicas}
-        with three.hub("--available-now", fault=f"{point}:{nth}") as hub:
-            hub.ends_with(KILLED)
+        if point in killed:
+            with three.hub("--available-now", fault=f"{point}:{nth}") as hub:
+                hub.ends_with(KILLED)
+        else:
+            three.dies(spark, point, nth)
         check_cut(three, point, before)
         unfinished = point in BEFORE_COMMIT
     three.replicas["b"].commit("across")
@@ -130,8 +142,7 @@ def test_kill_at_quarantine_only_batches(one: Site, spark: SparkSession) -> None
     for number in range(3):
         received.append(one.replicas["a"].send_bytes(b"no record"))
         nth = 2 if number else 1  # the first is the batch before
-        with one.hub("--available-now", fault=f"{FaultPoint.AFTER_QUARANTINE}:{nth}") as hub:
-            hub.ends_with(KILLED)
+        one.dies(spark, FaultPoint.AFTER_QUARANTINE, nth)
     received.append(one.replicas["a"].send_bytes(b"no record"))
     one.run_available(spark)
 

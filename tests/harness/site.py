@@ -80,6 +80,8 @@ name = "{name}"
 consumer = "{name}"
 """
 
+_SHORT: Mapping[str, int] = {"request.timeout.ms": 1_500, "default.api.timeout.ms": 2_000}
+
 _LOOK_S = 0.02
 """The time between two looks at a hub of this process: a batch takes a tenth of a second."""
 
@@ -97,15 +99,16 @@ class RunningHub:
         """Wait until everything that these replicas have sent is in a committed batch."""
         for one in replicas:
             end = one.ends.end(one.changes)
-            self._waits(partial(self._has_taken, one, end), f"{one.name} is taken")
+            self.waits_for(partial(self._has_taken, one, end), f"{one.name} is taken")
 
     def brings(self, *replicas: ScriptedReplica) -> None:
         """Wait until each of these replicas has applied and acknowledged all that the hub has."""
         for one in replicas:
-            self._waits(partial(self._is_level, one), f"{one.name} is level")
+            self.waits_for(partial(self._is_level, one), f"{one.name} is level")
         self.takes(*replicas)
 
-    def _waits(self, claim: Callable[[], bool], what: str) -> None:
+    def waits_for(self, claim: Callable[[], bool], what: str) -> None:
+        """Wait until the claim holds."""
         wait_until(lambda: self.work.done() or claim(), lambda: what, every_s=_LOOK_S)
         if self.work.done():
             self.work.result()
@@ -155,11 +158,22 @@ class Site:
         """Let a hub in this process work off what is there; no process has to start for it."""
         Service(self.config(), spark).run(threading.Event(), available_now=True)
 
-    def dies(self, spark: SparkSession, fatal: FaultPoint) -> None:
-        """Let a hub in this process work off what is there until it comes to this point."""
+    def gives_up_soon(self) -> None:
+        """Have Kafka's clients wait two seconds for a broker that is away, and not a minute.
+
+        Spark asks four times for so long before its query fails.
+        """
+        options = "".join(f'"{name}" = "{ms}"\n' for name, ms in _SHORT.items())
+        self.file.write_text(f"{self.file.read_text()}\n[kafka.options]\n{options}")
+
+    def dies(self, spark: SparkSession, fatal: FaultPoint, nth: int = 1) -> None:
+        """Let a hub in this process work off what is there until it comes there the nth time."""
+        left = nth
 
         def at(point: FaultPoint) -> None:
-            if point is fatal:
+            nonlocal left
+            left -= point is fatal
+            if not left:
                 raise HubKilledError
 
         with pytest.raises((HubKilledError, HubError), match=r"^$|HubKilledError"):
