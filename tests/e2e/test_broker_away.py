@@ -14,16 +14,11 @@ from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site, site
 
-QUICK = '\n[kafka.options]\n"request.timeout.ms" = "3000"\n"default.api.timeout.ms" = "4000"\n'
-"""Spark asks four times for so long before its query fails."""
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     """The folder of a broker that the test stops and starts."""
     folder = tmp_path / "broker"
-    with Broker.start(folder):
-        pass
     yield folder
     running = Broker.running(folder)
     if running is not None:
@@ -35,7 +30,7 @@ def pair(tmp_path: Path, folder: Path, topic_prefix: str) -> Iterator[Site]:
     """A hub with two replicas, whose broker is started."""
     bootstrap = Broker.start(folder).bootstrap_servers
     with site(tmp_path / "hub", bootstrap, topic_prefix, "ab") as made:
-        made.file.write_text(made.file.read_text() + QUICK)
+        made.gives_up_soon()
         yield made
 
 

@@ -35,6 +35,7 @@ def pair(
     monkeypatch.setenv(STOPPED_VARIABLE, str(own_broker.pid))
     bootstrap = own_broker.bootstrap_servers
     with site(tmp_path / "hub", bootstrap, topic_prefix, functions={"t": STOP_BROKER}) as made:
+        made.gives_up_soon()
         for one in made.replicas.values():
             one.hello()
         yield made

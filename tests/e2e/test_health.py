@@ -28,6 +28,7 @@ def own_broker(tmp_path: Path) -> Iterator[Broker]:
 def pair(tmp_path: Path, own_broker: Broker, topic_prefix: str) -> Iterator[Site]:
     """A hub with two replicas."""
     with site(tmp_path / "hub", own_broker.bootstrap_servers, topic_prefix, "ab") as made:
+        made.gives_up_soon()
         yield made
 
 

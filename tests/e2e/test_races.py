@@ -24,7 +24,6 @@ from tests.harness.hub_process import TIMEOUT_S, HubProcess
 from tests.harness.site import Site, site
 
 OVERTAKEN = "another hub works on the state"
-BROKER_IS_AWAY_S = 20
 
 
 @pytest.fixture
@@ -173,6 +172,7 @@ def own_broker(tmp_path: Path, topic_prefix: str) -> Iterator[tuple[Path, Site]]
         Broker.start(folder) as running,
         site(tmp_path, running.bootstrap_servers, topic_prefix) as made,
     ):
+        made.gives_up_soon()
         greet(made)
         yield folder, made
         again = Broker.running(folder)
@@ -216,7 +216,7 @@ def test_broker_away_and_orderly_end(own_broker: tuple[Path, Site], spark: Spark
 
         broker.kill()
         hub.go_on()
-        time.sleep(BROKER_IS_AWAY_S)
+        hub.waits_for(lambda: "no answer from Kafka" in hub.output, "it misses its broker")
         Broker.start(folder)
         collide(pair, "after")
         published(hub, pair)
