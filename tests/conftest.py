@@ -27,7 +27,7 @@ SPREAD = {
     *("test_scenarios", "test_convergence", "test_races", "test_retired", "test_faults"),
     *("test_bulk", "test_consumers_away", "test_limits", "test_hanging", "test_lost_topics"),
     *("test_bad_input", "test_full_window", "test_lost_files", "test_conflict_functions"),
-    "test_broker_away",
+    *("test_broker_away", "test_replay_of_stories", "test_deviations"),
 }
 """Long files whose tests share nothing: whichever process is free takes the next of them."""
 ONE_AT_A_TIME = {"demo"}

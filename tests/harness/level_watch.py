@@ -70,10 +70,11 @@ class LevelWatch:
                 self.lies.append(files)
 
     def run(self) -> None:
-        """Ask until the story is over."""
+        """Ask until the story is over; most of the time is for those who are watched."""
         while not self.stopped.is_set():
+            began_s = time.monotonic()
             self.look()
-            time.sleep(PAUSE_S)
+            time.sleep(max(PAUSE_S, 2 * (time.monotonic() - began_s)))
 
 
 @contextmanager
