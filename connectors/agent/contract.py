@@ -34,13 +34,21 @@ class JournalEntry:
 
     `session` is set for `applied` only: the session in which the batch was applied. Any other
     record belongs to the session in which it is published. `faults`: what in the change no replica
-    can take, each with what to do; the hub quarantines it.
+    can take, each with what to do; the hub quarantines it. `within`: the transaction in which a
+    change was written that is published by itself.
     """
 
     id: int
     record: Record
     session: str | None
     faults: tuple[str, ...] = ()
+    within: str | None = None
+
+    @property
+    def transaction(self) -> str | None:
+        """The transaction of several rows in which it was written."""
+        own = self.record.prim_csn if isinstance(self.record, Change | Commit) else None
+        return own or self.within
 
 
 @dataclass(frozen=True, slots=True)

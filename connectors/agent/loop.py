@@ -178,7 +178,7 @@ class Agent:
         """
         interrupted = past.unfinished()
         while entries := self._next_entries():
-            rest = [entry for entry in entries if _group(entry.record) in interrupted]
+            rest = [entry for entry in entries if entry.transaction in interrupted]
             if not rest or rest[0] is not entries[0]:
                 return
             self._publish_entries(rest, past.session or "")
@@ -323,7 +323,7 @@ class Agent:
         self.store.mark_published(entries[-1])
         self.counts.published += len(entries)
         self.uncarried.add_published(entries)
-        groups = [entry.record for entry in entries if _group(entry.record) is not None]
+        groups = [entry.record for entry in entries if entry.transaction is not None]
         if groups:
             self.open_group = not isinstance(groups[-1], Commit)
 
@@ -368,8 +368,3 @@ def _log_set_back(batch: ApplyBatch, applied: AppliedBatch) -> None:
 def _csns(entries: Iterable[JournalEntry]) -> list[str]:
     """The CSNs of the changes among journal entries, which grow."""
     return [entry.record.csn for entry in entries if isinstance(entry.record, Change)]
-
-
-def _group(record: Record) -> str | None:
-    """The transaction that a journal entry belongs to, if it is one of several rows."""
-    return record.prim_csn if isinstance(record, Change | Commit) else None

@@ -249,10 +249,15 @@ def ruv_of(text: str) -> Ruv:
 
 
 def _entry(row: tuple[object, ...], rid: int) -> JournalEntry:
+    """A row of the journal as a record.
+
+    The delete of a key that no replica can take is published by itself: no other replica has the
+    row, and the transaction of which it is a part would go to quarantine with it.
+    """
     (id_, kind, csn, prim_csn, epoch, table, key, op, before, after, opno, session) = row[:12]
     (covers, generation, ruv, hub_epoch, code, text, snapshot, rows) = row[12:]
     record: Record
-    faults: tuple[str, ...] = ()
+    faults, within = tuple[str, ...](), None
     match kind:
         case "change":
             in_key = wire_image(ALL_KEYS if op == Op.TRUNCATE else str(key))
@@ -271,6 +276,8 @@ def _entry(row: tuple[object, ...], rid: int) -> JournalEntry:
                 snapshot=_text(snapshot),
             )
             faults = null_faults(in_key.text) + (new or in_key).faults
+            if faults and record.op is Op.DELETE:
+                record, within = record._replace(prim_csn=None), record.prim_csn
         case "commit":
             record = Commit(str(prim_csn))
         case "applied":
@@ -281,7 +288,8 @@ def _entry(row: tuple[object, ...], rid: int) -> JournalEntry:
             record = Snapshot(str(op), str(snapshot), _text(table), count)
         case _:
             record = Refused(_int(hub_epoch), str(csn), str(table), str(key), str(code), str(text))
-    return JournalEntry(_int(id_), record, str(session) if kind == "applied" else None, faults)
+    applied_in = str(session) if kind == "applied" else None
+    return JournalEntry(_int(id_), record, applied_in, faults, within)
 
 
 def _int(value: object) -> int:

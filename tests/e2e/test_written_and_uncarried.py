@@ -138,3 +138,10 @@ def test_times_that_nobody_else_takes_stay_at_their_writer(two: Site, spark: Spa
         wait_for_uncarried(two)
         assert stored(two, "a").keys() == left
         assert is_level(two)
+
+        execute(two, "a", "INSERT INTO t VALUES (x'62ff', '2024-03-01')")
+        wait_until(lambda: len(uncarried(two)) == 1, lambda: str(uncarried(two)))
+        execute(two, "a", "UPDATE t SET k = 'mended' WHERE k = x'62ff'")
+        wait_until(lambda: "mended" in stored(two, "b"), lambda: str(uncarried(two)))
+        wait_for_uncarried(two)
+        assert is_level(two)
