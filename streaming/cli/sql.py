@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
+from itertools import chain, count
+from math import isfinite
 from typing import Annotated, Any
 
 import typer
@@ -34,6 +36,14 @@ Engine = Annotated[
 ]
 
 
+Timeout = Annotated[
+    float,
+    typer.Option(
+        "--timeout", min=0, metavar="SECONDS", help="How long duckdb may take for a query."
+    ),
+]
+
+
 def sql(
     text: Text,
     *,
@@ -42,6 +52,7 @@ def sql(
     as_json: AsJson = False,
     limit: AtMost = 100,
     engine: Engine = SqlEngine.DUCKDB,
+    timeout: Timeout = 60,
 ) -> None:
     """Ask anything of everything, as it stands or as it stood at a moment.
 
@@ -54,6 +65,7 @@ def sql(
     from streaming.facts.past_rows import past  # noqa: PLC0415
 
     with cannot_say():
+        _check_text(text)
         configured = load(config)
         moment = None if as_of is None else parse_moment(as_of)
         with past(configured) as store:
@@ -62,41 +74,73 @@ def sql(
             last = mark_at(marks, epoch)
             if last is None:
                 raise QuestionError("no batch is committed yet: there is nothing to ask about")
-            names, rows = _answer(engine, configured, store, last, text, limit)
+            names, rows = _answer(engine, configured, store, last, text, limit, timeout)
+    shown = [[_plain(value) for value in row] for row in rows]
     if as_json:
-        shown = [{name: _plain(value) for name, value in row.items()} for row in rows]
-        write_json({"hub_epoch": epoch, "rows": shown})
+        keys = _distinct(names)
+        write_json({"hub_epoch": epoch, "rows": [dict(zip(keys, r, strict=True)) for r in shown]})
         return
-    write_table(names, ([_plain(row[name]) for name in names] for row in rows))
+    write_table(names, shown)
     write_line(f"{as_count(len(rows), 'row')} as of hub epoch {epoch}, at most {limit} are shown")
 
 
-Rows = list[dict[str, Any]]
+Rows = Sequence[Sequence[Any]]
+
+
+def _check_text(text: str) -> None:
+    """QuestionError for bytes that are no UTF-8, which a shell passes on."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise QuestionError(f"the query is no UTF-8, at character {error.start + 1}") from None
 
 
 def _answer(
-    engine: SqlEngine, config: Config, store: PastStore, last: BatchMark, text: str, limit: int
+    engine: SqlEngine,
+    config: Config,
+    store: PastStore,
+    last: BatchMark,
+    text: str,
+    limit: int,
+    timeout_s: float,
 ) -> tuple[Sequence[str], Rows]:
     """The columns and the first rows; each engine is imported only where it answers."""
     tables = list(config.table_map().values())
     if engine is SqlEngine.DUCKDB:
         from streaming.replay import duckdb_sql  # noqa: PLC0415
 
-        return duckdb_sql.query(store, tables, last, text, limit)
+        return duckdb_sql.query(store, tables, last, text, limit, timeout_s)
     from streaming.replay import spark_sql  # noqa: PLC0415
     from streaming.replay.session import own_session  # noqa: PLC0415
 
     with own_session(config, "sql") as spark:
         found = spark_sql.query(spark, store, tables, last, text)
-        return found.columns, [row.asDict() for row in found.take(limit)]
+        return found.columns, [tuple(row) for row in found.take(limit)]
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """The names of columns as the names of a JSON object's members: the second n is n_2."""
+    found = list[str]()
+    for name in names:
+        many = (f"{name}_{number}" for number in count(2))
+        found.append(next(one for one in chain([name], many) if one not in found))
+    return found
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it; times are ISO 8601 in UTC."""
+    """A value as JSON has it; times are ISO 8601 in UTC, bytes are hexadecimal."""
     match value:
         case datetime():
             return value.isoformat().replace("+00:00", "Z")
+        case float() if not isfinite(value):
+            return str(value)
         case str() | int() | float() | bool() | None:
             return value
+        case bytes():
+            return value.hex()
+        case dict():
+            return {str(name): _plain(one) for name, one in value.items()}
+        case list():
+            return [_plain(one) for one in value]
         case _:
             return str(value)

@@ -2,11 +2,12 @@
 
 Only what a query names is opened. `rows` has deletion vectors and is read by deltalake; the hub's
 other tables are scanned where they are. The session reads nothing else: no file, no other database,
-and it changes nothing.
+and it changes nothing. Its memory, its scratch files, its time and its answer are bounded.
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -25,6 +26,13 @@ from streaming.replay.sql_tables import HUB, NEVER
 
 MEMORY = "1GB"
 """What a query may hold in memory; more of it is written to a scratch folder."""
+
+SCRATCH = "4GB"
+"""What it may write there; both are gone at its end."""
+ENDS_S = 2.0
+"""How long an interrupted query may take to end before the process does without."""
+ANSWER_BYTES = 64_000_000
+"""What the shown rows may hold."""
 
 _SPARK = "--engine spark reads any amount"
 _SELECT = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
@@ -69,46 +77,103 @@ SELECT key, author, epoch, csn, image FROM (
 
 
 class SqlAnswer(NamedTuple):
-    """The columns of an answer, and its first rows."""
+    """The columns of an answer, of which two may have one name, and its first rows."""
 
     columns: tuple[str, ...]
-    rows: list[dict[str, Any]]
+    rows: list[tuple[Any, ...]]
 
 
 def query(
-    store: PastStore, tables: Sequence[Table], last: BatchMark, text: str, limit: int
+    store: PastStore,
+    tables: Sequence[Table],
+    last: BatchMark,
+    text: str,
+    limit: int,
+    timeout_s: float,
 ) -> SqlAnswer:
     """The first rows of the answer; QuestionError says in a line why there is none.
 
     `last`: the last batch that it sees, to which the store must have travelled.
     """
     with _session() as session:
-        opened = _OpenTables(session, store, {one.name: one for one in tables}, last)
-        for name in sorted(_named(session, text)):
-            opened.open(name)
-        for setting in ("enable_external_access = false", "lock_configuration = true"):
-            session.execute(f"SET {setting}")
-        reader = session.sql(text).to_arrow_reader(limit)
-        return SqlAnswer(tuple(reader.schema.names), _first(reader, limit))
+
+        def answer() -> SqlAnswer:
+            with _question_errors():
+                opened = _OpenTables(session, store, {one.name: one for one in tables}, last)
+                for name in sorted(_named(session, text)):
+                    opened.open(name)
+                reader = session.sql(text).to_arrow_reader(limit)
+                return SqlAnswer(tuple(reader.schema.names), _first(reader, limit))
+
+        return answer_within(timeout_s, answer, session.interrupt)
 
 
 @contextmanager
 def _session() -> Iterator[duckdb.DuckDBPyConnection]:
-    """An empty database in memory; what goes wrong in it is a QuestionError."""
+    """An empty database in memory that reads and writes no file but its scratch."""
     settings = {"python_enable_replacements": False, "autoinstall_known_extensions": False}
-    with (
-        tempfile.TemporaryDirectory(prefix="slackwater-") as scratch,
-        duckdb.connect(":memory:", config=dict[str, Any](settings)) as session,
-    ):
-        session.execute("SET TimeZone = 'UTC'")
-        session.execute(f"SET memory_limit = '{MEMORY}'")
-        session.execute(f"SET temp_directory = {_literal(scratch)}")
+    with tempfile.TemporaryDirectory(prefix="slackwater-", ignore_cleanup_errors=True) as scratch:
+        session = duckdb.connect(":memory:", config=dict[str, Any](settings))
+        for setting in (
+            "TimeZone = 'UTC'",
+            f"memory_limit = '{MEMORY}'",
+            f"temp_directory = {_literal(scratch)}",
+            f"max_temp_directory_size = '{SCRATCH}'",
+            "enable_external_access = false",
+            "lock_configuration = true",
+        ):
+            session.execute(f"SET {setting}")
+        yield session
+
+
+@contextmanager
+def _question_errors() -> Iterator[None]:
+    """What goes wrong in a query is a QuestionError."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise QuestionError(
+            f"the query needs more than {MEMORY} of memory and {SCRATCH} of scratch: {_SPARK}"
+        ) from None
+    except (duckdb.Error, pa.ArrowException) as error:
+        raise QuestionError(_one_line(str(error))) from None
+    except (ValueError, OverflowError) as error:
+        raise QuestionError(
+            f"a value of the answer cannot be shown ({_one_line(str(error))}): cast it to VARCHAR"
+        ) from None
+
+
+def answer_within(
+    timeout_s: float, work: Callable[[], SqlAnswer], interrupt: Callable[[], None]
+) -> SqlAnswer:
+    """The answer, in time; an interruption ends the work at once.
+
+    A signal is handled in the main thread between two steps of Python, and a query is one step.
+    """
+    found, ended = list[SqlAnswer | BaseException](), threading.Event()
+
+    def run() -> None:
         try:
-            yield session
-        except duckdb.OutOfMemoryException:
-            raise QuestionError(f"the query needs more than {MEMORY} of memory: {_SPARK}") from None
-        except duckdb.Error as error:
-            raise QuestionError(_one_line(str(error))) from None
+            found.append(work())
+        except BaseException as error:  # noqa: BLE001  # it is raised where it is waited for
+            found.append(error)
+        ended.set()
+
+    try:
+        threading.Thread(target=run, name="query", daemon=True).start()
+        if not ended.wait(timeout_s):
+            raise QuestionError(
+                f"the query takes longer than {timeout_s:g} s: ask for less, or give it more time"
+                " with --timeout"
+            )
+    finally:
+        if not ended.is_set():
+            interrupt()
+            ended.wait(ENDS_S)
+    (answer,) = found
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
 
 
 def _named(session: duckdb.DuckDBPyConnection, text: str) -> set[str]:
@@ -213,14 +278,20 @@ def _value(table: str, column: str, kind: ColumnType) -> str:
     return f"CASE WHEN {text} IS NULL THEN NULL ELSE {typed} END"
 
 
-def _first(reader: pa.RecordBatchReader, limit: int) -> list[dict[str, Any]]:
+def _first(reader: pa.RecordBatchReader, limit: int) -> list[tuple[Any, ...]]:
     """The first rows; what follows is not computed."""
-    found = list[dict[str, Any]]()
+    found, size = list[tuple[Any, ...]](), 0
     for batch in reader:
-        found += batch.to_pylist()
+        part = batch.slice(0, limit - len(found))
+        size += part.nbytes
+        if size > ANSWER_BYTES:
+            raise QuestionError(
+                f"the answer has more than {ANSWER_BYTES:,} bytes: ask for fewer columns or rows"
+            )
+        found += zip(*(column.to_pylist() for column in part.columns), strict=True)
         if len(found) >= limit:
             break
-    return found[:limit]
+    return found
 
 
 def _one_line(text: str) -> str:
