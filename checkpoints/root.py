@@ -10,11 +10,14 @@ import tempfile
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pyarrow.fs as pafs
 from deltalake import DeltaTable
 
 from streaming.core.model.root import BucketRoot, S3Access, StateRoot
+
+if TYPE_CHECKING:  # its import takes time, and who reads the tables of a folder does without
+    import pyarrow.fs as pafs
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -80,7 +83,7 @@ def exist(root: StateRoot, *names: str) -> list[bool]:
     if isinstance(root, Path):
         return [(root / name).exists() for name in names]
     found = _files(root.access).get_file_info([_path(root, name) for name in names])
-    return [one.type is not pafs.FileType.NotFound for one in found]
+    return [one.type.name != "NotFound" for one in found]
 
 
 def read_file(root: StateRoot, name: str) -> bytes:
@@ -110,9 +113,11 @@ def remove_file(root: StateRoot, name: str) -> None:
         _files(root.access).delete_file(_path(root, name))
 
 
-def folder_of(root: StateRoot, name: str) -> tuple[pafs.FileSystem, str]:
+def folder_of(root: StateRoot, name: str) -> "tuple[pafs.FileSystem, str]":
     """Return a folder of the root as pyarrow reads it."""
     if isinstance(root, Path):
+        import pyarrow.fs as pafs  # noqa: PLC0415  # as above
+
         return pafs.LocalFileSystem(), str(root / name)
     return _files(root.access), _path(root, name)
 
@@ -124,10 +129,12 @@ def remove_folder(root: StateRoot, name: str) -> None:
         files.delete_dir(path)
 
 
-def files_of_table(root: StateRoot, name: str) -> pafs.FileSystem | None:
+def files_of_table(root: StateRoot, name: str) -> "pafs.FileSystem | None":
     """Return the files of a table as pyarrow reads them; None: as deltalake does."""
     if isinstance(root, Path):
         return None
+    import pyarrow.fs as pafs  # noqa: PLC0415  # as above
+
     return pafs.SubTreeFileSystem(_path(root, name), _files(root.access))
 
 
@@ -140,8 +147,10 @@ def _is_plain(access: S3Access) -> bool:
 
 
 @lru_cache
-def _files(access: S3Access) -> pafs.S3FileSystem:
+def _files(access: S3Access) -> "pafs.S3FileSystem":
     """The client of pyarrow; it shares connections, so there is one."""
+    import pyarrow.fs as pafs  # noqa: PLC0415  # as above
+
     scheme, _, address = (access.endpoint or "https://").partition("://")
     return pafs.S3FileSystem(
         access_key=access.access_key_id,

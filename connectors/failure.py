@@ -1,13 +1,9 @@
 """Why a process ends, said in the form of its log."""
 
-import logging
 import sys
 
-_LOG = logging.getLogger("slackwater")
-
-
-class ObjectHandler(logging.StreamHandler):  # type: ignore[type-arg]
-    """Writes a log of objects, an object a line; `tell_failure` looks for it."""
+WRITES_OBJECTS = "writes_objects"
+"""What a handler has that writes a log of objects, an object a line."""
 
 
 def tell_failure(who: str, text: str) -> None:
@@ -16,8 +12,10 @@ def tell_failure(who: str, text: str) -> None:
     A process whose log is of objects writes an object of level `critical`: whoever collects it
     finds the line that says why the process ended among the others.
     """
-    if any(isinstance(handler, ObjectHandler) for handler in logging.getLogger().handlers):
-        _LOG.critical("%s", text)
+    import logging  # noqa: PLC0415  # its import takes time, and most commands do not fail
+
+    if any(hasattr(handler, WRITES_OBJECTS) for handler in logging.getLogger().handlers):
+        logging.getLogger("slackwater").critical("%s", text)
         return
     for line in text.splitlines() or [""]:
         sys.stderr.write(f"{who}: {line}\n")

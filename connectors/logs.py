@@ -8,7 +8,7 @@ from typing import Any, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from connectors.failure import ObjectHandler
+from connectors.failure import WRITES_OBJECTS
 from connectors.log_format import LogFormat
 from streaming.core.model.secret_names import HIDDEN
 
@@ -31,7 +31,9 @@ def configure_logs(
     """
     target = stream or sys.stderr
     as_json = is_json(kind, target)
-    handler = ObjectHandler(target) if as_json else logging.StreamHandler(target)
+    handler = logging.StreamHandler(target)
+    if as_json:
+        setattr(handler, WRITES_OBJECTS, True)
     handler.setFormatter(_formatter(who, fields, secrets, is_json=as_json))
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -10,9 +10,10 @@ from connectors.sqlite.capture import triggers
 from connectors.sqlite.catalog import Catalog
 from connectors.sqlite.columns import scales
 from connectors.sqlite.compiled import compile_faults, is_limit
+from connectors.sqlite.format_number import FORMAT
 from connectors.sqlite.inspection import Inspection, inspect
 from connectors.sqlite.references import acting_parents
-from connectors.sqlite.system import CAPTURE, FORMAT, INDEXES, LATER_COLUMNS, PREFIX, TABLES
+from connectors.sqlite.system import CAPTURE, INDEXES, LATER_COLUMNS, PREFIX, TABLES
 from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.model.record import RECORD_BYTES
 from streaming.core.model.table import Table

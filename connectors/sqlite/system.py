@@ -10,9 +10,6 @@ from connectors.sqlite import cascades, open_writes, sql
 from connectors.sqlite.columns import CREATE_SCALES, omitted_sql
 from streaming.core.model.csn import MAX_SEQUENCE, MAX_TIME_S
 
-FORMAT = 1
-"""The format of these tables; an agent refuses a database of a larger one."""
-
 OVERHEAD_BYTES = 1_000
 """The most that a record holds besides key and images."""
 

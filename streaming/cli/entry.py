@@ -14,10 +14,11 @@ _SERVING = ("run", "agent")
 
 
 def main() -> int:
-    """Run the command line; an interrupted command leaves no traceback."""
+    """Run the command line; an interrupted command says so in a line."""
     if len(sys.argv) > 1 and sys.argv[1] in _SERVING:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _end)
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it looks for some everywhere
     for stream in (sys.stdout, sys.stderr):
         _write_any_text(stream)
     try:
@@ -25,7 +26,8 @@ def main() -> int:
         run = import_module("streaming.cli.main").main
         gc.enable()
         return int(run())
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # before a command, or while its modules are imported
+        sys.stderr.write("slackwater: interrupted\n")
         return 128 + signal.SIGINT
 
 

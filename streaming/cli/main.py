@@ -60,6 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_error(str(error))
         return code_of(error)
     except SystemExit as end:
+        if end.__context__ and isinstance(end.__context__.__cause__, KeyboardInterrupt):
+            write_error("interrupted")  # typer ends with its exit code, and says nothing
         return end.code if isinstance(end.code, int) else 0
     return 0
 

@@ -8,6 +8,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import Enum
+from itertools import zip_longest
+from unicodedata import combining, east_asian_width
 
 from connectors.failure import tell_failure
 from streaming.cli.colour import coloured
@@ -33,6 +35,8 @@ PIPE_COLUMNS = 10_000
 """The width of a table that is not written to a terminal: its lines are not broken."""
 GAP = 2
 """The columns between two cells of a table, and between a name and its value."""
+TABLE_GAP = 3
+"""Between two cells of a table that has room for that."""
 
 
 def write_json(value: object) -> None:
@@ -65,7 +69,7 @@ def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
     cells = [list(row) for row in rows]
     widths, room = _widths(columns, cells), terminal_columns()
     if sum(widths) + GAP * (len(widths) - 1) <= room:
-        _write_table(columns, cells)
+        _write_table(columns, cells, widths, room)
     elif max(widths) + GAP <= room and not _has_breaks(cells):
         _write_packed(columns, cells, widths, room)
     else:
@@ -79,10 +83,10 @@ def terminal_columns() -> int:
 
 
 def _widths(columns: Sequence[str], cells: Sequence[Sequence[object]]) -> list[int]:
-    widths = [len(column) for column in columns]
+    widths = [_width(column) for column in columns]
     for row in cells:
         widths = [
-            max(width, *(len(line) for line in as_text(cell).splitlines() or [""]))
+            max(width, *(_width(line) for line in as_text(cell).splitlines() or [""]))
             for width, cell in zip(widths, row, strict=True)
         ]
     return widths
@@ -137,24 +141,38 @@ def _write_stacked(columns: Sequence[str], cells: Iterable[Sequence[object]]) ->
 _NO = (None, "")
 
 
-def _write_table(columns: Sequence[str], cells: Sequence[Sequence[object]]) -> None:
-    from rich import box  # noqa: PLC0415  # its import takes time, and JSON does without
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+def _write_table(
+    columns: Sequence[str], cells: Sequence[Sequence[object]], widths: Sequence[int], room: int
+) -> None:
+    """Each row on a line, or on as many as its longest cell has."""
+    gaps = max(len(widths) - 1, 1)
+    gap = min(TABLE_GAP, (room - sum(widths)) // gaps)
+    numeric = [_is_numeric([row[place] for row in cells]) for place in range(len(widths))]
+    for number, row in enumerate([columns, *cells]):
+        parts = [as_text(value).splitlines() or [""] for value in row]
+        for texts in zip_longest(*parts, fillvalue=""):
+            line = zip(texts, widths, numeric, strict=True)
+            write_line((" " * gap).join(coloured(_filled(*one)) for one in line).rstrip())
+        if number == 0:
+            write_line("─" * (sum(widths) + gap * (len(widths) - 1)))
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for place, column in enumerate(columns):
-        values = [row[place] for row in cells if row[place] is not None]
-        numbers = bool(values) and all(isinstance(value, int | float) for value in values)
-        table.add_column(column, justify="right" if numbers else "left", overflow="fold")
-    for row in cells:
-        table.add_row(*(Text.from_ansi(coloured(as_text(value))) for value in row))
-    console = Console(width=terminal_columns(), markup=False, highlight=False)
-    with console.capture() as page:
-        console.print(table)
-    for line in page.get().splitlines():
-        write_line(line.rstrip())
+
+def _is_numeric(values: Sequence[object]) -> bool:
+    there = [value for value in values if value is not None]
+    return bool(there) and all(isinstance(value, int | float) for value in there)
+
+
+def _filled(text: str, width: int, is_number: bool) -> str:  # noqa: FBT001 - of a zip
+    blanks = " " * (width - _width(text))
+    return f"{blanks}{text}" if is_number else f"{text}{blanks}"
+
+
+def _width(text: str) -> int:
+    """How many columns of a terminal a line takes."""
+    if text.isascii():
+        return len(text)
+    wide = sum(east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(bool(combining(letter)) for letter in text)
 
 
 def write_pairs(pairs: Iterable[tuple[str, object]]) -> None:
@@ -204,7 +222,12 @@ def as_text(value: object) -> str:
         case Enum():
             return str(value.value)
         case _:
-            return str(value)
+            text = str(value)
+            return text if text.isprintable() else text.translate(_CONTROLS)
+
+
+_CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), 127) if chr(n) != "\n"}
+"""A terminal would obey what somebody wrote into a row."""
 
 
 def as_time(value: datetime) -> str:

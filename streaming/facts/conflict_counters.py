@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from streaming.core.conflict.counters import CONFLICT_COUNTER, split_counter
-from streaming.core.conflict.tallies import conflict_tallies
+from streaming.core.conflict.counter_keys import CONFLICT_COUNTER, conflict_tallies, split_counter
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 from checkpoints.reader import NONE_OPEN, Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
-from streaming.core.conflict.tallies import CHANGES, DUPLICATES, QUARANTINED, tally
+from streaming.core.conflict.counter_keys import CHANGES, DUPLICATES, QUARANTINED, tally
 from streaming.core.model import csn
 from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.state import HubState

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from checkpoints.format_number import FORMAT as STATE_FORMAT
-from connectors.sqlite.system import FORMAT as DATABASE_FORMAT
-from streaming.core.model.record import WIRE_VERSIONS
+from connectors.sqlite.format_number import FORMAT as DATABASE_FORMAT
+from streaming.core.model.wire_versions import WIRE_VERSIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from streaming.core.conflict.counters import FUNCTION, split_counter
+from streaming.core.conflict.counter_keys import split_counter
+from streaming.core.conflict.counters import FUNCTION
 from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus

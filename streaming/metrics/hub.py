@@ -11,8 +11,9 @@ from itertools import product
 from checkpoints.format_number import FORMAT
 from streaming.core.conflict.counters import REFRESH
 from streaming.core.conflict.judge import ConflictKind, Verdict
-from streaming.core.model.record import WIRE_VERSIONS, Reason
+from streaming.core.model.record import Reason
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
+from streaming.core.model.wire_versions import WIRE_VERSIONS
 from streaming.facts.agreements import AgreementSummary
 from streaming.facts.conflict_counters import ConflictCount
 from streaming.facts.divergent import DivergenceKind

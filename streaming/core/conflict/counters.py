@@ -3,14 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from streaming.core.conflict.counter_keys import counter
 from streaming.core.conflict.function import ConflictRule
 from streaming.core.conflict.judge import ConflictKind, Judged
 from streaming.core.delivery.sending import LogEntry, RangeRefresh, Refresh
 from streaming.core.model.row import deletes_twice
 from streaming.core.model.topology import Topology
 
-CONFLICT_COUNTER = "conflict_"
-"""What the names of conflict counters begin with, as they have them in NDB."""
 FUNCTION = "conflict_fn_"
 """Followed by the rule in lower case: rows found in conflict under it (Ndb_conflict_fn_*)."""
 ROW_CONFLICT = "conflict_trans_row_conflict"
@@ -25,17 +24,6 @@ DELETE_DELETE = "conflict_epoch_delete_delete"
 """Concurrent deletes of a deleted row."""
 REFRESH = "conflict_refresh"
 """Rows sent to correct a replica."""
-
-
-def counter(name: str, rid: int, table: str) -> str:
-    """Return the key of a counter in the totals of table `epochs`."""
-    return f"{name}/{rid}/{table}"
-
-
-def split_counter(key: str) -> tuple[str, int, str] | None:
-    """Split a counter's key into (name, rid, table); None if the total is no such counter."""
-    parts = key.split("/", 2)
-    return (parts[0], int(parts[1]), parts[2]) if len(parts) == 3 else None
 
 
 def counted(entries: Iterable[LogEntry], topology: Topology) -> Counter[str]:

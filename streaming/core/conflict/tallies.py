@@ -4,40 +4,23 @@ The keys stand among the totals of table `epochs`, so that they go on when a hub
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
-from streaming.core.conflict.counters import counter, split_counter
+from streaming.core.conflict.counter_keys import (
+    CHANGES,
+    CONFLICTS,
+    DUPLICATES,
+    OLD_GENERATION,
+    QUARANTINED,
+    SEPARATOR,
+    WITHOUT_VALUE,
+    counter,
+)
 from streaming.core.conflict.judge import ConflictKind, Judged, Verdict
 from streaming.core.intake.arrival import Quarantined
 from streaming.core.model.topology import Topology
 
-CHANGES = "changes"
-"""Judged changes of a replica, by verdict."""
-QUARANTINED = "quarantined"
-"""Quarantined records of a replica, by reason."""
-DUPLICATES = "duplicates"
-"""Records of a replica that came again."""
-OLD_GENERATION = "old_generation"
-"""Records of a replica that answer what was sent before the hub's state was put back."""
-WITHOUT_VALUE = "without_value"
-"""Offsets of a replica's topic that were read, and at which no record with a value stands."""
-CONFLICTS = "conflicts"
-"""Recorded conflicts by the loser's replica and table; kind and rule stand in the name."""
-
-_SEPARATOR = ":"
 _RECORDS = "records"
-
-
-@dataclass(frozen=True, slots=True)
-class ConflictTally:
-    """How many conflicts are recorded of one kind, function, table and losing replica."""
-
-    kind: str
-    rule: str
-    table: str
-    rid: int
-    count: int
 
 
 def judged_changes(eligible: Mapping[int, int], judged: Iterable[Judged]) -> Counter[str]:
@@ -93,19 +76,4 @@ def refused_row(rid: int, table: str) -> str:
 
 
 def _conflict(kind: ConflictKind, rule: str, rid: int, table: str) -> str:
-    return counter(_SEPARATOR.join((CONFLICTS, kind, rule)), rid, table)
-
-
-def conflict_tallies(totals: Mapping[str, int]) -> Iterator[ConflictTally]:
-    """Yield what the totals hold of recorded conflicts."""
-    for key, count in totals.items():
-        split = split_counter(key)
-        if split is not None and split[0].startswith(CONFLICTS + _SEPARATOR):
-            _, kind, rule = split[0].split(_SEPARATOR)
-            yield ConflictTally(kind, rule, split[2], split[1], count)
-
-
-def tally(totals: Mapping[str, int], name: str) -> dict[tuple[int, str], int]:
-    """Return what the totals hold under one of the names: (rid, verdict or reason) -> count."""
-    split = ((split_counter(key), count) for key, count in totals.items())
-    return {(of[1], of[2]): count for of, count in split if of is not None and of[0] == name}
+    return counter(SEPARATOR.join((CONFLICTS, kind, rule)), rid, table)

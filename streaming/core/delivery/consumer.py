@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 from streaming.core.model.record import (
-    WIRE_VERSIONS,
     Applied,
     Hello,
     Item,
@@ -12,6 +11,7 @@ from streaming.core.model.record import (
     Update,
 )
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
+from streaming.core.model.wire_versions import WIRE_VERSIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from streaming.core.model.errors import WireError
 from streaming.core.model.kinds import KINDS, FieldType
 from streaming.core.model.record import (
     RECORD_BYTES,
-    WIRE_VERSIONS,
     Reason,
     Record,
     RecordKind,
@@ -28,6 +27,7 @@ from streaming.core.model.record import (
 from streaming.core.model.ruv import parse_ruv
 from streaming.core.model.table import Table
 from streaming.core.model.values import is_utf8, raw_text
+from streaming.core.model.wire_versions import WIRE_VERSIONS
 
 VERSION = WIRE_VERSIONS[-1]
 """The wire's newest version that is read here."""

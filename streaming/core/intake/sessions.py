@@ -14,7 +14,7 @@ from streaming.core.delivery.positions import (
 from streaming.core.intake.reflection import Session, new_session
 from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.csn import rid_of
-from streaming.core.model.record import WIRE_VERSIONS, Applied, Hello, ReceivedRecord
+from streaming.core.model.record import Applied, Hello, ReceivedRecord
 from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
@@ -27,6 +27,7 @@ from streaming.core.model.statuses import (
     Stop,
     StopReason,
 )
+from streaming.core.model.wire_versions import WIRE_VERSIONS
 from streaming.core.tracking.held import CoveredPosition, ResyncAtHello, at_hello
 
 KEPT_SESSIONS = 8

@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from streaming.core.conflict import tallies
+from streaming.core.conflict.counter_keys import DUPLICATES
 from streaming.core.conflict.winner import missing
 from streaming.core.intake.arrival import (
     ControlOutcome,
@@ -406,7 +407,7 @@ class TransactionIntake:
             self.repairs.append(Repair(rid, row, offset, cause))
 
     def _count_duplicate(self, rid: int) -> None:
-        self.counts[tallies.DUPLICATES] += 1
+        self.counts[DUPLICATES] += 1
         self.counts[tallies.duplicate(rid)] += 1
 
 

@@ -41,9 +41,6 @@ class UpdateKind(StrEnum):
     """the hub reads nothing more of the replica and sends it nothing more: why"""
 
 
-WIRE_VERSIONS = (1,)
-"""The versions of the wire that this release reads and writes, the newest last."""
-
 RECORD_BYTES = 1_000_000
 """The default limit of a change, in bytes."""
 

@@ -12,7 +12,6 @@ import pytest
 from connectors.kafka.broker import Broker
 from streaming.core.model.change import Change
 from streaming.core.model.record import (
-    WIRE_VERSIONS,
     Applied,
     Goodbye,
     Heartbeat,
@@ -20,6 +19,7 @@ from streaming.core.model.record import (
     ItemType,
     Refused,
 )
+from streaming.core.model.wire_versions import WIRE_VERSIONS
 from tests.connectors.sqlite.running_agents import (
     RUV,
     Agents,

@@ -10,8 +10,8 @@ import pytest
 
 from checkpoints import format_number
 from connectors import jars
-from connectors.sqlite import system
-from streaming.core.model import record
+from connectors.sqlite.format_number import FORMAT as DATABASE_FORMAT
+from streaming.core.model.wire_versions import WIRE_VERSIONS
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
@@ -171,8 +171,8 @@ def test_version_names_what_decides_who_works_together(slackwater: Slackwater) -
             f"deltalake {metadata.version('deltalake')}, Python {platform.python_version()}"
         ),
         (
-            f"wire {record.WIRE_VERSIONS[0]}, state format {format_number.FORMAT}, "
-            f"SQLite database format {system.FORMAT}"
+            f"wire {WIRE_VERSIONS[0]}, state format {format_number.FORMAT}, "
+            f"SQLite database format {DATABASE_FORMAT}"
         ),
     ]
 
@@ -195,3 +195,19 @@ def test_a_second_setup_is_done_at_once_and_fetches_nothing(
 
     assert answer.code == 0
     assert answer.out == f"ready: the jars are in {jars.cache_folder()}\n"
+
+
+@pytest.mark.usefixtures("state")
+def test_an_interrupted_command_says_so_in_a_line(
+    slackwater: Slackwater, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A prompt that comes back without a word looks like an answer."""
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("streaming.cli.inputs.open_state", interrupt)
+
+    answer = slackwater("status")
+
+    assert (answer.code, answer.out, answer.err) == (130, "", "slackwater: interrupted\n")

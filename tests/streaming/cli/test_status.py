@@ -14,13 +14,13 @@ import pytest
 from checkpoints.last_poll import LastPoll, write_poll
 from checkpoints.lock import only_hub
 from checkpoints.tables import TableName
+from streaming.core.conflict.counter_keys import counter
 from streaming.core.conflict.counters import (
     DELETE_DELETE,
     FUNCTION,
     REFRESH,
     ROW_REJECT,
     TRANSACTION_REJECT,
-    counter,
 )
 from streaming.core.model.replica_state import AgentEnd, ReplicaState
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason

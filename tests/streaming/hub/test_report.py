@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.conflict.counters import FUNCTION, REFRESH, counter
+from streaming.core.conflict.counter_keys import counter
+from streaming.core.conflict.counters import FUNCTION, REFRESH
 from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.state import HubState

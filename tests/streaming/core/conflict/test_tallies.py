@@ -5,20 +5,22 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.conflict.function import ConflictFunction, ConflictRule
-from streaming.core.conflict.judge import judge
-from streaming.core.conflict.tallies import (
+from streaming.core.conflict.counter_keys import (
     CHANGES,
     DUPLICATES,
     QUARANTINED,
     ConflictTally,
     conflict_tallies,
+    tally,
+)
+from streaming.core.conflict.function import ConflictFunction, ConflictRule
+from streaming.core.conflict.judge import judge
+from streaming.core.conflict.tallies import (
     duplicate,
     judged_changes,
     quarantined_records,
     recorded_conflicts,
     refused_row,
-    tally,
 )
 from streaming.core.intake.arrival import quarantined_change
 from streaming.core.model.record import Reason
