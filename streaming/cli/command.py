@@ -36,9 +36,15 @@ def append_anew(reader: Reader, command: CommandName, argument: str) -> None:
 
 
 def append_commands(
-    reader: Reader, command: CommandName, ids: Iterable[str], seen: int | None, *, as_json: bool
+    reader: Reader,
+    command: CommandName,
+    ids: Iterable[str],
+    seen: int | None,
+    *,
+    as_json: bool,
+    shown: Mapping[str, str] | None = None,
 ) -> None:
-    """Append one command for each id, and print the numbers."""
+    """Append one command for each id, and print the numbers; `shown`: id -> its words."""
     numbers = _numbers(reader, command, dict.fromkeys(ids), now(), seen)
     if as_json:
         write_json({"command": command, "numbers": numbers})
@@ -50,8 +56,9 @@ def append_commands(
         )
         return
     for id_, number in numbers.items():
+        what = (shown or {}).get(id_ or "", id_)
         write_line(
-            f"{command} {id_}: command {number}; a running hub executes it with its next batch"
+            f"{command} {what}: command {number}; a running hub executes it with its next batch"
         )
 
 

@@ -14,7 +14,6 @@ from streaming.cli.output import as_count, write_json, write_line, write_pairs, 
 from streaming.cli.replay import From, To
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Cause, ConflictKind
-from streaming.core.model.change import NOBODY
 from streaming.core.model.command import CommandName
 from streaming.core.replay.span import parse_moment, span_of
 from streaming.facts.avoidable import avoidable as avoidable_conflicts
@@ -26,7 +25,7 @@ from streaming.facts.conflicts import (
     refused_rows,
 )
 from streaming.facts.divergent import DivergenceKind
-from streaming.facts.names import names_of, rid_of_any
+from streaming.facts.names import author_name, names_of, rid_of_any
 from streaming.facts.uncarried import uncarried_rows
 
 app = typer.Typer(
@@ -235,9 +234,20 @@ def retry(
     configured, reader = opened(config)
     rid = None if replica is None else rid_of_any(configured, replica)
     chosen = refused_rows(reader, ids=ids or (), rid=rid, table=table, key=key)
-    is_whole = not (ids or table or key)
-    names = [f"r{row['loser_rid']}" if is_whole else row["id"] for row in chosen]
-    append_commands(reader, CommandName.RETRY, names, None, as_json=as_json)
+    names, is_whole = names_of(configured), not (ids or table or key)
+    orders = {
+        f"r{row['loser_rid']}" if is_whole else row["id"]: author_name(row["loser_rid"], names)
+        for row in chosen
+    }
+    shown = {order: f"all rows that {of} refused" for order, of in orders.items()}
+    append_commands(
+        reader,
+        CommandName.RETRY,
+        orders,
+        None,
+        as_json=as_json,
+        shown=shown if is_whole else {},
+    )
 
 
 def _append_commands(
@@ -280,7 +290,7 @@ def _time(row: dict[str, Any]) -> object:
 def _change(row: dict[str, Any], part: str, names: dict[int, str]) -> str:
     """The loser's or winner's replica and CSN; a row that no replica wrote has no CSN."""
     rid, csn = row[f"{part}_rid"], row[f"{part}_csn"]
-    name = "nobody" if rid == NOBODY else names.get(rid, str(rid))
+    name = author_name(rid, names)
     return f"{name} {csn}" if csn else name
 
 

@@ -19,12 +19,11 @@ from streaming.cli.output import (
 from streaming.cli.replay import HtmlFile
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Verdict
-from streaming.core.model.change import NOBODY
 from streaming.core.model.csn import is_csn
 from streaming.core.model.errors import QuestionError
 from streaming.facts.explain import Explanation, Reflection
 from streaming.facts.explain import explain as explained
-from streaming.facts.names import names_of
+from streaming.facts.names import author_name, names_of
 
 What = Annotated[
     list[str],
@@ -79,8 +78,10 @@ def _row(what: list[str], config: Path, *, as_json: bool) -> None:
         (
             (
                 one["hub_epoch"],
-                one["op"] if one["kind"] == "change" else f"refresh to {_name(one['to'], names)}",
-                _name(one["rid"], names),
+                one["op"]
+                if one["kind"] == "change"
+                else f"refresh to {author_name(one['to'], names)}",
+                author_name(one["rid"], names),
                 one["csn"],
                 one["verdict"] or one["cause"],
                 one["mre"],
@@ -91,10 +92,6 @@ def _row(what: list[str], config: Path, *, as_json: bool) -> None:
         ),
     )
     write_line(f"{len(found)} entries of {what[0]} {key}")
-
-
-def _name(rid: int, names: Mapping[int, str]) -> str:
-    return "nobody" if rid == NOBODY else names.get(rid, str(rid))
 
 
 def story(found: Explanation, config: Config) -> Iterator[tuple[str, object]]:
@@ -131,10 +128,10 @@ def story(found: Explanation, config: Config) -> Iterator[tuple[str, object]]:
 
 def _what_followed(found: Explanation, names: Mapping[int, str]) -> Iterator[tuple[str, object]]:
     for row in found.conflicts:
-        loser, winner = _name(row["loser_rid"], names), _name(row["winner_rid"], names)
+        loser, winner = author_name(row["loser_rid"], names), author_name(row["winner_rid"], names)
         yield "conflict", f"{row['id']}, {row['kind']}: {loser} lost to {winner}"
     for row in found.refreshes:
-        yield "refresh", f"to {_name(row['to'], names)} for {row['cause']}: {row['image']}"
+        yield "refresh", f"to {author_name(row['to'], names)} for {row['cause']}: {row['image']}"
     if found.retry:
         retry = found.retry
         yield "retry", f"{retry['csn']}, {retry['verdict']} in hub epoch {retry['hub_epoch']}"
@@ -151,7 +148,7 @@ def _place(judged: Row, config: Config, names: Mapping[int, str]) -> str:
 def _met(judged: Row, names: Mapping[int, str]) -> str:
     if judged["row_csn"] is None:
         return "no row of another replica"
-    author = _name(judged["row_author"], names)
+    author = author_name(judged["row_author"], names)
     return f"{judged['row_csn']} of {author}, hub epoch {judged['row_epoch']}"
 
 

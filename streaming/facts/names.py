@@ -1,8 +1,11 @@
 """Lookups by name in the configuration, and the hub's committed state."""
 
+from collections.abc import Mapping
+
 from checkpoints.reader import Reader
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
+from streaming.core.model.change import NOBODY
 from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.model.state import HubState
 
@@ -24,6 +27,11 @@ def age_s(reader: Reader, now_s: float) -> float | None:
 def names_of(config: Config) -> dict[int, str]:
     """Name by rid, the hub's own included."""
     return {config.hub.rid: config.hub.name} | {r.rid: r.name for r in config.replicas}
+
+
+def author_name(rid: int, names: Mapping[int, str]) -> str:
+    """The author of a row for people."""
+    return "no replica's row" if rid == NOBODY else names.get(rid, str(rid))
 
 
 def rid_of_any(config: Config, name: str) -> int:

@@ -145,7 +145,10 @@ def test_a_row_that_nobody_wrote_can_win(slackwater: Slackwater, state: WrittenS
     row |= {"kind": "update_recently_deleted", "winner_rid": 0, "id": "3-1", "cause": "realign"}
     state.append(TableName.CONFLICTS, row | {"lost": "change", "resolution": "open"})
 
-    assert "nobody" in slackwater("conflicts", "show", csn(4, 2)).out
+    for arguments in (("show", csn(4, 2)), ("list",)):
+        shown = " ".join(slackwater("conflicts", *arguments).out.split())
+        assert "no replica's row" in shown
+        assert "nobody" not in shown
     assert "None" not in slackwater("conflicts", "list").out
 
 
@@ -250,8 +253,11 @@ def test_a_retry_is_a_command_for_the_hub(
     """One for all rows of a replica, else one for each row."""
     refuse(state, ONE_REFUSED, TWO_REFUSED)
 
-    assert slackwater("conflicts", "retry", *arguments).code == 0
+    answer = slackwater("conflicts", "retry", *arguments)
 
+    assert answer.code == 0
+    named = "all rows that b refused" if commands == ["r2"] else commands[0]
+    assert f"retry {named}: command 1; a running hub" in answer.out
     taken = [(row["command"], row["argument"]) for row in open_state(state.root).commands()]
     assert taken == [("retry", argument) for argument in commands]
 
