@@ -18,6 +18,8 @@ class HubPresence(StrEnum):
 
     RUNNING = "running"
     """it holds the lock and has polled Kafka"""
+    HANGS = "hangs"
+    """it holds the lock and has polled Kafka, and says nothing any more"""
     STARTING = "starting"
     """it holds the lock, and the last poll was another hub's"""
     ABSENT = "absent"
@@ -53,20 +55,29 @@ class Freshness:
 def freshness(reader: Reader, now_s: float) -> Freshness:
     """How old the facts of this reader are."""
     poll, lock = read_poll(reader.root), read_lock(reader.root)
-    presence = _presence(lock.is_held, lock.owner, poll)
+    presence = _presence(lock.is_held, lock.owner, poll, now_s)
     age = replace(_ages(reader, poll, now_s), presence=presence, owner=lock.owner)
     if poll is None or not poll.away or now_s - poll.away_at_ms / 1000 > MAX_AGE_S:
         return age
     return replace(age, away=poll.away, away_s=now_s - poll.away_since_ms / 1000)
 
 
-def _presence(is_held: bool | None, owner: str, poll: LastPoll | None) -> HubPresence:  # noqa: FBT001
-    """What the lock says; a hub names itself by its process id, there and in its polls."""
+def _presence(
+    is_held: bool | None,  # noqa: FBT001
+    owner: str,
+    poll: LastPoll | None,
+    now_s: float,
+) -> HubPresence:
+    """What the lock says; a hub names itself by its process id, there and in its polls.
+
+    One that does not reach Kafka notes that, beside its batches, as often as it polls.
+    """
     if not is_held:
         return HubPresence.UNKNOWN if is_held is None else HubPresence.ABSENT
-    pid = poll.hub.partition("-")[0] if poll else ""
-    has_polled = f"process id {pid} " in owner
-    return HubPresence.RUNNING if has_polled else HubPresence.STARTING
+    if poll is None or f"process id {poll.hub.partition('-')[0]} " not in owner:
+        return HubPresence.STARTING
+    silent_s = now_s - max(poll.at_ms, poll.away_at_ms) / 1000
+    return HubPresence.HANGS if silent_s > MAX_AGE_S else HubPresence.RUNNING
 
 
 def _ages(reader: Reader, poll: LastPoll | None, now_s: float) -> Freshness:
@@ -103,7 +114,9 @@ def hub_text(age: Freshness) -> str:
     """Say of a hub that is not heard whether it is there, for people."""
     match age.presence:
         case HubPresence.RUNNING:
-            return f"{age.owner} is running, and does not reach Kafka"
+            return f"{age.owner} is running"
+        case HubPresence.HANGS:
+            return f"{age.owner} does not answer: it is stopped or hangs"
         case HubPresence.STARTING:
             return f"{age.owner} is starting"
         case HubPresence.ABSENT:

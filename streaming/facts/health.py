@@ -71,13 +71,22 @@ def _unheard_as(name: str | None, found: HubStatus) -> UnheardReplica | None:
     return next((one for one in found.unheard if one.replica == name), None)
 
 
+_WAITS = "its log says what it waits for"
+_START = "start it with `slackwater run`, or see its log"
+_BY_PRESENCE = {
+    HubPresence.RUNNING: _WAITS,
+    HubPresence.STARTING: _WAITS,
+    HubPresence.HANGS: "continue its process if it was stopped (`kill -CONT`); otherwise see its"
+    " log, end it and start it again",
+    HubPresence.ABSENT: _START,
+    HubPresence.UNKNOWN: _START,
+}
+"""What to do about facts that are too old, by whether a hub is there."""
+
+
 def _stale(found: HubStatus) -> Iterator[Problem]:
     if found.stale is not None:
-        is_there = found.presence in (HubPresence.RUNNING, HubPresence.STARTING)
-        remedy = "its log says what it waits for"
-        yield Problem(
-            found.stale, remedy if is_there else "start it with `slackwater run`, or see its log"
-        )
+        yield Problem(found.stale, _BY_PRESENCE[found.presence])
 
 
 def _stopped(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
