@@ -51,6 +51,7 @@ from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
 from streaming.core.model.errors import HubError, StateError, WireError
 from streaming.core.model.record import Commit, Goodbye, Heartbeat, Record
+from streaming.core.model.wording import as_count
 
 PUBLISH_ROWS = 2_000
 PUBLISH_BYTES = 8_000_000
@@ -87,6 +88,7 @@ def run(settings: AgentSettings, store: ReplicaStore, stop: threading.Event) -> 
             port, host = settings.metrics_port, settings.metrics_host
             with served_metrics(port, settings.replica, agent.counts, host):
                 agent.start()
+                log.info("%s", ready_text(settings, store.backlog()))
                 while not stop.is_set():
                     agent.run_once()
         except StopRequested:
@@ -97,6 +99,21 @@ def run(settings: AgentSettings, store: ReplicaStore, stop: threading.Event) -> 
             if updates is not None:
                 updates.close()
     log.info("ended")
+
+
+def ready_text(settings: AgentSettings, unpublished: int) -> str:
+    """What an agent does from its start on, for people: the last that a start says."""
+    tables = as_count(len(settings.tables), "table")
+    backlog = f", of which {as_count(unpublished, 'entry', 'entries')} wait" if unpublished else ""
+    receives = (
+        f"what others write comes from {settings.updates_topic}"
+        if settings.updates_topic
+        else "nothing is sent to it: no agreement names it"
+    )
+    return (
+        f"ready: what is written to {tables} of {settings.database} goes to"
+        f" {settings.changes_topic}{backlog}; {receives}"
+    )
 
 
 @dataclass(slots=True)

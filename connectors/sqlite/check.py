@@ -10,10 +10,11 @@ from connectors.sqlite import saved, sql, uncarried
 from connectors.sqlite.capture import row_images
 from connectors.sqlite.catalog import Catalog
 from connectors.sqlite.columns import STORED_AS
-from connectors.sqlite.constraints import TableConstraint, constraints_of
+from connectors.sqlite.constraints import TableConstraint
 from connectors.sqlite.image import null_faults, too_large, wire_image
-from connectors.sqlite.inspection import inspect, is_captured
+from connectors.sqlite.inspection import constraint_warnings, inspect, is_captured
 from connectors.sqlite.load import Prepare, nothing
+from connectors.sqlite.lock import names_complaint
 from connectors.sqlite.reading import reading
 from connectors.sqlite.references import broken_references
 from connectors.sqlite.system import OVERHEAD_BYTES, PREFIX
@@ -97,7 +98,9 @@ def check_database(
             connection, tables, rows_are_shared=rows_are_shared, record_bytes=record_bytes
         )
         broken = broken_references(connection, tables) if looks_at_references else ()
-        return replace(found, broken_references=tuple(broken))
+        names = names_complaint(database)
+        complaints = (*found.complaints, *([names] if names else []))
+        return replace(found, broken_references=tuple(broken), complaints=complaints)
 
 
 def _check(
@@ -119,10 +122,10 @@ def _check(
     return DatabaseCheck(
         tuple(_table(connection, table) for table in known),
         tuple(one for table in known for one in _columns(table, found.catalogs[table.name])),
-        tuple(one for table in known for one in constraints_of(connection, table)),
+        tuple(found.constraints),
         tuple(name for name in others if not _has_key(connection, name)),
         tuple(others),
-        tuple(found.warnings),
+        (*found.warnings, *constraint_warnings(found.constraints), *found.actions),
         tuple(_row_faults(connection, complete, found.catalogs, record_bytes)),
         tuple(found.complaints),
         tuple(found.untold),

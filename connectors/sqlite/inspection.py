@@ -24,7 +24,9 @@ from streaming.core.model.table import ColumnType, Table
 class Inspection:
     """What was found; `catalogs` are those of the tables that are in the database.
 
-    `unreplicated`: the columns of these tables that are not configured, each as table.column.
+    `constraints`: those beside the keys. `actions`: warnings of what their foreign keys do not do.
+    `unreplicated`: the columns of these tables that are not
+    configured, each as table.column.
     `untold`: the tables that have rows which were written before they were captured.
     `uncompiled`: the tables whose functions or collations this connection lacks.
     """
@@ -32,6 +34,8 @@ class Inspection:
     catalogs: dict[str, Catalog] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    constraints: list[TableConstraint] = field(default_factory=list)
+    actions: list[str] = field(default_factory=list)
     unreplicated: list[str] = field(default_factory=list)
     untold: list[str] = field(default_factory=list)
     uncompiled: list[str] = field(default_factory=list)
@@ -74,14 +78,13 @@ def inspect(
             f"{about}no row can be written: {text}; correct the trigger, or create what it names"
             for text in faults.others
         ]
-        constraints = constraints_of(connection, table)
-        found.warnings += [about + text for text in constraint_warnings(constraints)]
+        found.constraints += constraints_of(connection, table)
         if not rows_are_shared and not is_captured(connection, table):
             if _was_captured(connection, table):
                 found.complaints.append(about + _UNCAPTURED)
             elif connection.execute(sql.any_row(table.name)).fetchone():
                 found.untold.append(table.name)
-    found.warnings += action_warnings(connection, tables)
+    found.actions += action_warnings(connection, tables)
     found.complaints += user_triggers.complaints(connection, tables)
     return found
 
@@ -169,7 +172,19 @@ _CONSTRAINT_MEANS = {
 
 def constraint_warnings(constraints: Sequence[TableConstraint]) -> list[str]:
     """What each constraint beside the key means among replicas."""
-    return [f"{one.text}: {_CONSTRAINT_MEANS[one.kind]}" for one in constraints]
+    return [f"table {one.table}: {one.text}: {_CONSTRAINT_MEANS[one.kind]}" for one in constraints]
+
+
+def constraint_summaries(constraints: Sequence[TableConstraint]) -> list[str]:
+    """The same in a line for each table, for a log: what each means, `agent check` says."""
+    of = dict[str, list[str]]()
+    for one in constraints:
+        of.setdefault(one.table, []).append(one.text)
+    return [
+        f"table {table}: {', '.join(texts)}: each database checks its own writes only;"
+        " `slackwater agent check` says what follows"
+        for table, texts in of.items()
+    ]
 
 
 def _type_complaints(catalog: Catalog, table: Table) -> list[str]:

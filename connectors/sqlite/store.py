@@ -15,6 +15,7 @@ from connectors.sqlite.apply import apply_batch
 from connectors.sqlite.atomic import atomic
 from connectors.sqlite.document import database_schema
 from connectors.sqlite.errors import store_errors
+from connectors.sqlite.inspection import constraint_summaries
 from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
 from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.opened_file import OpenedFile, replaced_text
@@ -158,10 +159,11 @@ class SqliteStore:
             rows_are_shared=rows_are_shared,
             tells_rows=tells_rows,
         )
-        for warning in found.warnings:
+        warnings = (*found.warnings, *constraint_summaries(found.constraints), *found.actions)
+        for warning in warnings:
             if warning not in self.warnings:
                 log.warning("%s", warning)
-        self.warnings = set(found.warnings)
+        self.warnings = set(warnings)
         self.unreplicated = tuple(found.unreplicated)
         self.writers = writers(self.connection, self.tables.values())
         (self.schema_version,) = self._row("PRAGMA schema_version")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from connectors.sqlite.check import check_database
 from connectors.sqlite.constraints import constraints_of
 from connectors.sqlite.store import SqliteStore
 from streaming.core.model.table import ColumnType, Table
@@ -69,10 +70,13 @@ def test_unique_indexes_made_later_count() -> None:
     }
 
 
-def test_the_agent_warns_of_each_constraint_with_what_it_means(
+def test_the_agent_names_the_constraints_of_a_table_in_a_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """At every start, and not again while nothing changes; the key is none."""
+    """At every start, and not again while nothing changes; what each means, `agent check` says.
+
+    The key is none. Three lines for each would bury what the agent says next.
+    """
     with closing(sqlite3.connect(tmp_path / "r.db")) as client:
         client.execute(
             "CREATE TABLE t (id INTEGER PRIMARY KEY, n TEXT UNIQUE CHECK (n <> '') REFERENCES t)"
@@ -82,7 +86,10 @@ def test_the_agent_warns_of_each_constraint_with_what_it_means(
     store.check_schema()
     store.close()
 
-    unique, check, foreign = [r.message for r in caplog.records if r.levelname == "WARNING"]
+    (said,) = [r.message for r in caplog.records if r.levelname == "WARNING"]
+    assert said.startswith("table t: UNIQUE (n), CHECK (n <> ''), FOREIGN KEY (n) REFERENCES t: ")
+    assert "`slackwater agent check`" in said
+    unique, check, foreign = check_database(tmp_path / "r.db", [KEYED_BY_ID]).warnings
     assert unique.startswith("table t: UNIQUE (n): two replicas may each accept a row")
     assert check.startswith("table t: CHECK (n <> ''): a database without it may accept a row")
     assert foreign.startswith("table t: FOREIGN KEY (n) REFERENCES t: the agent does not check it")

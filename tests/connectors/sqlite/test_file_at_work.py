@@ -1,5 +1,7 @@
 """What happens to a database's file while its agent runs: it goes on, or ends with the reason."""
 
+import os
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -7,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from connectors.sqlite.check import check_database
 from connectors.sqlite.lock import exclusive
 from streaming.core.model.errors import StateError
 from tests.connectors.sqlite.running_agents import TIMEOUT_S, Agents, Hub, until, write
@@ -23,6 +26,26 @@ def test_a_second_agent_of_one_database_is_refused(hub: Hub, agents: Agents) -> 
     assert second.process.wait(TIMEOUT_S) == 1
     assert "another agent has" in second.log()
     assert first.process.poll() is None
+    until(lambda: "ready: what is written to " in first.log().splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("link", "says"), [(os.symlink, "another agent has"), (os.link, "has 2 names (hard links)")]
+)
+def test_a_second_agent_by_another_name_is_refused(
+    tmp_path: Path, link: Callable[[Path, Path], None], says: str
+) -> None:
+    """SQLite follows a symbolic link; by a hard link each would write to a log of its own."""
+    database, other = tmp_path / "r.db", tmp_path / "other.db"
+    database.touch()
+
+    with exclusive(database):
+        link(database, other)
+        with pytest.raises(StateError, match=re.escape(says)), exclusive(other):
+            pass
+    found = check_database(other, []).complaints
+
+    assert [says in one for one in found] == ([] if link is os.symlink else [True])
 
 
 def test_a_wrong_path_is_said_and_leaves_no_file(tmp_path: Path) -> None:
