@@ -11,6 +11,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from connectors.jars import setup_step
@@ -63,6 +65,10 @@ _ANY_HOST = {"SPARK_LOCAL_IP": "127.0.0.1"}
 """Spark otherwise looks its host's name up, which has no address where an image is built."""
 
 
+TOLD_EVERY_S = 5.0
+"""How often setup says that it is still at work."""
+
+
 class ArchiveError(HubError):
     """The archive could not be written."""
 
@@ -96,19 +102,34 @@ def write() -> None:
             )
             _publish_input(bootstrap)
             command = [sys.executable, "-m", "streaming.cli.main", "run", "--available-now"]
-            done = subprocess.run(
-                [*command, "--config", config],
-                env={**os.environ, **_ANY_HOST},
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                check=False,
-            )
+            code, said = run_and_tell([*command, "--config", str(config)], _tell)
         changes = list((folder / "state" / "changelog").glob("*.parquet"))
-        if done.returncode or not fresh.exists() or not changes:
-            tail = (done.stdout + done.stderr).strip()[-2000:]
+        if code or not fresh.exists() or not changes:
+            tail = said.strip()[-2000:]
             raise ArchiveError(f"the hub that loads the classes failed:\n{tail}")
         fresh.rename(place)
+
+
+def run_and_tell(
+    command: list[str], tell: Callable[[str], None], every_s: float = TOLD_EVERY_S
+) -> tuple[int, str]:
+    """Run a command, and tell every few seconds for how long; its exit code and its output."""
+    began_s = time.monotonic()
+    with subprocess.Popen(
+        command,
+        env={**os.environ, **_ANY_HOST},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+    ) as process:
+        while True:
+            try:
+                said, _ = process.communicate(timeout=every_s)
+            except subprocess.TimeoutExpired:
+                tell(f"still at work after {time.monotonic() - began_s:.0f} s")
+            else:
+                return process.returncode, said
 
 
 def _publish_input(bootstrap: str) -> None:
@@ -127,9 +148,13 @@ def _publish_input(bootstrap: str) -> None:
 def write_once() -> None:
     """Write the archive unless it is there; ArchiveError if it fails."""
     if not archive().exists():
-        sys.stdout.write("setup: making Spark's start quick (once, half a minute)\n")
-        sys.stdout.flush()
+        _tell("making Spark's start quick (once, half a minute; longer on a machine at work)")
         write()
+
+
+def _tell(text: str) -> None:
+    sys.stdout.write(f"setup: {text}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

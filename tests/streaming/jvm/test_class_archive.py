@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from streaming.jvm.class_archive import java_options
+from streaming.jvm.class_archive import java_options, run_and_tell
 from streaming.jvm.java import find_java
 
 ALONE = """
@@ -35,3 +35,18 @@ def test_an_archive_that_is_damaged_or_missing_costs_nothing_but_time(tmp_path: 
     assert f"-XX:SharedArchiveFile={damaged}" in options
     assert "warning" not in done.stdout + done.stderr
     assert java_options(tmp_path / "missing.jsa") == ""
+
+
+def test_a_long_step_of_setup_says_that_it_is_at_work(tmp_path: Path) -> None:
+    """Half a minute without a word, and minutes on a slow machine, look like a hang."""
+    told, end = list[str](), tmp_path / "end"
+    waits = f"import os\nwhile not os.path.exists({str(end)!r}): pass\nprint('loaded')"
+
+    def tell(text: str) -> None:
+        told.append(text)
+        end.touch()
+
+    code, said = run_and_tell([sys.executable, "-c", waits], tell, every_s=0.01)
+
+    assert (code, said) == (0, "loaded\n")
+    assert told[0].startswith("still at work after ")
