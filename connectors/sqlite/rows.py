@@ -71,12 +71,10 @@ class RowWriter:
             self.write(connection, item)
             return
         upsert, values = self._upsert_of(item.after, item.key)
-        rest, key = values[: len(upsert.rest)], values[len(upsert.rest) :]
-        new = {n: self._new(n, place) for place, n in enumerate(upsert.rest, len(key) + 1)}
-        if not self.taken.put_in(connection, [*key, *rest], new):
+        if not self.taken.put_in(connection, *self._key_first(upsert, values)):
             self.write(connection, item)
         elif self.standing:
-            where = self._where(len(rest) + 1)
+            where = self._where(len(upsert.rest) + 1)
             self.standing.check_written(connection, upsert.same, where, values, "update")
 
     def in_way(self, connection: sqlite3.Connection, item: Item, text: str) -> set[str]:
@@ -84,9 +82,8 @@ class RowWriter:
 
         `text`: what the database says of it.
         """
-        upsert, values = self._upsert_of(item.after or "{}", item.key)
-        rest, key = values[: len(upsert.rest)], values[len(upsert.rest) :]
-        new = {n: self._new(n, place) for place, n in enumerate(upsert.rest, len(key) + 1)}
+        upsert, unordered = self._upsert_of(item.after or "{}", item.key)
+        values, new = self._key_first(upsert, unordered)
         given = {n: f"?{place}" for place, n in enumerate((*self.table.key, *upsert.rest), 1)}
         where = self.taken.in_way(text, new, given)
         if where is None:
@@ -94,7 +91,7 @@ class RowWriter:
         stored = image_sql({name: self.columns[name] for name in self.table.key}, "x")
         every = f"?{len(values)} IS ?{len(values)}"  # as many parameters as there are values
         query = f"SELECT {stored} FROM main.{sql.name(self.table.name)} x WHERE {where} AND {every}"  # noqa: S608
-        found = connection.execute(query, [*key, *rest]).fetchall()
+        found = connection.execute(query, values).fetchall()
         return {wire_image(captured).text for (captured,) in found}
 
     def _upsert_of(self, after: str, key: str) -> tuple[UpsertSql, list[Stored]]:
@@ -105,6 +102,14 @@ class RowWriter:
         if upsert is None:
             upsert = self.upserts[columns] = self._upsert(columns)
         return upsert, [row[name] for name in upsert.names]
+
+    def _key_first(
+        self, upsert: UpsertSql, values: list[Stored]
+    ) -> tuple[list[Stored], dict[str, str]]:
+        """The values with those of the key first, and by column what is set from them."""
+        rest, key = values[: len(upsert.rest)], values[len(upsert.rest) :]
+        new = {name: self._new(name, at) for at, name in enumerate(upsert.rest, len(key) + 1)}
+        return [*key, *rest], new
 
     def _delete(self, connection: sqlite3.Connection, where: str, key: list[Stored]) -> None:
         connection.execute(f"DELETE FROM {sql.name(self.table.name)} WHERE {where}", key)  # noqa: S608

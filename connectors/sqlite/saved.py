@@ -7,7 +7,7 @@ kept as SQLite held it.
 # ruff: noqa: S608 every name is quoted
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -147,24 +147,28 @@ class _Table:
 
     def save_stranger(self, key: str) -> list[RowAtRisk]:
         """Save the row of a key that goes with a range, if the journal does not have it so."""
-        condition = self._condition(key)
-        captured = self._captured(*condition) if condition else None
-        if condition is None or captured is None:
-            return []
         is_whole = set(self._columns) == set(self.writer.table.columns)  # or others are only here
-        if is_whole and self._is_journalled(captured):
-            return []
-        return self._save(key, NOT_AT_THE_HUB, *condition)
+        return self._save_unless(
+            key, NOT_AT_THE_HUB, lambda captured: is_whole and self._is_journalled(captured)
+        )
 
     def save_changed(self, item: Item) -> list[RowAtRisk]:
         """Save the row that a copy overwrites, if it is another one and the journal has it not."""
-        condition = self._condition(item.key)
+        return self._save_unless(
+            item.key,
+            NOT_CAPTURED,
+            lambda captured: _is_as_sent(captured[1], item.after) or self._is_journalled(captured),
+        )
+
+    def _save_unless(
+        self, key: str, why: str, is_known: Callable[[tuple[str, str]], bool]
+    ) -> list[RowAtRisk]:
+        """Save the row of a key, if there is one that is not known as it is captured."""
+        condition = self._condition(key)
         captured = self._captured(*condition) if condition else None
-        if condition is None or captured is None or _is_as_sent(captured[1], item.after):
+        if condition is None or captured is None or is_known(captured):
             return []
-        if self._is_journalled(captured):
-            return []
-        return self._save(item.key, NOT_CAPTURED, *condition)
+        return self._save(key, why, *condition)
 
     def save_faulty(self) -> list[RowAtRisk]:
         """Save the rows of the table that no replica can take, whatever their keys are."""
