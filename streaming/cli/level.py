@@ -112,10 +112,14 @@ class TopicEnds:
 
 
 def _awaited(path: Path, wait_s: float, max_age_s: float) -> HubLevel:
-    """The answer as soon as it is yes, or when the time is over."""
+    """The answer as soon as it is yes, or when the time is over.
+
+    Between two looks is the time that a look takes: the processor is for those who are waited for.
+    """
     started_s, ends, is_requested = time.monotonic(), TopicEnds(), False
     answered_s: float | None = None
     while True:
+        began_s = time.monotonic()
         configured, reader = opened(path)
         ask = partial(ends.ask, configured)
         found = hub_level(configured, reader, ask, now().timestamp(), max_age_s)
@@ -127,7 +131,7 @@ def _awaited(path: Path, wait_s: float, max_age_s: float) -> HubLevel:
             is_requested = True
         if found.level or not (may_read or now_s - started_s < wait_s):
             return found
-        time.sleep(POLL_S)
+        time.sleep(max(POLL_S, now_s - began_s))
 
 
 def _request_covers(reader: Reader) -> None:

@@ -3,17 +3,17 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from connectors.kafka.broker import Broker
 from tests.harness import verdict
-from tests.harness.hub_process import HubProcess
 from tests.harness.sent_items import sent_items
-from tests.harness.site import Site, site
+from tests.harness.site import RunningHub, Site, site
 from tests.harness.sqlite_agents import (
     agents,
     at_work,
@@ -38,16 +38,6 @@ def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
         for name in "abc":
             create(made, name)
         yield made
-
-
-@contextmanager
-def hub_of(at: Site) -> Iterator[HubProcess]:
-    """A hub that is ready; it ends in order with the block."""
-    with at.hub() as hub:
-        hub.waits_for(lambda: " ready at hub epoch " in hub.output, "it is ready")
-        yield hub
-        hub.terminate()
-        hub.ends_with(0)
 
 
 def write(at: Site, name: str, keys: Iterable[int], value: str) -> None:
@@ -78,21 +68,27 @@ def state(at: Site, name: str) -> str:
     return str(found[name]["state"])
 
 
-def comes_to(at: Site, hub: HubProcess, name: str, wanted: str) -> None:
+def comes_to(at: Site, hub: RunningHub, name: str, wanted: str) -> None:
     """Wait until a replica's agreement is in this state."""
     hub.waits_for(lambda: state(at, name) == wanted, f"{name} is {wanted}")
 
 
-def are_equal(at: Site, hub: HubProcess, names: str) -> None:
-    """Wait until `level` says yes, and hold the files against each other."""
+def are_equal(at: Site, hub: RunningHub, names: str) -> None:
+    """Wait until the files are equal and `level` says yes, and hold them against each other."""
+    hub.waits_for(lambda: hold_the_same(at, names), f"{names} are equal")
     hub.waits_for(lambda: is_level(at), "all are level")
-    held = [rows(at, name) for name in names]
-    assert all(one == held[0] for one in held)
+    assert hold_the_same(at, names)
+
+
+def hold_the_same(at: Site, names: str) -> bool:
+    """Whether the files have the same rows."""
+    first, *others = (rows(at, name) for name in names)
+    return all(one == first for one in others)
 
 
 def is_level(at: Site) -> bool:
     """Whether `level` says yes."""
-    return bool(at.slackwater("level", "--wait", "1")["level"])
+    return bool(at.slackwater("level", "--wait", "20")["level"])
 
 
 def resync_of(at: Site, name: str) -> dict[str, Any]:
@@ -114,10 +110,12 @@ def check(at: Site) -> None:
     verdict.check_materialized(at)
 
 
-def test_who_was_away_gets_each_row_once(three: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_was_away_gets_each_row_once(
+    three: Site, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Thousands of rows that were written several times, while the others see each other's."""
     monkeypatch.setenv("SLACKWATER_HUB__ACK_TIMEOUT_S", "3")
-    with hub_of(three) as hub, agents(three, "ab"), at_work(three, "c") as gone:
+    with three.running(spark) as hub, agents(three, "ab"), at_work(three, "c") as gone:
         hub.waits_for(lambda: captures(three, "c"), "c is captured")
         write(three, "a", range(3_000), "first")
         are_equal(three, hub, "abc")
@@ -166,9 +164,11 @@ def strangers(at: Site, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_full_copy_makes_a_paused_replica_equal_while_the_others_are_level(three: Site) -> None:
+def test_a_full_copy_makes_a_paused_replica_equal_while_the_others_are_level(
+    three: Site, spark: SparkSession
+) -> None:
     """Rows that were changed by hand are in no changelog: only all rows show them."""
-    with hub_of(three) as hub, agents(three, "ab"):
+    with three.running(spark) as hub, agents(three, "ab"):
         with agents(three, "c"):
             write(three, "a", range(1_200), "first")
             are_equal(three, hub, "abc")
@@ -205,9 +205,11 @@ def lagging(at: Site) -> set[str]:
 
 
 @pytest.mark.slow
-def test_an_agent_that_is_killed_in_its_resync_goes_on_with_the_next_page(three: Site) -> None:
+def test_an_agent_that_is_killed_in_its_resync_goes_on_with_the_next_page(
+    three: Site, spark: SparkSession
+) -> None:
     """What it has applied it is not sent again, however often it dies."""
-    with hub_of(three) as hub, agents(three, "ab"):
+    with three.running(spark) as hub, agents(three, "ab"):
         with agents(three, "c"):
             write(three, "a", range(1), "first")
             are_equal(three, hub, "abc")

@@ -28,13 +28,13 @@ def wait_until(
 ) -> None:
     """Wait until the claim holds; AssertionError names what did not come true.
 
-    Between two looks is the time that a look takes: who waits leaves the processor to the others.
+    Between two looks is twice the time that a look takes: the processor is for the others.
     """
     deadline = time.monotonic() + TIMEOUT_S
     began_s = time.monotonic()
     while not claim():
         assert time.monotonic() < deadline, f"not within {TIMEOUT_S} s: {what()}"
-        time.sleep(max(every_s, time.monotonic() - began_s))
+        time.sleep(max(every_s, 2 * (time.monotonic() - began_s)))
         began_s = time.monotonic()
 
 
