@@ -14,14 +14,14 @@ _known: dict[Path, tuple[object, Checkpoint | None]] = {}
 
 def last_commit(state: Path) -> Checkpoint | None:
     """The last commit of a state; None before the first. StateError if there is no state."""
-    version, known = _version(state / "epochs" / "_delta_log"), _known.get(state)
+    version, known = newest_entry(state / "epochs" / "_delta_log"), _known.get(state)
     if version is None or known is None or known[0] != version:
         _known[state] = known = version, open_state(state).commit
     return known[1]
 
 
-def _version(log: Path) -> object:
-    """The newest entry of a log, as a file that no other one equals; None: there is none."""
+def newest_entry(log: Path) -> object:
+    """The newest entry of a table's log, as a file that no other equals; None: there is none."""
     try:
         newest = max(log.glob("*.json"))
         found = newest.stat()
