@@ -6,26 +6,34 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from connectors.kafka.broker import Broker
 from tests.e2e.test_consumers_away import are_equal, check, comes_to, resync_of
 from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess
-from tests.harness.site import Site, site
-from tests.harness.sqlite_agents import agents, at_work, create, database, execute, rows
+from tests.harness.site import RunningHub, Site, site
+from tests.harness.sqlite_agents import agents, at_work, create, database, execute, kill, rows
 
-ROWS = 100_000
-LIMITS = {"resync_page_rows": 2_000, "resync_pages": 2}
+PAGES = 20
+"""Of a full copy."""
+
+
+@pytest.fixture(params=[6_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def count(request: pytest.FixtureRequest) -> int:
+    """How many rows the database of a has."""
+    return int(request.param)
 
 
 @pytest.fixture
-def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+def three(tmp_path: Path, broker: Broker, topic_prefix: str, count: int) -> Iterator[Site]:
     """A hub with three replicas; the database of a has rows, those of b and c are empty."""
-    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", LIMITS) as made:
+    limits = {"resync_page_rows": count // PAGES, "resync_pages": 2}
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", limits) as made:
         for name in "abc":
             create(made, name)
         with closing(sqlite3.connect(database(made, "a"))) as client, client:
-            values = ((f"{number:06}", f"of a {number}") for number in range(ROWS))
+            values = ((f"{number:06}", f"of a {number}") for number in range(count))
             client.executemany("INSERT INTO t VALUES (?, ?)", values)
         yield made
 
@@ -44,38 +52,35 @@ def agreements(at: Site) -> set[str]:
     return set(commit.state.agreements) if commit else set()
 
 
-def is_under_way(at: Site, hub: HubProcess, name: str) -> None:
+def is_under_way(at: Site, hub: HubProcess | RunningHub, name: str, count: int) -> None:
     """Wait until some of a copy is sent, and not all of it."""
     hub.waits_for(
-        lambda: 0 < (resync_of(at, name).get("synchronized") or 0) < ROWS, f"{name} gets its copy"
+        lambda: 0 < (resync_of(at, name).get("synchronized") or 0) < count, f"{name} gets its copy"
     )
 
 
-def test_a_full_database_joins_and_a_new_one_is_filled(three: Site) -> None:
-    """A hundred thousand rows, while others write; hub and agent are killed in mid copy."""
+def test_a_full_database_joins_and_a_new_one_is_filled(
+    three: Site, spark: SparkSession, count: int
+) -> None:
+    """A copy of many pages, while others write; hub and agent are killed in mid copy."""
     text = without(three, "c")
-    with three.hub() as hub, at_work(three, "a", "--snapshot"), agents(three, "b"):
-        hub.waits_for(lambda: len(rows(three, "b")) == ROWS, "b has the rows of a")
-        hub.terminate()
-        hub.ends_with(0)
+    with three.running(spark) as hub, at_work(three, "a", "--snapshot"), agents(three, "b"):
+        hub.waits_for(lambda: len(rows(three, "b")) == count, "b has the rows of a")
     three.file.write_text(text)
-    with three.hub() as hub, agents(three, "ab"):
-        hub.waits_for(lambda: "c" in agreements(three), "the hub knows c")
+    with three.hub() as killed, agents(three, "ab"):
+        killed.waits_for(lambda: "c" in agreements(three), "the hub knows c")
         foretold = three.slackwater("init", "c", "--from", "hub")
-        assert (foretold["rows"], foretold["short"]) == ({"t": ROWS}, [])
+        assert (foretold["rows"], foretold["short"]) == ({"t": count}, [])
         with at_work(three, "c"):
-            is_under_way(three, hub, "c")
-        hub.kill()
-    with three.hub() as hub, agents(three, "ab"), at_work(three, "c") as killed:
-        is_under_way(three, hub, "c")
+            is_under_way(three, killed, "c", count)
         killed.kill()
-        killed.wait()
+    with three.running(spark) as hub, agents(three, "ab"), at_work(three, "c") as dead:
+        is_under_way(three, hub, "c", count)
+        kill(dead)
         execute(three, "b", "UPDATE t SET v = 'of b' WHERE k < '000100'")
-        execute(three, "b", "DELETE FROM t WHERE k >= '099900'")
+        execute(three, "b", "DELETE FROM t WHERE k >= ?", f"{count - 100:06}")
         with agents(three, "c"):
             comes_to(three, hub, "c", "in_sync")
             are_equal(three, hub, "abc")
-        assert len(rows(three, "c")) == ROWS - 100
-        hub.terminate()
-        hub.ends_with(0)
+        assert len(rows(three, "c")) == count - 100
     check(three)

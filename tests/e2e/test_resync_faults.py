@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from checkpoints import query
 from checkpoints.faults import FaultPoint
 from checkpoints.tables import TableName
 from connectors.kafka.broker import Broker
@@ -29,6 +31,8 @@ LIMITS = {
     "resync_pages": 2,
     "materialize_every_epochs": 1_000,
 }
+ROUND_S = 0.5
+"""From one round of traffic to the next; the more there is, the longer a hub takes."""
 PAGES = {"c", "d"}
 """Who is in resync: c gets pages of tracked rows, d ranges of a full copy."""
 OF_INPUT = {
@@ -76,14 +80,22 @@ def strangers(replica: ScriptedReplica) -> None:
         replica.rows[row_of(f"k{number + 1:03}")] = "by hand"
 
 
+def epochs(at: Site) -> list[dict[str, Any]]:
+    """Plans and commits, in order: of their many columns those that are looked at here."""
+    columns = ("batch", "kind", "hub", "pages")
+    table = query.open_table(at.state, TableName.EPOCHS)
+    found = query.select(table, TableName.EPOCHS, columns=columns, order_by="batch")
+    return query.records(found)
+
+
 def hubs(at: Site) -> set[str]:
     """The processes that have written to `epochs`."""
-    return {row["hub"] for row in verdict.rows_of(at.state, TableName.EPOCHS)}
+    return {row["hub"] for row in epochs(at)}
 
 
 def sends_pages(at: Site, earlier: set[str], *, now: bool) -> bool:
     """Whether the new hub has planned a page for each of those in resync; `now`: in this batch."""
-    rows = verdict.rows_of(at.state, TableName.EPOCHS, "batch")
+    rows = epochs(at)
     plans = [row for row in rows if row["kind"] == "plan" and row["hub"] not in earlier]
     sent = [
         row["batch"] for row in plans if {page["agreement"] for page in row["pages"] or ()} == PAGES
@@ -107,7 +119,9 @@ def dies(at: Site, spark: SparkSession, fatal: FaultPoint, traffic: Traffic) -> 
         end = threading.Event()
         work = pool.submit(lambda: Service(at.config(), spark, reach).run(end))
         try:
-            wait_until(lambda: is_dead(work, traffic), lambda: f"the hub dies {fatal}")
+            wait_until(
+                lambda: is_dead(work, traffic), lambda: f"the hub dies {fatal}", every_s=ROUND_S
+            )
         finally:
             end.set()
     with pytest.raises((HubKilledError, HubError), match=r"^$|HubKilledError"):
@@ -121,10 +135,20 @@ def is_dead(work: "Future[None]", traffic: Traffic) -> bool:
     return work.done()
 
 
+@pytest.mark.parametrize(
+    "points",
+    [
+        pytest.param([*FaultPoint][::3], id="some"),
+        pytest.param([*FaultPoint], id="all", marks=pytest.mark.slow),
+    ],
+)
 def test_a_hub_that_dies_at_every_point_of_a_resync_ends_it(
-    four: Site, spark: SparkSession
+    four: Site, spark: SparkSession, points: list[FaultPoint]
 ) -> None:
-    """Pages and ranges are planned, logged, committed and published: a death may divide any two."""
+    """Pages and ranges are planned, logged, committed and published: a death may divide any two.
+
+    A hub dies at each of these points in turn.
+    """
     a, _, c, d = four.replicas.values()
     for replica in four.replicas.values():
         replica.hello()
@@ -144,7 +168,7 @@ def test_a_hub_that_dies_at_every_point_of_a_resync_ends_it(
         four.slackwater("resync", "d", "--full")
 
     traffic = Traffic(four)
-    for point in FaultPoint:
+    for point in points:
         if point is FaultPoint.AFTER_ROWS:
             configure(four, "materialize_every_epochs", 1)
         dies(four, spark, point, traffic)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from pyspark.sql import SparkSession
 
 from connectors.agent.metrics import METRICS
 from connectors.kafka.broker import Broker
@@ -31,11 +32,10 @@ def values(port: int) -> dict[str, float]:
         return {one.name: one.value for family in families for one in family.samples}
 
 
-def test_agents_at_work_expose_what_their_page_lists(pair: Site) -> None:
+def test_agents_at_work_expose_what_their_page_lists(pair: Site, spark: SparkSession) -> None:
     """What one publishes the other applies, and both know how far they are."""
     ports = {name: free_port() for name in "ab"}
-    with pair.hub() as hub, ExitStack() as agents:
-        hub.waits_for(lambda: " ready at hub epoch " in hub.output, "it is ready")
+    with pair.running(spark) as hub, ExitStack() as agents:
         for name, port in ports.items():
             agents.enter_context(at_work(pair, name, "--metrics-port", str(port)))
         hub.waits_for(lambda: pair.replica_states() == {"a": "live", "b": "live"}, "both are live")

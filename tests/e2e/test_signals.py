@@ -12,8 +12,6 @@ from connectors.kafka.broker import Broker
 from tests.harness.hub_process import HubProcess, wait_until
 from tests.harness.site import Site, site
 
-BOTH = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-
 
 def _ends_in_order(hub: HubProcess, number: signal.Signals) -> str:
     """The output of a hub that ends after this signal to its group; its JVM ends with it."""
@@ -39,7 +37,9 @@ def one(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
         yield made
 
 
-@BOTH
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_while_python_imports(number: signal.Signals, one: Site) -> None:
     """The first instant counts too: nobody waits with Ctrl-C."""
     with one.hub() as hub:
@@ -48,7 +48,9 @@ def test_while_python_imports(number: signal.Signals, one: Site) -> None:
         _ends_in_order(hub, number)
 
 
-@BOTH
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
+)
 def test_while_the_jvm_starts(number: signal.Signals, one: Site) -> None:
     """Spark takes seconds to start, and has no handler yet."""
     with one.hub() as hub:
@@ -77,7 +79,7 @@ def test_while_it_waits_for_a_broker(one: Site) -> None:
     ("point", "number"),
     [
         pytest.param("after_plan", signal.SIGTERM, marks=pytest.mark.slow),
-        ("before_commit", signal.SIGINT),
+        pytest.param("before_commit", signal.SIGINT, marks=pytest.mark.slow),
         ("between_agreements", signal.SIGTERM),
     ],
 )
