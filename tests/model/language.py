@@ -160,6 +160,14 @@ def is_ahead(story: Story, replica: str, seconds: str) -> None:
 def is_dated_ahead(story: Story, replica: str, seconds: str) -> None:
     """Its agent publishes by a clock that is wrong, too."""
     story.replica(replica).dated_s = int(seconds)
+    story.world.renumbered.pop(replica, None)
+
+
+@sentence("{replica} renumbers what nobody has seen")
+def renumbers(story: Story, replica: str) -> None:
+    """What the hub would refuse because a clock was ahead gets CSNs of the agent's clock."""
+    new = story.world.renumber(replica)
+    story.primaries |= {label: new[csn] for label, csn in story.primaries.items() if csn in new}
 
 
 @sentence("{replica} commits {label}")

@@ -220,6 +220,14 @@ def check_right_clocks_are_believed(world: World) -> None:
     assert skewed <= wrong, "the clock of another replica has made their CSNs"
 
 
+def check_what_is_renumbered_is_accepted(world: World) -> None:
+    """What was dated anew is refused as skewed only behind what could not be, and was refused."""
+    for name, renumbered in world.renumbered.items():
+        rid = world.replicas[name].rid
+        skewed = {c.csn for c in _quarantined_changes(world, {Reason.SKEW}) if c.rid == rid}
+        assert min(skewed, default="") not in renumbered, f"{name} was given CSNs that are ahead"
+
+
 def check_ruv_follows_changelog(world: World) -> None:
     """The RUV knows nothing that the changelog lacks, and lacks nothing that it has."""
     largest: dict[int, str] = {}
@@ -309,6 +317,7 @@ ALWAYS = (
     check_ruv_follows_changelog,
     check_no_image_is_lost,
     check_right_clocks_are_believed,
+    check_what_is_renumbered_is_accepted,
 )
 AT_REST = (
     check_level,

@@ -471,14 +471,14 @@ class Replica:
         self.journal.clear()
         self.position, self.is_emptied, self.is_told_to_stop = Position(), True, False
 
-    def hello(self, topic: Sequence[Record], clock_s: int) -> tuple[str, Hello]:
+    def hello(self, topic: Sequence[Record]) -> tuple[str, Hello]:
         """Start a session, having read its own topic to the end."""
         self.is_up, self.is_ended, self.is_told_to_stop = True, False, False
         self.sessions += 1
         session = f"{self.name}-{self.sessions}"
         self.position = self.position.greeting(session)
         changes = [record for record in topic if isinstance(record, Change)]
-        self._move_past(changes, clock_s)
+        self._move_past(changes)
         told = (one.epoch + 1 for one in topic if isinstance(one, Applied | Hello))
         self.epoch = max([self.epoch, *told])
         if self.is_emptied and not self._has_published(changes):
@@ -513,10 +513,11 @@ class Replica:
         changes = (line.record for line in self.journal)
         return {change.csn for change in changes if isinstance(change, Change)}
 
-    def _move_past(self, changes: Sequence[Change], clock_s: int) -> None:
+    def _move_past(self, changes: Sequence[Change]) -> None:
         """Give no CSN, epoch or opno that is in the topic."""
         for change in changes:
-            self.generator = self.generator.seen(change.csn, clock_s + self.skew_s)
+            passed = Generator.behind(self.rid, change.csn)
+            self.generator = max(self.generator, passed, key=lambda one: (one.time_s, one.sequence))
             self.opno = max(self.opno, change.opno or 0)
             if change.csn not in self._own_csns():
                 self.epoch = max(self.epoch, change.epoch + 1)

@@ -75,10 +75,12 @@ CLOCKS = {
     **UNCARRIED,
     "set_clock": 5,
     "correct_clock": 3,
+    "renumber": 3,
     "pass_time": 2,
     "release": 2,
 }
-"""The same with clocks that are wrong, and an operator who releases what they wrote."""
+"""The same with clocks that are wrong, agents that date anew what nobody has seen of what they
+wrote, and an operator who releases the rest."""
 
 EMPTIES = {**BY_HAND, "reinit": 3}
 """The same with databases that are emptied, perhaps written before their hello."""
@@ -112,7 +114,7 @@ JOINS = {**AWAY, **LOSES, **TELLS}
 PUTS_BACK = {**AWAY, **LOSES, "back_up_hub": 3, "put_back_hub": 3}
 """The same with a hub whose state is put back from a backup, and an operator who recovers."""
 
-EVERYTHING = {**LOSES, **REORDERS, **REUSES, **REFUSES, **UNWRITABLE, **TELLS, **UNCARRIED}
+EVERYTHING = {**LOSES, **REORDERS, **REUSES, **REFUSES, **UNWRITABLE, **TELLS, **CLOCKS}
 """All at once."""
 
 FUNCTIONS = (
@@ -358,6 +360,19 @@ class Storyteller:
         if self.replica(replica).skew_s or self.replica(replica).dated_s:
             self.add_sentence(f"the clock of {replica} is 0 s ahead")
             self.add_sentence(f"the records of {replica} are dated 0 s ahead")
+
+    def renumber(self, replica: str, key: str, number: int) -> None:
+        """An agent dates anew what no topic has, mostly what was written while it was down."""
+        if number > 1:
+            self.add_sentence(f"the clock of {replica} is {DAYS_S} s ahead")
+            self.write_in_transaction(replica, key, number)
+            self.write(replica, key, number)
+            if number > 2:
+                self.commit(replica, key, number)
+                self.write(replica, key, number)
+                self.back_up(replica, key, number)
+            self.correct_clock(replica, key, 1)
+        self.add_sentence(f"{replica} renumbers what nobody has seen")
 
     def pass_time(self, _: str, __: str, ___: int) -> None:
         """So much that what a clock gave that was ahead is in the past."""
@@ -683,8 +698,9 @@ class Storyteller:
         waiting = self.replica(replica).unpublished()
         lines = [*takewhile(lambda one: not isinstance(one.record, Refused), waiting)][1:]
         line = lines[number % len(lines)] if lines else None
-        if line and isinstance(line.record, Change):
-            self.add_sentence(f"{replica} publishes {self._thing(replica, line.record)}")
+        name = self._thing(replica, line.record) if line else None
+        if line and name and isinstance(line.record, Change):
+            self.add_sentence(f"{replica} publishes {name}")
         elif line and isinstance(line.record, Applied):
             self.lines.append(f"# {replica} publishes {line.record} alone")
             self.world.publish(replica, [line])
@@ -702,19 +718,20 @@ class Storyteller:
     def publish_under_old_session(self, replica: str, _: str, __: int) -> None:
         """An old agent still runs, and publishes what the new one will publish again."""
         lines = self.replica(replica).unpublished()
-        if lines and isinstance(lines[0].record, Change | Commit | Abort):
-            thing = self._thing(replica, lines[0].record)
+        is_of_rows = lines and isinstance(lines[0].record, Change | Commit | Abort)
+        if is_of_rows and (thing := self._thing(replica, lines[0].record)):
             self.add_sentence(f"{replica} publishes {thing} under its old session")
 
     def _thing(self, replica: str, record: Record) -> str | None:
-        """What a record is called in a story; None: it has no name."""
+        """What a record is called in a story; None: it has no name, or is of an old backup."""
         match record:
             case Change():
                 named = self.world.names.items()
                 return next((name for name, write in named if write.change == record), None)
             case Commit(prim_csn=primary) | Abort(prim_csn=primary):
                 labels = [label for label, p in self.story.primaries.items() if p == primary]
-                return f"the {type(record).__name__.lower()} of {labels[0]}"
+                kind = type(record).__name__.lower()
+                return f"the {kind} of {labels[0]}" if labels else None
             case Hello() if record == self.story.record(replica, "its hello"):
                 return "its hello"
             case _:

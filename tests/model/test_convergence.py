@@ -93,7 +93,7 @@ def test_replicas_differ_only_in_rows_that_are_listed_as_uncarried(plot: Plot) -
 @FIXED
 @given(plots({**CLOCKS, **AWAY}, several=True))
 def test_replicas_converge_though_clocks_are_wrong(plot: Plot) -> None:
-    """No write is lost by that, and nobody's clock is dragged along; a release brings it to all."""
+    """No write is lost, and nobody is dragged along; new CSNs, or a release, bring it to all."""
     hold(plot, AT_REST)
 
 

@@ -18,6 +18,7 @@ from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import OnRefused
 from streaming.core.model.topology import Subscription, Topology
 from tests.model.backend import Backend, Judgement
+from tests.model.renumber import renumber
 from tests.model.replica import TABLE, Line, Replica, Write, name_of, row_of, value_of
 
 ROUNDS = 30
@@ -102,7 +103,8 @@ class World:
 
     `told`: replica -> the lines that it had not published when its agent last said how many.
     `lost`: (csn, content) of the changes that were deleted from a topic unread; `begins`: replica
-    -> where its topic begins, if records were.
+    -> where its topic begins, if records were. `renumbered`: replica -> the CSNs that its agent
+    gave instead of others, by the clock that its records have.
     """
 
     replicas: Mapping[str, Replica]
@@ -113,6 +115,7 @@ class World:
     told: dict[str, Sequence[Line]] = field(default_factory=dict)
     lost: set[tuple[str, str]] = field(default_factory=set)
     begins: dict[str, int] = field(default_factory=dict)
+    renumbered: dict[str, set[str]] = field(default_factory=dict)
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -194,10 +197,25 @@ class World:
 
     # -- agents and the hub -----------------------------------------------------------------
 
+    def renumber(self, replica: str) -> Mapping[str, str]:
+        """Have an agent give what nobody has seen new CSNs, if its clock says that it must."""
+        one = self.replicas[replica]
+        topic = [record for _, record in self.received.get(replica, [])]
+        old = one.unpublished()
+        new = renumber(one, topic, self.now_s + one.dated_s)
+        by_line = {id(line): renamed for line, renamed in zip(old, one.unpublished(), strict=True)}
+        writes = {id(write.line): write for write in one.writes}
+        for name, write in self.names.items():
+            self.names[name] = writes.get(id(by_line.get(id(write.line))), write)
+        lines = self.told.get(replica, ())
+        self.told[replica] = [by_line.get(id(line), line) for line in lines]
+        self.renumbered.setdefault(replica, set()).update(new.values())
+        return new
+
     def hello(self, replica: str, *, ruv: Ruv | None = None) -> None:
         """Start a session of this replica's agent; `ruv`: another one than its database has."""
         topic = [record for _, record in self.received.get(replica, [])]
-        session, hello = self.replicas[replica].hello(topic, self.now_s)
+        session, hello = self.replicas[replica].hello(topic)
         hello = replace(hello, unpublished=self._counted(replica))
         self.send(replica, session, hello if ruv is None else replace(hello, ruv=ruv))
 
