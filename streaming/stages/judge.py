@@ -254,6 +254,8 @@ def _contended(
     # what was rejected with its transaction stays so when no function does that any more
     rejecting = grouped.rejecting.copy()
     rejecting[code[below | _in_ranges(eligible, rid, mre, intake, only_rejecting=True)]] = True
+    if by_core is not None:
+        rejecting |= by_core  # a truncate meets rows that are not in the batch
     if not rejecting.any():
         return marked
     return marked | _whole_transactions(grouped, eligible, rejecting)

@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 from streaming.core.conflict.batch_judge import BatchJudge
 from streaming.core.conflict.function import parse_function
 from streaming.core.conflict.judge import Cause, Judged, Verdict
-from streaming.core.conflict.window import WindowRow, packed, text_of
-from streaming.core.delivery.sending import PAGE, LogEntry, Refresh
+from streaming.core.conflict.window import WindowRow, key_of, packed, text_of
+from streaming.core.delivery.sending import PAGE, Refresh
 from streaming.core.intake.intake import Intake
 from streaming.core.intake.transactions import in_order
 from streaming.core.model.agreement_state import AgreementState
-from streaming.core.model.change import RowKey
+from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.record import Commit, ReceivedRecord, Record
 from streaming.core.model.row import Realign, RowState
 from streaming.core.model.state import HubState
 from streaming.core.model.topology import Topology
+from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.tracking.incarnation import WorkKind
 from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import begin
@@ -50,6 +51,7 @@ ranges = st.lists(
         st.builds(KeyRange, st.sampled_from(("t", "u")), ends, ends),
         st.sampled_from((1, 2)),
         epochs,
+        rejects_transaction=st.booleans(),
     ),
     max_size=3,
 ).map(tuple)
@@ -59,6 +61,7 @@ realigns = st.lists(
         st.sampled_from((1, 2)),
         epochs,
         st.sampled_from((-1, 2)),
+        rejects_transaction=st.booleans(),
         is_of_range=st.booleans(),
     ),
     max_size=2,
@@ -91,15 +94,21 @@ def topics(draw: st.DrawFn) -> list[ReceivedRecord]:
             if draw(st.integers(0, 3)):
                 records.append(change(number, name, value, rid=rid))
             else:
-                other = draw(st.sampled_from(KEYS))
+                one = change(number, name, value, rid=rid, tx=number)
+                other = change(number + 1, draw(st.sampled_from(KEYS)), "z", rid=rid, tx=number)
                 records += [
-                    change(number, name, value, rid=rid, tx=number),
-                    change(number + 1, other, "z", rid=rid, tx=number),
+                    one._replace(table=draw(st.sampled_from(("t", "u")))),
+                    draw(st.sampled_from((other, truncate(other)))),
                     Commit(csn(number, rid)),
                 ]
         speaker.send(*records)
         received += speaker.received
     return received
+
+
+def truncate(one: Change) -> Change:
+    """A truncate of the table in the place of a change."""
+    return one._replace(key=ALL_KEYS, op=Op.TRUNCATE, after=None)
 
 
 @st.composite
@@ -125,8 +134,8 @@ def by_core(
     topology: Topology,
     state: HubState,
     sent: Sequence[ResyncPage],
-) -> tuple[list[LogEntry], dict[RowKey, RowState]]:
-    """The entries of a batch and the rows that it changed, one change at a time."""
+) -> BatchJudge:
+    """The judge of a batch that has judged it one change at a time."""
     intake = Intake(state, topology)
     for record in received:
         intake.take(record)
@@ -135,7 +144,7 @@ def by_core(
         one.judge(transaction)
     for page in sent:
         one.send_tracked(page, 2)
-    return one.take_entries(), one.changed
+    return one
 
 
 def verdicts_of(found: Verdicts) -> list[tuple[str, Verdict, Cause | None]]:
@@ -155,7 +164,8 @@ def test_columns_leave_to_core_what_a_range_or_a_page_touches(
     function: str,
 ) -> None:
     """They may only say "surely accepted": verdicts, refreshes and rows are those of core."""
-    topology = replace(RULES, tables={"t": replace(T, function=parse_function(function))})
+    t = replace(T, function=parse_function(function))
+    topology = replace(RULES, tables={"t": t, "u": replace(t, name="u")})
     state = hub_after(sent)
 
     found = judged(
@@ -167,15 +177,21 @@ def test_columns_leave_to_core_what_a_range_or_a_page_touches(
         pages=paged,
     )
 
-    entries, changed = by_core(received, before, topology, state, paged)
+    core = by_core(received, before, topology, state, paged)
+    entries = core.take_entries()
     judgements = [one for one in entries if isinstance(one, Judged)]
     assert verdicts_of(found) == [
         (one.arrived.change.csn, one.verdict, one.cause) for one in judgements
     ]
     expected = [one for one in entries if isinstance(one, Refresh)]
     assert [one for _, one in found.refreshes] == expected
-    core_rows = {text_of(key): packed(row) for key, row in changed.items()}
-    assert without_ranges(found.rows) == without_ranges(core_rows)
+    tables = core.tables_after()
+    assert (found.tables.truncations, found.tables.rescans) == (tables.truncations, tables.rescans)
+    core_rows = {text_of(key): packed(row) for key, row in core.changed.items()}
+    left = core_rows.keys() - found.rows.keys()  # those that only a truncate took
+    assert {key_of(name)[0] for name in left} <= tables.truncations.keys()
+    kept = {name: row for name, row in core_rows.items() if name not in left}
+    assert without_ranges(found.rows) == without_ranges(kept)
 
 
 def without_ranges(found: Mapping[str, WindowRow]) -> dict[str, WindowRow]:
