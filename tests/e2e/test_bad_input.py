@@ -10,6 +10,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from checkpoints.faults import FaultPoint
 from checkpoints.tables import TableName
 from connectors import wire
 from connectors.kafka.broker import Broker
@@ -187,8 +188,7 @@ def test_release_is_judged_once_though_the_hub_dies(pair: Site, spark: SparkSess
     pair.learn_second_table()
     pair.slackwater("quarantine", "release", f"1-{unknown}")
 
-    with pair.hub("--available-now", fault="after_quarantine") as hub:
-        hub.ends_with(-9)
+    pair.dies(spark, FaultPoint.AFTER_QUARANTINE)
     pair.run_available(spark)
 
     assert pair.slackwater("quarantine", "list") == []

@@ -18,7 +18,7 @@ from streaming.core.model.change import Change
 from streaming.core.model.record import Heartbeat, Reason
 from streaming.stages.log import OF_REFUSED
 from tests.harness import user_functions, verdict
-from tests.harness.hub_process import KILLED
+from tests.harness.hub_process import wait_until
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site
 from tests.model.replica import image, row_of
@@ -315,8 +315,7 @@ def test_function_that_never_says_the_same_is_asked_once(
         a.write(f"counted.{key}", "a")
     pair.run_available(spark)
     changes = [b.write(f"counted.{key}", "b") for key in keys]
-    with pair.hub("--available-now", fault=FaultPoint.AFTER_CHANGELOG) as hub:
-        hub.ends_with(KILLED)
+    pair.dies(spark, FaultPoint.AFTER_CHANGELOG)
     before = verdict.changes_of(pair)
     asked = user_functions.calls(counter)
 
@@ -368,9 +367,14 @@ def test_rejected_transaction_marks_its_rows_over_a_restart(
             a.write("x", "a")
             lost = write_all(b, "xy", "b")
             hub.takes(a, b)
-            while every_epochs == 1 and is_materialized_behind(made):
-                a.send(Heartbeat(a.epoch))  # its batch notes how far `rows` is
-                hub.takes(a)
+            if every_epochs == 1:
+
+                def is_merged() -> bool:
+                    a.send(Heartbeat(a.epoch))  # its batch notes how far `rows` is
+                    hub.takes(a)
+                    return not is_materialized_behind(made)
+
+                wait_until(is_merged, lambda: "`rows` has the rejected ones", every_s=1)
         merged = verdict.last_commit(made)["rows_epoch"]
         made.file.write_text(made.file.read_text().replace("_epochs = 1\n", "_epochs = 1_000\n"))
         dependent = write_all(b, "yz", "c")

@@ -11,7 +11,7 @@ from connectors.kafka.broker import Broker
 from tests.harness import verdict
 from tests.harness.site import Site, site
 
-EVERY_EPOCHS = 2
+EVERY_EPOCHS = 4
 
 
 @pytest.fixture
@@ -37,14 +37,14 @@ def test_late_writes_of_a_replica_that_was_away(small: Site, spark: SparkSession
             a.write(key, "first")
         hub.takes(a)
         hub.brings(b, c)
-        for number in range(2 * EVERY_EPOCHS):
+        for number in range(EVERY_EPOCHS):
             a.write("updated", f"while c is away {number}")
             hub.takes(a)
             hub.brings(b)
             b.write("deleted", None if number % 2 else f"while c is away {number}")
             hub.takes(b)
             hub.brings(a)
-        for number in range(2 * EVERY_EPOCHS):
+        for number in range(EVERY_EPOCHS):
             a.write(f"filler {number}", "pushes the others out of the window")
             hub.takes(a)
     assert verdict.last_commit(small)["rows_epoch"] > 0

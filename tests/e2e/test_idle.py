@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
+from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from connectors.kafka.broker import Broker
 from tests.harness.hub_process import wait_until
@@ -42,7 +43,10 @@ def test_rows_are_brought_up_to_date_while_nothing_comes(
             a.write("k", "by a")
             hub.takes(a)
 
-            wait_until(lambda: len(_rows(spark, quiet)) > 0, lambda: "`rows` has the row")
+            rows = StateStore(quiet.state)
+            wait_until(
+                lambda: rows.refreshed(TableName.ROWS).version() > 0, lambda: "`rows` has the row"
+            )
 
     (row,) = _rows(spark, quiet)
     assert (row["key"], row["image"]) == ('{"k":"k"}', '{"k":"k","v":"by a"}')

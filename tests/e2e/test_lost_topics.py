@@ -19,7 +19,7 @@ from streaming.cli.main import main
 from streaming.core.delivery.consumer import EndAgent, receive
 from streaming.core.model.record import Stopped
 from tests.harness import verdict
-from tests.harness.hub_process import KILLED, wait_until
+from tests.harness.hub_process import wait_until
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import RECORD_BYTES, RunningHub, Site, site
 
@@ -247,8 +247,7 @@ def test_a_planned_batch_whose_records_are_gone_is_finished_without_them(
     a.write("k", "of a")
     c.write("lost", "of c")
     c.send_bytes(b"no record")
-    with three.hub("--available-now", fault=point) as hub:
-        hub.ends_with(KILLED)
+    three.dies(spark, point)
 
     recreate(admin, three, c.changes)
     c.write("in-another-topic", "of c")
