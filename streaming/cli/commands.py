@@ -72,6 +72,7 @@ COMMANDS = (
         "status",
         "streaming.cli.status:status",
         "Show the state of the hub, what needs a person first; exit 1 if something does.",
+        without_numpy=True,
     ),
     CommandPlace(
         "top",

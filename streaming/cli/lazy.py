@@ -5,7 +5,9 @@ so a command costs the imports that it needs itself, and a list of commands cost
 """
 
 import gc
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -22,6 +24,9 @@ class CommandPlace(NamedTuple):
     """its function, or the typer.Typer of its group: "module:attribute" """
     help: str
     """the first sentence of its docstring, which its own help shows whole"""
+    without_numpy: bool = False
+    """nothing that it does needs numpy: pyarrow imports it where it is there, for a tenth of a
+    second"""
 
 
 def group_of(places: Iterable[CommandPlace]) -> type[TyperGroup]:
@@ -48,7 +53,8 @@ def imported(command: CommandPlace) -> Any:  # noqa: ANN401  # typer names no ty
     module, _, attribute = command.place.partition(":")
     gc.disable()  # what is imported stays; to look for garbage in it is a tenth of a command
     try:
-        found = getattr(import_module(module), attribute)
+        with _without_numpy() if command.without_numpy else nullcontext():
+            found = getattr(import_module(module), attribute)
     finally:
         gc.enable()
     holder = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -57,3 +63,16 @@ def imported(command: CommandPlace) -> Any:  # noqa: ANN401  # typer names no ty
     else:
         holder.command(command.name)(found)
     return get_group(holder).commands[command.name]
+
+
+@contextmanager
+def _without_numpy() -> Iterator[None]:
+    """Let pyarrow do without numpy, as where it is not installed, unless either is in use."""
+    if "numpy" in sys.modules or "pyarrow" in sys.modules:
+        yield
+        return
+    sys.modules["numpy"] = None  # type: ignore[assignment]  # so Python marks what is not there
+    try:
+        yield
+    finally:
+        del sys.modules["numpy"]

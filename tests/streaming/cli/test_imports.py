@@ -18,8 +18,8 @@ NEVER = {
     *("streaming.cli.flight", "streaming.facts.flight", "pyarrow.fs", "rich"),
 }
 """What no command needs that only reads what the last commit says."""
-NEVER_OF_STATUS = {"streaming.core.conflict.judge", "streaming.core.delivery.sending"}
-"""What decides; `status` reads what was decided, counted and sent."""
+NEVER_OF_STATUS = {"numpy", "streaming.core.conflict.judge", "streaming.core.delivery.sending"}
+"""What decides, and what computes; `status` reads what was decided, counted and sent."""
 COLLECTIONS_MAX = 100
 """While everything is imported Python would look for young garbage 140 times, and find none."""
 
