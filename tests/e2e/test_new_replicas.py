@@ -28,7 +28,8 @@ def count(request: pytest.FixtureRequest) -> int:
 @pytest.fixture
 def three(tmp_path: Path, broker: Broker, topic_prefix: str, count: int) -> Iterator[Site]:
     """A hub with three replicas; the database of a has rows, those of b and c are empty."""
-    limits = {"resync_page_rows": count // PAGES, "resync_pages": 2}
+    page = count // PAGES
+    limits = {"chunk_items": page // 3, "resync_page_rows": page, "resync_pages": 2}
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", limits) as made:
         for name in "abc":
             create(made, name)

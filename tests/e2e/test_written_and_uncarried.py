@@ -83,7 +83,7 @@ def test_a_row_that_no_record_holds_stays_at_its_writer(two: Site, spark: SparkS
         wait_for_rows(two, {"a": {**others, "long": LONG}, "b": others})
         (row,) = uncarried(two).values()
         assert (row["replica"], row["image"]) == ("a", "database")
-        assert not is_level(two)
+        assert not two.slackwater("level")["level"]
         named = two.slackwater("status")["differing"]
         assert [(one["replica"], one["kind"]) for one in named] == [("a", "uncarried")]
 
@@ -96,7 +96,7 @@ def test_a_row_that_no_record_holds_stays_at_its_writer(two: Site, spark: SparkS
         kept = saved_rows.listed(database(two, "a"))
         assert {one.key for one in kept} == keys("1", "more")
         wait_for_uncarried(two, "long")
-        assert not is_level(two)
+        assert not two.slackwater("level")["level"]
 
         execute(two, "a", "UPDATE t SET v = 'short' WHERE k = 'long'")
         others["long"] = "short"
@@ -129,7 +129,7 @@ def test_times_that_nobody_else_takes_stay_at_their_writer(two: Site, spark: Spa
         assert stored(two, "a").keys() - {"good"} == TIMES.keys()
         assert stored(two, "b").keys() == {"good"}
         assert {row["image"] for row in uncarried(two).values()} == {"quarantine"}
-        assert not is_level(two)
+        assert not two.slackwater("level")["level"]
 
         execute(two, "a", "UPDATE t SET v = '2024-03-01' WHERE k != 'Julian day'")
         execute(two, "a", "DELETE FROM t WHERE k = 'Julian day'")
