@@ -103,9 +103,12 @@ def _empty(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:
 def _forget(connection: sqlite3.Connection, start: NewStart) -> None:
     """Forget position and journal, and move past every CSN, epoch and opno that was ever given.
 
-    The ids of an empty journal start at 1 again, so nothing of it counts as published.
+    What another file had applied and not acknowledged gave it an epoch for each record of the
+    updates topic at most. The ids of an empty journal start at 1 again, so nothing of it counts as
+    published.
     """
     move_past(connection, start.past)
+    connection.execute("UPDATE _slackwater_origin SET epoch = epoch + ?", (start.updates_end,))
     connection.execute("DELETE FROM _slackwater_journal")
     connection.execute("DELETE FROM _slackwater_snapshot")
     connection.execute("DELETE FROM _slackwater_uncarried")

@@ -15,7 +15,7 @@ from streaming.core.delivery.consumer import ApplyBatch
 from streaming.core.model.change import Change
 from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.ruv import Ruv
-from tests.connectors.sqlite.sqlite_replica import RID, Replica
+from tests.connectors.sqlite.sqlite_replica import CREATE_ITEMS, ITEMS, RID, Replica, make
 
 LATE_S = 4_000_000_000
 """The time of a CSN in the topic that is far ahead of the clock."""
@@ -92,7 +92,7 @@ def test_the_next_hello_says_so_until_a_batch_is_applied(replica: Replica, tmp_p
     third = store.start_session("s3", None, lost=False)
 
     assert (first.reinit, first.own, first.lost, first.covers) == (True, None, False, 0)
-    assert first.epoch == 31
+    assert first.epoch == 36
     assert second.reinit is True
     assert (third.reinit, third.covers) == (None, 3)
     assert store.compared_up_to()[0] == 9
@@ -124,8 +124,8 @@ def test_no_csn_epoch_or_opno_is_given_twice(replica: Replica, tmp_path: Path) -
 
     (change,) = replica.changes()
     assert change.csn > csn
-    assert (change.epoch, change.opno) == (32, 13)
-    assert store.epoch == 32
+    assert (change.epoch, change.opno) == (37, 13)
+    assert store.epoch == 37
     assert [entry.record for entry in store.unpublished(10, 10**6)] == [change]
 
 
@@ -180,3 +180,24 @@ def test_a_file_from_before_that_is_put_back_says_so_by_its_epoch(
     assert hello.epoch < anew.epoch
     assert put_back.kept_rows().uncarried == 1
     put_back.close()
+
+
+def test_a_new_start_on_another_file_is_above_all_that_the_lost_one_may_have_applied(
+    replica: Replica, tmp_path: Path
+) -> None:
+    """No topic holds what it had not acknowledged; put back, its rows are listed again."""
+    store = replica.store()
+    store.start_session("s1", None, lost=False)
+    acknowledged = store.epoch
+    for covers in (3, 4, 5):
+        position = replace(store.position, last=covers, covers=covers, generation=1, ruv=Ruv("g"))
+        store.apply(ApplyBatch(position, covers, ()), covers, 0)
+    other = make(tmp_path / "other.sqlite", {CREATE_ITEMS: ITEMS})
+
+    anew = emptied(other, tmp_path / "saved", start(epoch=acknowledged))
+    first = anew.start_session("s2", None, lost=False)
+    put_back = replica.store().start_session("s3", None, lost=False)
+
+    assert put_back.epoch < first.epoch < anew.epoch
+    anew.close()
+    other.client.close()
