@@ -25,8 +25,7 @@ class Inspection:
     """What was found; `catalogs` are those of the tables that are in the database.
 
     `constraints`: those beside the keys. `actions`: warnings of what their foreign keys do not do.
-    `unreplicated`: the columns of these tables that are not
-    configured, each as table.column.
+    `unreplicated`: the columns of these tables that are not configured, each as table.column.
     `untold`: the tables that have rows which were written before they were captured.
     `uncompiled`: the tables whose functions or collations this connection lacks.
     """
