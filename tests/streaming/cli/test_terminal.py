@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from checkpoints.tables import TableName
+from streaming.cli.output import write_table
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.incarnation import WorkKind
@@ -196,3 +197,17 @@ def test_a_terminal_shows_statuses_in_colour(columns: int) -> None:
 def test_a_pipe_gets_no_colours(slackwater: Slackwater) -> None:
     """Whoever greps for a status finds it."""
     assert "\x1b[" not in slackwater("status").out
+
+
+def test_a_table_shows_what_a_terminal_would_obey(capsys: pytest.CaptureFixture[str]) -> None:
+    """Anybody who writes a row could clear an operator's screen; and wide letters keep columns."""
+    write_table(("k", "n"), [("\x1b[2J", 1), ("漢", 20), ("a\nb", None)])
+
+    assert capsys.readouterr().out.splitlines() == [
+        "k          n",
+        "────────────",
+        "\\x1b[2J    1",
+        "漢        20",
+        "a          -",
+        "b",
+    ]
