@@ -260,6 +260,7 @@ def test_ctrl_c_while_the_broker_starts_leaves_nothing(demonstrate: Demonstrate)
     assert demo.processes() == {}
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_replicas_write_leaves_nothing(demonstrate: Demonstrate) -> None:
     """The end in order: writers, agents, hub, broker; only the demonstration hears the signal."""
     demo = demonstrate()

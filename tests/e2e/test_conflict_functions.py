@@ -350,7 +350,7 @@ def transactional(
         yield made
 
 
-@pytest.mark.parametrize("every_epochs", [1, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every_epochs", [pytest.param(1, marks=pytest.mark.slow), 1_000])
 def test_rejected_transaction_marks_its_rows_over_a_restart(
     tmp_path: Path, broker: Broker, topic_prefix: str, spark: SparkSession, every_epochs: int
 ) -> None:

@@ -147,6 +147,7 @@ def test_a_file_that_is_put_back_gets_what_it_lost(
     assert set(states.values()) == {"live"}
 
 
+@pytest.mark.slow
 def test_a_backup_that_is_put_back_twice_is_filled_twice(at: Site, spark: SparkSession) -> None:
     """The second hello reports no loss; the hub still knows what the first one lacked."""
     with at.running(spark), agents(at, "b"):

@@ -95,7 +95,14 @@ def test_a_change_that_stands_twice_is_found(history: History, slackwater: Slack
     assert "csn" in checks(answer)
 
 
-@pytest.mark.parametrize("column", ["image", "csn", "author", "epoch"])
+@pytest.mark.parametrize(
+    "column",
+    [
+        *("image", "epoch"),
+        pytest.param("csn", marks=pytest.mark.slow),
+        pytest.param("author", marks=pytest.mark.slow),
+    ],
+)
 def test_a_row_that_was_changed_is_found(
     column: str, history: History, slackwater: Slackwater
 ) -> None:
