@@ -250,7 +250,8 @@ def test_a_planned_batch_whose_records_are_gone_is_finished_without_them(
     three.dies(spark, point)
 
     recreate(admin, three, c.changes)
-    c.write("in-another-topic", "of c")
+    for number in range(5):  # as many as before, and more: only the topic's id is another
+        c.write(f"in-another-topic-{number}", "of c")
     b.write("later", "of b")
     three.run_available(spark)
 
