@@ -5,6 +5,8 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+
 from connectors.kafka.broker import Broker
 from tests.harness.customers import (
     PLACES,
@@ -29,6 +31,7 @@ def steps() -> list[list[str]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_lost_state_is_put_back_as_the_page_says(
     tmp_path: Path, broker: Broker, topic_prefix: str
 ) -> None:
