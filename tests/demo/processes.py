@@ -4,11 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.harness.hub_process import wait_until
 
 MARK = "DEMONSTRATION_UNDER_TEST"
 LIMIT_S = 900
@@ -41,11 +42,8 @@ class Demonstration:
 
     def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds, while it runs."""
-        deadline = time.monotonic() + LIMIT_S
-        while not holds():
-            assert self.process.poll() is None, self.process.communicate()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: self.process.poll() is not None or holds(), lambda: "the demonstration")
+        assert self.process.poll() is None, self.process.communicate()
 
     def ended(self) -> tuple[int, str, str]:
         """Exit code, stdout and stderr."""
