@@ -35,8 +35,8 @@ NOT_SET_RIGHT = """
 """Of these, those whose row was neither sent to the origin nor written by it since."""
 
 IS_LATER = """c.rid = k.rid AND c."offset" > k."offset"
-    AND (k.reason = 'skew' OR k.csn IS NULL OR c.csn > k.csn)"""
-"""The origin wrote it later: behind it in its topic, and above it, but where a clock was wrong."""
+    AND (k.csn IS NULL OR c.csn > k.csn)"""
+"""The origin wrote it later: behind it in its topic, and above it."""
 
 WRITTEN_SINCE = """
     SELECT DISTINCT k.id FROM ({kept}) AS k JOIN (

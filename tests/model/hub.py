@@ -817,8 +817,8 @@ def _sets_right(
 
 
 def _is_above(csn: str, kept: Quarantined) -> bool:
-    """Return whether a change is above a quarantined one, or that one's clock was wrong."""
-    return kept.reason is Reason.SKEW or kept.change is None or csn > kept.change.csn
+    """Return whether a change is above a quarantined one."""
+    return kept.change is None or csn > kept.change.csn
 
 
 def _conflict(judged: Judged) -> Conflict:
