@@ -147,7 +147,7 @@ class Backend(Protocol):
         """(rid, row) of what its writer holds and nobody else can take; `level` names each."""
 
     def drop_uncarried(self) -> None:
-        """Append an operator's commands to drop the newest record of each uncarried row."""
+        """Append an operator's commands to drop every record of each uncarried row."""
 
     def release_skewed(self) -> None:
         """Append an operator's commands to release all that is in quarantine as `skew`."""

@@ -699,8 +699,13 @@ class PureHub:
         return {(one.rid, row) for one, row in self._left()}
 
     def drop_uncarried(self) -> None:
-        """Append an operator's commands to drop the newest record of each uncarried row."""
-        self.requested_drops += [(one.rid, one.offset) for one, _ in self._left()]
+        """Append an operator's commands to drop every record of each uncarried row."""
+        listed = self.uncarried()
+        self.requested_drops += [
+            (one.rid, one.offset)
+            for one in self.kept
+            if one.change and one.reason.is_uncarried and (one.rid, one.change.row) in listed
+        ]
 
     def release_skewed(self) -> None:
         """Append an operator's commands to release all that is in quarantine as `skew`."""

@@ -671,7 +671,7 @@ def has_saved(story: Story, replica: str, names: str) -> None:
 
 @sentence("the operator drops what is uncarried")
 def operator_drops(story: Story) -> None:
-    """`slackwater quarantine drop` of the newest record of each uncarried row."""
+    """`slackwater quarantine drop` of every record of each uncarried row."""
     story.world.hub.drop_uncarried()
 
 

@@ -357,9 +357,17 @@ class RealHub:
 
     def drop_uncarried(self) -> None:
         """Append an operator's commands, as `slackwater quarantine drop` does."""
-        at = datetime.now(UTC)
-        for one in self._uncarried():
-            append_command(open_state(self.config.hub.state), CommandName.DROP, one.id, at)
+        at, listed, reader = datetime.now(UTC), self.uncarried(), open_state(self.config.hub.state)
+        ids = {one.id for one in self._uncarried()}
+        ids |= {
+            row["id"]
+            for row in self._rows(TableName.QUARANTINE)
+            if Reason(row["reason"]).is_uncarried
+            and (row["rid"], (row["table"], row["key"])) in listed
+        }
+        for id_ in kept_ids(reader):
+            if id_ in ids:
+                append_command(reader, CommandName.DROP, id_, at)
 
     def release_skewed(self) -> None:
         """Append an operator's commands, as `slackwater quarantine release` does."""

@@ -637,8 +637,9 @@ class Replica:
     ) -> dict[str, Refused]:
         """Delete all rows of a table, those apart that the database does not let go."""
         csn, kept, lacking = item.csn or "", dict[str, Version](), dict[str, Refused]()
+        for key in [key for key in refused if table_of(key) == item.table]:
+            del refused[key]
         for key in [key for key in self.rows if table_of(key) == item.table]:
-            refused.pop(key, None)
             if code := self._refuses(key, None):
                 kept[key] = self.rows[key]
                 lacking[key] = Refused(hub_epoch, csn, *row_of(key), code, "no")
