@@ -221,14 +221,27 @@ def check_right_clocks_are_believed(world: World) -> None:
 
 
 def check_what_is_renumbered_is_accepted(world: World) -> None:
-    """What was dated anew is refused as skewed only behind what could not be, and was refused."""
+    """What was dated anew is refused as skewed only with or behind what was not, and was refused.
+
+    With: in one transaction, which goes to quarantine as a whole.
+    """
     for name, renumbered in world.renumbered.items():
         rid = world.replicas[name].rid
-        refused = {c.csn for c in _quarantined_changes(world, {*Reason}) if c.rid == rid}
-        skewed = {c.csn for c in _quarantined_changes(world, {Reason.SKEW}) if c.rid == rid}
-        given = min(skewed & renumbered, default=None)
+        others = {
+            change
+            for change in _quarantined_changes(world, {*Reason})
+            if change.rid == rid and change.csn not in renumbered
+        }
+        along = {change.prim_csn for change in others} - {None}
+        skewed = {
+            change.csn
+            for change in _quarantined_changes(world, {Reason.SKEW})
+            if change.csn in renumbered and change.prim_csn not in along
+        }
+        given = min(skewed, default=None)
         if given is not None:
-            assert min(refused - renumbered, default=given) < given, f"{name} was given {given}"
+            first = min((change.csn for change in others), default=given)
+            assert first < given, f"{name} was given {given}"
 
 
 def check_ruv_follows_changelog(world: World) -> None:
