@@ -533,13 +533,14 @@ REFRESH = {"kind": "refresh", "to": 1, "rid": 2, "verdict": None}
 SET_RIGHT = {
     "a refresh of its batch": (1, REFRESH),
     "a refresh that came later": (2, REFRESH),
-    "a later change of its own": (1, {"rid": 1, "offset": 5}),
+    "a later change of its own": (1, {"rid": 1, "offset": 5, "csn": csn(90, 1)}),
     "a change of another replica": (2, {"rid": 2, "offset": 1}),
 }
 NOT_SET_RIGHT = {
     "a refresh of another replica": (2, {**REFRESH, "to": 2}),
     "a refresh of another row": (2, {**REFRESH, "key": '{"id":"2"}'}),
     "an earlier change of its own": (1, {"rid": 1, "offset": 3}),
+    "an older change of its own that came late": (1, {"rid": 1, "offset": 5, "csn": csn(1, 1)}),
     "a change that lost": (2, {"rid": 2, "offset": 1, "verdict": "rejected"}),
     "a change before it": (0, {"rid": 2, "offset": 9}),
 }
