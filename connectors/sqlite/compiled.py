@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from connectors.sqlite import sql
-from connectors.sqlite.capture import row_images
-from connectors.sqlite.catalog import BINARY, Catalog
+from connectors.sqlite.catalog import BINARY
 from connectors.sqlite.constraints import ConstraintKind, constraints_of
 from connectors.sqlite.system import PREFIX
 from streaming.core.model.table import Table
@@ -74,17 +73,17 @@ def _as_equal(_: str, __: str) -> int:
     return 0
 
 
-def compile_faults(connection: sqlite3.Connection, table: Table, catalog: Catalog) -> CompileFaults:
-    """What is in the way of writing rows of a table, and of capturing them; nothing is written.
+def compile_faults(connection: sqlite3.Connection, table: Table, *beside: str) -> CompileFaults:
+    """What is in the way of writing rows of a table; nothing is written.
 
-    A trigger that names tables of the agent's, before these are there, is not in the way.
+    `beside`: other statements that must compile. A trigger that names tables of the agent's, before
+    these are there, is not in the way.
     """
     stand, others = _Stand(connection), dict[str, None]()
     try:
         for statement, count in (
             *_statements(table),
-            (row_images(table, catalog), 0),
-            *_conditions(connection, table),
+            *((one, 0) for one in (*beside, *_conditions(connection, table))),
         ):
             for _ in range(_TRIES_MAX):
                 error = _error(connection, statement, count)
@@ -131,12 +130,12 @@ def _statements(table: Table) -> Iterator[tuple[str, int]]:
     yield f"DELETE FROM {name} WHERE {keys}", len(table.key)  # noqa: S608 quoted
 
 
-def _conditions(connection: sqlite3.Connection, table: Table) -> Iterator[tuple[str, int]]:
+def _conditions(connection: sqlite3.Connection, table: Table) -> Iterator[str]:
     """Its CHECKs, which SQLite leaves out of the schema where a file is opened to be read only."""
     for one in constraints_of(connection, table):
         if one.kind is ConstraintKind.CHECK:
             condition = one.text.removeprefix("CHECK ")
-            yield f"SELECT 1 FROM {sql.name(table.name)} WHERE {condition}", 0  # noqa: S608 its own
+            yield f"SELECT 1 FROM {sql.name(table.name)} WHERE {condition}"  # noqa: S608 its own
 
 
 def _error(connection: sqlite3.Connection, statement: str, count: int) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from connectors.sqlite import sql, user_triggers
+from connectors.sqlite.capture import row_images
 from connectors.sqlite.catalog import BINARY, Catalog, UniqueColumn, read
 from connectors.sqlite.columns import AFFINITIES, STORED_AS, Affinity
 from connectors.sqlite.compiled import compile_faults
@@ -70,7 +71,8 @@ def inspect(
         found.complaints += [about + text for text in complaints_of(catalog, table)]
         found.warnings += [about + text for text in warnings_of(catalog, table)]
         found.unreplicated += [f"{table.name}.{name}" for name in unconfigured(catalog, table)]
-        faults = compile_faults(connection, known_part(catalog, table), catalog)
+        known = known_part(catalog, table)
+        faults = compile_faults(connection, known, row_images(known, catalog))
         found.complaints += [about + text for text in faults.unknown + faults.limits]
         found.uncompiled += [table.name] if faults.unknown else []
         found.warnings += [

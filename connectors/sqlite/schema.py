@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from connectors.sqlite import snapshot, sql
 from connectors.sqlite.atomic import atomic
 from connectors.sqlite.capture import triggers
-from connectors.sqlite.catalog import Catalog
 from connectors.sqlite.columns import scales
 from connectors.sqlite.compiled import compile_faults, is_limit
 from connectors.sqlite.format_number import FORMAT
@@ -58,20 +57,18 @@ def install(
             has_actions = table.name.lower() in parents
             objects_wanted |= triggers(table, found.catalogs[table.name], has_actions=has_actions)
         _apply_schema(connection, objects_wanted)
-        _check_compiled(connection, wanted, found.catalogs)
+        _check_compiled(connection, wanted)
     return found
 
 
-def _check_compiled(
-    connection: sqlite3.Connection, tables: Iterable[Table], catalogs: Mapping[str, Catalog]
-) -> None:
+def _check_compiled(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:
     """ConfigError if a function or collation is lacking, or a limit of SQLite's is too low.
 
     A trigger that names tables of the agent's can only be compiled when these are there.
     """
     complaints = list[str]()
     for table in tables:
-        faults = compile_faults(connection, table, catalogs[table.name])
+        faults = compile_faults(connection, table)
         complaints += [f"table {table.name}: {one}" for one in faults.unknown + faults.limits]
     Inspection(complaints=complaints).check()
 
