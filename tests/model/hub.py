@@ -812,18 +812,13 @@ def _sets_right(
             change = entry.arrived.change
             is_it = change.row == row or (change.op is Op.TRUNCATE and change.table == row[0])
             if change.rid == kept.rid:
-                is_later = entry.arrived.offset > kept.offset and _is_above(change.csn, kept)
-                return is_it and is_later
+                is_above = kept.change is None or change.csn > kept.change.csn
+                return is_it and is_above and entry.arrived.offset > kept.offset
             return is_it and entry.verdict is Verdict.ACCEPTED and sees(kept.rid, row[0])
         case Refresh():
             return entry.to == kept.rid and (entry.table, entry.key) == row
         case _:
             return False
-
-
-def _is_above(csn: str, kept: Quarantined) -> bool:
-    """Return whether a change is above a quarantined one."""
-    return kept.change is None or csn > kept.change.csn
 
 
 def _conflict(judged: Judged) -> Conflict:

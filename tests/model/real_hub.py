@@ -34,6 +34,7 @@ from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.tracking.resync import PlannedPage
 from streaming.facts.divergent import DivergentRow
 from streaming.facts.level import hub_level
+from streaming.facts.names import names_of
 from streaming.facts.quarantine import kept_ids
 from streaming.facts.uncarried import uncarried_rows
 from streaming.hub.hub import Hub
@@ -357,13 +358,14 @@ class RealHub:
 
     def drop_uncarried(self) -> None:
         """Append an operator's commands, as `slackwater quarantine drop` does."""
-        at, listed, reader = datetime.now(UTC), self.uncarried(), open_state(self.config.hub.state)
-        ids = {one.id for one in self._uncarried()}
-        ids |= {
+        at, reader = datetime.now(UTC), open_state(self.config.hub.state)
+        names = names_of(self.config)
+        listed = {(one.replica, one.table, one.key) for one in self._uncarried()}
+        ids = {
             row["id"]
             for row in self._rows(TableName.QUARANTINE)
             if Reason(row["reason"]).is_uncarried
-            and (row["rid"], (row["table"], row["key"])) in listed
+            and (names.get(row["rid"]), row["table"], row["key"]) in listed
         }
         for id_ in kept_ids(reader):
             if id_ in ids:
