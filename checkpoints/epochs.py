@@ -182,6 +182,7 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "snapshots": [(r.rid, r.snapshot) for r in state.replicas.values() if r.snapshot],
         "goodbyes": [(r.rid, _end_row(r.ended)) for r in state.replicas.values() if r.ended],
         "unpublished": [(r.rid, r.unpublished) for r in state.replicas.values() if r.unpublished],
+        "released": [(r.rid, r.released) for r in state.replicas.values() if r.released],
         "truncates": [{"table": t, **one._asdict()} for t, one in state.truncations.items()],
     }
 
@@ -192,8 +193,15 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
     telling = dict(row.get("snapshots") or ())
     ended = dict(row.get("goodbyes") or ())
     unpublished = dict(row.get("unpublished") or ())
+    released = dict(row.get("released") or ())
     replicas = [
-        _replica(r, telling.get(r["rid"]), ended.get(r["rid"]), unpublished.get(r["rid"], 0))
+        replace(
+            _replica(r),
+            snapshot=telling.get(r["rid"]),
+            ended=_end_of(ended.get(r["rid"])),
+            unpublished=unpublished.get(r["rid"], 0),
+            released=released.get(r["rid"], ""),
+        )
         for r in row["replicas"] or ()
     ]
     sending = {one["agreement"]: one for one in row.get("sending") or ()}
@@ -288,12 +296,12 @@ def _end_row(ended: AgentEnd) -> dict[str, object]:
     return {"at": time_of(ended.at_ms), "unpublished": ended.unpublished}
 
 
-def _replica(
-    row: Mapping[str, Any],
-    snapshot: str | None,
-    ended: Mapping[str, Any] | None,
-    unpublished: int,
-) -> ReplicaState:
+def _end_of(row: Mapping[str, Any] | None) -> AgentEnd | None:
+    return AgentEnd(ms_of(row["at"]), row["unpublished"]) if row else None
+
+
+def _replica(row: Mapping[str, Any]) -> ReplicaState:
+    """Parse what a replica's struct holds; what stands in columns of its own is left out."""
     sessions = tuple(
         Session(
             s["id"],
@@ -316,9 +324,6 @@ def _replica(
         row["stop_offset"],
         row["last_conflict_epoch"],
         row["last_stable_epoch"],
-        snapshot,
-        AgentEnd(ms_of(ended["at"]), ended["unpublished"]) if ended else None,
-        unpublished,
     )
 
 

@@ -1,5 +1,6 @@
 """The hub's own changes, which operators cause: released records and overridden conflicts."""
 
+from streaming.core.intake import orders
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import Csn, Generator
@@ -12,6 +13,10 @@ class HubChangeWriter:
     def __init__(self, intake: Intake, hub_rid: int, at_ms: int) -> None:
         self._intake, self._rid, self._at_ms = intake, hub_rid, at_ms
         self._generator = Generator.behind(hub_rid, intake.known.largest.get(hub_rid))
+
+    def accept(self, released: Csn) -> None:
+        """Accept the CSN of a replica's change that an operator released."""
+        orders.accept(self._intake, released)
 
     def knows(self, table: str) -> bool:
         """Return whether the table is configured, so that a change of it can be judged."""

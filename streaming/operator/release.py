@@ -98,6 +98,7 @@ def _release(fact: Mapping[str, Any], author: HubChangeWriter, seen: int) -> boo
         return False
     op = Op(fact["op"])
     author.make(fact["table"], fact["key"], op, fact["after"], fact["before"], seen)
+    author.accept(fact["csn"])
     return True
 
 

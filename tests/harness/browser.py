@@ -40,8 +40,12 @@ class OpenPage:
             self.complaints.append(text)
 
     def texts(self, selector: str) -> list[str]:
-        """The text of each element."""
-        return [text.strip() for text in self.page.locator(selector).all_inner_texts()]
+        """The text of each element, read at one moment: the page puts others in their place."""
+        found: list[str] = self.page.evaluate(
+            "selector => [...document.querySelectorAll(selector)].map(one => one.innerText)",
+            selector,
+        )
+        return [text.strip() for text in found]
 
     def focused(self) -> str:
         """The id, or else the class, of what has the focus."""

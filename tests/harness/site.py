@@ -188,6 +188,10 @@ class Site:
             work = pool.submit(service.run, end)
             try:
                 yield RunningHub(self, work)
+            except BaseException as error:
+                if work.done() and work.exception() is not None:
+                    error.add_note(f"the hub ended before: {work.exception()!r}")
+                raise
             finally:
                 end.set()
             work.result()

@@ -525,18 +525,19 @@ class PureHub:
             self._own_changes(plan),
         )
 
-    def _own_changes(self, plan: Plan) -> list[Arrived]:
-        """The changes that the hub makes of what is released; none of a truncate."""
+    def _own_changes(self, plan: Plan) -> list[tuple[str, Arrived]]:
+        """The CSN of what is released, with the hub's change in its place; none of a truncate."""
         kept = {(one.rid, one.offset): one.change for one in self.kept}
         generator = Generator.behind(HUB_RID, self.state.largest.get(HUB_RID))
-        made = list[Arrived]()
+        made = list[tuple[str, Arrived]]()
         for rid, offset, seen in sorted(plan.releases):
             change = kept[rid, offset]
             if change is None or change.op is Op.TRUNCATE or (rid, offset) in self.dropped:
                 continue
             csn, generator = generator.next(plan.clock_ms // 1_000)
             own = Change(csn, HUB_RID, 0, *change.row, change.op, change.after, change.before)
-            made.append(Arrived(own, own.content, "", 0, plan.clock_ms, seen, seen))
+            arrived = Arrived(own, own.content, "", 0, plan.clock_ms, seen, seen)
+            made.append((change.csn, arrived))
         return made
 
     def history(self, received: Sequence[ReceivedRecord]) -> dict[str, frozenset[str]]:

@@ -67,7 +67,7 @@ def decide(
     undelivered: Sequence[str] = (),
     drops: Mapping[tuple[int, RowKey], str] = MappingProxyType({}),
     behind: Mapping[int, int] = MappingProxyType({}),
-    own: Sequence[Arrived] = (),
+    own: Sequence[tuple[str, Arrived]] = (),
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
@@ -81,8 +81,8 @@ def decide(
     `pauses`: those that he pauses. `pages`: the pages of resyncs that the batch sends.
     `undelivered`: the agreements whose topics refused what the last batch sent. `drops`: (rid, row)
     -> the reason, of quarantined changes that he drops; `behind`: rid -> the last offset read of
-    its topic when he did. `own`: the changes that the hub makes of quarantined ones
-    that he releases.
+    its topic when he did. `own`: the CSNs of quarantined changes that he releases, each with the
+    hub's change in its place.
     """
     intake = Intake(state, topology, history or {}, at_ms=view.clock_ms)
     for name in undelivered:
@@ -106,8 +106,9 @@ def decide(
     orders.send_due(intake)
     for (rid, row), reason in drops.items():
         orders.refresh_dropped(intake, rid, row, reason, behind)
-    for arrived in own:
+    for released, arrived in own:
         intake.take_own(arrived)
+        orders.accept(intake, released)
     for record in received:
         intake.take(record)
     intake.leave_unread(KEPT_BEHIND_STOP)

@@ -175,7 +175,7 @@ class TransactionIntake:
 
         One that goes on behind the largest that was accepted of its replica is no new skew.
         """
-        max_skew_s, accepted = self.topology.skew_s, self.known.largest.get(received.rid, "")
+        max_skew_s, accepted = self.topology.skew_s, self.accepted(received.rid)
         if not is_skewed(change.csn, accepted, received.time_ms, max_skew_s):
             return None
         accepted = max(accepted, self.open.lists.largest_of(received.rid))
@@ -315,6 +315,10 @@ class TransactionIntake:
         """Take a change that the hub itself makes; its CSN is above all of the hub's."""
         self.eligible.append((arrived,))
         self._pass(arrived.change.csn, self._list_of(arrived.change), arrived.content)
+
+    def accepted(self, rid: int) -> str:
+        """The largest CSN of a replica that is eligible, or that an operator accepted; or empty."""
+        return max(self.known.largest.get(rid, ""), self.replicas[rid].released)
 
     def is_plain_from(
         self, rid: int, csn: str, opno: int | None, last_csn: str | None = None

@@ -31,6 +31,7 @@ class ReplicaState:
     hub epoch of its last conflict; `last_stable_epoch`: what it had reflected when none was open.
     `snapshot`: the id of the snapshot that it is telling. `ended`: the goodbye of the session in
     force. `unpublished`: how much of its journal its agent had not published when it last said so.
+    `released`: the largest of its CSNs that an operator released from quarantine, or empty.
     """
 
     rid: int
@@ -49,6 +50,7 @@ class ReplicaState:
     snapshot: str | None = None
     ended: AgentEnd | None = None
     unpublished: int = 0
+    released: str = ""
 
     @property
     def status_text(self) -> str:

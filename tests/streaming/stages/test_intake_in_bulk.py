@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from streaming.core.intake.intake import Intake
 from streaming.core.model.csn import MAX_SKEW_S, MAX_STEP_S, CsnParts, format_csn
 from streaming.core.model.record import Applied, Commit, Heartbeat, Reason, Record
+from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.stages.checked import checked_records
 from streaming.stages.intake import arrived_of, repeated_or_old, take
@@ -101,12 +102,16 @@ def test_csns_at_or_below_the_largest_known_are_looked_up() -> None:
         ),
         min_size=1,
         max_size=8,
-    )
+    ),
+    st.sampled_from([None, 0, MAX_STEP_S + 1, 2 * MAX_SKEW_S]),
 )
 def test_columns_find_every_skew_that_core_finds(
-    steps: list[tuple[int, int, bool]],
+    steps: list[tuple[int, int, bool]], released_s: int | None
 ) -> None:
-    """A run may hold a change that is ahead of its record, if it goes on by sequence."""
+    """A run may hold a change that is ahead of its record, if it goes on by sequence.
+
+    `released_s`: how far a change is ahead that an operator released before.
+    """
     speaker, clock_s, time_s = Speaker(), 1_800_000_000, 1_800_000_000
     received = speaker.hello()
     for number, (step_s, behind_s, is_transaction) in enumerate(steps):
@@ -116,9 +121,14 @@ def test_columns_find_every_skew_that_core_finds(
         sent = speaker.send(written, *[Commit(one)] * is_transaction)
         received += [replace(r, time_ms=(clock_s - behind_s) * 1_000) for r in sent]
 
-    found, intake = taken(*received)
+    state = fresh_state()
+    if released_s is not None:
+        released = format_csn(CsnParts(1_800_000_000 + released_s, 0, 1, 0))
+        state = replace(state, replicas={**state.replicas, 1: ReplicaState(1, released=released)})
 
-    exact = intake_of(received)
+    found, intake = taken(*received, state=state)
+
+    exact = intake_of(received, state)
     eligible = [one for transaction in exact.eligible for one in transaction]
     assert [a.change for a in arrived_of(found.eligible)] == [a.change for a in eligible]
     assert [q.detail for q in intake.quarantined] == [q.detail for q in exact.quarantined]

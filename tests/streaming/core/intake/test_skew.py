@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from streaming.core.intake import orders
+from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change
 from streaming.core.model.csn import MAX_SKEW_S, MAX_STEP_S, CsnParts, format_csn
 from streaming.core.model.record import Commit, Reason, ReceivedRecord, Record
 from tests.harness.builders import change
-from tests.streaming.core.intake.speaker import Speaker, intake_of
+from tests.streaming.core.intake.speaker import RULES, Speaker, fresh_state, intake_of
 
 NOON_S = 1_800_000_000
 HOURS_30 = 30 * 3_600
@@ -117,3 +119,31 @@ def test_a_skewed_change_takes_its_transaction_along() -> None:
 
     assert [kept.reason for kept in intake.quarantined] == [Reason.SKEW] * 2
     assert intake.eligible == []
+
+
+def test_what_goes_on_behind_a_released_change_is_accepted() -> None:
+    """One command mends a clock that was wrong: nobody has to give it again for every write."""
+    ahead = of(NOON_S + HOURS_30)
+    written = at(NOON_S, of(NOON_S + HOURS_30, 1), of(NOON_S + HOURS_30 + MAX_STEP_S, 2))
+    beyond = at(NOON_S, of(NOON_S + HOURS_30 + 3 * MAX_STEP_S, 3))
+    intake = Intake(fresh_state(), RULES)
+
+    orders.accept(intake, ahead.csn)
+    for one in received(*written, *beyond):
+        intake.take(one)
+
+    assert [kept.reason for kept in intake.quarantined] == [Reason.SKEW]
+    assert [a.change.csn for (a,) in intake.eligible] == [
+        one.csn for _, one in written if isinstance(one, Change)
+    ]
+    assert intake.replica_states()[1].released == ahead.csn
+
+
+def test_the_largest_released_csn_counts() -> None:
+    """An older change may be released last."""
+    intake = Intake(fresh_state(), RULES)
+
+    orders.accept(intake, of(NOON_S + HOURS_30).csn)
+    orders.accept(intake, of(NOON_S).csn)
+
+    assert intake.replica_states()[1].released == of(NOON_S + HOURS_30).csn
