@@ -25,13 +25,14 @@ TRY_EVERY_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class StateLock:
-    """Whether a hub holds the lock, and which does, or did last.
+    """Whether a hub holds the lock, which does, or did last, and since when.
 
     `is_held` None: it cannot be said here: no hub has run here yet, or the last one did elsewhere.
     """
 
     is_held: bool | None = None
     owner: str = ""
+    since_ms: int = 0
 
 
 def read_lock(root: StateRoot) -> StateLock:
@@ -39,11 +40,12 @@ def read_lock(root: StateRoot) -> StateLock:
     try:
         with (local_folder(root) / FILE).open(encoding="utf-8") as file:
             is_held, owner = _is_held(file), file.read().strip()
+            since_ms = os.fstat(file.fileno()).st_mtime_ns // 1_000_000
     except OSError:  # no file, or a file system without locks
         return StateLock()
     if not is_held and not owner.endswith(f" on {socket.gethostname()}"):
-        return StateLock(None, owner)
-    return StateLock(is_held, owner)
+        return StateLock(None, owner, since_ms)
+    return StateLock(is_held, owner, since_ms)
 
 
 def _is_held(file: TextIO) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from checkpoints.last_poll import LastPoll, read_poll
-from checkpoints.lock import read_lock
+from checkpoints.lock import StateLock, read_lock
 from checkpoints.reader import Reader
 from streaming.core.model.wording import as_age
 from streaming.facts.names import age_s
@@ -21,7 +21,7 @@ class HubPresence(StrEnum):
     HANGS = "hangs"
     """it holds the lock and has polled Kafka, and says nothing any more"""
     STARTING = "starting"
-    """it holds the lock, and the last poll was another hub's"""
+    """it holds the lock, and has not polled Kafka since it took it"""
     ABSENT = "absent"
     """none on this machine, where the last one ran"""
     UNKNOWN = "unknown"
@@ -51,30 +51,29 @@ class Freshness:
         """Return whether the facts may no longer hold."""
         return self.age_s is None or self.age_s > max_age_s
 
+    def as_of_s(self, now_s: float) -> float:
+        """Return the time of the facts."""
+        return now_s - (self.age_s or 0)
+
 
 def freshness(reader: Reader, now_s: float) -> Freshness:
     """How old the facts of this reader are."""
     poll, lock = read_poll(reader.root), read_lock(reader.root)
-    presence = _presence(lock.is_held, lock.owner, poll, now_s)
+    presence = _presence(lock, poll, now_s)
     age = replace(_ages(reader, poll, now_s), presence=presence, owner=lock.owner)
     if poll is None or not poll.away or now_s - poll.away_at_ms / 1000 > MAX_AGE_S:
         return age
     return replace(age, away=poll.away, away_s=now_s - poll.away_since_ms / 1000)
 
 
-def _presence(
-    is_held: bool | None,  # noqa: FBT001
-    owner: str,
-    poll: LastPoll | None,
-    now_s: float,
-) -> HubPresence:
-    """What the lock says; a hub names itself by its process id, there and in its polls.
+def _presence(lock: StateLock, poll: LastPoll | None, now_s: float) -> HubPresence:
+    """What the lock says; the hub that has it polls once it has started.
 
     One that does not reach Kafka notes that, beside its batches, as often as it polls.
     """
-    if not is_held:
-        return HubPresence.UNKNOWN if is_held is None else HubPresence.ABSENT
-    if poll is None or f"process id {poll.hub.partition('-')[0]} " not in owner:
+    if not lock.is_held:
+        return HubPresence.UNKNOWN if lock.is_held is None else HubPresence.ABSENT
+    if poll is None or poll.at_ms < lock.since_ms:
         return HubPresence.STARTING
     silent_s = now_s - max(poll.at_ms, poll.away_at_ms) / 1000
     return HubPresence.HANGS if silent_s > MAX_AGE_S else HubPresence.RUNNING
@@ -98,19 +97,17 @@ def doubt_of(age: Freshness) -> str | None:
     is_starting = age.presence is HubPresence.STARTING
     if age.ended and age.polled_age_s is not None and not is_starting:
         return f"no hub is running: it ended {as_age(age.polled_age_s)}"
-    if age.away:
-        return away_text(age)
-    return late_text(age) if age.ended or age.is_stale() else None
+    return late_text(age) if age.away or age.ended or age.is_stale() else None
 
 
 def late_text(age: Freshness) -> str:
     """Say why the facts are too old, for people: by the lock, as far as it can be seen."""
     if age.away:
-        return away_text(age)
-    return f"{hub_text(age)} ({stale_text(age)})"
+        return f"the hub waits for Kafka at {age.away}, which last answered {as_age(age.away_s)}"
+    return f"{_hub_text(age)} ({_stale_text(age)})"
 
 
-def hub_text(age: Freshness) -> str:
+def _hub_text(age: Freshness) -> str:
     """Say of a hub that is not heard whether it is there, for people."""
     match age.presence:
         case HubPresence.RUNNING:
@@ -125,19 +122,12 @@ def hub_text(age: Freshness) -> str:
             return "no hub is running, or it does not reach Kafka"
 
 
-def away_text(age: Freshness) -> str:
-    """Say for which broker a running hub waits, for people."""
-    return f"the hub waits for Kafka at {age.away}, which last answered {as_age(age.away_s)}"
-
-
-def stale_text(age: Freshness) -> str:
+def _stale_text(age: Freshness) -> str:
     """Say which of the facts is too old, for people."""
-    if age.away:
-        return away_text(age)
     if age.committed_age_s is None:
         return "no batch is committed yet"
     committed = f"last commit {as_age(age.committed_age_s)}"
     if age.polled_age_s is None or age.age_s == age.committed_age_s:
-        return f"{committed}"
+        return committed
     polled = f"the hub last reached Kafka {as_age(age.polled_age_s)}"
     return f"{polled}, {committed}"

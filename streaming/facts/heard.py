@@ -10,7 +10,6 @@ from streaming.config.config import Config
 from streaming.core.intake.heard import Unheard, UnheardReason, unheard
 from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.wording import as_count
-from streaming.facts.freshness import freshness
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +45,11 @@ class UnheardReplica:
                 )
 
 
-def unheard_replicas(config: Config, reader: Reader, now_s: float) -> tuple[UnheardReplica, ...]:
-    """The configured replicas of which nothing is heard, as of the last facts of a hub."""
+def unheard_replicas(config: Config, reader: Reader, at_s: float) -> tuple[UnheardReplica, ...]:
+    """The configured replicas of which nothing is heard; `at_s`: the time of the facts."""
     if reader.commit is None:
         return ()
     known, poll = reader.commit.state.replicas, read_poll(reader.root)
-    at_ms = round((now_s - (freshness(reader, now_s).age_s or 0)) * 1000)
     timeout_ms = config.hub.heartbeat_timeout_s * 1000
     found = (
         (
@@ -59,7 +57,7 @@ def unheard_replicas(config: Config, reader: Reader, now_s: float) -> tuple[Unhe
             unheard(
                 known.get(one.rid, ReplicaState(one.rid)),
                 poll.moves.get(config.changes_topic(one.name)) if poll else None,
-                at_ms,
+                round(at_s * 1000),
                 timeout_ms,
             ),
         )

@@ -99,7 +99,7 @@ def hub_level(
     age = freshness(reader, now_s)
     is_stale = age.is_stale(max_age_s)
     ends = {} if is_stale else ask()
-    silent = () if is_stale else unheard_replicas(config, reader, now_s)
+    silent = () if is_stale else unheard_replicas(config, reader, age.as_of_s(now_s))
     doubts = (
         *((late_text(age),) if is_stale else ()),
         *((ends,) if isinstance(ends, str) else ()),

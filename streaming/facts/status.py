@@ -124,7 +124,7 @@ def hub_status(
     names = {**recorded.names, **names_of(config)}
     age, poll = freshness(reader, now_s), read_poll(reader.root)
     served = serving(config, reader)
-    silent, stale = unheard_replicas(served, reader, now_s), doubt_of(age)
+    silent, stale = unheard_replicas(served, reader, age.as_of_s(now_s)), doubt_of(age)
     open_ = unsettled(
         served,
         reader,

@@ -12,7 +12,7 @@ from socket import gethostname
 import pytest
 
 from checkpoints.last_poll import LastPoll, write_poll
-from checkpoints.lock import only_hub
+from checkpoints.lock import FILE, only_hub
 from checkpoints.tables import TableName
 from streaming.core.conflict.counter_keys import counter
 from streaming.core.conflict.counters import (
@@ -359,7 +359,8 @@ def test_whether_a_hub_is_there_is_known_by_its_lock(
 
     with only_hub(state.root):
         starting = slackwater(command).out
-        write_poll(state.root, LastPoll(f"{os.getpid()}-now", old_ms, {}))
+        os.utime(state.root / FILE, (old_ms / 1_000 - 1, old_ms / 1_000 - 1))
+        write_poll(state.root, LastPoll("1-now", old_ms, {}))
         stopped = slackwater(command).out
     absent = slackwater(command).out
 
