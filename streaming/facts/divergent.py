@@ -53,6 +53,12 @@ def divergent_rows(config: Config, reader: Reader) -> tuple[DivergentRow, ...]:
     return tuple(islice(chain(_refused(config, reader), _quarantined(config, reader)), MOST))
 
 
+def times_differed(reader: Reader) -> int:
+    """How often a row may have come to differ: by a record in quarantine, or by a refusal."""
+    totals = reader.commit.totals if reader.commit else {}
+    return totals.get("quarantined", 0) + totals.get("refused", 0)
+
+
 def differing_text(rows: int, listed: Sequence[DivergentRow]) -> str:
     """How many rows differ, as far as `listed` tells: 1 row, at least 1000 rows."""
     return f"{'at least ' if len(listed) >= MOST else ''}{as_count(rows, 'row')}"

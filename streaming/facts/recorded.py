@@ -10,7 +10,7 @@ from streaming.core.delivery.epoch_history import EpochHistory
 from streaming.core.model.record import Reason
 from streaming.core.schema.difference import SchemaDifference
 from streaming.facts.backlog import unacknowledged
-from streaming.facts.divergent import DivergentRow, divergent_rows
+from streaming.facts.divergent import DivergentRow, divergent_rows, times_differed
 from streaming.facts.names import names_of
 from streaming.facts.resync import GivenOrder, resync_orders
 from streaming.facts.schemas import schema_differences
@@ -26,10 +26,10 @@ class RecordedFacts:
     as they differ. `opened`: (rid, pending | waiting) -> its open changes. `crowded`: the replicas
     with so many open transactions that reading is paused. `names`: rid -> name, of all that ever
     were. `epochs`: the hub epochs that somebody has not acknowledged. `orders`: those of
-    `resync_orders`. `is_read`: the tables were read; a hub that starts has not read them yet.
+    `resync_orders`. `differed`: `times_differed` when they were read; None: they were not yet.
     """
 
-    is_read: bool = False
+    differed: int | None = None
     quarantine: Mapping[str, int] = field(default_factory=dict)
     named: int = 0
     conflicts: Mapping[str, int] = field(default_factory=dict)
@@ -42,6 +42,10 @@ class RecordedFacts:
     epochs: EpochHistory = field(default_factory=EpochHistory)
     orders: Mapping[str, GivenOrder] = field(default_factory=dict)
 
+    def is_known_of(self, reader: Reader) -> bool:
+        """Return whether `differing` has each row that differs as of the reader's commit."""
+        return self.differed == times_differed(reader)
+
 
 def recorded_facts(
     config: Config, reader: Reader, epochs: EpochHistory | None = None
@@ -51,7 +55,7 @@ def recorded_facts(
     several = reader.open_transactions({rid: one.opno for rid, one in known.items()})
     most = config.limits.open_transactions
     return RecordedFacts(
-        is_read=True,
+        differed=times_differed(reader),
         quarantine=reader.quarantine_counts(),
         named=sum(n for why, n in reader.named_counts().items() if Reason(why).is_uncarried),
         conflicts=reader.conflict_counts(),

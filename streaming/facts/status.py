@@ -128,7 +128,7 @@ def hub_status(
     open_ = unsettled(
         served,
         reader,
-        is_known=recorded.is_read and stale is None and not silent,
+        is_known=recorded.is_known_of(reader) and stale is None and not silent,
         unread=unread_records(served, reader, poll.ends) if poll else {},
         opened=recorded.opened,
         differing=recorded.differing,

@@ -34,15 +34,20 @@ def now_ms() -> int:
 
 
 def commit(
-    state: WrittenState, at_ms: int = 0, ends: dict[str, int] | None = None, **of_a: object
+    state: WrittenState,
+    at_ms: int = 0,
+    ends: dict[str, int] | None = None,
+    totals: dict[str, int] | None = None,
+    batch: int = 1,
+    **of_a: object,
 ) -> None:
     """A hub that all have acknowledged, and that has just polled; `of_a`: of the replica a."""
     at_ms = at_ms or now_ms()
     agreements = [agreement("to-a", 1, 3, KNOWN), agreement("to-b", 2, 3, KNOWN)]
     replicas = [replica(rid, covers=3, seen_ms=at_ms) for rid in (1, 2)]
     replicas[0] = replace(replicas[0], **of_a)  # type: ignore[arg-type]
-    totals = {"refused": 1}
-    state.commit(1, 3, KNOWN, replicas, agreements, at_ms=at_ms, offsets=ENDS, totals=totals)
+    more = {"at_ms": at_ms, "offsets": ENDS, "totals": totals or {"refused": 1}}
+    state.commit(batch, 3, KNOWN, replicas, agreements, **more)  # type: ignore[arg-type]
     write_poll(state.root, LastPoll("host:1", at_ms, ends or ENDS))
 
 
@@ -161,3 +166,18 @@ def test_what_is_not_read_yet_proves_nothing(config_file: Path, state: WrittenSt
 
     assert answers(config_file, state, RecordedFacts())[1] == [False, False]
     assert answers(config_file, state, known)[1] == [True, True]
+
+
+@pytest.mark.parametrize("what", ["quarantined", "refused"])
+def test_what_was_read_before_a_row_came_to_differ_proves_nothing(
+    config_file: Path, state: WrittenState, what: str
+) -> None:
+    """A hub reads its tables only while somebody looks, and the first look may be an old one."""
+    commit(state)
+    known = recorded_facts(load(config_file), open_state(state.root))
+
+    before = answers(config_file, state, known)[1]
+    commit(state, totals={"refused": 1, what: 2}, batch=2)
+    behind = answers(config_file, state, known)[1]
+
+    assert (before, behind) == ([True, True], [False, False])
