@@ -33,6 +33,8 @@ ENDS_S = 2.0
 """How long an interrupted query may take to end before the process does without."""
 ANSWER_BYTES = 64_000_000
 """What the shown rows may hold."""
+ROWS_AT_ONCE = 100
+"""How many rows of the answer are fetched before it is looked at what they hold."""
 
 _SPARK = "--engine spark reads any amount"
 _SELECT = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
@@ -102,7 +104,7 @@ def query(
                 opened = _OpenTables(session, store, {one.name: one for one in tables}, last)
                 for name in sorted(_named(session, text)):
                     opened.open(name)
-                reader = session.sql(text).to_arrow_reader(limit)
+                reader = session.sql(text).to_arrow_reader(min(limit, ROWS_AT_ONCE))
                 return SqlAnswer(tuple(reader.schema.names), _first(reader, limit))
 
         return answer_within(timeout_s, answer, session.interrupt)

@@ -171,6 +171,16 @@ def test_no_more_rows_are_answered_than_are_shown(slackwater: Slackwater) -> Non
     assert len(answer.facts["rows"]) == 3
 
 
+@pytest.mark.usefixtures("rows")
+def test_an_answer_is_not_read_on_behind_what_it_may_hold(slackwater: Slackwater) -> None:
+    """Whatever the limit of its rows is, they do not fill the memory before they are refused."""
+    row = "CASE WHEN range < 10000 THEN repeat('x', 40000) ELSE error('read on') END"
+
+    answer = slackwater("sql", f"SELECT {row} FROM range(20000)", "--limit", "20000")
+
+    assert "the answer has more than 64,000,000 bytes" in answer.err
+
+
 def test_columns_of_one_name_are_all_there(slackwater: Slackwater, rows: WrittenState) -> None:
     """A join of two tables with `*` has some; one in place of the other is a wrong answer."""
     asked = "SELECT 1 AS n, 2 AS n, 'x'::BLOB AS b, [1, NULL] AS l, 'nan'::DOUBLE AS d"
