@@ -32,15 +32,18 @@ def constraint_differences(table: Table, found: Found) -> Iterator[SchemaDiffere
     yield from _options(table, found)
 
 
-def is_key(unique: SchemaUnique, table: Table) -> bool:
+def _is_key(unique: SchemaUnique, table: Table) -> bool:
     """Return whether this is the table's key, by bytes."""
+    return _is_on_key(unique, table) and not any(unique.collations)
+
+
+def _is_on_key(unique: SchemaUnique, table: Table) -> bool:
     columns = {name.lower() for name in unique.columns}
-    is_whole = columns == {name.lower() for name in table.key} and not unique.where
-    return is_whole and not any(unique.collations)
+    return columns == {name.lower() for name in table.key} and not unique.where
 
 
 def _key(table: Table, found: Found) -> Iterator[SchemaDifference]:
-    having = [r for r, one in found.items() if any(is_key(u, table) for u in one.uniques)]
+    having = [r for r, one in found.items() if any(_is_key(u, table) for u in one.uniques)]
     lack = [replica for replica in found if replica not in having]
     if lack:
         yield SchemaDifference(
@@ -70,13 +73,8 @@ def _first(having: Mapping[str, Part]) -> Part:
 
 
 def _uniques(table: Table, found: Found) -> Iterator[SchemaDifference]:
-    key = {name.lower() for name in table.key}
-
-    def others(of: SchemaTable) -> list[SchemaUnique]:
-        return [one for one in of.uniques if one.where or {*map(str.lower, one.columns)} != key]
-
-    for having, lack in _side_by_side(found, others, _unique_name):
-        if lack:
+    for having, lack in _side_by_side(found, _strictest_last, _unique_name):
+        if lack and not _is_on_key(_first(having), table):
             yield _refused(table, _first(having).text, found, having, lack)
         collations = {replica: _collations(one) for replica, one in having.items()}
         if differ(collations.values()):
@@ -89,6 +87,11 @@ def _uniques(table: Table, found: Found) -> Iterator[SchemaDifference]:
                 " then lists it as differing",
                 EVERYWHERE,
             )
+
+
+def _strictest_last(of: SchemaTable) -> list[SchemaUnique]:
+    """Those of a table: of two on the same columns the one with collations counts."""
+    return sorted(of.uniques, key=lambda one: any(one.collations))
 
 
 def _unique_name(one: SchemaUnique) -> str:

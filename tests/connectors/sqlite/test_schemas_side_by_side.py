@@ -65,6 +65,10 @@ MATTERS = {
     "column lacking": (instead(", price NUMERIC", ""), "column price"),
     "table lacking": ("CREATE TABLE other (id)", "table"),
     "key": (instead("INT PRIMARY KEY NOT NULL", "INT NOT NULL"), "key (id)"),
+    "unique key by collation": (
+        f"{PLAIN}; CREATE UNIQUE INDEX i ON shop (id COLLATE NOCASE)",
+        "UNIQUE (id), collation",
+    ),
     "key without bytes": (
         instead("INT PRIMARY KEY", "INT COLLATE NOCASE PRIMARY KEY"),
         "key (id)",
