@@ -39,14 +39,23 @@ IS_LATER = """c.rid = k.rid AND c."offset" > k."offset"
 """The origin wrote it later: behind it in its topic, and above it."""
 
 WRITTEN_SINCE = """
-    SELECT DISTINCT k.id FROM ({kept}) AS k JOIN (
+    WITH k AS ({kept}), written AS (
         SELECT rid, batch, "offset", csn, "table", key, op FROM c
         WHERE c.batch <= {batch} AND c.kind = 'change' AND c.verdict IN ('accepted', 'adopted')
-    ) AS c ON c."table" = k."table" AND (c.key = k.key OR c.op = 'truncate')
-    WHERE c.batch > k.batch OR (c.batch = k.batch AND c.rid = k.rid AND c."offset" > k."offset")
+    )
+    SELECT k.id FROM k JOIN written AS c ON c."table" = k."table" AND c.key = k.key
+        WHERE {is_newer}
+    UNION
+    SELECT k.id FROM k JOIN written AS c ON c."table" = k."table" AND c.op = 'truncate'
+        WHERE {is_newer}
+"""
+"""The records whose row holds a newer write."""
+
+IS_NEWER = """
+    c.batch > k.batch OR (c.batch = k.batch AND c.rid = k.rid AND c."offset" > k."offset")
         OR (k.reason <> 'skew' AND c.csn > k.csn)
 """
-"""The records whose row holds a newer write: one that came later, or that has a larger CSN."""
+"""A write came later, or has a larger CSN."""
 
 NOT_JUDGED = """
     LEFT ANTI JOIN (

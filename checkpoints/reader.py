@@ -15,6 +15,7 @@ from checkpoints.epochs import COMMIT, PLAN, Checkpoint, checkpoint_of
 from checkpoints.left_different import (
     FIRST_KEPT,
     IS_LATER,
+    IS_NEWER,
     NEWEST_OF_EACH_ROW,
     NOT_JUDGED,
     NOT_SET_RIGHT,
@@ -245,7 +246,8 @@ class Reader:
         quarantine, log = self.table(TableName.QUARANTINE), self.table(TableName.CHANGELOG)
         if quarantine is None or log is None:
             return set()
-        sql = WRITTEN_SINCE.format(kept=self._of_latest(STILL_KEPT), batch=self.batch)
+        kept = self._of_latest(STILL_KEPT)
+        sql = WRITTEN_SINCE.format(kept=kept, is_newer=IS_NEWER, batch=self.batch)
         return {row["id"] for row in each(quarantine, sql, c=log)}
 
     def quarantined_rows(
