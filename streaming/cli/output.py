@@ -109,7 +109,9 @@ def _write_packed(
         for number, places in enumerate(lines):
             if number and all(row[place] in _NO for place in places):
                 continue
-            texts = (f"{as_text(row[place]):<{widths[place]}}" for place in places)
+            texts = (
+                _filled(as_text(row[place]), widths[place], is_number=False) for place in places
+            )
             line = (" " * GAP).join(coloured(text) for text in texts)
             write_line(f"{' ' * GAP * bool(number)}{line}".rstrip())
         if row_number == 0:
@@ -226,7 +228,7 @@ def as_text(value: object) -> str:
             return text if text.isprintable() else text.translate(_CONTROLS)
 
 
-_CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), 127) if chr(n) != "\n"}
+_CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if chr(n) != "\n"}
 """A terminal would obey what somebody wrote into a row."""
 
 

@@ -201,12 +201,13 @@ def test_a_pipe_gets_no_colours(slackwater: Slackwater) -> None:
 
 def test_a_table_shows_what_a_terminal_would_obey(capsys: pytest.CaptureFixture[str]) -> None:
     """Anybody who writes a row could clear an operator's screen; and wide letters keep columns."""
-    write_table(("k", "n"), [("\x1b[2J", 1), ("漢", 20), ("a\nb", None)])
+    write_table(("k", "n"), [("\x1b[2J", 1), ("\x9b2J", 3), ("漢", 20), ("a\nb", None)])
 
     assert capsys.readouterr().out.splitlines() == [
         "k          n",
         "────────────",
         "\\x1b[2J    1",
+        "\\x9b2J     3",
         "漢        20",
         "a          -",
         "b",
