@@ -1,33 +1,18 @@
 """Reads the state of a hub without a JVM: committed batches only, and nothing is written."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
 from checkpoints.epochs import COMMIT, PLAN, Checkpoint, checkpoint_of
-from checkpoints.left_different import (
-    FIRST_KEPT,
-    IS_LATER,
-    IS_NEWER,
-    NEWEST_OF_EACH_ROW,
-    NOT_JUDGED,
-    NOT_SET_RIGHT,
-    STILL_KEPT,
-    TAKEN_HELLOS,
-    WRITTEN_SINCE,
-)
-from checkpoints.new_starts import TakenHello, last_starts
 from checkpoints.query import (
     Value,
     among,
-    each,
     equals,
     execute,
     open_table,
@@ -36,14 +21,9 @@ from checkpoints.query import (
     scan,
     select,
 )
-from checkpoints.sent_ranges import SentRanges
 from checkpoints.tables import SCHEMAS, TableName
-from streaming.core.intake.images import row_named
-from streaming.core.intake.members import parse
-from streaming.core.model.change import Op
 from streaming.core.model.errors import StateError
 from streaming.core.model.root import StateRoot
-from streaming.core.model.table import Table
 
 _LATEST_ACTION = """
     SELECT * FROM (
@@ -73,7 +53,6 @@ _LATEST_PENDING = """
         ) AS n FROM t WHERE batch <= {batch}
     ) WHERE n = 1
 """
-_NEVER = (0, 0)
 _LAST_HELLO = """
     SELECT rid, value FROM (
         SELECT rid, value, row_number() OVER (
@@ -185,7 +164,7 @@ class Reader:
         """Kind of conflict -> how many there are."""
         newest = _NEWEST.format(batch=self.batch)
         sql = f"SELECT kind, count(*) AS count FROM ({newest}) WHERE n = 1 GROUP BY kind"  # noqa: S608
-        return {row["kind"]: row["count"] for row in self._query(TableName.CONFLICTS, sql)}
+        return {row["kind"]: row["count"] for row in self.query(TableName.CONFLICTS, sql)}
 
     def refused_rows(self) -> list[dict[str, Any]]:
         """The conflicts of refused rows that their replica has not applied since; oldest first."""
@@ -195,13 +174,13 @@ class Reader:
         sql = f"""
             SELECT * FROM ({newest}) WHERE n = 1 AND resolution = 'open' ORDER BY "time", id
         """  # noqa: S608
-        return self._query(TableName.CONFLICTS, sql)
+        return self.query(TableName.CONFLICTS, sql)
 
     def row_counts(self) -> dict[str, int]:
         """Table -> how many rows it has at most: as materialized, and those written since."""
         after = self.commit.rows_epoch if self.commit else 0
-        standing = self._query(TableName.ROWS, _STANDING)
-        written = self._query(TableName.CHANGELOG, _WRITTEN.format(batch=self.batch, after=after))
+        standing = self.query(TableName.ROWS, _STANDING)
+        written = self.query(TableName.CHANGELOG, _WRITTEN.format(batch=self.batch, after=after))
         found = Counter[str]()
         for row in (*standing, *written):
             found[row["table"]] += row["count"]
@@ -213,7 +192,7 @@ class Reader:
         The fields are the table's, and `action_batch`. Of one batch's actions the largest of
         kept < released < dropped counts.
         """
-        latest = {row["id"]: row for row in self._query(TableName.QUARANTINE, self._latest_action)}
+        latest = {row["id"]: row for row in self.query(TableName.QUARANTINE, self.latest_action)}
         kept = self.read(
             TableName.QUARANTINE,
             where=["action = 'kept'", *equals(equal or {})],
@@ -230,94 +209,16 @@ class Reader:
 
         They come in the order of their topics.
         """
-        sql = f'SELECT * FROM ({self._latest_action}) ORDER BY rid, "offset", id'  # noqa: S608
-        return self._query(TableName.QUARANTINE, sql)
+        sql = f'SELECT * FROM ({self.latest_action}) ORDER BY rid, "offset", id'  # noqa: S608
+        return self.query(TableName.QUARANTINE, sql)
 
     def quarantine_counts(self) -> dict[str, int]:
         """Reason -> how many records are kept, neither released nor dropped."""
         sql = f"""
-            SELECT reason, count(*) AS count FROM ({self._latest_action})
+            SELECT reason, count(*) AS count FROM ({self.latest_action})
             WHERE action = 'kept' GROUP BY reason
         """  # noqa: S608
-        return {row["reason"]: row["count"] for row in self._query(TableName.QUARANTINE, sql)}
-
-    def written_since(self) -> set[str]:
-        """The ids of the kept records whose row was written anew since, by anybody."""
-        quarantine, log = self.table(TableName.QUARANTINE), self.table(TableName.CHANGELOG)
-        if quarantine is None or log is None:
-            return set()
-        kept = self._of_latest(STILL_KEPT)
-        sql = WRITTEN_SINCE.format(kept=kept, is_newer=IS_NEWER, batch=self.batch)
-        return {row["id"] for row in each(quarantine, sql, c=log)}
-
-    def quarantined_rows(
-        self, receives: Mapping[int, Iterable[str]], tables: Mapping[str, Table], limit: int
-    ) -> list[dict[str, Any]]:
-        """Kept records whose row nothing has set right at its origin since; the oldest first.
-
-        What sets it right: a refresh to the origin, or a range; a later accepted change of the
-        origin, which holds the whole row; an accepted change of another replica, if the origin is
-        sent it; a truncate like these; a new start of the origin on an emptied database, unless one
-        from before was put back since. A record of an old session is harmless if its change was
-        judged from another record. The row of one without a table is unknown: only ranges over all
-        rows of all tables set it right. Of several records of a row the newest stands for all, and
-        `since` is the time of the oldest.
-        `receives`: rid -> the tables that it is sent; `tables`: those configured.
-        """
-        quarantine, log = self.table(TableName.QUARANTINE), self.table(TableName.CHANGELOG)
-        if quarantine is None or log is None:
-            return []
-        (first,) = self._query(TableName.QUARANTINE, self._of_latest(FIRST_KEPT))
-        since = first["batch"]
-        if since is None:
-            return []
-        sent = {rid: sorted(names) for rid, names in receives.items()}
-        among_tables = [
-            " AND ".join((f"k.rid = {rid}", f"c.{among('table', names)}"))
-            for rid, names in sent.items()
-        ]
-        kept = self._of_latest(STILL_KEPT)
-        received = " OR ".join(f"({one})" for one in among_tables) or "false"
-        left = (NOT_SET_RIGHT + (NOT_JUDGED if first["has_session"] else "")).format(
-            kept=kept, receives=received, is_later=IS_LATER, since=since, batch=self.batch
-        )
-        ranges = SentRanges(self._sent_ranges(since), sent, tables)
-        starts = last_starts(self._taken_hellos(since))
-        found = (
-            row
-            for row in each(quarantine, NEWEST_OF_EACH_ROW.format(left=left), c=log)
-            if not ranges.set_right(row)
-            and starts.get(row["rid"], _NEVER) <= (row["batch"], row["offset"])
-        )
-        return self._without_gone([*islice(found, limit)], tables)
-
-    def _without_gone(
-        self, rows: list[dict[str, Any]], tables: Mapping[str, Table]
-    ) -> list[dict[str, Any]]:
-        """Leave out the deletes of keys that name no row at the hub: nobody has such a row."""
-        odd = [row["id"] for row in rows if _names_no_row(row, tables)]
-        if not odd:
-            return rows
-        where = [among("id", odd), "action = 'kept'"]
-        found = self.read(TableName.QUARANTINE, columns=("id", "value"), where=where)
-        gone = {row["id"] for row in records(found) if _is_delete(row["value"])}
-        return [row for row in rows if row["id"] not in gone]
-
-    def _of_latest(self, sql: str) -> str:
-        """A query that names the latest action of each record."""
-        return sql.format(latest=self._latest_action, batch=self.batch)
-
-    def _taken_hellos(self, since: int) -> Iterator[TakenHello]:
-        sql = TAKEN_HELLOS.format(since=since, batch=self.batch)
-        for row in self._query(TableName.EVENTS, sql):
-            said, place = json.loads(row["value"]), (row["batch"], row["offset"])
-            yield TakenHello(row["rid"], *place, said["epoch"], bool(said.get("reinit")))
-
-    def _sent_ranges(self, since: int) -> list[dict[str, Any]]:
-        sql = f"""SELECT batch, "to" AS rid, "table", key_after, key FROM t
-            WHERE batch BETWEEN {since} AND {self.batch} AND kind = 'range'
-            ORDER BY hub_epoch, place"""  # noqa: S608
-        return self._query(TableName.CHANGELOG, sql)
+        return {row["reason"]: row["count"] for row in self.query(TableName.QUARANTINE, sql)}
 
     def open_changes(self) -> dict[tuple[int, str], OpenChanges]:
         """(rid, pending | waiting) -> the replica's changes in that state."""
@@ -331,7 +232,7 @@ class Reader:
             (row["rid"], row["action"]): OpenChanges(
                 row["count"], row["oldest"], row["transaction"]
             )
-            for row in self._query(TableName.PENDING, sql)
+            for row in self.query(TableName.PENDING, sql)
         }
 
     def open_transactions(self, opno: Mapping[int, int]) -> dict[int, int]:
@@ -346,26 +247,26 @@ class Reader:
             WHERE action = 'pending' OR (action = 'waiting' AND ({" OR ".join(above) or "false"}))
             GROUP BY rid
         """  # noqa: S608
-        return {row["rid"]: row["count"] for row in self._query(TableName.PENDING, sql)}
+        return {row["rid"]: row["count"] for row in self.query(TableName.PENDING, sql)}
 
     def named_counts(self) -> dict[str, int]:
         """Reason -> how many of the kept records name the table of their row."""
         sql = f"""
-            SELECT reason, count(*) AS count FROM ({self._latest_action})
+            SELECT reason, count(*) AS count FROM ({self.latest_action})
             WHERE action = 'kept' AND "table" IS NOT NULL GROUP BY reason
         """  # noqa: S608
-        return {row["reason"]: row["count"] for row in self._query(TableName.QUARANTINE, sql)}
+        return {row["reason"]: row["count"] for row in self.query(TableName.QUARANTINE, sql)}
 
     def hellos(self) -> dict[int, str]:
         """Rid -> the last hello that the hub took, as it was received."""
         sql = _LAST_HELLO.format(batch=self.batch)
-        return {row["rid"]: row["value"] for row in self._query(TableName.EVENTS, sql)}
+        return {row["rid"]: row["value"] for row in self.query(TableName.EVENTS, sql)}
 
     def standing_of(self, csn: str) -> dict[str, str | None]:
         """Latest rows of `pending` for the transactions that this CSN names: action -> reason."""
         named = " OR ".join(equals({"csn": csn}) + equals({"prim_csn": csn}))
         sql = f"SELECT DISTINCT action, reason FROM ({self._latest_pending}) WHERE {named}"  # noqa: S608
-        return {row["action"]: row["reason"] for row in self._query(TableName.PENDING, sql)}
+        return {row["action"]: row["reason"] for row in self.query(TableName.PENDING, sql)}
 
     def configs(self) -> list[dict[str, Any]]:
         """The versions of the configuration, oldest first."""
@@ -379,16 +280,18 @@ class Reader:
     def _latest_pending(self) -> str:
         return _LATEST_PENDING.format(batch=self.batch)
 
-    @property
-    def _latest_action(self) -> str:
-        return _LATEST_ACTION.format(batch=self.batch)
-
     def _config(self, kind: str) -> list[dict[str, Any]]:
         table = self.table(TableName.CONFIG)
         where = equals({"kind": kind})
         return records(select(table, TableName.CONFIG, where=where, order_by="number"))
 
-    def _query(self, name: TableName, sql: str) -> list[dict[str, Any]]:
+    @property
+    def latest_action(self) -> str:
+        """A query for the last row of each record in quarantine, which is named `t`."""
+        return _LATEST_ACTION.format(batch=self.batch)
+
+    def query(self, name: TableName, sql: str) -> list[dict[str, Any]]:
+        """The rows of a query over a table, which is named `t`; of one that is not there none."""
         table = self.table(name)
         return [] if table is None else records(execute(table, sql))
 
@@ -397,17 +300,6 @@ class Reader:
         if name not in self.tables:
             self.tables[name] = open_table(self.root, name)
         return self.tables[name]
-
-
-def _names_no_row(kept: Mapping[str, Any], tables: Mapping[str, Table]) -> bool:
-    """Return whether a record has a key by which the hub cannot have a row."""
-    table, key = kept["table"], kept["key"]
-    return table in tables and bool(key) and row_named(table, key, tables) is None
-
-
-def _is_delete(value: bytes | None) -> bool:
-    fields = parse(value or b"")
-    return isinstance(fields, Mapping) and fields.get("op") == Op.DELETE
 
 
 def open_state(root: StateRoot) -> Reader:

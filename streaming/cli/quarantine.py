@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from checkpoints.quarantined_rows import written_since
 from checkpoints.reader import Reader
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
@@ -118,7 +119,7 @@ def release(
     """
     configured, reader = opened(config)
     chosen = _chosen(configured, reader, ids, reason, replica, everything=everything)
-    newer = reader.written_since() if chosen and not ids else set()
+    newer = written_since(reader) if chosen and not ids else set()
     left_out = [id_ for id_ in chosen if id_ in newer]
     chosen = [id_ for id_ in chosen if id_ not in newer]
     _append_commands(reader, CommandName.RELEASE, chosen, seen, yes=yes or bool(ids), json=as_json)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from itertools import chain, islice
 from typing import Any
 
+from checkpoints.quarantined_rows import quarantined_rows
 from checkpoints.reader import Reader
 from streaming.config.config import Config
 from streaming.core.model.record import Reason, RecordKind
@@ -86,10 +87,8 @@ def _quarantined(config: Config, reader: Reader) -> Iterable[DivergentRow]:
     A change of the hub itself is in no database. A released one became a change of the hub, and a
     dropped one is closed by the operator's decision.
     """
-    if not reader.quarantine_counts():
-        return
     names = names_of(config)
-    for row in reader.quarantined_rows(_receives(config), config.table_map(), MOST):
+    for row in quarantined_rows(reader, _receives(config), config.table_map(), MOST):
         if row["rid"] != config.hub.rid and (row["table"] or writes_rows(row["value"])):
             yield DivergentRow(
                 names.get(row["rid"], str(row["rid"])),

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
+from checkpoints.quarantined_rows import quarantined_rows
 from checkpoints.reader import open_state
 from checkpoints.resync_rows import SortedRows, row_counts, sort_rows
 from checkpoints.root import remove_folder
@@ -29,9 +30,6 @@ FOLDER = "resync"
 
 EPOCHS_AT_ONCE = 500
 """Of how many hub epochs the changelog is looked at in one go, so that memory is bounded."""
-
-ALL = 2**31 - 1
-"""As a number of rows: no bound."""
 
 Result = TypeVar("Result")
 
@@ -80,7 +78,7 @@ class StateSource:
 
     def uncarried(self, consumer: int, topology: Topology) -> Collection[RowKey]:
         """See ResyncSource."""
-        kept = open_state(self._root).quarantined_rows(topology.visible, topology.tables, ALL)
+        kept = quarantined_rows(open_state(self._root), topology.visible, topology.tables)
         named = (
             row_named(one["table"], one["key"], topology.tables)
             for one in kept

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from checkpoints.quarantined_rows import quarantined_rows
 from checkpoints.reader import open_state
 from checkpoints.store import StateStore, among, rows_of
 from checkpoints.tables import TableName
@@ -20,8 +21,6 @@ from streaming.operator.hub_changes import HubChangeWriter
 
 Revalidate = Callable[[pa.Table], pa.Table]
 """Records as topic, offset, timestamp, value -> their facts under the present configuration."""
-
-ALL = 2**31 - 1
 
 RECORDS = pa.schema(
     [
@@ -74,7 +73,7 @@ def left_different(
         return {}
     found = dict[tuple[int, RowKey], str]()
     reader = open_state(store.root).upto(batch)
-    for kept in reader.quarantined_rows(topology.visible, topology.tables, ALL):
+    for kept in quarantined_rows(reader, topology.visible, topology.tables):
         if kept["id"] in ids and kept["table"] is not None and kept["key"] is not None:
             row = _row_of(kept["table"], kept["key"], topology.tables)
             if row is not None:

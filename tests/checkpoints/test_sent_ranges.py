@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from checkpoints.quarantined_rows import quarantined_rows
 from checkpoints.reader import open_state
 from checkpoints.tables import TableName
 from streaming.core.model.record import Reason
@@ -38,7 +39,7 @@ def left(
     state.append(
         TableName.CHANGELOG, *({"place": place, **row} for place, row in enumerate(ranges))
     )
-    found = open_state(state.root).quarantined_rows(RECEIVES, TABLES, limit)
+    found = quarantined_rows(open_state(state.root), RECEIVES, TABLES, limit)
     return [row["id"] for row in found]
 
 

@@ -1,0 +1,129 @@
+"""The rows of records in quarantine: which differ at their origin, which hold a newer write."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from checkpoints.left_different import (
+    FIRST_KEPT,
+    IS_LATER,
+    IS_NEWER,
+    NEWEST_OF_EACH_ROW,
+    NOT_JUDGED,
+    NOT_SET_RIGHT,
+    STILL_KEPT,
+    TAKEN_HELLOS,
+    WRITTEN_SINCE,
+)
+from checkpoints.new_starts import TakenHello, last_starts
+from checkpoints.query import among, each, records
+from checkpoints.reader import Reader
+from checkpoints.sent_ranges import SentRanges
+from checkpoints.tables import TableName
+from streaming.core.intake.images import row_named
+from streaming.core.intake.members import parse
+from streaming.core.model.change import Op
+from streaming.core.model.table import Table
+
+_NEVER = (0, 0)
+
+
+def quarantined_rows(
+    reader: Reader,
+    receives: Mapping[int, Iterable[str]],
+    tables: Mapping[str, Table],
+    limit: int | None = None,
+) -> list[dict[str, Any]]:
+    """Kept records whose row nothing has set right at its origin since; the oldest first.
+
+    What sets it right: a refresh to the origin, or a range; a later accepted change of the origin,
+    which holds the whole row; an accepted change of another replica, if the origin is sent it; a
+    truncate like these; a new start of the origin on an emptied database, unless one from before
+    was put back since. A record of an old session is harmless if its change was judged from another
+    record. The row of one without a table is unknown: only ranges over all rows of all tables set
+    it right. Of several records of a row the newest stands for all, and `since` is the time of the
+    oldest.
+    `receives`: rid -> the tables that it is sent; `tables`: those configured; `limit`: how many,
+    None: all.
+    """
+    first = next(iter(reader.query(TableName.QUARANTINE, _of_latest(reader, FIRST_KEPT))), None)
+    if first is None or first["batch"] is None:
+        return []
+    since = first["batch"]
+    sent = {rid: sorted(names) for rid, names in receives.items()}
+    received = " OR ".join(
+        f"(k.rid = {rid} AND c.{among('table', names)})" for rid, names in sent.items()
+    )
+    left = (NOT_SET_RIGHT + (NOT_JUDGED if first["has_session"] else "")).format(
+        kept=_of_latest(reader, STILL_KEPT),
+        receives=received or "false",
+        is_later=IS_LATER,
+        since=since,
+        batch=reader.batch,
+    )
+    ranges = SentRanges(_sent_ranges(reader, since), sent, tables)
+    starts = last_starts(_taken_hellos(reader, since))
+    found = (
+        row
+        for row in _each(reader, NEWEST_OF_EACH_ROW.format(left=left))
+        if not ranges.set_right(row)
+        and starts.get(row["rid"], _NEVER) <= (row["batch"], row["offset"])
+    )
+    return _without_gone(reader, [*islice(found, limit)], tables)
+
+
+def written_since(reader: Reader) -> set[str]:
+    """The ids of the kept records whose row was written anew since, by anybody."""
+    kept = _of_latest(reader, STILL_KEPT)
+    sql = WRITTEN_SINCE.format(kept=kept, is_newer=IS_NEWER, batch=reader.batch)
+    return {row["id"] for row in _each(reader, sql)}
+
+
+def _each(reader: Reader, sql: str) -> Iterator[dict[str, Any]]:
+    """The rows of a query over quarantine, `t`, and the changelog, `c`."""
+    quarantine, log = reader.table(TableName.QUARANTINE), reader.table(TableName.CHANGELOG)
+    return iter(()) if quarantine is None or log is None else each(quarantine, sql, c=log)
+
+
+def _of_latest(reader: Reader, sql: str) -> str:
+    """A query that names the latest action of each record."""
+    return sql.format(latest=reader.latest_action, batch=reader.batch)
+
+
+def _taken_hellos(reader: Reader, since: int) -> Iterator[TakenHello]:
+    sql = TAKEN_HELLOS.format(since=since, batch=reader.batch)
+    for row in reader.query(TableName.EVENTS, sql):
+        said, place = json.loads(row["value"]), (row["batch"], row["offset"])
+        yield TakenHello(row["rid"], *place, said["epoch"], bool(said.get("reinit")))
+
+
+def _sent_ranges(reader: Reader, since: int) -> list[dict[str, Any]]:
+    sql = f"""SELECT batch, "to" AS rid, "table", key_after, key FROM t
+        WHERE batch BETWEEN {since} AND {reader.batch} AND kind = 'range'
+        ORDER BY hub_epoch, place"""  # noqa: S608
+    return reader.query(TableName.CHANGELOG, sql)
+
+
+def _without_gone(
+    reader: Reader, rows: list[dict[str, Any]], tables: Mapping[str, Table]
+) -> list[dict[str, Any]]:
+    """Leave out the deletes of keys that name no row at the hub: nobody has such a row."""
+    odd = [row["id"] for row in rows if _names_no_row(row, tables)]
+    if not odd:
+        return rows
+    where = [among("id", odd), "action = 'kept'"]
+    found = reader.read(TableName.QUARANTINE, columns=("id", "value"), where=where)
+    gone = {row["id"] for row in records(found) if _is_delete(row["value"])}
+    return [row for row in rows if row["id"] not in gone]
+
+
+def _names_no_row(kept: Mapping[str, Any], tables: Mapping[str, Table]) -> bool:
+    """Return whether a record has a key by which the hub cannot have a row."""
+    table, key = kept["table"], kept["key"]
+    return table in tables and bool(key) and row_named(table, key, tables) is None
+
+
+def _is_delete(value: bytes | None) -> bool:
+    fields = parse(value or b"")
+    return isinstance(fields, Mapping) and fields.get("op") == Op.DELETE
