@@ -19,7 +19,7 @@ PAGES = 20
 """Of a full copy."""
 
 
-@pytest.fixture(params=[6_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.fixture(params=[2_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def count(request: pytest.FixtureRequest) -> int:
     """How many rows the database of a has."""
     return int(request.param)
