@@ -8,6 +8,7 @@ from connectors.sqlite import sql
 from connectors.sqlite.columns import Affinity, StoredColumn, affinity
 from connectors.sqlite.defaults import default_value
 from connectors.sqlite.spellings import CANONICAL_TIME, TimeForm, time_form
+from connectors.sqlite.system import PREFIX
 from connectors.sqlite.text import UTF_8, encoding_of
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import ColumnType, Table
@@ -67,6 +68,7 @@ class Catalog:
     declared: tuple[Unique, ...]
     expressions: tuple[str, ...]
     rowid: str | None  # the name of a rowid that no column aliases
+    identity: tuple[str, ...]  # what tells rows apart that have one key of nulls, too
     has_null_keys: bool  # SQLite allows nulls in a primary key
     is_utf16: bool  # the database stores its text so
 
@@ -96,15 +98,27 @@ def read(connection: sqlite3.Connection, table: Table) -> Catalog:
     used = {name.lower() for name in columns}
     nullable = [name for name in table.key if name in columns and not columns[name].not_null]
     in_primary = aliased and all(columns[name].key_place for name in nullable)
+    rowid = None if aliased else next((name for name in ROWIDS if name not in used), None)
     return Catalog(
         columns,
         tuple(found),
         tuple(unique for unique, is_declared in found.items() if is_declared),
         expressions,
-        None if aliased else next((name for name in ROWIDS if name not in used), None),
+        rowid,
+        (rowid,) if rowid else tuple(column.name for column in primary) or table.key,
         bool(nullable) and not in_primary,
         encoding_of(connection) != UTF_8,
     )
+
+
+def user_tables(connection: sqlite3.Connection) -> list[str]:
+    """The ordinary tables of the database that are not the agent's, by name."""
+    rows = connection.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+        " AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND substr(name, 1, ?) <> ? ORDER BY name",
+        (len(PREFIX), PREFIX),
+    )
+    return [name for (name,) in rows]
 
 
 def _check_is_table(connection: sqlite3.Connection, table: Table) -> tuple[bool, bool]:

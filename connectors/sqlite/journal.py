@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from connectors.agent.contract import JournalEntry
 from connectors.sqlite import sql
 from connectors.sqlite.image import WireImage, null_faults, wire_image
-from connectors.sqlite.text import stored_bytes
 from streaming.core.model.change import Change, Op
 from streaming.core.model.record import Applied, Commit, Record, Refused, Snapshot
 from streaming.core.model.ruv import Ruv, parse_ruv
@@ -106,14 +105,21 @@ def changes_behind(
             yield _entry(row, rid)
 
 
-def has_image(connection: sqlite3.Connection, table: str, key: str, image: str) -> bool:
-    """Return whether the row's last change in the journal has this captured image, whole."""
-    row = connection.execute(
-        "SELECT after FROM _slackwater_journal WHERE kind = 'change' AND \"table\" = ?"
-        " AND key = CAST(? AS TEXT) ORDER BY id DESC LIMIT 1",
-        (table, stored_bytes(key)),
-    ).fetchone()
-    return row is not None and row[0] == image
+def last_changes(connection: sqlite3.Connection, table: str) -> dict[str, int]:
+    """The captured key of each row that the journal has -> the id of its last change there."""
+    rows = connection.execute(
+        "SELECT key, id FROM _slackwater_journal WHERE kind = 'change' AND \"table\" = ?"
+        " ORDER BY id",
+        (table,),
+    )
+    return dict(rows)
+
+
+def image_of(connection: sqlite3.Connection, change: int) -> str | None:
+    """The image of the row behind a change, as it was captured; None: it is deleted."""
+    query = "SELECT after FROM _slackwater_journal WHERE id = ?"
+    (image,) = connection.execute(query, (change,)).fetchone()
+    return None if image is None else str(image)
 
 
 def find(connection: sqlite3.Connection, record: Change | Commit | Snapshot) -> int | None:

@@ -16,8 +16,8 @@ import orjson
 
 from connectors.agent.contract import SavedRow
 from connectors.sqlite import journal, sql, uncarried
-from connectors.sqlite.catalog import read
-from connectors.sqlite.columns import image_sql
+from connectors.sqlite.capture import row_images
+from connectors.sqlite.catalog import BINARY, Catalog, read
 from connectors.sqlite.image import null_faults, wire_image
 from connectors.sqlite.rows import RowWriter
 from connectors.sqlite.spellings import Stored
@@ -113,7 +113,7 @@ class _Saving:
         if self._is_any_uncarried:
             why = uncarried.faults_of(self._connection, item.table, item.key)
             if why is not None:
-                return table.save_row(item.key, why)
+                return table.save_listed(item.key, why)
         if item.cause == STRANGER:
             return table.save_stranger(item.key)
         return table.save_changed(item) if self._is_back(item) else []
@@ -140,10 +140,13 @@ class _Table:
         self.connection = connection
         self.writer = writer
 
-    def save_row(self, key: str, why: str) -> list[RowAtRisk]:
-        """Save the row of a key; empty if there is none."""
+    def save_listed(self, key: str, why: str) -> list[RowAtRisk]:
+        """Save the row of a key that is listed; if it is gone, nobody captured that: unlist it."""
         condition = self._condition(key)
-        return self._save(key, why, *condition) if condition else []
+        saved = self._save(key, why, *condition) if condition else []
+        if not saved:
+            uncarried.strike_out(self.connection, self.writer.table.name, key)
+        return saved
 
     def save_stranger(self, key: str) -> list[RowAtRisk]:
         """Save the row of a key that goes with a range, if the journal does not have it so."""
@@ -194,39 +197,41 @@ class _Table:
 
     def _is_journalled(self, captured: tuple[str, str]) -> bool:
         """Return whether the journal's last change of the row has all that was captured."""
-        return journal.has_image(self.connection, self.writer.table.name, *captured)
+        key, image = captured
+        change = self._last_changes.get(key)
+        return change is not None and journal.image_of(self.connection, change) == image
+
+    @cached_property
+    def _last_changes(self) -> dict[str, int]:
+        """Looked up once: a copy may concern many rows, and the journal may be long."""
+        return journal.last_changes(self.connection, self.writer.table.name)
+
+    @cached_property
+    def _catalog(self) -> Catalog:
+        return read(self.connection, self.writer.table)
 
     @cached_property
     def _captured_sql(self) -> str:
-        table, columns = self.writer.table, self.writer.columns
-        key = image_sql({name: columns[name] for name in table.key}, "x")
-        return f"SELECT {key}, {image_sql(columns, 'x')} FROM {sql.name(table.name)} x"
+        return row_images(self.writer.table, self._catalog)
 
     def _faulty(self) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         """Key, condition and faults of each row."""
-        table, columns = self.writer.table, self.writer.columns
-        catalog = read(self.connection, table)
-        parts = [f"{sql.literal(f'x.{sql.name(name)}')}" for name in table.key]
-        place = " || ' AND ' || ".join(
-            f"{sql.string(sql.name(name) + ' IS ')} || {part}"
-            for name, part in zip(table.key, parts, strict=True)
+        columns = map(sql.name, self._catalog.identity)
+        where = " || ' AND ' || ".join(
+            f"{sql.string(f'{name} COLLATE {BINARY} IS ')} || {sql.literal(f'x.{name}')}"
+            for name in columns
         )
-        if catalog.rowid:  # several rows may have one key of nulls
-            place = f"'{catalog.rowid} = ' || x.{catalog.rowid}"
-        key = image_sql({name: columns[name] for name in table.key}, "x")
-        rows = self.connection.execute(
-            f"SELECT {key}, {image_sql(columns, 'x')}, {place} FROM {sql.name(table.name)} x"
-        )
+        rows = self.connection.execute(row_images(self.writer.table, self._catalog, where))
         with closing(rows):
-            for captured_key, captured, where in rows:
+            for captured_key, captured, condition in rows:
                 wire_key = wire_image(captured_key).text
-                yield wire_key, where, null_faults(wire_key) + wire_image(captured).faults
+                yield wire_key, condition, null_faults(wire_key) + wire_image(captured).faults
 
     @cached_property
     def _columns(self) -> tuple[str, ...]:
         """The columns that hold a value of their own, configured or not."""
-        found = read(self.connection, self.writer.table).columns.values()
-        return tuple(column.name for column in found if not column.generated)
+        columns = self._catalog.columns.values()
+        return tuple(column.name for column in columns if not column.generated)
 
     def _save(self, key: str, why: str, where: str, values: Sequence[Stored]) -> list[RowAtRisk]:
         table, free = sql.name(self.writer.table.name), len(values) + 1

@@ -148,6 +148,20 @@ def test_what_is_corrected_or_carried_is_not_saved(replica: Replica, store: Sqli
     assert saved_values(store) == []
 
 
+def test_a_listed_row_that_went_behind_the_triggers_is_listed_no_more_once_it_is_written(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """There is nothing to save, and nothing to correct."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'a', 'cheap')")
+    publish(store)
+    replica.client.execute("UPDATE _slackwater_origin SET applying = 1")
+    replica.client.execute("DELETE FROM items")
+    replica.client.execute("UPDATE _slackwater_origin SET applying = 0")
+
+    assert apply(store, item(1)).saved == ()
+    assert store.kept_rows().uncarried == 0
+
+
 def test_what_is_refused_stays_and_is_not_saved(replica: Replica, store: SqliteStore) -> None:
     """The row still stands, and is still not replicated."""
     replica.client.execute("INSERT INTO items VALUES (1, 'a', 'cheap'), (2, 'hub', '2')")
@@ -172,6 +186,21 @@ def test_rows_that_a_full_copy_deletes_are_saved(replica: Replica, store: Sqlite
     assert replica.rows() == [(2, "hub", None)]
     assert saved_values(store) == [(1, "behind", "the triggers")]
     assert applied.saved == (SavedRow("items", '{"id":"1"}', NOT_AT_THE_HUB),)
+
+
+def test_many_rows_that_a_full_copy_deletes_take_one_look_at_the_journal(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """Its backlog may be long, and other writers wait for the end of the batch."""
+    count = 300
+    replica.client.executemany("INSERT INTO items (id) VALUES (?)", [(n,) for n in range(count)])
+    thousands = list[None]()
+    store.connection.set_progress_handler(lambda: thousands.append(None), 1_000)
+
+    assert apply(store, RangeItem("items", None, None, 0)).saved == ()
+
+    assert replica.rows() == []
+    assert len(thousands) < count
 
 
 OLD, NEW = (f"6500000{digit}000000020000" for digit in "12")
@@ -305,18 +334,27 @@ def test_a_batch_that_is_rolled_back_saves_nothing(replica: Replica, store: Sqli
     assert sqlite3.connect(replica.path).execute("SELECT * FROM items").fetchall()
 
 
-def test_rows_of_one_null_key_are_each_saved(tmp_path: Path) -> None:
-    """SQLite lets several rows have it, and a truncate deletes them all."""
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "k TEXT PRIMARY KEY, n INT",
+        "k TEXT COLLATE NOCASE, n INT, id INTEGER PRIMARY KEY, UNIQUE (k COLLATE BINARY)",
+        "k TEXT COLLATE NOCASE, n INT, id INT PRIMARY KEY, UNIQUE (k COLLATE BINARY)",
+    ],
+)
+def test_rows_that_no_key_tells_apart_are_each_saved(tmp_path: Path, declared: str) -> None:
+    """SQLite lets several have a null key, and a truncate deletes them all."""
     table = Table("t", ("k",), {"k": ColumnType.TEXT, "n": ColumnType.INT64})
-    replica = make(tmp_path / "nulls.db", {"CREATE TABLE t (k TEXT PRIMARY KEY, n INT)": table})
+    replica = make(tmp_path / "nulls.db", {f"CREATE TABLE t ({declared})": table})
     truncate = Item(ItemType.CHANGE, "t", ALL_KEYS, "truncate", None, "6" * 20, 2)
+    rows = [(None, 1), (None, 2), ("a", "x"), ("A", "y")]
     with closing(replica.store()) as opened:
         opened.start_session("s1", None, lost=False)
-        replica.client.execute("INSERT INTO t VALUES (NULL, 1), (NULL, 2), ('a', 3)")
+        replica.client.executemany("INSERT INTO t (k, n) VALUES (?, ?)", [*rows, ("b", 3)])
 
         apply(opened, truncate)
 
-        assert saved_values(opened) == [(None, 1), (None, 2)]
+        assert [values[:2] for values in saved_values(opened)] == rows
     replica.client.close()
 
 
