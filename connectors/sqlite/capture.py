@@ -35,11 +35,15 @@ def triggers(table: Table, catalog: Catalog, *, has_actions: bool = False) -> di
     return _Capture(table, catalog, has_actions=has_actions).statements()
 
 
-def row_images(table: Table, catalog: Catalog) -> str:
-    """A query that gives key and image of every row as a trigger would capture them."""
+def row_images(table: Table, catalog: Catalog, *others: str) -> str:
+    """A query that gives key and image of every row x as a trigger would capture them.
+
+    `others`: expressions that it gives behind them.
+    """
     columns = catalog.stored(table)
     key = image_sql({name: columns[name] for name in table.key}, "x")
-    return f"SELECT {key}, {image_sql(columns, 'x')} FROM {sql.name(table.name)} x"
+    given = ", ".join((key, image_sql(columns, "x"), *others))
+    return f"SELECT {given} FROM {sql.name(table.name)} x"
 
 
 class _Capture:

@@ -12,8 +12,8 @@ from pathlib import Path
 from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite import saved_lines, sql
 from connectors.sqlite.atomic import atomic
-from connectors.sqlite.catalog import read
-from connectors.sqlite.columns import image_sql
+from connectors.sqlite.capture import row_images
+from connectors.sqlite.catalog import BINARY, read
 from connectors.sqlite.image import wire_image
 from connectors.sqlite.reconcile import move_past
 from connectors.sqlite.system import PREFIX
@@ -66,24 +66,17 @@ def _rows_to_save(
         catalog = read(connection, table)
         names = [one.name for one in catalog.columns.values() if not one.generated]
         has_others = not set(names) <= set(table.columns)
-        stored = catalog.stored(table)
-        key_columns = {name: stored[name] for name in table.key}
-        order = (catalog.rowid,) if catalog.rowid else table.key
-        source = f"FROM {sql.name(table.name)} x ORDER BY {_listed(order)}"
-        images = connection.execute(
-            f"SELECT {image_sql(key_columns, 'x')}, {image_sql(stored, 'x')} {source}"
-        )
+        order = ", ".join(f"x.{sql.name(name)} COLLATE {BINARY}" for name in catalog.identity)
+        images = connection.execute(f"{row_images(table, catalog)} ORDER BY {order}")
         # a query of its own: a row may have as many columns as SQLite answers
-        rows = connection.execute(f"SELECT {_listed(names)} {source}")
+        listed = ", ".join(f"x.{sql.name(name)}" for name in names)
+        rows = connection.execute(
+            f"SELECT {listed} FROM {sql.name(table.name)} x ORDER BY {order}"  # noqa: S608 quoted
+        )
         for (captured_key, captured), values in zip(images, rows, strict=True):
             key, image = wire_image(captured_key).text, wire_image(captured).text
             if has_others or not is_known(table.name, key, image):
                 yield saved_lines.line(table.name, key, dict(zip(names, values, strict=True)))
-
-
-def _listed(names: Iterable[str]) -> str:
-    """These columns of x."""
-    return ", ".join(f"x.{sql.name(name)}" for name in names)
 
 
 def _empty(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:
