@@ -55,7 +55,8 @@ def _refusals(table: Table, catalog: Catalog, event: str) -> Iterator[str]:
         ):
             continue  # SQLite chooses a free one
         equal = " AND ".join(
-            f"x.{sql.name(part.name)} = NEW.{sql.name(part.name)} COLLATE {part.collation}"
+            f"x.{sql.name(part.name)} = NEW.{sql.name(part.name)}"
+            f" COLLATE {sql.name(part.collation)}"
             for part in unique
         )
         other = f"EXISTS (SELECT 1 FROM main.{sql.name(table.name)} x WHERE {equal}{there})"

@@ -106,7 +106,7 @@ class TakenRows:
             ):
                 return " AND ".join(
                     f"x.{sql.name(part.name)} = {self._wanted(part.name, new, given)}"
-                    f" COLLATE {part.collation}"
+                    f" COLLATE {sql.name(part.collation)}"
                     for part in unique
                 )
         return None

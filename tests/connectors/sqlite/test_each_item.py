@@ -212,6 +212,18 @@ def test_a_row_that_was_taken_out_is_put_in_again_whole(
     assert not client.execute("SELECT 1 FROM sqlite_temp_schema WHERE type = 'table'").fetchall()
 
 
+@pytest.mark.parametrize("clause", ["", "ON CONFLICT REPLACE"])
+def test_a_collation_may_have_any_name(client: sqlite3.Connection, clause: str) -> None:
+    """Applications name theirs after a language, such as de-DE."""
+    client.create_collation("de-DE", lambda one, other: (one > other) - (one < other))
+    body = BODY.replace("a TEXT UNIQUE", f'a TEXT COLLATE "de-DE" UNIQUE {clause}')
+    create(client, THREE, f"id INTEGER PRIMARY KEY, {body}, local TEXT)")
+
+    assert apply(client, (1, "y", 1, 1, 1), (2, "x", 2, 1, 2)) == ()
+
+    assert [row[1] for row in rows_of(client)] == ["y", "x", "z"]
+
+
 def test_columns_that_are_not_sent_keep_their_values(client: sqlite3.Connection) -> None:
     """Also those that were lent others meanwhile."""
     create(client, THREE)
