@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from connectors.sqlite import sql
+from connectors.sqlite.references import references_of
 from streaming.core.model.table import Table
 
 
@@ -75,16 +76,10 @@ def _checks(connection: sqlite3.Connection, table: Table) -> list[TableConstrain
 
 
 def _foreign(connection: sqlite3.Connection, table: Table) -> list[TableConstraint]:
-    rows = connection.execute(f"PRAGMA foreign_key_list({sql.name(table.name)})").fetchall()
-    found = list[TableConstraint]()
-    for number in sorted({row[0] for row in rows}):
-        parts = sorted((row for row in rows if row[0] == number), key=lambda row: int(row[1]))
-        columns = tuple(str(row[3]) for row in parts)
-        there = ", ".join(str(row[4]) for row in parts if row[4] is not None)
-        text = f"FOREIGN KEY ({', '.join(columns)}) REFERENCES {parts[0][2]}"
-        text += f" ({there})" if there else ""
-        found.append(TableConstraint(table.name, ConstraintKind.FOREIGN_KEY, columns, text))
-    return found
+    return [
+        TableConstraint(table.name, ConstraintKind.FOREIGN_KEY, one.columns, one.text)
+        for one in references_of(connection, table.name)
+    ]
 
 
 def check_conditions(create: str) -> list[str]:
@@ -93,10 +88,10 @@ def check_conditions(create: str) -> list[str]:
     for part in sql.tokens(create):
         if depth or (part == "(" and before.upper() == "CHECK"):
             depth += {"(": 1, ")": -1}.get(part, 0)
-            condition += " " if part.isspace() else part
+            condition += " " if sql.is_blank(part) else part
         if condition and not depth:
             found.append(condition)
             condition = ""
-        if not part.isspace() and not part.startswith(("--", "/*")):
+        if not sql.is_blank(part):
             before = part
     return found

@@ -19,7 +19,7 @@ def column_texts(create: str) -> dict[str, ColumnText]:
     """Column, in lower case -> its definition in a CREATE TABLE statement."""
     found = dict[str, ColumnText]()
     for part in _parts(sql.tokens(create)):
-        words = [one for one in part if not _is_space(one)]
+        words = [one for one in part if not sql.is_blank(one)]
         if words:
             found.setdefault(unquoted(words[0]).lower(), _column_text(part))
     return found
@@ -39,12 +39,12 @@ def index_parts(create: str) -> tuple[list[str], str | None]:
 def trigger_event(create: str) -> str:
     """When the trigger of a CREATE TRIGGER statement fires, such as BEFORE INSERT."""
     words = sql.words(create)
-    place = next(n for n, word in enumerate(words) if n > 2 and word in _EVENTS)  # behind its name
+    place = next(n for n, word in enumerate(words) if n > 2 and word in EVENTS)  # behind its name
     before = [word for word in words[3:place] if word in ("before", "after", "instead", "of")]
     return " ".join([*(before or ["after"]), words[place]]).upper()
 
 
-_EVENTS = ("insert", "update", "delete")
+EVENTS = ("insert", "update", "delete")
 
 
 def unquoted(name: str) -> str:
@@ -75,7 +75,8 @@ def _column_text(part: list[str]) -> ColumnText:
         if not depth:
             match word.upper():
                 case "COLLATE":
-                    collation = unquoted(_text(part[place + 1 :]).split(" ")[0])
+                    behind = (one for one in part[place + 1 :] if not sql.is_blank(one))
+                    collation = unquoted(next(behind))
                 case "AS":
                     generated = _text(_first_parentheses(part[place + 1 :]))
                 case "AUTOINCREMENT":
@@ -101,10 +102,6 @@ def _step(word: str) -> int:
     return {"(": 1, ")": -1}.get(word, 0)
 
 
-def _is_space(word: str) -> bool:
-    return word.isspace() or word.startswith(("--", "/*"))
-
-
 def _text(words: Iterable[str]) -> str:
     """Words as one text, each space and comment as one blank."""
-    return "".join(" " if _is_space(word) else word for word in words).strip()
+    return "".join(" " if sql.is_blank(word) else word for word in words).strip()

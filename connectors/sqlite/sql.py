@@ -45,13 +45,14 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
+def is_blank(token: str) -> bool:
+    """Return whether a token means nothing: blanks, or a comment."""
+    return token.isspace() or token.startswith(("--", "/*"))
+
+
 def words(text: str) -> list[str]:
     """The tokens of an SQL text that mean something, words in lower case, names without quotes."""
-    return [
-        _word(token)
-        for token in tokens(text)
-        if not token.isspace() and not token.startswith(("--", "/*"))
-    ]
+    return [_word(token) for token in tokens(text) if not is_blank(token)]
 
 
 def _word(token: str) -> str:

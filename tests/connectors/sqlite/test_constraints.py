@@ -42,6 +42,10 @@ def found(*statements: str, table: Table = KEYED_BY_ID) -> list[tuple[str, str]]
             [("check", "CHECK (n>(1))")],
         ),
         (
+            "CREATE TABLE t (id INT UNIQUE, n TEXT CHECK (n > 1 -- (not 1\n AND n < 9/* or so */))",
+            [("check", "CHECK (n > 1   AND n < 9 )")],
+        ),
+        (
             "CREATE TABLE t (id INT UNIQUE, n REFERENCES a, FOREIGN KEY (n,id) REFERENCES b (x,y))",
             [
                 ("foreign_key", "FOREIGN KEY (n, id) REFERENCES b (x, y)"),
