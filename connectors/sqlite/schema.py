@@ -117,8 +117,9 @@ def _apply_schema(connection: sqlite3.Connection, wanted: Mapping[str, str]) -> 
     wrong = {name for name in there if name not in TABLES and wanted.get(name) != there[name][1]}
     wrong |= _behind_the_users(connection)
     drop(connection, {name: there[name] for name in wrong})
+    left = objects(connection)  # an index goes with its table
     for name, statement in wanted.items():
-        if name not in there or name in wrong:
+        if name not in left:
             _create(connection, name, statement)
     if wrong:
         log.info("changed capture objects: %s", ", ".join(sorted(wrong)))

@@ -285,6 +285,17 @@ def test_a_schema_that_no_longer_fits_ends_the_agent(
             store.check_schema()
 
 
+def test_a_new_unique_index_costs_none_of_the_agents_own(replica: Replica) -> None:
+    """They go with the table of replaced rows, which gets another column."""
+    replica.client.execute("CREATE UNIQUE INDEX prices ON items (price)")
+    install(replica.client, RID, replica.tables)
+    before = objects(replica.client)
+
+    install(replica.client, RID, replica.tables)
+
+    assert objects(replica.client) == before
+
+
 def test_a_new_unique_index_is_captured_by_while_the_agent_runs(replica: Replica) -> None:
     """REPLACE deletes by it from now on."""
     replica.client.executemany("INSERT INTO items VALUES (?, NULL, '5')", [(1,), (2,)])
