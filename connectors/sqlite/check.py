@@ -8,7 +8,7 @@ from pathlib import Path
 
 from connectors.sqlite import saved, sql, uncarried
 from connectors.sqlite.capture import row_images
-from connectors.sqlite.catalog import Catalog
+from connectors.sqlite.catalog import Catalog, user_tables
 from connectors.sqlite.columns import STORED_AS
 from connectors.sqlite.constraints import TableConstraint
 from connectors.sqlite.image import null_faults, too_large, wire_image
@@ -173,12 +173,7 @@ def _columns(table: Table, catalog: Catalog) -> Iterator[CheckedColumn]:
 def _others(connection: sqlite3.Connection, tables: Sequence[Table]) -> list[str]:
     """The tables of the database that are not configured."""
     configured = {table.name.lower() for table in tables}
-    rows = connection.execute(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
-        " AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND substr(name, 1, ?) <> ? ORDER BY name",
-        (len(PREFIX), PREFIX),
-    )
-    return [name for (name,) in rows if name.lower() not in configured]
+    return [name for name in user_tables(connection) if name.lower() not in configured]
 
 
 def _has_key(connection: sqlite3.Connection, table: str) -> bool:

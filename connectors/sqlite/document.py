@@ -11,6 +11,7 @@ from connectors.sqlite.columns import AFFINITIES, Affinity
 from connectors.sqlite.constraints import check_conditions
 from connectors.sqlite.create_table import ColumnText, column_texts, index_parts, trigger_event
 from connectors.sqlite.reading import reading
+from connectors.sqlite.references import references_of
 from connectors.sqlite.system import PREFIX
 from connectors.sqlite.text import stored_bytes
 from connectors.sqlite.user_triggers import GUARD
@@ -135,16 +136,8 @@ def _unique(connection: sqlite3.Connection, index: str) -> SchemaUnique:
 
 
 def _references(connection: sqlite3.Connection, name: str) -> Iterator[SchemaReference]:
-    rows = connection.execute(f"PRAGMA foreign_key_list({sql.name(name)})").fetchall()
-    for number in sorted({row[0] for row in rows}, reverse=True):  # as they are declared
-        parts = sorted((row for row in rows if row[0] == number), key=lambda row: row[1])
-        yield SchemaReference(
-            tuple(row[3] for row in parts),
-            parts[0][2],
-            tuple(row[4] for row in parts if row[4] is not None),
-            parts[0][6],
-            parts[0][5],
-        )
+    for one in reversed([*references_of(connection, name)]):  # as they are declared
+        yield SchemaReference(one.columns, one.parent, one.there, one.on_delete, one.on_update)
 
 
 def _triggers(connection: sqlite3.Connection, name: str) -> Iterator[SchemaTrigger]:

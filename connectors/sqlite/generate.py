@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from connectors.sqlite import sql
+from connectors.sqlite import sql, user_triggers
 from connectors.sqlite.catalog import Catalog, read
 from connectors.sqlite.columns import AFFINITIES, Affinity, image_sql
 from connectors.sqlite.document import database_schema
@@ -20,7 +20,6 @@ from connectors.sqlite.inspection import inspect
 from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.reading import reading
 from connectors.sqlite.system import PREFIX
-from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
 from streaming.core.schema.document import SchemaColumn, SchemaTable
@@ -193,11 +192,8 @@ def _reasons(connection: sqlite3.Connection, chosen: Iterable[Table], wanted: Ta
         return [_NO_KEY]
     if not wanted.name.isprintable() or not all(map(str.isprintable, wanted.columns)):
         return ["its name, or one of a column, has a control character: give it another"]
-    try:
-        found = inspect(connection, [*chosen, wanted], rows_are_shared=True)
-    except ConfigError as error:
-        return [str(error)]
-    return list(found.complaints)
+    complaints = inspect(connection, [wanted], rows_are_shared=True).complaints
+    return complaints or user_triggers.complaints(connection, [*chosen, wanted])
 
 
 def _left_out(name: str, reasons: Iterable[str]) -> str:

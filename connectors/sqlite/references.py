@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from connectors.sqlite import sql
-from connectors.sqlite.system import PREFIX
+from connectors.sqlite.catalog import user_tables
 from streaming.core.model.table import Table
 
 BROKEN_MAX = 20
@@ -45,15 +45,11 @@ class Reference:
 
 def references(connection: sqlite3.Connection) -> list[Reference]:
     """Every foreign key of the database, by table."""
-    names = connection.execute(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
-        " AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND substr(name, 1, ?) <> ? ORDER BY name",
-        (len(PREFIX), PREFIX),
-    ).fetchall()
-    return [one for (name,) in names for one in _of_table(connection, str(name))]
+    return [one for name in user_tables(connection) for one in references_of(connection, name)]
 
 
-def _of_table(connection: sqlite3.Connection, table: str) -> Iterator[Reference]:
+def references_of(connection: sqlite3.Connection, table: str) -> Iterator[Reference]:
+    """The foreign keys of a table; the one that is declared last is the first."""
     rows = connection.execute(f"PRAGMA foreign_key_list({sql.name(table)})").fetchall()
     for number in sorted({row[0] for row in rows}):
         parts = sorted((row for row in rows if row[0] == number), key=lambda row: int(row[1]))
@@ -146,8 +142,7 @@ def broken_references(connection: sqlite3.Connection, tables: Sequence[Table]) -
 
 
 def _broken(connection: sqlite3.Connection, table: str) -> Iterator[str]:
-    keys = list(_of_table(connection, table))
-    by_number = dict(enumerate(keys))
+    by_number = dict(enumerate(references_of(connection, table)))
     try:
         rows = connection.execute(f"PRAGMA foreign_key_check({sql.name(table)})")
         listed = list(islice(rows, BROKEN_MAX))

@@ -18,36 +18,34 @@ def renumber(
         " WHERE id > ? AND kind IN ('change', 'commit') ORDER BY id",
         (after,),
     ).fetchall()
-    uncarried = {csn for (csn,) in connection.execute("SELECT csn FROM _slackwater_uncarried")}
-    primaries, changes = dict[str, str](), 0
+    anew = dict[str, str]()
     for id_, kind, csn, prim_csn in rows:
         new_csn = None
         if kind == "change":
             new_csn, generator = generator.next(clock_s)
-            changes += 1
-            if csn == prim_csn:
-                primaries[csn] = new_csn
-            if csn in uncarried:
-                connection.execute(
-                    "UPDATE _slackwater_uncarried SET csn = ? WHERE csn = ?", (new_csn, csn)
-                )
+            anew[csn] = new_csn
         connection.execute(
             "UPDATE _slackwater_journal SET csn = ?, prim_csn = ?, opno = ? WHERE id = ?",
-            (new_csn, primaries.get(prim_csn, prim_csn), opno + changes if new_csn else None, id_),
+            (new_csn, anew.get(prim_csn, prim_csn), opno + len(anew) if new_csn else None, id_),
         )
-    if not changes:
+    if not anew:
         return 0
+    for row, csn in connection.execute("SELECT rowid, csn FROM _slackwater_uncarried").fetchall():
+        if csn in anew:
+            connection.execute(
+                "UPDATE _slackwater_uncarried SET csn = ? WHERE rowid = ?", (anew[csn], row)
+            )
     (open_group,) = connection.execute("SELECT prim_csn FROM _slackwater_origin").fetchone()
     connection.execute(
         "UPDATE _slackwater_origin SET time_s = ?, sequence = ?, opno = ?, prim_csn = ?",
         (
             generator.time_s,
             generator.sequence,
-            opno + changes,
-            primaries.get(open_group, open_group),
+            opno + len(anew),
+            anew.get(open_group, open_group),
         ),
     )
-    return changes
+    return len(anew)
 
 
 def opno_before(connection: sqlite3.Connection, after: int) -> int:

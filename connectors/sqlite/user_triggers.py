@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from connectors.sqlite import sql
+from connectors.sqlite.create_table import EVENTS
 from connectors.sqlite.system import PREFIX
 from streaming.core.model.table import Table
 
 GUARD = "WHEN (SELECT applying FROM _slackwater_origin) = 0"
 """With this condition a trigger does not fire while the agent applies."""
-
-EVENTS = ("insert", "update", "delete")
 
 
 @dataclass(frozen=True, slots=True)
