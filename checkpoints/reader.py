@@ -212,10 +212,14 @@ class Reader:
         sql = f'SELECT * FROM ({self.latest_action}) ORDER BY rid, "offset", id'  # noqa: S608
         return self.query(TableName.QUARANTINE, sql)
 
-    def quarantine_counts(self) -> dict[str, int]:
-        """Reason -> how many records are kept, neither released nor dropped."""
+    def quarantine_counts(self, *, named: bool = False) -> dict[str, int]:
+        """Reason -> how many records are kept, neither released nor dropped.
+
+        `named`: only those that name the table of their row.
+        """
+        counted = 'count("table")' if named else "count(*)"
         sql = f"""
-            SELECT reason, count(*) AS count FROM ({self.latest_action})
+            SELECT reason, {counted} AS count FROM ({self.latest_action})
             WHERE action = 'kept' GROUP BY reason
         """  # noqa: S608
         return {row["reason"]: row["count"] for row in self.query(TableName.QUARANTINE, sql)}
@@ -248,14 +252,6 @@ class Reader:
             GROUP BY rid
         """  # noqa: S608
         return {row["rid"]: row["count"] for row in self.query(TableName.PENDING, sql)}
-
-    def named_counts(self) -> dict[str, int]:
-        """Reason -> how many of the kept records name the table of their row."""
-        sql = f"""
-            SELECT reason, count(*) AS count FROM ({self.latest_action})
-            WHERE action = 'kept' AND "table" IS NOT NULL GROUP BY reason
-        """  # noqa: S608
-        return {row["reason"]: row["count"] for row in self.query(TableName.QUARANTINE, sql)}
 
     def hellos(self) -> dict[int, str]:
         """Rid -> the last hello that the hub took, as it was received."""

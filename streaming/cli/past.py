@@ -11,8 +11,8 @@ from streaming.cli.output import as_count, write_json, write_line, write_table
 from streaming.cli.replay import MOMENT
 from streaming.config.config import load
 from streaming.core.model.errors import QuestionError
-from streaming.core.model.key_order import key_order
 from streaming.core.replay.span import parse_moment
+from streaming.core.tracking.ranges import listed_order
 from streaming.facts.names import names_of
 
 AsOf = Annotated[
@@ -55,7 +55,8 @@ def rows(
         wanted = None if key is None else past_rows.key_named(of, key)
         with past_rows.past(configured) as store:
             epoch, rows_then = past_rows.standing_rows(store, table, wanted, moment)
-        found = sorted(rows_then, key=lambda row: key_order(of, row.key))
+        order = listed_order(of)
+        found = sorted(rows_then, key=lambda row: order(row.key))
     if as_json:
         write_json({"hub_epoch": epoch, "rows": [row._asdict() for row in found]})
         return
@@ -93,9 +94,9 @@ def diff(
         later = None if end is None else parse_moment(end)
         with past_rows.past(configured) as store:
             first, last, changed = past_rows.changed_rows(store, tables, parse_moment(begin), later)
-        named = configured.table_map()
+        order = {name: listed_order(one) for name, one in configured.table_map().items()}
         found = sorted(
-            changed, key=lambda row: (tables.index(row.table), key_order(named[row.table], row.key))
+            changed, key=lambda row: (tables.index(row.table), order[row.table](row.key))
         )
     if as_json:
         documents = [

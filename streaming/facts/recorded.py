@@ -54,10 +54,11 @@ def recorded_facts(
     known = reader.commit.state.replicas if reader.commit else {}
     several = reader.open_transactions({rid: one.opno for rid, one in known.items()})
     most = config.limits.open_transactions
+    named = reader.quarantine_counts(named=True)
     return RecordedFacts(
         differed=times_differed(reader),
         quarantine=reader.quarantine_counts(),
-        named=sum(n for why, n in reader.named_counts().items() if Reason(why).is_uncarried),
+        named=sum(n for why, n in named.items() if Reason(why).is_uncarried),
         conflicts=reader.conflict_counts(),
         opened=reader.open_changes(),
         crowded=frozenset(rid for rid, count in several.items() if count >= most),

@@ -37,6 +37,22 @@ def key_order(table: Table) -> KeyOrder:
     return order
 
 
+def listed_order(table: Table) -> Callable[[str], tuple[Any, ...]]:
+    """Return the same order for people, with a text that is not a key of the table at the end.
+
+    It is one of other types, which the columns of the key had once.
+    """
+    order = key_order(table)
+
+    def listed(key: str) -> tuple[Any, ...]:
+        try:
+            return False, order(key)
+        except WireError:
+            return True, key
+
+    return listed
+
+
 def _comparable(value: Value) -> tuple[Any, ...]:
     match value:
         case None:

@@ -351,11 +351,12 @@ def test_whether_a_hub_is_there_is_known_by_its_lock(
 ) -> None:
     """Who reads that none is running while one starts starts a second one.
 
-    One that holds the lock and says nothing, not even that Kafka is away, is stopped or hangs.
+    In a container it has the process id of the one before. One that holds the lock and says
+    nothing, not even that Kafka is away, is stopped or hangs.
     """
     old_ms, me = now_ms() - 60_000, f"the hub with process id {os.getpid()} on {gethostname()}"
     state.commit(1, 1, ruv(r1=1), [heard(1), heard(2)], at_ms=old_ms)
-    write_poll(state.root, LastPoll("1-before", old_ms, {}, ended=True))
+    write_poll(state.root, LastPoll(f"{os.getpid()}-before", old_ms, {}, ended=True))
 
     with only_hub(state.root):
         starting = slackwater(command).out

@@ -16,6 +16,7 @@ from streaming.core.tracking.ranges import (
     KeyRange,
     RangeRealign,
     key_order,
+    listed_order,
     realigned_epoch,
     scanned_page,
     scanned_pages,
@@ -86,6 +87,15 @@ def test_what_is_no_key_of_the_table_is_named(text: str) -> None:
     """A range over it would compare nothing."""
     with pytest.raises(WireError, match="not a key of table t"):
         ORDER(text)
+
+
+def test_in_a_list_a_key_of_other_types_is_behind_the_rest() -> None:
+    """A column may have had another type once, and its rows are still listed."""
+    table = Table("t", ("k",), {"k": ColumnType.INT64})
+    listed = ['{"k":"9"}', '{"k":"10"}', '{"k":"no number"}', '{"old":"1"}']
+
+    shuffled = listed[::-1]
+    assert sorted(shuffled, key=listed_order(table)) == listed
 
 
 @examples()
