@@ -34,7 +34,7 @@ TABLES = {
 )""",
 }
 
-BEGIN, OWN, END, END_FIRST = "cascade", "cascade_own", "cascade_end", "cascade_end_first"
+BEGIN, OWN, END, END_FIRST = "begin", "own", "end", "end_first"
 """Operations of the view: before the row is written, behind the actions, behind its capture."""
 
 _NOTED = """"table" = NEW."table" AND key = NEW.key"""
@@ -49,20 +49,22 @@ _IS_LATER = f"""id <= {_TO} AND NOT EXISTS (
       AND own."table" = _slackwater_journal."table" AND own.key = _slackwater_journal.key)"""
 """Goes behind the row's own changes: what an action wrote, but for a row that gave it its key."""
 
-TRIGGERS = {
-    "_slackwater_capture_cascade": f"""CREATE TRIGGER _slackwater_capture_cascade
-INSTEAD OF INSERT ON _slackwater_capture WHEN NEW.op = '{BEGIN}'
+VIEW = {
+    "_slackwater_actions": """CREATE VIEW _slackwater_actions (op, "table", key)
+AS SELECT NULL, NULL, NULL WHERE 0""",
+    "_slackwater_actions_begin": f"""CREATE TRIGGER _slackwater_actions_begin
+INSTEAD OF INSERT ON _slackwater_actions WHEN NEW.op = '{BEGIN}'
 BEGIN
   DELETE FROM _slackwater_cascade WHERE {_NOTED};
   INSERT INTO _slackwater_cascade ("table", key, from_id) VALUES (NEW."table", NEW.key, {_LAST});
 END""",
-    "_slackwater_capture_cascade_own": f"""CREATE TRIGGER _slackwater_capture_cascade_own
-INSTEAD OF INSERT ON _slackwater_capture WHEN NEW.op = '{OWN}'
+    "_slackwater_actions_own": f"""CREATE TRIGGER _slackwater_actions_own
+INSTEAD OF INSERT ON _slackwater_actions WHEN NEW.op = '{OWN}'
 BEGIN
   UPDATE _slackwater_cascade SET to_id = {_LAST} WHERE {_NOTED};
 END""",
-    "_slackwater_capture_cascade_end": f"""CREATE TRIGGER _slackwater_capture_cascade_end
-INSTEAD OF INSERT ON _slackwater_capture WHEN NEW.op IN ('{END}', '{END_FIRST}')
+    "_slackwater_actions_end": f"""CREATE TRIGGER _slackwater_actions_end
+INSTEAD OF INSERT ON _slackwater_actions WHEN NEW.op IN ('{END}', '{END_FIRST}')
 BEGIN
   DELETE FROM _slackwater_journal WHERE kind = 'commit' AND id > {_FROM} AND {_ALONE};
   UPDATE _slackwater_journal SET prim_csn = (SELECT csn FROM {_CHANGES} ORDER BY id LIMIT 1)
@@ -84,11 +86,12 @@ BEGIN
   DELETE FROM _slackwater_cascade WHERE {_NOTED};
 END""",
 }
+"""A view of its own: SQLite compiles its triggers with the writes of parents alone."""
 
 
 def statement(op: str, table: str, key: str) -> str:
     """The statement of a trigger for one of these operations; `key`: an expression."""
     return (
-        'INSERT INTO _slackwater_capture (op, "table", key)'
+        'INSERT INTO _slackwater_actions (op, "table", key)'
         f" VALUES ({sql.string(op)}, {sql.string(table)}, {key})"
     )

@@ -201,7 +201,7 @@ BEGIN
   WHERE depth = 0 AND prim_csn IS NOT NULL;
   UPDATE _slackwater_origin SET prim_csn = NULL WHERE depth = 0;
 END""",
-    **cascades.TRIGGERS,
+    **cascades.VIEW,
     "_slackwater_write": """CREATE VIEW _slackwater_write (op, "table", key, before, after)
 AS SELECT NULL, NULL, NULL, NULL, NULL WHERE 0""",
     "_slackwater_write_forward": """CREATE TRIGGER _slackwater_write_forward
