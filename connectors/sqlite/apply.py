@@ -14,7 +14,7 @@ from connectors.agent.contract import AppliedBatch
 from connectors.sqlite import journal, saved, sql, uncarried
 from connectors.sqlite.each_item import (
     EachItem,
-    TransactionEndedError,
+    StartAgainError,
     last_of_rows,
     refusal_code,
     writer_of,
@@ -61,14 +61,15 @@ def apply_batch(
                 " does not know: upgrade it"
             )
     items, ended = list[Item](), dict[int, Refused]()
-    is_careful = False
+    is_careful, splits = False, False
     while True:
         connection.execute("BEGIN IMMEDIATE")
         try:
             check()
             _begin(connection, writers)
-            found = items_of(connection, writers, batch.items, each_row=is_careful)
-            if found != items:  # somebody wrote before this transaction began, or it is careful now
+            splits = splits or any(items[place].op == Op.TRUNCATE for place in ended)
+            found = items_of(connection, writers, batch.items, each_row=splits)
+            if found != items:  # somebody wrote before this transaction began, or it splits now
                 items, ended = found, {}
             at_risk = saved.save(connection, writers, items)
             if is_careful:
@@ -120,13 +121,13 @@ def _write_each(
     items: Sequence[Item],
     ended: dict[int, Refused],
 ) -> dict[int, Refused] | None:
-    """Write each item by itself; what is refused, or None: the transaction is ended, start again.
+    """Write each item by itself; what is refused, or None: start again.
 
-    `ended`: place -> the refusal that ended a transaction.
+    `ended`: place -> the refusal that ended a transaction, or of a truncate.
     """
     try:
         return EachItem(connection, writers, hub_epoch, items, ended).write()
-    except TransactionEndedError as error:
+    except StartAgainError as error:
         ended[error.place] = error.refusal
         return None
 

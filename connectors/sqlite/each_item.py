@@ -16,6 +16,7 @@ from connectors.sqlite.conflict_clauses import NOT_NULL, UNIQUE
 from connectors.sqlite.rows import RowWriter
 from connectors.sqlite.standing import NotStandingError
 from connectors.sqlite.ways import RowName, Ways
+from streaming.core.model.change import Op
 from streaming.core.model.errors import WireError
 from streaming.core.model.record import Item, Refused
 
@@ -43,8 +44,11 @@ class UnknownTableError(WireError):
     """The table is not in the agent's settings."""
 
 
-class TransactionEndedError(Exception):
-    """A refusal ended the transaction, so the batch starts again without this item."""
+class StartAgainError(Exception):
+    """The batch starts again without this item: its refusal ended the transaction.
+
+    Or it is a truncate, whose rows are then deleted one by one.
+    """
 
     def __init__(self, place: int, refusal: Refused) -> None:
         super().__init__(refusal.text)
@@ -169,8 +173,9 @@ class EachItem:
                 raise
             csn = item.csn or NO_CSN
             refusal = Refused(self.hub_epoch, csn, item.table, item.key, code, str(error))
-            if not self.connection.in_transaction:
-                raise TransactionEndedError(place, refusal) from error
+            is_truncate = item.op == Op.TRUNCATE and item.table in self.writers
+            if is_truncate or not self.connection.in_transaction:
+                raise StartAgainError(place, refusal) from error
             self.connection.execute("ROLLBACK TO item")
             self.connection.execute("RELEASE item")
             self.refused[place] = refusal

@@ -138,6 +138,22 @@ def test_a_truncate_saves_the_rows_that_are_not_carried(
     assert store.kept_rows().uncarried == 0
 
 
+def test_a_truncate_takes_every_row_also_where_another_item_is_refused(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """A row whose key no item can name would stay, and the hub knows of no such row any more."""
+    replica.client.execute(
+        'INSERT INTO "odd ""pairs""\'s" VALUES (CAST(x\'62ff\' AS TEXT), 1, \'b\')'
+    )
+    odd = replace(TRUNCATE, table='odd "pairs"\'s')
+
+    applied = apply(store, odd, item(1), item(2))  # of one name
+
+    assert len(applied.refused) == 1
+    assert replica.rows(odd.table) == []
+    assert saved_values(store) == [("b\udcff", 1, "b")]
+
+
 def test_what_is_corrected_or_carried_is_not_saved(replica: Replica, store: SqliteStore) -> None:
     """It is in the journal, which is published before it is forgotten."""
     replica.client.execute("INSERT INTO items VALUES (1, 'a', 'cheap'), (2, 'b', '2')")
