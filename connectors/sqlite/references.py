@@ -116,18 +116,19 @@ def _triggers(one: Reference) -> str:
 
 
 def _trigger(one: Reference, event: str, action: str) -> str:
-    there = one.there or ("<its key>",) * len(one.columns)
-    pairs = list(zip(one.columns, there, strict=True))
+    there = [sql.name(name) for name in one.there] or ["<its key>"] * len(one.columns)
+    columns = [sql.name(name) for name in one.columns]
+    pairs = list(zip(columns, there, strict=True))
     where = " AND ".join(f"{column} = OLD.{parent}" for column, parent in pairs)
     values = {
         "CASCADE": [f"{column} = NEW.{parent}" for column, parent in pairs],
-        "SET NULL": [f"{column} = NULL" for column in one.columns],
-        "SET DEFAULT": [f"{column} = <its default>" for column in one.columns],
+        "SET NULL": [f"{column} = NULL" for column in columns],
+        "SET DEFAULT": [f"{column} = <its default>" for column in columns],
     }
-    does = f"UPDATE {one.table} SET {', '.join(values[action])}"  # noqa: S608 it is shown
+    does = f"UPDATE {sql.name(one.table)} SET {', '.join(values[action])}"  # noqa: S608 it is shown
     if (event, action) == ("DELETE", "CASCADE"):
-        does = f"DELETE FROM {one.table}"  # noqa: S608 it is shown
-    return f"AFTER {event} ON {one.parent} BEGIN {does} WHERE {where}; END"
+        does = f"DELETE FROM {sql.name(one.table)}"  # noqa: S608 it is shown
+    return f"AFTER {event} ON {sql.name(one.parent)} BEGIN {does} WHERE {where}; END"
 
 
 def broken_references(connection: sqlite3.Connection, tables: Sequence[Table]) -> list[str]:

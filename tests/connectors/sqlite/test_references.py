@@ -24,7 +24,7 @@ CREATE TABLE child (
   id INTEGER PRIMARY KEY, parent INT REFERENCES parent (id) ON DELETE CASCADE ON UPDATE CASCADE
 );
 CREATE TABLE note (id INTEGER PRIMARY KEY, about INT REFERENCES parent (id) ON DELETE SET NULL);
-CREATE TABLE entry (id INTEGER PRIMARY KEY, about INT REFERENCES parent (id) ON DELETE CASCADE);
+CREATE TABLE "order" (id INTEGER PRIMARY KEY, about INT REFERENCES parent (id) ON DELETE CASCADE);
 CREATE TABLE tag (id INTEGER PRIMARY KEY, about INT REFERENCES parent (id));
 CREATE TABLE moved (id INTEGER PRIMARY KEY, about INT REFERENCES parent (id) ON UPDATE CASCADE);
 CREATE TABLE apart (id INTEGER PRIMARY KEY, of INT REFERENCES tag (id) ON DELETE CASCADE);
@@ -43,7 +43,7 @@ def database(tmp_path: Path) -> Path:
 def warnings(database: Path) -> dict[str, str]:
     """Table -> what is said of its foreign key."""
     found = check_database(database, [PARENT, CHILD]).warnings
-    names = ("child", "note", "entry", "tag", "moved", "apart")
+    names = ("child", "note", "order", "tag", "moved", "apart")
     return {
         name: text
         for name in names
@@ -64,13 +64,9 @@ def test_each_action_that_does_not_run_is_named_with_what_follows(database: Path
         "not configured, and the agent does not run it when it applies: its rows stay"
         in (said["note"])
     )
+    assert 'UPDATE "note" SET "about" = NULL WHERE "about" = OLD."id"; END' in said["note"]
     assert (
-        "AFTER DELETE ON parent BEGIN UPDATE note SET about = NULL WHERE about = OLD.id; END"
-        in said["note"]
-    )
-    assert (
-        "AFTER UPDATE ON parent BEGIN UPDATE moved SET about = NEW.id WHERE about = OLD.id; END"
-        in said["moved"]
+        'BEGIN UPDATE "moved" SET "about" = NEW."id" WHERE "about" = OLD."id"; END' in said["moved"]
     )
     assert "the agent does not check it when it applies: rows of it refer to nothing" in said["tag"]
     assert "apart" not in said
@@ -84,11 +80,11 @@ def deleted(id_: int) -> Update:
 
 def test_the_trigger_that_is_named_does_what_the_action_would(database: Path) -> None:
     """A remedy that is printed is tried."""
-    trigger = warnings(database)["entry"].partition("which does fire then: ")[2]
+    trigger = warnings(database)["order"].partition("which does fire then: ")[2]
     with closing(sqlite3.connect(database, isolation_level=None)) as client:
         client.execute(f"CREATE TRIGGER orphans {trigger}")
         client.executescript(
-            "INSERT INTO parent VALUES (1), (2); INSERT INTO entry VALUES (1, 1), (2, 2);"
+            'INSERT INTO parent VALUES (1), (2); INSERT INTO "order" VALUES (1, 1), (2, 2);'
         )
         with closing(
             SqliteStore.open(database, RID, [PARENT, CHILD], rows_are_shared=True)
@@ -98,7 +94,7 @@ def test_the_trigger_that_is_named_does_what_the_action_would(database: Path) ->
             assert isinstance(outcome, ApplyBatch)
             assert store.apply(outcome, 1, 0).refused == ()
 
-        assert client.execute("SELECT id FROM entry").fetchall() == [(2,)]
+        assert client.execute('SELECT id FROM "order"').fetchall() == [(2,)]
 
 
 def test_rows_that_refer_to_nothing_are_listed_and_counted(database: Path) -> None:
