@@ -38,13 +38,20 @@ def stored_json(value: Stored) -> object:
 
 
 def write(lines: Iterable[str], path: Path) -> int:
-    """Write the lines and wait until they are on the disk; without a line there is no file."""
+    """Write the lines and wait until they are on the disk; how many there are.
+
+    There is no file without a line, or if it cannot be written whole.
+    """
     rest = iter(lines)
     first = next(rest, None)
     if first is None:
         return 0
     with path.open("x", encoding="utf-8") as file:
-        count = sum(bool(file.write(one)) for one in chain([first], rest))
-        file.flush()
-        os.fsync(file.fileno())
+        try:
+            count = sum(bool(file.write(one)) for one in chain([first], rest))
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            path.unlink()
+            raise
     return count

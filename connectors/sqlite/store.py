@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows
@@ -357,7 +358,7 @@ class SqliteStore:
                     self.skew_s,
                 )
                 self.position = done.position
-                command = f"slackwater agent saved --database {self.file.path}"
+                command = f"slackwater agent saved --database {quote(str(self.file.path))}"
                 return replace(done, saved_shown_by=command)
             self.check_schema()
 

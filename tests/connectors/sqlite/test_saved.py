@@ -1,7 +1,6 @@
 """What exists nowhere else is saved before it is overwritten, whatever makes the agent write."""
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from connectors.agent.contract import AppliedBatch, SavedRow
-from connectors.sqlite import saved, saved_rows, uncarried
+from connectors.sqlite import saved, saved_lines, saved_rows, uncarried
 from connectors.sqlite.check import check_database
 from connectors.sqlite.saved import NOT_AT_THE_HUB, NOT_CAPTURED
 from connectors.sqlite.store import SqliteStore
@@ -347,7 +346,6 @@ def test_a_batch_that_is_rolled_back_saves_nothing(replica: Replica, store: Sqli
         apply(store, item(1))
 
     assert (replica.rows(), saved_values(store)) == ([(1, "a", "cheap")], [])
-    assert sqlite3.connect(replica.path).execute("SELECT * FROM items").fetchall()
 
 
 @pytest.mark.parametrize(
@@ -403,6 +401,19 @@ def test_saved_rows_are_listed_written_to_a_file_and_forgotten(
     assert saved_rows.forget(replica.path, listed[1].id) == 1
     assert saved_rows.listed(replica.path) == []
     assert query_all(replica, "SELECT * FROM _slackwater_saved_values") == []
+
+
+def test_a_file_that_cannot_be_written_whole_is_not_left(tmp_path: Path) -> None:
+    """It would look like all that was saved, and be in the way of the next try."""
+
+    def lines() -> Iterator[str]:
+        yield "first\n"
+        raise OSError("no space is left")
+
+    with pytest.raises(OSError, match="no space"):
+        saved_lines.write(lines(), tmp_path / "saved.jsonl")
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_database_keeps_its_agents_tables_while_rows_are_saved_there(
