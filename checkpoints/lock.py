@@ -9,7 +9,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -87,6 +87,12 @@ def only_hub(root: StateRoot, waits: Callable[[str], None] | None = None) -> Ite
         file.write(f"the hub with process id {os.getpid()} on {socket.gethostname()}\n")
         file.flush()
         yield
+
+
+def start_again(root: StateRoot) -> None:
+    """Say that the hub that has the lock starts again, without letting go of it."""
+    with suppress(OSError):
+        (local_folder(root) / FILE).touch()
 
 
 def _lock(file: TextIO) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from checkpoints import faults
 from checkpoints.config import documents
-from checkpoints.lock import only_hub
+from checkpoints.lock import only_hub, start_again
 from checkpoints.root import local_folder
 from checkpoints.store import storage_errors
 from connectors.logs import configure_logs, is_json
@@ -141,6 +141,7 @@ def _run_on_spark(
                 view.stage = HubStage.STARTING
                 if not outage.is_over(error, stop.end):
                     return
+                start_again(config.hub.state)
                 followed = None  # it is older than what this process has committed since
             else:
                 return

@@ -12,7 +12,7 @@ from socket import gethostname
 import pytest
 
 from checkpoints.last_poll import LastPoll, write_poll
-from checkpoints.lock import FILE, only_hub
+from checkpoints.lock import FILE, only_hub, start_again
 from checkpoints.tables import TableName
 from streaming.core.conflict.counter_keys import counter
 from streaming.core.conflict.counters import (
@@ -351,8 +351,9 @@ def test_whether_a_hub_is_there_is_known_by_its_lock(
 ) -> None:
     """Who reads that none is running while one starts starts a second one.
 
-    In a container it has the process id of the one before. One that holds the lock and says
-    nothing, not even that Kafka is away, is stopped or hangs.
+    In a container it has the process id of the one before; one that has waited for Kafka starts
+    again in the same process. One that holds the lock and says nothing, not even that Kafka is
+    away, is stopped or hangs.
     """
     old_ms, me = now_ms() - 60_000, f"the hub with process id {os.getpid()} on {gethostname()}"
     state.commit(1, 1, ruv(r1=1), [heard(1), heard(2)], at_ms=old_ms)
@@ -363,12 +364,15 @@ def test_whether_a_hub_is_there_is_known_by_its_lock(
         os.utime(state.root / FILE, (old_ms / 1_000 - 1, old_ms / 1_000 - 1))
         write_poll(state.root, LastPoll("1-now", old_ms, {}))
         stopped = slackwater(command).out
+        start_again(state.root)
+        again = slackwater(command).out
     absent = slackwater(command).out
 
-    assert f"{me} is starting" in " ".join(starting.split())
+    for shown in (starting, again):
+        assert f"{me} is starting" in " ".join(shown.split())
     assert f"{me} does not answer: it is stopped or hangs" in " ".join(stopped.split())
     assert "no hub is running (" in " ".join(absent.split())
-    for shown in (starting, stopped):
+    for shown in (starting, stopped, again):
         assert "no hub is running" not in " ".join(shown.split())
         assert "slackwater run" not in shown
 
