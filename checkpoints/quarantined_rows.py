@@ -26,15 +26,15 @@ from streaming.core.intake.members import parse
 from streaming.core.model.change import Op
 from streaming.core.model.table import Table
 
+ROWS_AT_ONCE = 1_000
+"""How many of the rows are in memory at a time."""
+
 _NEVER = (0, 0)
 
 
 def quarantined_rows(
-    reader: Reader,
-    receives: Mapping[int, Iterable[str]],
-    tables: Mapping[str, Table],
-    limit: int | None = None,
-) -> list[dict[str, Any]]:
+    reader: Reader, receives: Mapping[int, Iterable[str]], tables: Mapping[str, Table]
+) -> Iterator[dict[str, Any]]:
     """Kept records whose row nothing has set right at its origin since; the oldest first.
 
     What sets it right: a refresh to the origin, or a range; a later accepted change of the origin,
@@ -44,12 +44,11 @@ def quarantined_rows(
     record. The row of one without a table is unknown: only ranges over all rows of all tables set
     it right. Of several records of a row the newest stands for all, and `since` is the time of the
     oldest.
-    `receives`: rid -> the tables that it is sent; `tables`: those configured; `limit`: how many,
-    None: all.
+    `receives`: rid -> the tables that it is sent; `tables`: those configured.
     """
     first = next(iter(reader.query(TableName.QUARANTINE, _of_latest(reader, FIRST_KEPT))), None)
     if first is None or first["batch"] is None:
-        return []
+        return
     since = first["batch"]
     sent = {rid: sorted(names) for rid, names in receives.items()}
     received = " OR ".join(
@@ -70,7 +69,8 @@ def quarantined_rows(
         if not ranges.set_right(row)
         and starts.get(row["rid"], _NEVER) <= (row["batch"], row["offset"])
     )
-    return _without_gone(reader, [*islice(found, limit)], tables)
+    while part := [*islice(found, ROWS_AT_ONCE)]:
+        yield from _without_gone(reader, part, tables)
 
 
 def written_since(reader: Reader) -> set[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from checkpoints.quarantined_rows import quarantined_rows
@@ -16,7 +16,7 @@ from streaming.core.model.wording import as_count
 from streaming.facts.names import names_of
 
 MOST = 1_000
-"""How many divergent rows are listed at most."""
+"""How many refused rows, and how many others, are listed at most."""
 
 _WRITES_ROWS = {RecordKind.CHANGE, RecordKind.REFUSED, RecordKind.SNAPSHOT}
 
@@ -50,8 +50,11 @@ class DivergentRow:
 
 
 def divergent_rows(config: Config, reader: Reader) -> tuple[DivergentRow, ...]:
-    """The rows that differ, at most `MOST`."""
-    return tuple(islice(chain(_refused(config, reader), _quarantined(config, reader)), MOST))
+    """The rows that differ: refused ones, at most `MOST`, and then as many others."""
+    return (
+        *islice(_refused(config, reader), MOST),
+        *islice(_quarantined(config, reader), MOST),
+    )
 
 
 def times_differed(reader: Reader) -> int:
@@ -88,7 +91,7 @@ def _quarantined(config: Config, reader: Reader) -> Iterable[DivergentRow]:
     dropped one is closed by the operator's decision.
     """
     names = names_of(config)
-    for row in quarantined_rows(reader, _receives(config), config.table_map(), MOST):
+    for row in quarantined_rows(reader, _receives(config), config.table_map()):
         if row["rid"] != config.hub.rid and (row["table"] or writes_rows(row["value"])):
             yield DivergentRow(
                 names.get(row["rid"], str(row["rid"])),

@@ -30,7 +30,7 @@ def sent(
 
 
 def left(
-    folder: Path, kept: Mapping[str, Any], ranges: Sequence[Mapping[str, object]], limit: int = 9
+    folder: Path, kept: Mapping[str, Any], ranges: Sequence[Mapping[str, object]]
 ) -> list[str]:
     """The ids of what may still differ."""
     state = WrittenState(folder / "state").create()
@@ -39,7 +39,7 @@ def left(
     state.append(
         TableName.CHANGELOG, *({"place": place, **row} for place, row in enumerate(ranges))
     )
-    found = quarantined_rows(open_state(state.root), RECEIVES, TABLES, limit)
+    found = quarantined_rows(open_state(state.root), RECEIVES, TABLES)
     return [row["id"] for row in found]
 
 

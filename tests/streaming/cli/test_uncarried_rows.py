@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from checkpoints.tables import TableName
+from streaming.facts.divergent import MOST
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
@@ -202,3 +203,40 @@ def test_what_was_written_again_needs_nobody(slackwater: Slackwater, state: Writ
     said = [[one["what"] for one in facts["problems"]] for facts in (before, after)]
     alone = "a alone has 1 row that nobody else can take"
     assert (alone in said[0], [one for one in said[0] if one != alone]) == (True, said[1])
+
+
+def test_many_refused_rows_hide_no_uncarried_one(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """A table that is missing at one replica is no reason to forget what another one wrote."""
+    commit_level(state, refused=MOST)
+    row = {"batch": 1, "kind": "refused", "hub_epoch": 2, "loser_rid": 1, "table": "t"}
+    of_it = {"resolution": "open", "code": "other"}
+    refused = ({"id": f"r1-{n}", "key": f'{{"id":"{n}"}}', **row, **of_it} for n in range(MOST))
+    state.append(TableName.CONFLICTS, *refused)
+    state.append(TableName.QUARANTINE, kept(4, "table"))
+
+    (listed,) = slackwater("conflicts", "list", "--kind", "uncarried", "--json").facts
+
+    assert listed["id"] == "1-4"
+
+
+def test_many_records_of_no_row_hide_no_row(slackwater: Slackwater, state: WrittenState) -> None:
+    """What an old agent said in vain is kept as long as nobody drops it, and tells of no row."""
+    commit_level(state)
+    said = {
+        "batch": 1,
+        "action": "kept",
+        "rid": 1,
+        "reason": "session",
+        "value": b'{"kind":"abort"}',
+    }
+    state.append(
+        TableName.QUARANTINE, *({"id": f"1-{n}", "offset": n, **said} for n in range(MOST))
+    )
+
+    state.append(TableName.QUARANTINE, kept(MOST, "late"))
+
+    (listed,) = slackwater("level", "--json").facts["differing"]
+
+    assert listed["id"] == f"1-{MOST}"
