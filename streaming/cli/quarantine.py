@@ -20,7 +20,7 @@ from streaming.cli.output import (
 from streaming.config.config import Config
 from streaming.core.model.command import CommandName
 from streaming.core.model.record import Reason
-from streaming.facts.divergent import divergent_rows
+from streaming.facts.divergent import kept_different
 from streaming.facts.names import names_of, rid_of_any
 from streaming.facts.quarantine import (
     kept_ids,
@@ -198,7 +198,7 @@ def _append_commands(
 
 def _warn_of_unknown_rows(config: Config, reader: Reader, ids: set[str]) -> None:
     """Say which replicas may keep rows that nobody can set right: no record can name them."""
-    chosen = (one for one in divergent_rows(config, reader) if one.id in ids)
+    chosen = (one for one in kept_different(config, reader) if one.id in ids)
     unknown = [one for one in chosen if one.key is None or one.why == Reason.KEY]
     for name in sorted({one.replica for one in unknown}):
         count = sum(one.replica == name for one in unknown)

@@ -53,7 +53,7 @@ def divergent_rows(config: Config, reader: Reader) -> tuple[DivergentRow, ...]:
     """The rows that differ: refused ones, at most `MOST`, and then as many others."""
     return (
         *islice(_refused(config, reader), MOST),
-        *islice(_quarantined(config, reader), MOST),
+        *islice(kept_different(config, reader), MOST),
     )
 
 
@@ -84,7 +84,7 @@ def _refused(config: Config, reader: Reader) -> Iterable[DivergentRow]:
             )
 
 
-def _quarantined(config: Config, reader: Reader) -> Iterable[DivergentRow]:
+def kept_different(config: Config, reader: Reader) -> Iterable[DivergentRow]:
     """Kept changes whose row was neither refreshed at its origin nor written again since.
 
     A change of the hub itself is in no database. A released one became a change of the hub, and a

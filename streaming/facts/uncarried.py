@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 from typing import Any
 
 from checkpoints.query import among
@@ -11,7 +12,7 @@ from checkpoints.reader import Reader
 from checkpoints.tables import TableName
 from streaming.config.config import Config
 from streaming.core.model.record import Reason
-from streaming.facts.divergent import DivergenceKind, DivergentRow, divergent_rows
+from streaming.facts.divergent import MOST, DivergenceKind, DivergentRow, kept_different
 from streaming.facts.names import names_of
 from streaming.facts.serving import serving
 
@@ -59,16 +60,17 @@ def uncarried_rows(
     table: str | None = None,
     key: str | None = None,
 ) -> list[DivergentRow]:
-    """The uncarried rows of this replica, table and key, those first that stand longest."""
+    """The uncarried rows of this replica, table and key, at most `MOST`; the oldest first."""
     replica = None if rid is None else names_of(config).get(rid, str(rid))
-    return [
+    found = (
         one
-        for one in divergent_rows(serving(config, reader), reader)
+        for one in kept_different(serving(config, reader), reader)
         if one.kind is DivergenceKind.UNCARRIED
         and replica in (None, one.replica)
         and table in (None, one.table)
         and key in (None, one.key)
-    ]
+    )
+    return [*islice(found, MOST)]
 
 
 def described(reader: Reader, rows: Sequence[DivergentRow]) -> list[UncarriedDescription]:

@@ -240,3 +240,15 @@ def test_many_records_of_no_row_hide_no_row(slackwater: Slackwater, state: Writt
     (listed,) = slackwater("level", "--json").facts["differing"]
 
     assert listed["id"] == f"1-{MOST}"
+
+
+def test_rows_that_are_not_asked_for_hide_none(slackwater: Slackwater, state: WrittenState) -> None:
+    """At most a thousand are listed, of those of the kind, replica, table and key."""
+    commit_level(state)
+    keys = [{"key": f'{{"id":"{n}"}}', "csn": csn(n, 1)} for n in range(MOST + 1)]
+    late = (kept(n, "late", **keys[n]) for n in range(MOST))
+    state.append(TableName.QUARANTINE, *late, kept(MOST, "table", **keys[MOST]))
+
+    (listed,) = slackwater("conflicts", "list", "--kind", "uncarried", "--json").facts
+
+    assert listed["id"] == f"1-{MOST}"
