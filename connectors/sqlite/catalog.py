@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from connectors.sqlite import sql
 from connectors.sqlite.columns import Affinity, StoredColumn, affinity
+from connectors.sqlite.create_table import index_parts
 from connectors.sqlite.defaults import default_value
 from connectors.sqlite.spellings import CANONICAL_TIME, TimeForm, time_form
 from connectors.sqlite.system import PREFIX
@@ -60,12 +61,14 @@ class Catalog:
     """The columns and unique constraints of a table; a partial index counts as a whole one.
 
     `declared`: the unique constraints in the table's own declaration, which may say what happens
-    on a conflict. `expressions`: its unique indexes on expressions.
+    on a conflict. `partial`: those that hold for some rows only, with the condition on these.
+    `expressions`: its unique indexes on expressions.
     """
 
     columns: Mapping[str, DeclaredColumn]
     uniques: tuple[Unique, ...]
     declared: tuple[Unique, ...]
+    partial: Mapping[Unique, str]
     expressions: tuple[str, ...]
     rowid: str | None  # the name of a rowid that no column aliases
     identity: tuple[str, ...]  # what tells rows apart that have one key of nulls, too
@@ -91,9 +94,10 @@ def read(connection: sqlite3.Connection, table: Table) -> Catalog:
     without_rowid, strict = _check_is_table(connection, table)
     columns = columns_of(connection, table.name, is_strict=strict)
     primary = sorted((c for c in columns.values() if c.key_place), key=lambda c: c.key_place)
-    found, expressions, has_primary_index = _uniques(connection, table)
-    aliased = without_rowid or (bool(primary) and not has_primary_index)
-    if primary and not has_primary_index:
+    indexes = _unique_indexes(connection, table)
+    found = indexes.declares
+    aliased = without_rowid or (bool(primary) and not indexes.has_primary)
+    if primary and not indexes.has_primary:
         found = {tuple(UniqueColumn(c.name, BINARY) for c in primary): True} | found
     used = {name.lower() for name in columns}
     nullable = [name for name in table.key if name in columns and not columns[name].not_null]
@@ -103,7 +107,8 @@ def read(connection: sqlite3.Connection, table: Table) -> Catalog:
         columns,
         tuple(found),
         tuple(unique for unique, is_declared in found.items() if is_declared),
-        expressions,
+        indexes.partial,
+        indexes.expressions,
         rowid,
         (rowid,) if rowid else tuple(column.name for column in primary) or table.key,
         bool(nullable) and not in_primary,
@@ -155,16 +160,24 @@ def columns_of(
     }
 
 
-def _uniques(
-    connection: sqlite3.Connection, table: Table
-) -> tuple[dict[Unique, bool], tuple[str, ...], bool]:
-    """The unique indexes, with whether the table declares each; those on expressions.
+@dataclass(frozen=True, slots=True)
+class _UniqueIndexes:
+    """The unique indexes of a table, with whether it declares each; see Catalog.
 
-    And whether one is that of the primary key.
+    `has_primary`: one is that of the primary key.
     """
+
+    declares: dict[Unique, bool]
+    partial: Mapping[Unique, str]
+    expressions: tuple[str, ...]
+    has_primary: bool
+
+
+def _unique_indexes(connection: sqlite3.Connection, table: Table) -> _UniqueIndexes:
     indexes = connection.execute(f"PRAGMA index_list({sql.name(table.name)})").fetchall()
     uniques, expressions = dict[Unique, bool](), list[str]()
-    for _, index, unique, origin, _ in indexes:
+    conditions = dict[Unique, list[str | None]]()
+    for _, index, unique, origin, is_partial in indexes:
         if not unique:
             continue
         rows = connection.execute(f"PRAGMA index_xinfo({sql.name(index)})").fetchall()
@@ -174,7 +187,21 @@ def _uniques(
         else:
             columns = tuple(UniqueColumn(name, collation) for name, collation in parts)
             uniques[columns] = uniques.get(columns, False) or origin != "c"
-    return uniques, tuple(expressions), any(row[3] == "pk" for row in indexes)
+            condition = _condition(connection, index) if is_partial else None
+            conditions.setdefault(columns, []).append(condition)
+    partial = {
+        unique: " OR ".join(f"({one})" for one in found)
+        for unique, found in conditions.items()
+        if None not in found
+    }
+    has_primary = any(row[3] == "pk" for row in indexes)
+    return _UniqueIndexes(uniques, partial, tuple(expressions), has_primary)
+
+
+def _condition(connection: sqlite3.Connection, index: str) -> str | None:
+    """The condition of a partial index."""
+    query = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = ?"
+    return index_parts(connection.execute(query, (index,)).fetchone()[0])[1]
 
 
 def _time_form(column: DeclaredColumn, kind: ColumnType) -> TimeForm:

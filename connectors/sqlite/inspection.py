@@ -232,7 +232,7 @@ def known_part(catalog: Catalog, table: Table) -> Table:
 
 def _key_complaints(catalog: Catalog, table: Table) -> list[str]:
     key = {UniqueColumn(name, BINARY) for name in table.key}
-    if any(set(unique) == key for unique in catalog.uniques):
+    if any(set(unique) == key for unique in catalog.uniques if unique not in catalog.partial):
         return []
     columns = ", ".join(table.key)
     complaint = (

@@ -27,13 +27,15 @@ ROWID = f"{PREFIX}rowid"
 class TakenRows:
     """The taken rows of one table; `lent`: column -> the SQL of the value that it is lent.
 
-    `where`: the condition on the key, whose values are the first parameters. `kept`: what is kept
+    `where`: the condition on the key, whose values are the first parameters. `partial`: the
+    condition on the rows for which a unique constraint holds, if not for all. `kept`: what is kept
     of a row, by name; `stays`: the row itself is not deleted.
     """
 
     table: str
     where: str
     uniques: tuple[Unique, ...]
+    partial: Mapping[Unique, str]
     kept: Mapping[str, str]
     lent: Mapping[str, str]
     stays: bool
@@ -104,11 +106,12 @@ class TakenRows:
             if text.lower() == f"{UNIQUE}: {named}".lower() and all(
                 p.name in self.kept for p in unique
             ):
-                return " AND ".join(
+                equal = " AND ".join(
                     f"x.{sql.name(part.name)} = {self._wanted(part.name, new, given)}"
                     f" COLLATE {sql.name(part.collation)}"
                     for part in unique
                 )
+                return f"{equal} AND ({self.partial.get(unique, '1')})"
         return None
 
     def _wanted(self, name: str, new: Mapping[str, str], given: Mapping[str, str]) -> str:
@@ -126,7 +129,13 @@ def taken_rows(table: Table, catalog: Catalog, where: str, *, has_triggers: bool
     if catalog.rowid is not None and not has_triggers:
         kept[ROWID] = catalog.rowid
     return TakenRows(
-        table.name, where, catalog.uniques, kept, dict(_lent(table, catalog)), has_triggers
+        table.name,
+        where,
+        catalog.uniques,
+        catalog.partial,
+        kept,
+        dict(_lent(table, catalog)),
+        has_triggers,
     )
 
 

@@ -212,6 +212,22 @@ def test_a_row_that_was_taken_out_is_put_in_again_whole(
     assert not client.execute("SELECT 1 FROM sqlite_temp_schema WHERE type = 'table'").fetchall()
 
 
+@pytest.mark.parametrize("has_triggers", [False, True])
+def test_a_row_that_a_partial_index_leaves_out_is_in_nobodys_way(
+    client: sqlite3.Connection, *, has_triggers: bool
+) -> None:
+    """Applications mark rows as deleted and go on to use their names."""
+    body = BODY.replace("a TEXT UNIQUE", "a TEXT")
+    create(client, [*THREE, (4, "x", 4, 2, 0)], f"id INTEGER PRIMARY KEY, {body}, local TEXT)")
+    client.execute("CREATE UNIQUE INDEX part ON t (a) WHERE d > 0")
+    if has_triggers:
+        watch(client)
+
+    assert apply(client, (2, "x", 2, 1, 2), (1, "y", 1, 1, 1)) == ()
+
+    assert [row[1] for row in rows_of(client)] == ["y", "x", "z", "x"]
+
+
 @pytest.mark.parametrize("clause", ["", "ON CONFLICT REPLACE"])
 def test_a_collation_may_have_any_name(client: sqlite3.Connection, clause: str) -> None:
     """Applications name theirs after a language, such as de-DE."""

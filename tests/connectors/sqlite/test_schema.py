@@ -339,14 +339,22 @@ def test_tables_of_many_shapes_are_captured(create: str) -> None:
     assert held == {f'{{"id":"{id_}"}}' for (id_,) in rows}
 
 
-def test_a_unique_expression_is_refused() -> None:
-    """REPLACE could delete rows by it that no trigger sees."""
+@pytest.mark.parametrize(
+    ("key", "index", "complaint"),
+    [
+        ("PRIMARY KEY", "low ON t (lower(n))", "index low is on an expression"),
+        ("", "some ON t (id) WHERE id > 0", "neither primary key nor unique"),
+    ],
+    ids=["an expression", "a key of some rows"],
+)
+def test_a_unique_index_that_does_not_do_is_refused(key: str, index: str, complaint: str) -> None:
+    """REPLACE could delete rows by it that no trigger sees; two rows could have one key."""
     table = Table("t", ("id",), {"id": T.INT64, "n": T.TEXT})
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.execute("CREATE TABLE t (id INT PRIMARY KEY, n TEXT)")
-    connection.execute("CREATE UNIQUE INDEX low ON t (lower(n))")
+    connection.execute(f"CREATE TABLE t (id INT {key}, n TEXT)")
+    connection.execute(f"CREATE UNIQUE INDEX {index}")
 
-    with closing(connection), pytest.raises(ConfigError, match="index low is on an expression"):
+    with closing(connection), pytest.raises(ConfigError, match=complaint):
         install(connection, RID, [table])
 
 
