@@ -60,13 +60,18 @@ def references_of(connection: sqlite3.Connection, table: str) -> Iterator[Refere
 
 
 def acting_parents(connection: sqlite3.Connection, tables: Iterable[Table]) -> set[str]:
-    """The replicated tables, in lower case, whose writes may write others by a foreign key."""
+    """The replicated tables, in lower case, whose writes may write others by foreign keys.
+
+    Also by way of tables that are not replicated.
+    """
     replicated = {table.name.lower() for table in tables}
-    return {
-        one.parent.lower()
-        for one in references(connection)
-        if one.actions and {one.table.lower(), one.parent.lower()} <= replicated
-    }
+    acting = set[str]()
+    actions = [
+        (one.parent.lower(), one.table.lower()) for one in references(connection) if one.actions
+    ]
+    while more := {parent for parent, child in actions if child in replicated | acting} - acting:
+        acting |= more
+    return acting & replicated
 
 
 def action_warnings(connection: sqlite3.Connection, tables: Iterable[Table]) -> list[str]:

@@ -139,6 +139,28 @@ def test_a_replaced_parent_takes_its_children_along_in_one_transaction(replica: 
     assert found == ['delete child {"id":"20"}', 'update parent {"id":"2"}']
 
 
+def test_a_cascade_through_a_table_that_is_not_replicated_is_one_transaction(
+    tmp_path: Path,
+) -> None:
+    """What it writes in the end is of the same statement."""
+    path = tmp_path / "through.db"
+    with closing(sqlite3.connect(path)) as client:
+        client.execute(
+            "CREATE TABLE child (id INTEGER PRIMARY KEY,"
+            " parent INT REFERENCES parent (id) ON DELETE CASCADE)"
+        )
+    replica = make(path, {text: one for text, one in SCHEMA.items() if one in (PARENT, GRANDCHILD)})
+    with closing(replica.client):
+        replica.client.execute("PRAGMA foreign_keys = ON")
+        replica.client.execute("INSERT INTO parent VALUES (1, 'one')")
+        replica.client.execute("INSERT INTO child VALUES (10, 1)")
+        replica.client.execute("INSERT INTO grandchild VALUES (10, 1)")
+
+        assert written(replica, "DELETE FROM parent") == [
+            ['delete grandchild {"child":"10","n":1}', 'delete parent {"id":"1"}']
+        ]
+
+
 def test_each_parent_of_a_statement_is_a_transaction(replica: Replica) -> None:
     """No trigger sees the end of a statement."""
     found = written(replica, "UPDATE parent SET id = id + 100")
