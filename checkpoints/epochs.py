@@ -182,7 +182,7 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "snapshots": [(r.rid, r.snapshot) for r in state.replicas.values() if r.snapshot],
         "goodbyes": [(r.rid, _end_row(r.ended)) for r in state.replicas.values() if r.ended],
         "unpublished": [(r.rid, r.unpublished) for r in state.replicas.values() if r.unpublished],
-        "released": [(r.rid, r.released) for r in state.replicas.values() if r.released],
+        "believed": [(r.rid, r.believed) for r in state.replicas.values() if r.believed],
         "truncates": [{"table": t, **one._asdict()} for t, one in state.truncations.items()],
     }
 
@@ -193,14 +193,14 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
     telling = dict(row.get("snapshots") or ())
     ended = dict(row.get("goodbyes") or ())
     unpublished = dict(row.get("unpublished") or ())
-    released = dict(row.get("released") or ())
+    believed = dict(row.get("believed") or ())
     replicas = [
         replace(
             _replica(r),
             snapshot=telling.get(r["rid"]),
             ended=_end_of(ended.get(r["rid"])),
             unpublished=unpublished.get(r["rid"], 0),
-            released=released.get(r["rid"], ""),
+            believed=believed.get(r["rid"], ""),
         )
         for r in row["replicas"] or ()
     ]

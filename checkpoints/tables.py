@@ -373,7 +373,7 @@ EPOCHS = pa.schema(
             pa.map_(pa.int32(), pa.struct([("at", _TIME), ("unpublished", pa.int64())])),
         ),
         ("unpublished", pa.map_(pa.int32(), pa.int64())),
-        ("released", pa.map_(pa.int32(), pa.string())),
+        ("believed", pa.map_(pa.int32(), pa.string())),
         (
             "truncates",
             pa.list_(

@@ -351,7 +351,7 @@ class LimitsConfig(_Section):
     """A change of more bytes is quarantined as `size`; the topics take records that large."""
     skew_s: Positive = 86_400
     """A CSN so many seconds ahead of its record's own time is quarantined as `skew`, unless it goes
-    on behind the last one that was accepted of its replica."""
+    on behind the last one of its replica that was no skew."""
     pending_changes: Positive = 100_000
     """Above this many open changes of one replica, they are kept in the table `pending`, and only a
     few of each transaction in memory; they are read back when they become eligible. An open change

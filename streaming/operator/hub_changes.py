@@ -1,6 +1,5 @@
 """The hub's own changes, which operators cause: released records and overridden conflicts."""
 
-from streaming.core.intake import orders
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import Csn, Generator
@@ -15,8 +14,8 @@ class HubChangeWriter:
         self._generator = Generator.behind(hub_rid, intake.known.largest.get(hub_rid))
 
     def accept(self, released: Csn) -> None:
-        """Accept the CSN of a replica's change that an operator released."""
-        orders.accept(self._intake, released)
+        """Believe the CSN of a replica's change that an operator released."""
+        self._intake.believed.accept(released)
 
     def knows(self, table: str) -> bool:
         """Return whether the table is configured, so that a change of it can be judged."""

@@ -171,7 +171,7 @@ def _is_skewed(intake: Intake, facts: CheckedRecords, run: RecordRun) -> bool:
     """Return whether core would find a skew in a run of which nothing else is wrong."""
     is_change = ~facts.commit[run.rows]
     time = facts.table["time"][run.rows].filter(pa.array(is_change))
-    largest = intake.accepted(int(facts.rid[run.start]))
+    largest = intake.believed.of(int(facts.rid[run.start]))
     return any_skewed(facts.csn[run.rows][is_change], time, largest, intake.topology.skew_s)
 
 

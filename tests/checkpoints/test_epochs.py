@@ -32,7 +32,7 @@ STATE = HubState(
             opno_above=frozenset({7}),
             floors=(Floor(2, 8, "a", "b"),),
             unpublished=6,
-            released="655d1c80000000010000",
+            believed="655d1c80000000010000",
         ),
         2: replica(2, covers=2).stopped(STOP, offset=11),
         3: replica(3, covers=2, snapshot="s1", ended=AgentEnd(START_S * 1000, 4)),

@@ -108,7 +108,7 @@ def decide(
         orders.refresh_dropped(intake, rid, row, reason, behind)
     for released, arrived in own:
         intake.take_own(arrived)
-        orders.accept(intake, released)
+        intake.believed.accept(released)
     for record in received:
         intake.take(record)
     intake.leave_unread(KEPT_BEHIND_STOP)

@@ -14,7 +14,6 @@ from streaming.core.intake.sessions import sent_again
 from streaming.core.intake.transactions import HELLO, OPERATOR
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import ResyncOrder
-from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Reason
 from streaming.core.model.row import ALL_OFFSETS
 from streaming.core.model.statuses import (
@@ -50,12 +49,6 @@ def refresh_dropped(
     """Take a change back at its origin that an operator dropped; before any record."""
     if intake.topology.agreement_of(rid) is not None:
         intake.repair_behind(rid, row, behind.get(rid, ALL_OFFSETS), reason)
-
-
-def accept(intake: Intake, released: str) -> None:
-    """Accept the CSN of a change that an operator released: what goes on behind it is no skew."""
-    replica = intake.replicas[rid_of(released)]
-    intake.replicas[replica.rid] = replace(replica, released=max(replica.released, released))
 
 
 def resume(intake: Intake, name: str) -> None:

@@ -19,6 +19,7 @@ from streaming.core.intake.arrival import (
     quarantined_change,
     quarantined_record,
 )
+from streaming.core.intake.believed import BelievedCsns
 from streaming.core.intake.duplicates import KnownCsns
 from streaming.core.intake.images import row_of
 from streaming.core.intake.opnos import SeenOpnos, seen_opnos
@@ -26,7 +27,7 @@ from streaming.core.intake.pending import Context, ListKey
 from streaming.core.intake.reflection import mre, mre_same
 from streaming.core.intake.ruv_builder import RuvBuilder
 from streaming.core.model.change import Change, RowKey
-from streaming.core.model.csn import is_csn_of, is_skewed, rid_of, time_of
+from streaming.core.model.csn import is_csn_of, rid_of
 from streaming.core.model.open_transactions import EndedTransaction, OpenTransactions
 from streaming.core.model.order import JudgingOrder
 from streaming.core.model.record import Reason, ReceivedRecord
@@ -79,6 +80,8 @@ class TransactionIntake:
         self.open = self.state.open.copy()
         self.spans = RuvBuilder(self.state)
         self.known = KnownCsns(self.open, self.history, self.state.largest)
+        believed = {rid: replica.believed for rid, replica in self.replicas.items()}
+        self.believed = BelievedCsns(self.known, believed, self.topology.skew_s)
 
     replicas: dict[int, ReplicaState] = field(init=False)
     """The ordinals apart, which are in `opnos` until `replica_states`."""
@@ -86,6 +89,7 @@ class TransactionIntake:
     open: OpenTransactions = field(init=False)
     spans: RuvBuilder = field(init=False)
     known: KnownCsns = field(init=False)
+    believed: BelievedCsns = field(init=False)
 
     @property
     def ruvs(self) -> dict[str, Ruv]:
@@ -94,7 +98,10 @@ class TransactionIntake:
 
     def replica_states(self) -> dict[int, ReplicaState]:
         """The replicas after what was taken so far."""
-        return {rid: self.opnos[rid].of(replica) for rid, replica in self.replicas.items()}
+        return {
+            rid: replace(self.opnos[rid].of(replica), believed=self.believed.above_eligible(rid))
+            for rid, replica in self.replicas.items()
+        }
 
     # -- changes ----------------------------------------------------------------------------
 
@@ -109,7 +116,8 @@ class TransactionIntake:
         if content in known:
             self._repeated(received, change, content)
             return
-        bad = self._bad(change, context, reused=bool(known)) or self._skew(received, change)
+        skew = self.believed.check(received, change.csn)
+        bad = self._bad(change, context, reused=bool(known)) or skew
         if bad is not None:
             self._bad_change(received, change, content, context, *bad)
             return
@@ -169,24 +177,6 @@ class TransactionIntake:
             detail = f"transaction {context[0]} was committed already, or its first change lost"
             return Reason.LATE, detail
         return None
-
-    def _skew(self, received: ReceivedRecord, change: Change) -> tuple[Reason, str] | None:
-        """Compare a CSN with the record's own time, so that every run gives the same result.
-
-        One that goes on behind the largest that was accepted of its replica is no new skew.
-        """
-        max_skew_s, accepted = self.topology.skew_s, self.accepted(received.rid)
-        if not is_skewed(change.csn, accepted, received.time_ms, max_skew_s):
-            return None
-        accepted = max(accepted, self.open.lists.largest_of(received.rid))
-        if not is_skewed(change.csn, accepted, received.time_ms, max_skew_s):
-            return None
-        ahead_ms, allowed_ms = time_of(change.csn) * 1_000 - received.time_ms, max_skew_s * 1_000
-        follows = f"go on behind {accepted}" if accepted else "follow one that was accepted"
-        return Reason.SKEW, (
-            f"field csn: it is {ahead_ms} ms ahead of its record, {allowed_ms} are allowed, and it"
-            f" does not {follows}: correct the clock of its replica"
-        )
 
     def _bad_change(
         self,
@@ -316,10 +306,6 @@ class TransactionIntake:
         self.eligible.append((arrived,))
         self._pass(arrived.change.csn, self._list_of(arrived.change), arrived.content)
 
-    def accepted(self, rid: int) -> str:
-        """The largest CSN of a replica that is eligible, or that an operator accepted; or empty."""
-        return max(self.known.largest.get(rid, ""), self.replicas[rid].released)
-
     def is_plain_from(
         self, rid: int, csn: str, opno: int | None, last_csn: str | None = None
     ) -> bool:
@@ -368,6 +354,7 @@ class TransactionIntake:
                 self._end_transaction_of(received, change, reason)
                 return
             self.known.quarantine(change.csn, content)
+            self.believed.check(received, change.csn)
         if change is not None:
             self._fill_opno(received.rid, change.opno)
             row = row_of(change, self.topology.tables)

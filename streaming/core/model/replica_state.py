@@ -31,7 +31,8 @@ class ReplicaState:
     hub epoch of its last conflict; `last_stable_epoch`: what it had reflected when none was open.
     `snapshot`: the id of the snapshot that it is telling. `ended`: the goodbye of the session in
     force. `unpublished`: how much of its journal its agent had not published when it last said so.
-    `released`: the largest of its CSNs that an operator released from quarantine, or empty.
+    `believed`: its largest CSN that was no skew, or that an operator released, whatever became of
+    that change; empty: an eligible one is as large.
     """
 
     rid: int
@@ -50,7 +51,7 @@ class ReplicaState:
     snapshot: str | None = None
     ended: AgentEnd | None = None
     unpublished: int = 0
-    released: str = ""
+    believed: str = ""
 
     @property
     def status_text(self) -> str:

@@ -124,7 +124,7 @@ def test_columns_find_every_skew_that_core_finds(
     state = fresh_state()
     if released_s is not None:
         released = format_csn(CsnParts(1_800_000_000 + released_s, 0, 1, 0))
-        state = replace(state, replicas={**state.replicas, 1: ReplicaState(1, released=released)})
+        state = replace(state, replicas={**state.replicas, 1: ReplicaState(1, believed=released)})
 
     found, intake = taken(*received, state=state)
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.intake import orders
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change
 from streaming.core.model.csn import MAX_SKEW_S, MAX_STEP_S, CsnParts, format_csn
@@ -128,7 +127,7 @@ def test_what_goes_on_behind_a_released_change_is_accepted() -> None:
     beyond = at(NOON_S, of(NOON_S + HOURS_30 + 3 * MAX_STEP_S, 3))
     intake = Intake(fresh_state(), RULES)
 
-    orders.accept(intake, ahead.csn)
+    intake.believed.accept(ahead.csn)
     for one in received(*written, *beyond):
         intake.take(one)
 
@@ -136,14 +135,14 @@ def test_what_goes_on_behind_a_released_change_is_accepted() -> None:
     assert [a.change.csn for (a,) in intake.eligible] == [
         one.csn for _, one in written if isinstance(one, Change)
     ]
-    assert intake.replica_states()[1].released == ahead.csn
+    assert intake.replica_states()[1].believed == ""
 
 
 def test_the_largest_released_csn_counts() -> None:
     """An older change may be released last."""
     intake = Intake(fresh_state(), RULES)
 
-    orders.accept(intake, of(NOON_S + HOURS_30).csn)
-    orders.accept(intake, of(NOON_S).csn)
+    intake.believed.accept(of(NOON_S + HOURS_30).csn)
+    intake.believed.accept(of(NOON_S).csn)
 
-    assert intake.replica_states()[1].released == of(NOON_S + HOURS_30).csn
+    assert intake.replica_states()[1].believed == of(NOON_S + HOURS_30).csn
