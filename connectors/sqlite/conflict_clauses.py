@@ -22,16 +22,23 @@ NOT_NULL = "NOT NULL constraint failed"
 
 def keep_to_abort(connection: sqlite3.Connection, table: Table, catalog: Catalog) -> None:
     """Let this connection's applied rows fail where they break a constraint with such a clause."""
-    has_clause = _has_clause(connection, table)
-    for event in ("insert", "update"):
+    for event in ("insert", "update") if _has_clause(connection, table) else ():
         name = sql.name(f"{PREFIX}abort_{event}_{table.name}")
-        connection.execute(f"DROP TRIGGER IF EXISTS temp.{name}")
-        if has_clause:
-            statements = "".join(f" {one};" for one in _refusals(table, catalog, event))
-            connection.execute(
-                f"CREATE TEMP TRIGGER {name} BEFORE {event} ON main.{sql.name(table.name)}"
-                f" WHEN (SELECT applying FROM main._slackwater_origin) BEGIN{statements} END"
-            )
+        statements = "".join(f" {one};" for one in _refusals(table, catalog, event))
+        connection.execute(
+            f"CREATE TEMP TRIGGER {name} BEFORE {event} ON main.{sql.name(table.name)}"
+            f" WHEN (SELECT applying FROM main._slackwater_origin) BEGIN{statements} END"
+        )
+
+
+def leave_to_clauses(connection: sqlite3.Connection) -> None:
+    """Drop these triggers: those of another schema would keep every statement from compiling."""
+    names = connection.execute(
+        "SELECT name FROM sqlite_temp_schema WHERE type = 'trigger' AND substr(name, 1, ?) = ?",
+        (len(PREFIX), PREFIX),
+    ).fetchall()
+    for (name,) in names:
+        connection.execute(f"DROP TRIGGER temp.{sql.name(name)}")
 
 
 def _has_clause(connection: sqlite3.Connection, table: Table) -> bool:

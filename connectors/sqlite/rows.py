@@ -10,7 +10,7 @@ from connectors import wire
 from connectors.sqlite import sql
 from connectors.sqlite.catalog import BINARY, read
 from connectors.sqlite.columns import StoredColumn, image_sql
-from connectors.sqlite.conflict_clauses import keep_to_abort
+from connectors.sqlite.conflict_clauses import keep_to_abort, leave_to_clauses
 from connectors.sqlite.image import wire_image
 from connectors.sqlite.spellings import Stored, spelled
 from connectors.sqlite.standing import StandingCheck
@@ -200,6 +200,7 @@ def writers(connection: sqlite3.Connection, tables: Iterable[Table]) -> dict[str
 
     connection.create_function(SAME, 4, is_same, deterministic=True)
     triggers = user_triggers(connection)
+    leave_to_clauses(connection)
     found = dict[str, RowWriter]()
     for table in tables:
         catalog = read(connection, table)

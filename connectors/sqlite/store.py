@@ -14,6 +14,7 @@ from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite import journal, saved, snapshot, uncarried
 from connectors.sqlite.apply import apply_batch
 from connectors.sqlite.atomic import atomic
+from connectors.sqlite.conflict_clauses import leave_to_clauses
 from connectors.sqlite.document import database_schema
 from connectors.sqlite.errors import store_errors
 from connectors.sqlite.inspection import constraint_summaries
@@ -152,6 +153,7 @@ class SqliteStore:
             yield
 
     def _install(self, *, rows_are_shared: bool = False, tells_rows: bool = False) -> None:
+        leave_to_clauses(self.connection)
         found = install(
             self.connection,
             self.rid,

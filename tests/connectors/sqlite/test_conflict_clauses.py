@@ -108,6 +108,23 @@ def test_composite_values_and_collations_count_as_the_table_compares(
         ]
 
 
+def test_a_column_that_gets_another_name_is_refused_by_that_one(tmp_path: Path) -> None:
+    """What the agent's own triggers say of the old one is no fault of the table's."""
+    columns = (
+        "id INTEGER PRIMARY KEY, name TEXT, price TEXT,"
+        " local TEXT DEFAULT 'l' UNIQUE ON CONFLICT REPLACE)"
+    )
+    with table(tmp_path, columns, trigger=False) as replica, closing(replica.store()) as store:
+        store.start_session("s", None, lost=False)
+        replica.client.execute("ALTER TABLE items RENAME COLUMN local TO own")
+
+        batch = ApplyBatch(store.position, 1, (item(3, "c"),))
+        (refused,) = store.apply(batch, 1, 0).refused
+
+        assert refused.text == "UNIQUE constraint failed: items.own"
+        assert not [text for text in store.warnings if "no row can be written" in text]
+
+
 def test_a_rowid_that_sqlite_chooses_is_in_nobodys_way(tmp_path: Path) -> None:
     """Before it is chosen, a trigger sees it as -1."""
     columns = (
