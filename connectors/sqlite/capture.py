@@ -84,11 +84,14 @@ class _Capture:
         }
 
     def _update_of(self, columns: Iterable[str]) -> str:
-        """The event of an update of these columns; a statement that sets them may not name them."""
+        """The event of an update of these columns, or of the rowid, which may be one of them.
+
+        A statement that sets a generated column or the rowid need not name a column.
+        """
         names = list(dict.fromkeys(columns))
         if any(self.catalog.columns[name].generated for name in names):
             return "UPDATE"
-        return f"UPDATE OF {', '.join(map(sql.name, names))}"
+        return f"UPDATE OF {', '.join(map(sql.name, (*names, *self.catalog.rowids)))}"
 
     def _old_key(self) -> str:
         return image_sql(self.key, "OLD")
@@ -177,7 +180,7 @@ class _Capture:
             f"DELETE FROM {self.replaced} WHERE statement < {writes.THIS}",
             *(
                 self._record(f"{' AND '.join(_collides(unique))}{but} AND {noted}")
-                for unique in self._in_way(is_insert=but_not is None)
+                for unique in self._in_way()
             ),
         ]
 
@@ -193,9 +196,9 @@ class _Capture:
             f" FROM {self.name} x WHERE {where}"
         )
 
-    def _in_way(self, *, is_insert: bool = True) -> list[Unique]:
+    def _in_way(self) -> list[Unique]:
         """What another row may have in common with one that is written."""
-        rowid = self.catalog.rowid if is_insert else None
+        rowid = self.catalog.rowid
         return [*self.catalog.uniques, *([(UniqueColumn(rowid, BINARY),)] if rowid else [])]
 
     def _recorded(self) -> list[str]:

@@ -71,6 +71,7 @@ class Catalog:
     partial: Mapping[Unique, str]
     expressions: tuple[str, ...]
     rowid: str | None  # the name of a rowid that no column aliases
+    rowids: tuple[str, ...]  # the names by which a statement may set the rowid, aliased or not
     identity: tuple[str, ...]  # what tells rows apart that have one key of nulls, too
     has_null_keys: bool  # SQLite allows nulls in a primary key
     is_utf16: bool  # the database stores its text so
@@ -102,7 +103,8 @@ def read(connection: sqlite3.Connection, table: Table) -> Catalog:
     used = {name.lower() for name in columns}
     nullable = [name for name in table.key if name in columns and not columns[name].not_null]
     in_primary = aliased and all(columns[name].key_place for name in nullable)
-    rowid = None if aliased else next((name for name in ROWIDS if name not in used), None)
+    rowids = () if without_rowid else tuple(name for name in ROWIDS if name not in used)
+    rowid = None if aliased else next(iter(rowids), None)
     return Catalog(
         columns,
         tuple(found),
@@ -110,6 +112,7 @@ def read(connection: sqlite3.Connection, table: Table) -> Catalog:
         indexes.partial,
         indexes.expressions,
         rowid,
+        rowids,
         (rowid,) if rowid else tuple(column.name for column in primary) or table.key,
         bool(nullable) and not in_primary,
         encoding_of(connection) != UTF_8,

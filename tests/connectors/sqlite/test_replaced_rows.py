@@ -124,6 +124,30 @@ def test_what_stays_behind_a_trigger_that_ends_its_statement_is_captured(
         check(replica)
 
 
+@pytest.mark.parametrize("table", ["t", "o"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE {table} SET rowid = 7 WHERE id = 1",
+        "UPDATE {table} SET (_ROWID_, c) = (7, NULL) WHERE id = 1",
+        'UPDATE {table} SET "oid" = id + 10',
+        "UPDATE OR REPLACE {table} SET oid = 2 WHERE id = 1",
+        "INSERT INTO {table} (id, a) VALUES (1, 5) ON CONFLICT DO UPDATE SET rowid = 7",
+    ],
+)
+def test_a_statement_that_sets_the_rowid_is_captured(
+    tmp_path: Path, table: str, statement: str
+) -> None:
+    """It names no column, and moves the row of an integer key, or replaces that of another."""
+    replica = made(tmp_path / "r.db", table, [], [])
+    with closing(replica.client):
+        replica.client.execute(f"INSERT INTO {table} (id, b) VALUES (1, 1), (2, 2), (3, 3)")
+
+        replica.client.execute(statement.format(table=table))
+
+        check(replica)
+
+
 SMALL = st.integers(1, 4)
 CONFLICTS = st.sampled_from(["", "OR REPLACE", "OR IGNORE"])
 WRITES = st.sampled_from(
@@ -134,6 +158,9 @@ WRITES = st.sampled_from(
         "UPDATE {conflict} {table} SET a = {x} WHERE id >= {y}",
         "UPDATE {conflict} {table} SET id = {x}, b = {y} WHERE id = {z}",
         "UPDATE {conflict} {table} SET b = {x}, c = {y} WHERE id <> {z}",
+        "UPDATE {conflict} {table} SET rowid = {x} WHERE id = {y}",
+        "UPDATE {conflict} {table} SET c = {z}, [OID] = {x} WHERE id <= {y}",
+        "INSERT INTO {table} (id, a) VALUES ({x}, {y}) ON CONFLICT DO UPDATE SET _rowid_ = {z}",
         "DELETE FROM {table} WHERE id IN ({x}, {y})",
     ]
 )
