@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from checkpoints.quarantined_rows import written_since
+from checkpoints.quarantined_rows import names_no_row, written_since
 from checkpoints.reader import Reader
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
@@ -20,7 +20,7 @@ from streaming.cli.output import (
 from streaming.config.config import Config
 from streaming.core.model.command import CommandName
 from streaming.core.model.record import Reason
-from streaming.facts.divergent import kept_different
+from streaming.facts.divergent import DivergentRow, kept_different
 from streaming.facts.names import names_of, rid_of_any
 from streaming.facts.quarantine import (
     kept_ids,
@@ -141,13 +141,23 @@ def drop(
     """Drop records from quarantine; their bytes stay in the table.
 
     Choose them by ID, or with --reason and --replica, or take --all; without ID only with --yes.
-    A row that still differs at its origin is refreshed there.
+    A row that still differs at its origin is refreshed there. One that cannot be, because no record
+    can have its key, is left out.
     """
     configured, reader = opened(config)
     chosen = _chosen(configured, reader, ids, reason, replica, everything=everything)
-    _append_commands(reader, CommandName.DROP, chosen, None, yes=yes or bool(ids), json=as_json)
+    differing = [one for one in kept_different(configured, reader) if one.id in set(chosen)]
+    stuck = [one for one in differing if _is_stuck(one, configured)]
+    left_out = {one.id for one in stuck}
+    chosen = [id_ for id_ in chosen if id_ not in left_out]
+    if chosen or not stuck:
+        _append_commands(reader, CommandName.DROP, chosen, None, yes=yes or bool(ids), json=as_json)
+    if stuck:
+        write_error(_stuck_text(stuck))
     if not as_json:
-        _warn_of_unknown_rows(configured, reader, set(chosen))
+        _warn_of_unknown_rows([one for one in differing if one.id not in left_out])
+    if ids and stuck:
+        raise typer.Exit(1)
 
 
 def _chosen(
@@ -196,10 +206,24 @@ def _append_commands(
         )
 
 
-def _warn_of_unknown_rows(config: Config, reader: Reader, ids: set[str]) -> None:
+def _is_stuck(row: DivergentRow, config: Config) -> bool:
+    """Return whether a row stays in its database whatever the hub sends: no record has its key."""
+    return names_no_row({"table": row.table, "key": row.key}, config.table_map())
+
+
+def _stuck_text(rows: list[DivergentRow]) -> str:
+    named = ", ".join(one.id for one in rows[:NAMED]) + (", ..." if rows[NAMED:] else "")
+    of = " and ".join(sorted({one.replica for one in rows}))
+    return (
+        f"{as_count(len(rows), 'record')} left out, because nothing can be sent back for a key that"
+        f" no record can have, and the row would differ in silence: {named}; correct or delete the"
+        f" row in the database of {of}, and its record is out of the way"
+    )
+
+
+def _warn_of_unknown_rows(dropped: list[DivergentRow]) -> None:
     """Say which replicas may keep rows that nobody can set right: no record can name them."""
-    chosen = (one for one in kept_different(config, reader) if one.id in ids)
-    unknown = [one for one in chosen if one.key is None or one.why == Reason.KEY]
+    unknown = [one for one in dropped if one.key is None or one.why == Reason.KEY]
     for name in sorted({one.replica for one in unknown}):
         count = sum(one.replica == name for one in unknown)
         write_sentence(

@@ -182,19 +182,32 @@ def test_a_batch_takes_so_many_commands_and_the_next_one_goes_on(state: WrittenS
     assert (len(first), len(rest)) == (COMMANDS_MAX, 5)
 
 
-def test_what_names_no_row_is_said_when_it_is_dropped(
-    slackwater: Slackwater, state: WrittenState
-) -> None:
-    """Nobody can set it right but a person: no record has its row, or its key is none."""
-    named = {"batch": 1, "action": "kept", "reason": "key", "rid": 1, "value": b"{}", "table": "t"}
-    state.append(
-        TableName.QUARANTINE, {**named, "id": "1-90", "offset": 90, "key": '{"id":{"blob":"AA=="}}'}
-    )
-
-    answer = slackwater("quarantine", "drop", "1-5", "1-6", "1-90")
+def test_what_names_no_row_is_said_when_it_is_dropped(slackwater: Slackwater) -> None:
+    """Nobody can set it right but a person: no record has its row."""
+    answer = slackwater("quarantine", "drop", "1-5", "1-6")
 
     said = " ".join(answer.out.split())
-    assert "3 records of a name no row that could be sent back: what they wrote stays" in said
+    assert "2 records of a name no row that could be sent back: what they wrote stays" in said
+
+
+@pytest.mark.parametrize(
+    "key", ['{"id":{"blob":"AA=="}}', '{"id":{"text_bytes":"/w=="}}', '{"whole row":{"bytes":"9"}}']
+)
+def test_a_row_that_nothing_can_be_sent_back_for_is_not_dropped(
+    slackwater: Slackwater, state: WrittenState, key: str
+) -> None:
+    """It would stand in one database, and nobody would say that the others lack it."""
+    named = {"batch": 1, "action": "kept", "reason": "key", "rid": 1, "value": b"{}", "table": "t"}
+    state.append(TableName.QUARANTINE, {**named, "id": "1-90", "offset": 90, "key": key})
+
+    by_id = slackwater("quarantine", "drop", "1-5", "1-90")
+    several = slackwater("quarantine", "drop", "--reason", "key", "--yes")
+
+    assert (by_id.code, several.code) == (1, 0)
+    for answer in (by_id, several):
+        assert "1 record left out, because nothing can be sent back for a key" in answer.err
+        assert "1-90; correct or delete the row in the database of a" in answer.err
+    assert commands(state) == [(1, "drop", "1-5")]
 
 
 def test_the_same_command_is_not_given_twice(slackwater: Slackwater, state: WrittenState) -> None:
