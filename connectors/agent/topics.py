@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.errors import InvalidTimestampError, KafkaError, KafkaTimeoutError
 
 from connectors.agent.settings import AgentSettings
 from connectors.kafka.options import REQUEST_BYTES_MAX, client_options
@@ -30,6 +30,12 @@ class StopRequested(Exception):  # noqa: N818 no error
     """The agent has to stop while it waits for the broker."""
 
 
+REFUSED_TIME = (
+    "Kafka refuses what this agent publishes, because this machine's clock is too far from Kafka's:"
+    " correct it; the agent retries, and loses nothing"
+)
+
+
 @dataclass(slots=True)
 class Outage:
     """Logs once when the broker or a topic is missed, and once when it is there again."""
@@ -45,7 +51,10 @@ class Outage:
             raise StopRequested
         if self.since_s is None:
             self.since_s = time.monotonic()
-            log.warning("Kafka does not answer, the agent retries: %s", reason)
+            if isinstance(reason, InvalidTimestampError):
+                log.warning("%s", REFUSED_TIME)
+            else:
+                log.warning("Kafka does not answer, the agent retries: %s", reason)
 
     def pause(self, reason: object) -> None:
         """Record it and wait, longer each time up to a bound; StopRequested likewise."""
@@ -177,7 +186,8 @@ class ChangesTopic:
             self.close()
             failure = error
         if failure is not None:
-            self.outage.pause(repr(failure))
+            is_of_clock = isinstance(failure, InvalidTimestampError)
+            self.outage.pause(failure if is_of_clock else repr(failure))
         else:
             self.outage.finish()
         return done

@@ -13,10 +13,10 @@ from checkpoints.recorded import batch_marks
 from checkpoints.tables import TableName
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Verdict
-from streaming.core.model.errors import ConfigError, QuestionError, StateError
-from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.errors import ConfigError, QuestionError, StateError, WireError
+from streaming.core.model.table import Table
 from streaming.core.model.truncation import ALL_KEYS
-from streaming.core.model.values import json_text
+from streaming.core.model.values import from_json, json_text, to_json
 from streaming.core.replay.span import Moment
 
 Image = Mapping[str, Any]
@@ -78,20 +78,50 @@ def table_named(config: Config, name: str) -> Table:
 
 
 def key_named(table: Table, text: str) -> str:
-    """A key in canonical text, given as JSON, or as its value where it has one column."""
+    """A key in canonical text, given as JSON, or as its value where it has one column.
+
+    QuestionError if it is no key of the table: a key that no row can have is no answer.
+    """
     if not text.startswith("{"):
         if len(table.key) != 1:
             raise QuestionError(f"the key of {table.name} has several columns: write it as JSON")
-        is_number = table.columns[table.key[0]] in (ColumnType.INT32, ColumnType.BOOL)
-        return f"{{{json_text(table.key[0])}:{text if is_number else json_text(text)}}}"
+        return _key_text(table, {table.key[0]: text})
     try:
         fields = json.loads(text)
-        ordered = {column: fields[column] for column in table.key}
-    except (ValueError, KeyError):
-        raise QuestionError(
-            f"{text} is no key of {table.name}: it has {', '.join(table.key)}"
-        ) from None
-    return json.dumps(ordered, separators=(",", ":"), ensure_ascii=False)
+    except ValueError:
+        fields = None
+    if not isinstance(fields, dict) or {*fields} != {*table.key}:
+        raise QuestionError(f"{text} is no key of {table.name}: it has {', '.join(table.key)}")
+    return _key_text(table, fields)
+
+
+def _key_text(table: Table, fields: Mapping[str, object]) -> str:
+    return json_text({name: _on_wire(table, name, fields[name]) for name in table.key})
+
+
+def _on_wire(table: Table, column: str, value: object) -> object:
+    """A value of a key as records have it; people write a number for its text, and the reverse."""
+    type_ = table.columns[column]
+    for one in (value, json_text(value) if _is_number(value) else _read(value)):
+        try:
+            found = from_json(one, type_)
+        except WireError:
+            continue
+        if found is not None:
+            return to_json(found, type_)
+    raise QuestionError(f"{value!r} is no {type_} of column {column} of {table.name}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _read(value: object) -> object:
+    """A text as JSON, such as a number; None: it is none."""
+    try:
+        return json.loads(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def standing_rows(
