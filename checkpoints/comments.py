@@ -81,7 +81,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "snapshots": "rid -> snapshot that its replica is telling",
         "goodbyes": "rid -> when the agent of its session ended, and what it had not published",
         "unpublished": "rid -> how much of its journal its agent last said is not published",
-        "believed": "rid -> its largest CSN that was no skew, where none as large is eligible",
+        "believed": "rid -> its largest CSN that was no skew, if none as large was taken",
         "truncates": "the last accepted truncate of every table that had one",
     },
     TableName.ROWS: {

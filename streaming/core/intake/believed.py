@@ -27,10 +27,10 @@ class BelievedCsns:
         """The largest CSN of a replica that is believed; empty: there is none."""
         return max(self.known.largest.get(rid, ""), self.largest.get(rid, ""))
 
-    def above_eligible(self, rid: int) -> str:
-        """The same if no eligible one is as large; otherwise empty."""
-        largest = self.of(rid)
-        return largest if largest > self.known.largest.get(rid, "") else ""
+    def left_of(self, rid: int) -> str:
+        """The same if none as large is eligible or pending, which tell of it; otherwise empty."""
+        told = max(self.known.largest.get(rid, ""), self.known.open.lists.largest_of(rid))
+        return self.of(rid) if self.of(rid) > told else ""
 
     def accept(self, csn: str) -> None:
         """Believe a CSN."""

@@ -72,6 +72,11 @@ class PendingLists:
         """Return whether no list of any data set has a CSN of this replica."""
         return not any(key[1] == rid for key in self.by_list)
 
+    def largest_of(self, rid: int) -> str:
+        """Return the largest CSN of this replica in the lists of all data sets; empty: none."""
+        last = (entries[-1][0] for key, entries in self.by_list.items() if key[1] == rid)
+        return max(last, default="")
+
     def lists_of(self, context: Context) -> set[ListKey]:
         """Return the lists in which this transaction has CSNs."""
         return set(self.members[context].values())

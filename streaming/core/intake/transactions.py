@@ -80,7 +80,8 @@ class TransactionIntake:
         self.open = self.state.open.copy()
         self.spans = RuvBuilder(self.state)
         self.known = KnownCsns(self.open, self.history, self.state.largest)
-        believed = {rid: replica.believed for rid, replica in self.replicas.items()}
+        pending = self.open.lists.largest_of
+        believed = {rid: max(one.believed, pending(rid)) for rid, one in self.replicas.items()}
         self.believed = BelievedCsns(self.known, believed, self.topology.skew_s)
 
     replicas: dict[int, ReplicaState] = field(init=False)
@@ -99,7 +100,7 @@ class TransactionIntake:
     def replica_states(self) -> dict[int, ReplicaState]:
         """The replicas after what was taken so far."""
         return {
-            rid: replace(self.opnos[rid].of(replica), believed=self.believed.above_eligible(rid))
+            rid: replace(self.opnos[rid].of(replica), believed=self.believed.left_of(rid))
             for rid, replica in self.replicas.items()
         }
 

@@ -32,7 +32,7 @@ class ReplicaState:
     `snapshot`: the id of the snapshot that it is telling. `ended`: the goodbye of the session in
     force. `unpublished`: how much of its journal its agent had not published when it last said so.
     `believed`: its largest CSN that was no skew, or that an operator released, whatever became of
-    that change; empty: an eligible one is as large.
+    that change; empty: an eligible or pending one is as large.
     """
 
     rid: int
