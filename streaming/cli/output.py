@@ -1,7 +1,6 @@
 """Output: tables for people, JSON for programs, errors on stderr."""
 
 import os
-import re
 import shutil
 import sys
 import textwrap
@@ -203,8 +202,10 @@ def _lines(text: str, columns: int) -> list[str]:
 def _broken(line: str, columns: int) -> list[str]:
     if len(line) <= columns:
         return [line]
-    kept = re.sub(r"\{.*\}", lambda found: found[0].replace(" ", _BLANK), line)
-    parts = textwrap.wrap(kept, columns, break_long_words=False, break_on_hyphens=False)
+    first, end = line.find("{"), line.rfind("}") + 1
+    if 0 <= first < end:
+        line = line[:first] + line[first:end].replace(" ", _BLANK) + line[end:]
+    parts = textwrap.wrap(line, columns, break_long_words=False, break_on_hyphens=False)
     return [part.replace(_BLANK, " ") for part in parts] or [""]
 
 

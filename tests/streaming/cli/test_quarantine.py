@@ -77,6 +77,17 @@ def test_the_original_bytes_are_shown(slackwater: Slackwater) -> None:
     assert "\\xff" in slackwater("quarantine", "show", "1-5").out
 
 
+def test_a_record_of_many_brackets_is_shown(slackwater: Slackwater, state: WrittenState) -> None:
+    """The time to break its line must not grow with the square of their number, or it is hours."""
+    value = b'{"kind":' * 200_000
+    bad = {"batch": 1, "id": "1-91", "action": "kept", "reason": "json", "rid": 1, "offset": 91}
+    state.append(TableName.QUARANTINE, {**bad, "value": value})
+
+    answer = slackwater("quarantine", "show", "1-91")
+
+    assert value.decode() in answer.out
+
+
 @pytest.mark.parametrize("command", ["release", "drop"])
 def test_a_command_waits_for_the_hub(
     slackwater: Slackwater, state: WrittenState, command: str

@@ -164,7 +164,7 @@ def test_the_check_of_a_database_fits_on_a_narrow_page(
     assert max(map(len, lines)) <= 80
     assert len(lines) > 10
     text = " ".join(lines)
-    for part in ("AFTER DELETE ON t BEGIN DELETE FROM o WHERE t = OLD.id; END", '"a b c"'):
+    for part in ('AFTER DELETE ON "t" BEGIN DELETE FROM "o" WHERE "t" = OLD."id"; END', '"a b c"'):
         assert part in text
 
 
