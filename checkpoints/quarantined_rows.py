@@ -109,7 +109,7 @@ def _without_gone(
     reader: Reader, rows: list[dict[str, Any]], tables: Mapping[str, Table]
 ) -> list[dict[str, Any]]:
     """Leave out the deletes of keys that name no row at the hub: nobody has such a row."""
-    odd = [row["id"] for row in rows if names_no_row(row, tables)]
+    odd = [row["id"] for row in rows if names_no_row(row["table"], row["key"], tables)]
     if not odd:
         return rows
     where = [among("id", odd), "action = 'kept'"]
@@ -118,10 +118,9 @@ def _without_gone(
     return [row for row in rows if row["id"] not in gone]
 
 
-def names_no_row(kept: Mapping[str, Any], tables: Mapping[str, Table]) -> bool:
-    """Return whether a record has a key by which the hub cannot have a row."""
-    table, key = kept["table"], kept["key"]
-    return table in tables and bool(key) and row_named(table, key, tables) is None
+def names_no_row(table: str | None, key: str | None, tables: Mapping[str, Table]) -> bool:
+    """Return whether this is a key by which the hub cannot have a row of the table."""
+    return bool(table in tables and table and key and row_named(table, key, tables) is None)
 
 
 def _is_delete(value: bytes | None) -> bool:

@@ -54,7 +54,8 @@ class Outage:
             if isinstance(reason, InvalidTimestampError):
                 log.warning("%s", REFUSED_TIME)
             else:
-                log.warning("Kafka does not answer, the agent retries: %s", reason)
+                said = repr(reason) if isinstance(reason, KafkaError) else reason
+                log.warning("Kafka does not answer, the agent retries: %s", said)
 
     def pause(self, reason: object) -> None:
         """Record it and wait, longer each time up to a bound; StopRequested likewise."""
@@ -186,8 +187,7 @@ class ChangesTopic:
             self.close()
             failure = error
         if failure is not None:
-            is_of_clock = isinstance(failure, InvalidTimestampError)
-            self.outage.pause(failure if is_of_clock else repr(failure))
+            self.outage.pause(failure)
         else:
             self.outage.finish()
         return done

@@ -146,8 +146,9 @@ def drop(
     """
     configured, reader = opened(config)
     chosen = _chosen(configured, reader, ids, reason, replica, everything=everything)
-    differing = [one for one in kept_different(configured, reader) if one.id in set(chosen)]
-    stuck = [one for one in differing if _is_stuck(one, configured)]
+    named, tables = set(chosen), configured.table_map()
+    differing = [one for one in kept_different(configured, reader) if one.id in named]
+    stuck = [one for one in differing if names_no_row(one.table, one.key, tables)]
     left_out = {one.id for one in stuck}
     chosen = [id_ for id_ in chosen if id_ not in left_out]
     if chosen or not stuck:
@@ -177,11 +178,15 @@ def _chosen(
 
 def _left_out_text(ids: list[str]) -> str:
     """Name the first records that are not released, because a newer row would be lost by it."""
-    named = ", ".join(ids[:NAMED]) + (", ..." if ids[NAMED:] else "")
     return (
-        f"{as_count(len(ids), 'record')} left out, because the row was written anew since: {named};"
-        " look at each with `slackwater quarantine show`, then drop it, or release it by its ID"
+        f"{as_count(len(ids), 'record')} left out, because the row was written anew since:"
+        f" {_named(ids)}; look at each with `slackwater quarantine show`, then drop it, or release"
+        " it by its ID"
     )
+
+
+def _named(ids: list[str]) -> str:
+    return ", ".join(ids[:NAMED]) + (", ..." if ids[NAMED:] else "")
 
 
 def _append_commands(
@@ -206,13 +211,9 @@ def _append_commands(
         )
 
 
-def _is_stuck(row: DivergentRow, config: Config) -> bool:
-    """Return whether a row stays in its database whatever the hub sends: no record has its key."""
-    return names_no_row({"table": row.table, "key": row.key}, config.table_map())
-
-
 def _stuck_text(rows: list[DivergentRow]) -> str:
-    named = ", ".join(one.id for one in rows[:NAMED]) + (", ..." if rows[NAMED:] else "")
+    """Name the first records whose row stays in its database whatever the hub sends."""
+    named = _named([one.id for one in rows])
     of = " and ".join(sorted({one.replica for one in rows}))
     return (
         f"{as_count(len(rows), 'record')} left out, because nothing can be sent back for a key that"
