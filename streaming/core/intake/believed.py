@@ -30,7 +30,8 @@ class BelievedCsns:
     def left_of(self, rid: int) -> str:
         """The same if none as large is eligible or pending, which tell of it; otherwise empty."""
         told = max(self.known.largest.get(rid, ""), self.known.open.lists.largest_of(rid))
-        return self.of(rid) if self.of(rid) > told else ""
+        largest = self.largest.get(rid, "")
+        return largest if largest > told else ""
 
     def accept(self, csn: str) -> None:
         """Believe a CSN."""
