@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,6 +88,15 @@ def own_log() -> Iterator[None]:
     before = root.handlers[:], root.level
     yield
     root.handlers[:], root.level = before
+
+
+@pytest.fixture(autouse=True)
+def own_signals() -> Iterator[None]:
+    """Give the process its own signals back: a hub that a test runs in it receives them."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
