@@ -201,13 +201,16 @@ def writers(connection: sqlite3.Connection, tables: Iterable[Table]) -> dict[str
     connection.create_function(SAME, 4, is_same, deterministic=True)
     triggers = user_triggers(connection)
     leave_to_clauses(connection)
+    most = connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN)
     found = dict[str, RowWriter]()
     for table in tables:
         catalog = read(connection, table)
         keep_to_abort(connection, table, catalog)
         own = [one for one in triggers if one.on == table.name.lower()]
         standing = StandingCheck(table.name, own) if own else None
-        taken = taken_rows(table, catalog, _has_key(table, 1), has_triggers=bool(own))
+        taken = taken_rows(
+            table, catalog, _has_key(table, 1), has_triggers=bool(own), most_columns=most
+        )
         found[table.name] = RowWriter(table, catalog.stored(table), taken, standing)
     return found
 

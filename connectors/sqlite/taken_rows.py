@@ -1,9 +1,10 @@
 """Rows that are out of the way of others for a moment, so that these can take their unique values.
 
 A row is kept whole in a temporary table, so that nothing of it is lost: columns that are not
-configured, and its rowid. Where nobody notices it is deleted and inserted again. In a table with
-triggers of the user's it stays, and its unique columns are lent values that no row has: a trigger
-that deletes what belongs to a deleted row must not fire.
+configured, and its rowid (but of a table with as many columns as SQLite allows). Where nobody
+notices it is deleted and inserted again. In a table with triggers of the user's it stays, and its
+unique columns are lent values that no row has: a trigger that deletes what belongs to a deleted row
+must not fire.
 """
 # ruff: noqa: S608 every name is quoted, every expression is our own
 
@@ -123,10 +124,12 @@ class TakenRows:
         return f"SELECT {columns} FROM {self._table} WHERE {where}"
 
 
-def taken_rows(table: Table, catalog: Catalog, where: str, *, has_triggers: bool) -> TakenRows:
-    """The taken rows of a table of this catalogue."""
+def taken_rows(
+    table: Table, catalog: Catalog, where: str, *, has_triggers: bool, most_columns: int
+) -> TakenRows:
+    """The taken rows of a table of this catalogue; `most_columns`: of a table of this SQLite."""
     kept = {name: name for name, column in catalog.columns.items() if not column.generated}
-    if catalog.rowid is not None and not has_triggers:
+    if catalog.rowid is not None and not has_triggers and len(kept) < most_columns:
         kept[ROWID] = catalog.rowid
     return TakenRows(
         table.name,

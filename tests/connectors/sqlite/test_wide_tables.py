@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from connectors.sqlite.columns import AFFINITIES, Affinity
+from connectors.sqlite.each_item import EachItem
+from connectors.sqlite.rows import writers
 from connectors.sqlite.schema import install, objects
 from connectors.sqlite.store import SqliteStore
 from streaming.core.delivery.consumer import ApplyBatch
@@ -120,6 +122,29 @@ def test_a_row_of_as_many_columns_as_sqlite_has_is_applied_and_saved(tmp_path: P
     ]
     origin.client.close()
     consumer.client.close()
+
+
+def test_rows_of_as_many_columns_as_sqlite_has_swap_their_unique_values(tmp_path: Path) -> None:
+    """One is kept apart meanwhile, without its rowid, for which there is no column; see above."""
+    count = 40
+    kinds = {f"c{place}": ColumnType.INT64 for place in range(count - 2)}
+    table = Table("wide", ("k",), {"k": ColumnType.TEXT, "u": ColumnType.INT64} | kinds)
+    with closing(sqlite3.connect(tmp_path / "r.db", isolation_level=None)) as connection:
+        connection.execute(f"CREATE TABLE wide (k TEXT PRIMARY KEY, u UNIQUE, {', '.join(kinds)})")
+        connection.execute("INSERT INTO wide (k, u, c37) VALUES ('a', 1, 7), ('b', 2, 8)")
+        install(connection, 1, [table], rows_are_shared=True)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_COLUMN, count)
+        swapped = [
+            Item(ItemType.CHANGE, "wide", f'{{"k":"{k}"}}', Op.UPDATE, f'{{"u":"{u}"}}', None, 2)
+            for k, u in (("a", 2), ("b", 1))
+        ]
+
+        connection.execute("BEGIN")
+        refused = EachItem(connection, writers(connection, [table]), 1, swapped, {}).write()
+
+        assert refused == {}
+        rows = connection.execute("SELECT k, u, c37 FROM wide ORDER BY k").fetchall()
+        assert rows == [("a", 2, 7), ("b", 1, 8)]
 
 
 @pytest.mark.parametrize(
