@@ -7,6 +7,7 @@ from typing import Any
 from checkpoints.query import equals, execute, literal, records
 from checkpoints.reader import Reader
 from checkpoints.tables import TableName
+from streaming.core.model.foreign_json import loads
 
 _NEWEST = """
     SELECT t.rid AS rid, t.value AS value FROM t JOIN (
@@ -51,4 +52,4 @@ def _newest(reader: Reader, *conditions: str) -> dict[int, Any]:
     taken = equals({"kind": "schema", "outcome": "taken"})
     where = " AND ".join((*taken, f"batch <= {reader.batch}", *conditions))
     found = records(execute(table, _NEWEST.format(where=where)))
-    return {row["rid"]: json.loads(row["value"]) for row in found}
+    return {row["rid"]: loads(row["value"]) for row in found}

@@ -1,6 +1,5 @@
 """The rows of records in quarantine: which differ at their origin, which hold a newer write."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -24,6 +23,7 @@ from checkpoints.tables import TableName
 from streaming.core.intake.images import row_named
 from streaming.core.intake.members import parse
 from streaming.core.model.change import Op
+from streaming.core.model.foreign_json import loads
 from streaming.core.model.table import Table
 
 ROWS_AT_ONCE = 1_000
@@ -94,7 +94,7 @@ def _of_latest(reader: Reader, sql: str) -> str:
 def _taken_hellos(reader: Reader, since: int) -> Iterator[TakenHello]:
     sql = TAKEN_HELLOS.format(since=since, batch=reader.batch)
     for row in reader.query(TableName.EVENTS, sql):
-        said, place = json.loads(row["value"]), (row["batch"], row["offset"])
+        said, place = loads(row["value"]), (row["batch"], row["offset"])
         yield TakenHello(row["rid"], *place, said["epoch"], bool(said.get("reinit")))
 
 

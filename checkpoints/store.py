@@ -76,10 +76,16 @@ _DIFFERENT = (
 FILES = WriterProperties(
     compression="ZSTD",
     compression_level=1,
+    statistics_truncate_length=64,
     column_properties={n: ColumnProperties(dictionary_enabled=False) for n in _DIFFERENT},
 )
 """Columns that differ from row to row are not dictionary-encoded: writing takes two thirds of the
-time and a third of the bytes of deltalake's defaults."""
+time and a third of the bytes of deltalake's defaults. A file's footer has the smallest and the
+largest value of each column: cut short, they are bounds as good as the whole values, which may be
+large and were written by anybody."""
+
+SCAN = ds.ParquetFragmentScanOptions(pre_buffer=True, thrift_string_size_limit=2**31 - 1)
+"""Arrow reads no footer with a value of 100 MB, and earlier versions wrote whole values there."""
 
 _LATER = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 """Checkpoints and old log entries are the maintenance's work: no batch waits for them."""
@@ -256,8 +262,8 @@ class StateStore:
         dataset = self.dataset(name)
         names = list(columns) if columns else None
         if keep is None:
-            return dataset.to_table(filter=where, columns=names)
-        parts = dataset.to_batches(filter=where, columns=names)
+            return dataset.to_table(filter=where, columns=names, fragment_scan_options=SCAN)
+        parts = dataset.to_batches(filter=where, columns=names, fragment_scan_options=SCAN)
         kept = [part.filter(pa.array(keep(part))) for part in parts]
         return pa.Table.from_batches(kept, dataset.schema)
 

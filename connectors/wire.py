@@ -5,7 +5,6 @@ images are objects on the wire and canonical text inside: no spaces, columns in 
 nothing escaped that need not be.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 from streaming.core.intake import check
 from streaming.core.intake.check import VERSION
 from streaming.core.intake.snapshot_row import MEMBERS
+from streaming.core.model import foreign_json
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import CSN_PATTERN
 from streaming.core.model.errors import RuvError, WireError
@@ -44,8 +44,8 @@ _Made = TypeVar("_Made")
 def loads(text: str | bytes) -> dict[str, object]:
     """The members of a JSON object; WireError if it is none."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = foreign_json.loads(text)
+    except ValueError as error:
         raise WireError(f"not JSON in UTF-8: {error}") from error
     if not isinstance(found, dict):
         raise WireError("not a JSON object")

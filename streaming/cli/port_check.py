@@ -1,10 +1,11 @@
 """What answers at the port of a hub."""
 
-import json
 import socket
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException
 from typing import Any
+
+from streaming.core.model.foreign_json import loads
 
 ANSWER_S = 5.0
 """How long a port gets to answer."""
@@ -20,7 +21,7 @@ def answer_at(host: str, port: int) -> Mapping[str, Any] | None:
     connection = HTTPConnection(host, port, timeout=ANSWER_S)
     try:
         connection.request("GET", "/status")
-        found = json.loads(connection.getresponse().read())
+        found = loads(connection.getresponse().read())
     except (OSError, HTTPException, ValueError):
         return {}
     finally:

@@ -1,6 +1,5 @@
 """Where to invest against conflicts: how many of a period's would not have been, and why."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from checkpoints.reader import Reader
 from checkpoints.tables import TableName
 from checkpoints.times import ms_of
 from streaming.core.conflict.judge import ConflictKind
+from streaming.core.model.foreign_json import loads
 from streaming.core.replay.avoidable import is_avoided_by_column, is_avoided_by_half_the_lag
 
 CSNS_OF_A_QUERY = 1_000
@@ -100,5 +100,5 @@ def _reflections(reader: Reader) -> dict[int, list[tuple[int, int]]]:
     rows = reader.read(TableName.EVENTS, columns=columns, where=where, order_by='batch, "offset"')
     found = defaultdict[int, list[tuple[int, int]]](list)
     for row in rows.to_pylist():
-        found[row["rid"]].append((json.loads(row["value"])["covers"], ms_of(row["time"])))
+        found[row["rid"]].append((loads(row["value"])["covers"], ms_of(row["time"])))
     return found

@@ -1,16 +1,15 @@
 """Rows that a replica may hold otherwise than the hub, although nothing is on its way to it."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from itertools import islice
-from typing import Any
 
 from checkpoints.quarantined_rows import quarantined_rows
 from checkpoints.reader import Reader
 from streaming.config.config import Config
+from streaming.core.model.foreign_json import loads
 from streaming.core.model.record import Reason, RecordKind
 from streaming.core.model.wording import as_count
 from streaming.facts.names import names_of
@@ -120,8 +119,8 @@ def _receives(config: Config) -> dict[int, list[str]]:
 def writes_rows(value: bytes | None) -> bool:
     """Return whether a record may stand for a written row: all but a readable control record."""
     try:
-        record: Any = json.loads(value or b"")
+        record = loads(value or b"")
     except ValueError:
         return True
     kind = record.get("kind") if isinstance(record, Mapping) else None
-    return kind not in set(RecordKind) - _WRITES_ROWS
+    return not isinstance(kind, str) or kind not in set(RecordKind) - _WRITES_ROWS

@@ -1,6 +1,5 @@
 """The whole story of one change: how it came, what it was judged against, and what followed."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from checkpoints.reader import Reader
 from checkpoints.tables import TableName
 from streaming.core.conflict.judge import Verdict
 from streaming.core.model.errors import QuestionError
+from streaming.core.model.foreign_json import loads
 
 COMMITS_AT_ONCE = 1_000
 """How many commit rows are read at a time, to find which agreement covered a change when."""
@@ -120,7 +120,7 @@ def _reflections(reader: Reader, rid: int) -> Iterator[Reflection]:
         order_by='batch, "offset"',
     )
     for row in rows.to_pylist():
-        value = json.loads(row["value"])
+        value = loads(row["value"])
         yield Reflection(row["kind"], row["offset"], value["epoch"], value["covers"])
 
 

@@ -1,6 +1,5 @@
 """Rows of the past: as they stood at a moment, what changed between two, and who wrote what."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from checkpoints.tables import TableName
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Verdict
 from streaming.core.model.errors import ConfigError, QuestionError, StateError, WireError
+from streaming.core.model.foreign_json import loads
 from streaming.core.model.table import Table
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.model.values import from_json, json_text, to_json
@@ -87,7 +87,7 @@ def key_named(table: Table, text: str) -> str:
             raise QuestionError(f"the key of {table.name} has several columns: write it as JSON")
         return _key_text(table, {table.key[0]: text})
     try:
-        fields = json.loads(text)
+        fields = loads(text)
     except ValueError:
         fields = None
     if not isinstance(fields, dict) or {*fields} != {*table.key}:
@@ -119,7 +119,7 @@ def _is_number(value: object) -> bool:
 def _read(value: object) -> object:
     """A text as JSON, such as a number; None: it is none."""
     try:
-        return json.loads(value) if isinstance(value, str) else None
+        return loads(value) if isinstance(value, str) else None
     except ValueError:
         return None
 
@@ -162,7 +162,7 @@ def _rows(
     store: PastStore, table: str, epoch: int, keys: Sequence[str] | None
 ) -> list[StandingRow]:
     return [
-        StandingRow(table, **(row | {"image": json.loads(row["image"])}))
+        StandingRow(table, **(row | {"image": loads(row["image"])}))
         for row in rows_as_of(store, table, epoch, keys).to_pylist()
     ]
 
@@ -179,7 +179,7 @@ def column_authors(reader: Reader, table: str, key: str) -> list[ColumnAuthor]:
     for row in row_history(reader, table, key):
         if row["verdict"] != Verdict.ACCEPTED:
             continue
-        new = json.loads(row["image"]) if row["image"] else {}
+        new = loads(row["image"]) if row["image"] else {}
         found = {column: one for column, one in found.items() if column in new}
         for column, value in new.items():
             if column not in image or image[column] != value:

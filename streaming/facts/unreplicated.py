@@ -1,9 +1,8 @@
 """The columns that stay in one database: its tables have them, and the configuration does not."""
 
-import json
-
 from checkpoints.reader import Reader
 from streaming.config.config import Config
+from streaming.core.model.foreign_json import loads
 
 
 def unreplicated_columns(config: Config, reader: Reader) -> dict[str, tuple[str, ...]]:
@@ -24,4 +23,4 @@ def unreplicated_warnings(columns: dict[str, tuple[str, ...]]) -> list[str]:
 
 def _named(hello: str | None) -> tuple[str, ...]:
     """Those that a hello names; the hub has checked it when it took it."""
-    return tuple(json.loads(hello).get("unreplicated") or ()) if hello else ()
+    return tuple(loads(hello).get("unreplicated") or ()) if hello else ()

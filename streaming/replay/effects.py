@@ -1,6 +1,5 @@
 """What another rule would have done: other verdicts, and rows that would stand otherwise."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from checkpoints.store import StateStore, among
 from checkpoints.tables import TableName
 from streaming.core.model.change import RowKey
 from streaming.core.model.csn import rid_of
+from streaming.core.model.foreign_json import loads
 from streaming.core.replay.compare import THERE, VERDICT, RecordedPart
 from streaming.replay.past_hub import RowPair
 from streaming.replay.run import ReplayedBatch
@@ -105,7 +105,7 @@ def is_other(pair: RowPair) -> bool:
 
 def _columns(mine: str | None, theirs: str | None) -> dict[str, tuple[object, object]]:
     """Column -> both values, where they differ."""
-    one, other = json.loads(mine or "{}"), json.loads(theirs or "{}")
+    one, other = loads(mine or "{}"), loads(theirs or "{}")
     names = dict.fromkeys([*one, *other])
     return {n: (one.get(n), other.get(n)) for n in names if one.get(n) != other.get(n)}
 

@@ -5,7 +5,6 @@ one of hours. Where the state that the heartbeats make is not the recorded one, 
 as any other, and what differs is found there.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from checkpoints.epochs import Checkpoint, Plan
 from checkpoints.recorded import RecordedRows
 from checkpoints.tables import TableName
 from streaming.core.intake.arrival import ControlOutcome
+from streaming.core.model.foreign_json import loads
 from streaming.core.model.record import RecordKind
 from streaming.core.model.state import HubState
 from streaming.core.replay.heartbeats import HeardReplica, after_heartbeats
@@ -47,6 +47,6 @@ def _is_heartbeat(row: Mapping[str, Any]) -> bool:
 
 def _heard(row: Mapping[str, Any]) -> HeardReplica:
     """A heartbeat as `events` has it; the hub has checked it when it took it."""
-    record, received_ms = json.loads(row["value"]), round(row["time"].timestamp() * 1000)
+    record, received_ms = loads(row["value"]), round(row["time"].timestamp() * 1000)
     unpublished = record.get("unpublished") or 0
     return HeardReplica(row["rid"], row["session"], record["epoch"], received_ms, unpublished)

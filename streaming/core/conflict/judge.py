@@ -1,6 +1,5 @@
 """Judge one change on one row, by the max-replicated-epoch and author rule."""
 
-import json
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
@@ -8,6 +7,7 @@ from typing import NamedTuple
 from streaming.core.conflict.function import ConflictFunction, ConflictRule
 from streaming.core.conflict.winner import Failed, Merged, Resolution, Winner, winner
 from streaming.core.model.change import Change, Op
+from streaming.core.model.foreign_json import loads
 from streaming.core.model.record import RECORD_BYTES, Reason
 from streaming.core.model.row import (
     Arrived,
@@ -326,15 +326,15 @@ def _resolved(
 
 def _lacks_columns(change: Change, columns: Sequence[str]) -> bool:
     """Return whether the change's after-image leaves columns out."""
-    return change.after is not None and len(json.loads(change.after)) < len(columns)
+    return change.after is not None and len(loads(change.after)) < len(columns)
 
 
 def merged(old: str | None, new: str | None, columns: Sequence[str]) -> str | None:
     """The new image over the old one: what is absent from the new one stays as it was."""
     if old is None or new is None:
         return new
-    values = json.loads(new)
+    values = loads(new)
     if len(values) == len(columns):
         return new
-    both = {**json.loads(old), **values}
+    both = {**loads(old), **values}
     return json_text({name: both[name] for name in columns if name in both})

@@ -1,6 +1,5 @@
 """Who wins: how each conflict function resolves a change that is concurrent with its row."""
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from enum import StrEnum
 from streaming.core.conflict.function import ConflictRule
 from streaming.core.model.change import Change, Op
 from streaming.core.model.errors import WireError
+from streaming.core.model.foreign_json import loads
 from streaming.core.model.record import Reason
 from streaming.core.model.row import Arrived, RowState, deletes_twice, follows
 from streaming.core.model.table import Table
@@ -111,7 +111,7 @@ def missing(change: Change, table: Table) -> tuple[Reason, str] | None:
         return None
     if needs_before(table, change.op) and change.before is None:
         return Reason.BEFORE, f"{table.function} needs a before-image with column {column}"
-    if change.op is not Op.DELETE and column not in json.loads(change.after or "{}"):
+    if change.op is not Op.DELETE and column not in loads(change.after or "{}"):
         return Reason.BEFORE, f"{table.function} needs column {column} in after"
     return None
 
@@ -149,7 +149,7 @@ def _by_column(change: Change, row: RowState, table: Table) -> bool:
 
 def _was_as(change: Change, row: RowState, table: Table) -> bool:
     """Return whether the change was made on the row's value; one that is not told is another."""
-    is_told = table.function.column in json.loads(change.before or "{}")
+    is_told = table.function.column in loads(change.before or "{}")
     return is_told and _value(change.before, table) == _value(row.image, table)
 
 
@@ -159,7 +159,7 @@ _Ordered = tuple[int, object]
 def _value(image: str | None, table: Table) -> _Ordered:
     """The compared column's value; null and unknown are smallest, NaN is largest."""
     column = table.function.column or ""
-    value = from_json(json.loads(image or "{}").get(column), table.columns[column])
+    value = from_json(loads(image or "{}").get(column), table.columns[column])
     if value is None:
         return 0, ""
     if isinstance(value, float) and math.isnan(value):
@@ -230,5 +230,5 @@ def _merged(answer: Mapping[str, Value], arrived: Arrived, table: Table) -> Reso
 def _image(text: str | None, table: Table) -> Image | None:
     if text is None:
         return None
-    values = json.loads(text)
+    values = loads(text)
     return {name: from_json(value, table.columns[name]) for name, value in values.items()}

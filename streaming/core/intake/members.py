@@ -6,6 +6,7 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
+from streaming.core.model.foreign_json import loads
 from streaming.core.model.kinds import FieldType
 from streaming.core.model.record import Reason
 from streaming.core.model.values import Number, is_utf8, raw_text
@@ -36,8 +37,8 @@ def parse(value: bytes) -> Fields | RecordFault:
     if value.startswith(BOM_UTF8):
         return RecordFault(Reason.JSON, "the value starts with a byte order mark: leave it out")
     try:
-        found = _DECODER.decode(value.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
+        found = loads(value, _DECODER.decode)
+    except ValueError as error:
         return RecordFault(
             Reason.JSON, f"the value is not one JSON object in UTF-8: {shown(str(error))}"
         )

@@ -1,6 +1,6 @@
 """Which conflicts would not have been: at half the lag, or if each column were judged."""
 
-import json
+from streaming.core.model.foreign_json import loads
 
 
 def is_avoided_by_half_the_lag(change_ms: int, met_ms: int, reflected_ms: int | None) -> bool:
@@ -30,5 +30,5 @@ def is_avoided_by_column(
 def _changed(before: str | None, after: str | None) -> set[str] | None:
     if before is None or after is None:
         return None
-    old, new = json.loads(before), json.loads(after)
+    old, new = loads(before), loads(after)
     return {name for name in new if name not in old or old[name] != new[name]}

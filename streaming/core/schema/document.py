@@ -4,7 +4,6 @@ It says what the database declares, in words that hold for every database, so th
 compared before anything runs. It is JSON; what is false, null or empty is left out.
 """
 
-import json
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -13,6 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.foreign_json import loads
 from streaming.core.model.table import ColumnType
 from streaming.core.model.values import json_text
 
@@ -188,7 +188,7 @@ def schema_of(text: str | bytes, source: str) -> DatabaseSchema:
     The answer of `agent check --json` holds one as `schema`.
     """
     try:
-        found = json.loads(text)
+        found = loads(text)
         found = found.get("schema", found)
         version = found["slackwater_schema"]
         if version > DOCUMENT_VERSION:

@@ -1,12 +1,12 @@
 """Ranges of keys: what a scan sends and realigns as one, however many rows it has."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any, NamedTuple
 
 from streaming.core.model.errors import WireError
+from streaming.core.model.foreign_json import loads
 from streaming.core.model.row import ALL_OFFSETS, Realign
 from streaming.core.model.table import Table
 from streaming.core.model.values import Value, from_json
@@ -29,7 +29,7 @@ def key_order(table: Table) -> KeyOrder:
 
     def order(key: str) -> SortKey:
         try:
-            values = json.loads(key)
+            values = loads(key)
             return tuple(_comparable(from_json(values[name], kind)) for name, kind in columns)
         except (ValueError, LookupError, TypeError, WireError) as error:
             raise WireError(f"{key} is not a key of table {table.name}: {error}") from error
