@@ -74,6 +74,15 @@ OF_PYSPARK = {
 }
 """Names that pyspark keeps to itself: its handles of Java objects, and helpers around them."""
 
+FOREIGN_JSON = "streaming/core/model/foreign_json.py"
+OWN_JSON = {
+    *("checkpoints/backup.py", "checkpoints/last_poll.py", "streaming/carriers/offsets.py"),
+    *("streaming/cli/config.py", "streaming/config/history.py", "streaming/replay/what_if.py"),
+    *("streaming/core/model/command.py", "streaming/core/replay/pins.py"),
+    *("streaming/demo/evidence.py", "streaming/demo/timing.py"),
+}
+"""Who reads JSON that this program, or Spark, has written itself."""
+
 IN_CORE = {"pyspark", "delta", "deltalake", "pyarrow", "kafka", "os", "time", "random", "secrets"}
 
 DATABASES = {"sqlite3", "psycopg", "psycopg2", "asyncpg"}
@@ -135,6 +144,19 @@ def test_private_parts_of_pyspark_are_used_in_one_file() -> None:
     }
 
     assert users == {PRIVATE}
+
+
+def test_what_others_wrote_is_read_as_json_within_bounds() -> None:
+    """A record of 500,000 brackets ends whoever reads it with json.loads."""
+    users = {
+        file.relative_to(CHECKOUT).as_posix()
+        for top in OURS
+        for file in (CHECKOUT / top).rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "json.loads"
+    }
+
+    assert users == {FOREIGN_JSON, *OWN_JSON}
 
 
 def name_of(node: ast.AST) -> str:

@@ -29,11 +29,10 @@ def is_too_deep(text: str) -> bool:
         return False
     depth = 0
     for token in _NESTING.finditer(text):
-        match token[0][0]:
-            case "[" | "{":
-                depth += 1
-                if depth > MAX_DEPTH:
-                    return True
-            case "]" | "}":
-                depth -= 1
+        if token[0] in ("[", "{"):
+            depth += 1
+            if depth > MAX_DEPTH:
+                return True
+        elif token[0] in ("]", "}"):
+            depth -= 1
     return False

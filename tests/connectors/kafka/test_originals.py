@@ -1,6 +1,7 @@
 """Reading earlier records by their offsets from a real broker."""
 
 import pytest
+from confluent_kafka import Producer
 from kafka import KafkaProducer
 
 from connectors.kafka import originals
@@ -47,3 +48,28 @@ def test_an_offset_that_the_topic_does_not_have_is_named(
         originals.read_records(
             broker.bootstrap_servers, {}, {1: "originals-short"}, [(1, RECORDS + 5)]
         )
+
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+def _in_each_codec(broker: Broker, topic: str) -> None:
+    """A batch of three records in each codec, one behind the other."""
+    ensure_topics(broker.bootstrap_servers, {}, [topic], RECORD_BYTES)
+    for codec in CODECS:
+        settings = {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 200}
+        producer = Producer({**settings, "compression.type": codec})
+        for n in range(3):
+            producer.produce(topic, f"{codec} {n} {'x' * 500}".encode(), partition=0)
+        assert producer.flush(60) == 0
+
+
+def test_a_record_is_read_in_whatever_codec_its_replica_wrote_it(broker: Broker) -> None:
+    """Any agent may choose one; a hub that lacks it would end at its first bad record."""
+    _in_each_codec(broker, "originals-codecs")
+    wanted = [(1, offset) for offset in range(3 * len(CODECS))]
+
+    found = originals.read_records(broker.bootstrap_servers, {}, {1: "originals-codecs"}, wanted)
+
+    texts = [found[place].split()[:2] for place in wanted]
+    assert texts == [[codec.encode(), b"%d" % n] for codec in CODECS for n in range(3)]

@@ -37,10 +37,21 @@ def quarantine(state: WrittenState) -> None:
         found = check(value, 1, RULES.tables)
         assert found.reason is not None
         row = {
-            "batch": 1, "id": f"1-{offset}", "action": "kept", "rid": 1, "offset": offset,
-            "topic": "changes.a", "reason": found.reason.value, "detail": found.detail,
-            "session": found.session, "csn": found.csn, "prim_csn": found.prim_csn,
-            "table": found.table, "key": found.key, "content": found.content, "value": value,
+            "batch": 1,
+            "id": f"1-{offset}",
+            "action": "kept",
+            "rid": 1,
+            "offset": offset,
+            "topic": "changes.a",
+            "reason": found.reason.value,
+            "detail": found.detail,
+            "session": found.session,
+            "csn": found.csn,
+            "prim_csn": found.prim_csn,
+            "table": found.table,
+            "key": found.key,
+            "content": found.content,
+            "value": value,
         }
         state.append(TableName.QUARANTINE, row)
 

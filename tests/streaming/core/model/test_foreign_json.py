@@ -15,8 +15,10 @@ _VALUES = st.recursive(
 
 
 def _depth(value: object) -> int:
+    if not isinstance(value, dict | list):
+        return 0
     inner = value.values() if isinstance(value, dict) else value
-    return 1 + max(map(_depth, inner), default=0) if isinstance(value, dict | list) else 0
+    return 1 + max(map(_depth, inner), default=0)
 
 
 @given(_VALUES, st.integers(0, MAX_DEPTH + 1))
