@@ -262,15 +262,17 @@ class StateStore:
         dataset = self.dataset(name)
         names = list(columns) if columns else None
         if keep is None:
-            return dataset.to_table(filter=where, columns=names, fragment_scan_options=SCAN)
-        parts = dataset.to_batches(filter=where, columns=names, fragment_scan_options=SCAN)
+            return dataset.to_table(filter=where, columns=names)
+        parts = dataset.to_batches(filter=where, columns=names)
         kept = [part.filter(pa.array(keep(part))) for part in parts]
         return pa.Table.from_batches(kept, dataset.schema)
 
     def dataset(self, name: TableName) -> ds.Dataset:
         """The table as last seen, to be scanned; not `rows`, which has deletion vectors."""
         files = files_of_table(self.root, name)
-        return self.table(name).to_pyarrow_dataset(filesystem=files)
+        found = self.table(name).to_pyarrow_dataset(filesystem=files)
+        found.format.default_fragment_scan_options = SCAN
+        return found
 
     def versions(self) -> dict[str, int]:
         """Table -> Delta version as last seen, `epochs` apart."""

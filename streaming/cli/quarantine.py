@@ -33,6 +33,9 @@ from streaming.facts.quarantine import (
 NAMED = 20
 """How many records that are left out are named."""
 
+SHOWN_BYTES = 65_536
+"""How many bytes of a record are shown to a person; --json has all that is kept."""
+
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Records the hub could not process."
 )
@@ -236,7 +239,9 @@ def _warn_of_unknown_rows(dropped: list[DivergentRow]) -> None:
 
 def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
     value = row["value"] or b""
-    text = utf8(value)
+    head = value[:SHOWN_BYTES]
+    text = utf8(head)
+    size = f"{len(value)}" if text is not None else f"{len(value)}, not UTF-8"
     return [
         ("id", f"{row['id']}: {row['topic']}, offset {row['offset']}"),
         ("replica", names_of(config).get(row["rid"], row["rid"])),
@@ -248,6 +253,6 @@ def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
         ("transaction", row["prim_csn"]),
         ("row", f"{row['table']} {row['key']}" if row["table"] else None),
         ("action", f"{row['action']} in batch {row['action_batch']}"),
-        ("bytes", f"{len(value)}" if text is not None else f"{len(value)}, not UTF-8"),
-        ("", text if text is not None else repr(value)),
+        ("bytes", size if head == value else f"{size}, of which the first {SHOWN_BYTES}"),
+        ("", text if text is not None else repr(head)),
     ]

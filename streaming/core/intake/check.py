@@ -43,6 +43,10 @@ class Limits:
 
 LIMITS = Limits()
 
+PARSED_TIMES = 4
+"""A record of up to so many times `record_bytes` is parsed, so that its row can be named. Agents
+write none above `record_bytes`, unless that was lowered."""
+
 
 class CheckedRecord(NamedTuple):
     """A record in canonical texts; `reason` and `detail` are set if it goes to quarantine.
@@ -77,8 +81,10 @@ def check(
     """Check one record of the topic of replica `rid`.
 
     The rules stand in the order of their reasons: json, version, kind, csn, rid, table, key, size,
-    session; the first that is broken is the reason.
+    session; the first that is broken is the reason. One of many times the size is not parsed.
     """
+    if len(value) > PARSED_TIMES * limits.record_bytes:
+        return CheckedRecord(*_too_large(value, limits))
     fields = parse(value)
     if isinstance(fields, RecordFault):
         return CheckedRecord(*fields)
@@ -125,8 +131,10 @@ def decode(value: bytes) -> tuple[str, Record]:
 
 
 def _size_fault(value: bytes, limits: Limits) -> RecordFault | None:
-    if len(value) <= limits.record_bytes:
-        return None
+    return _too_large(value, limits) if len(value) > limits.record_bytes else None
+
+
+def _too_large(value: bytes, limits: Limits) -> RecordFault:
     return RecordFault(Reason.SIZE, f"{len(value)} bytes, {limits.record_bytes} are allowed")
 
 

@@ -4,9 +4,9 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
-from streaming.core.model.foreign_json import loads
+from streaming.core.model.foreign_json import loads, no_json
 from streaming.core.model.kinds import FieldType
 from streaming.core.model.record import Reason
 from streaming.core.model.values import Number, is_utf8, raw_text
@@ -52,12 +52,8 @@ def _object(members: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found if len(found) == len(members) else DuplicateMembers(found)
 
 
-def _no_json(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
-
-
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_int=Number, parse_float=Number, parse_constant=_no_json
+    object_pairs_hook=_object, parse_int=Number, parse_float=Number, parse_constant=no_json
 )
 
 

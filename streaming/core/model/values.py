@@ -200,23 +200,16 @@ def is_utf8(value: str) -> bool:
 
 def raw_text(value: object) -> str:
     """The compact JSON text of a parsed value, its numbers as they were written."""
-    try:
-        return _raw_text(value)
-    except RecursionError:
-        return '"nested too deeply"'
-
-
-def _raw_text(value: object) -> str:
     kind = type(value)
     if kind is str:
         return _text(value)  # type: ignore[arg-type]
     if kind is Number:
         return str(value)
     if isinstance(value, dict):
-        members = [f"{_text(name)}:{_raw_text(one)}" for name, one in value.items()]
+        members = [f"{_text(name)}:{raw_text(one)}" for name, one in value.items()]
         return f"{{{','.join(members)}}}"
     if isinstance(value, list):
-        return f"[{','.join([_raw_text(one) for one in value])}]"
+        return f"[{','.join([raw_text(one) for one in value])}]"
     return json_text(value)
 
 

@@ -13,6 +13,7 @@ from checkpoints.tables import TableName
 from streaming.cli.proof import Proof
 from streaming.cli.verify import audits_of_what_is_new
 from streaming.config.config import load
+from tests.checkpoints.spoilt_state import spoil
 from tests.streaming.cli.conftest import Answer, Slackwater
 from tests.streaming.replay.conftest import History
 
@@ -138,3 +139,18 @@ def test_an_audit_goes_on_with_what_is_new(recorded: History, tmp_path: Path) ->
     assert (second.from_epoch, second.to_epoch) == (4, 5)
     assert proof.registry.get_sample_value("slackwater_proven_hub_epoch") == 5
     assert (proof.registry.get_sample_value("slackwater_proof_age_seconds") or 0) >= 0
+
+
+def test_a_history_with_a_very_large_record_is_read_through(
+    history: History, slackwater: Slackwater
+) -> None:
+    """An earlier version kept all bytes of a record, and twice more in the footer of its file."""
+    log = history.rows(TableName.CHANGELOG).to_pylist()
+    last = max(log, key=lambda row: row["offset"] if row["rid"] == 1 else -1)
+    place = {name: last[name] for name in ("batch", "rid", "offset", "time")}
+    spoil(history.state, id="1-0", topic="changes.r1", **place)
+
+    answer = slackwater("verify", "--json")
+
+    assert answer.code == 1
+    assert checks(answer) == {"fact"}

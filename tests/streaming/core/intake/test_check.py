@@ -196,6 +196,15 @@ def test_a_deeply_nested_value_is_refused(depth: int) -> None:
     assert found.reason in (Reason.TABLE, Reason.JSON)
 
 
+def test_a_record_of_many_times_the_size_is_not_parsed() -> None:
+    """A hundred megabytes of brackets would take gigabytes; a little too large names its row."""
+    named = checked(change(), Limits(record_bytes=len(change()) // 2))
+    unnamed = checked(change(), Limits(record_bytes=len(change()) // 5))
+
+    assert (named.reason, named.table) == (Reason.SIZE, "orders")
+    assert (unnamed.reason, unnamed.table, unnamed.csn) == (Reason.SIZE, None, None)
+
+
 LINES = [
     *("{replicageneration} 5f00", "{replicageneration}", "{replica 1}", "{Replica 1 }"),
     *(f"{{replica 1}} {CSN}", f"{{replica 1}} {CSN} {CSN}", f"{{replica 1}}{CSN}"),
