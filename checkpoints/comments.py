@@ -135,7 +135,10 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "reason": "why: json, version, kind, csn, rid, table, key, size, skew, session, late ...",
         "detail": "what was expected and what was found",
         "topic": "topic of the record; null: a change of the hub itself",
-        "value": "original bytes of the record",
+        "value": "original bytes of the record; null: it could not be read again. Of one larger"
+        " than limits.record_bytes the first 65,536: the whole is in its topic at its offset",
+        "bytes": "how many bytes the record has",
+        "sha256": "of one that is not kept whole: the SHA-256 of all its bytes",
     },
     TableName.PENDING: {
         "place": "place within the batch: a later row of one (rid, csn) counts",

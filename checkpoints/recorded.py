@@ -99,7 +99,8 @@ def from_store(store: StateStore) -> Read:
 
     def read(name: TableName, first: int, last: int) -> pa.Table:
         store.refreshed(name)
-        return store.read(name, (ds.field("batch") >= first) & (ds.field("batch") <= last))
+        found = store.read(name, (ds.field("batch") >= first) & (ds.field("batch") <= last))
+        return _in_schema(found, name)
 
     return read
 
@@ -112,9 +113,13 @@ def from_spark(spark: "SparkSession", root: StateRoot) -> Read:
             rows = spark.read.format("delta").load(table_uri(root, name))
             there = [column for column in SCHEMAS[name].names if column in rows.columns]
             found = rows.where(f"batch >= {first} AND batch <= {last}").select(*there).toArrow()
-        return pa.table([_column(found, field) for field in SCHEMAS[name]], SCHEMAS[name])
+        return _in_schema(found, name)
 
     return read
+
+
+def _in_schema(rows: pa.Table, name: TableName) -> pa.Table:
+    return pa.table([_column(rows, field) for field in SCHEMAS[name]], SCHEMAS[name])
 
 
 def _column(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray | pa.Array:

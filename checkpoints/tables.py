@@ -140,6 +140,11 @@ QUARANTINE = pa.schema(
         ("key", pa.string()),
         ("content", pa.string()),
         ("value", pa.binary()),
+        ("epoch", pa.int64()),
+        ("op", pa.string()),
+        ("opno", pa.int64()),
+        ("bytes", pa.int64()),
+        ("sha256", pa.string()),
     ]
 )
 

@@ -1,47 +1,94 @@
 """Earlier records by their offset: quarantine keeps the original bytes of their changes."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
 from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import CorruptRecordError, KafkaError, UnsupportedCodecError
 
 from connectors.kafka.options import client_options
-from streaming.core.model.errors import SourceError
+from streaming.core.model.errors import HubError, SourceError
 
 _TIMEOUT_MS = 30_000
 _READ_THROUGH = 1_000
 """Records between two that are wanted: up to here reading them is quicker than seeking."""
+
+Place = tuple[int, int]
+"""(rid, offset)."""
+
+logger = logging.getLogger(__name__)
 
 
 def read_records(
     bootstrap: str,
     options: Mapping[str, str],
     topics: Mapping[int, str],
-    positions: Sequence[tuple[int, int]],
-) -> dict[tuple[int, int], bytes]:
-    """(rid, offset) -> the bytes of that record; SourceError when a topic no longer has one."""
-    consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap,
-        enable_auto_commit=False,
-        consumer_timeout_ms=_TIMEOUT_MS,
-        **client_options(options),
-    )
-    found: dict[tuple[int, int], bytes] = {}
-    try:
-        for rid, run in groupby(sorted(positions), key=itemgetter(0)):
-            offsets = [offset for _, offset in run]
-            for offset, value in _of_topic(consumer, topics[rid], offsets):
-                found[rid, offset] = value
-    finally:
-        consumer.close()
+    positions: Sequence[Place],
+) -> dict[Place, bytes]:
+    """(rid, offset) -> the bytes of that record; SourceError when a topic does not answer.
+
+    One that cannot be read, because its batch is broken or its codec unknown, is left out and
+    logged: whoever waits for it would wait for ever. A consumer that failed is not asked again,
+    and the record is sought by another one before it is given up.
+    """
+    wanted, found = sorted(positions), dict[Place, bytes]()
+    done, failed = 0, -1
+    while done < len(wanted):
+        consumer = KafkaConsumer(
+            bootstrap_servers=bootstrap,
+            enable_auto_commit=False,
+            consumer_timeout_ms=_TIMEOUT_MS,
+            **client_options(options),
+        )
+        try:
+            for place, value in _records(consumer, topics, wanted[done:]):
+                done += 1
+                if value is not None:
+                    found[place] = value
+        except Exception as error:
+            if not _is_of_a_batch(error):
+                raise
+            if failed == done:
+                _log_unreadable(topics, wanted[done], error)
+                done += 1
+            failed = done
+        finally:
+            consumer.close()
     return found
+
+
+def _is_of_a_batch(error: Exception) -> bool:
+    """Return whether this is about the bytes of a batch, and not about the broker.
+
+    Each codec's library has errors of its own.
+    """
+    if isinstance(error, CorruptRecordError | UnsupportedCodecError):
+        return True
+    return not isinstance(error, KafkaError | HubError | OSError)
+
+
+def _log_unreadable(topics: Mapping[int, str], place: Place, error: Exception) -> None:
+    rid, offset = place
+    logger.warning("%s, offset %d cannot be read: %r", topics[rid], offset, error)
+
+
+def _records(
+    consumer: KafkaConsumer, topics: Mapping[int, str], positions: Sequence[Place]
+) -> Iterator[tuple[Place, bytes | None]]:
+    for rid, run in groupby(positions, key=itemgetter(0)):
+        for offset, value in _of_topic(consumer, topics[rid], [offset for _, offset in run]):
+            yield (rid, offset), value
 
 
 def _of_topic(
     consumer: KafkaConsumer, topic: str, offsets: Sequence[int]
-) -> Iterator[tuple[int, bytes]]:
-    """(offset, bytes) of the records at these rising offsets; what lies close is read through."""
+) -> Iterator[tuple[int, bytes | None]]:
+    """(offset, bytes) of the records at these rising offsets; what lies close is read through.
+
+    None: the topic has no record there, or one without a value.
+    """
     partition = TopicPartition(topic, 0)
     consumer.assign([partition])
     reached: int | None = None
@@ -49,7 +96,7 @@ def _of_topic(
         if reached is None or offset - reached > _READ_THROUGH:
             consumer.seek(partition, offset)
         record = next((record for record in consumer if record.offset >= offset), None)
-        if record is None or record.offset != offset:
-            raise SourceError(f"{topic} no longer has offset {offset}: raise the topic's retention")
-        yield offset, bytes(record.value)
-        reached = offset
+        if record is None:
+            raise SourceError(f"{topic} does not give offset {offset}: is its broker in order?")
+        reached = None if record.offset > offset else offset
+        yield offset, record.value if reached is not None else None

@@ -33,8 +33,8 @@ from streaming.facts.quarantine import (
 NAMED = 20
 """How many records that are left out are named."""
 
-SHOWN_BYTES = 65_536
-"""How many bytes of a record are shown to a person; --json has all that is kept."""
+SHOWN_BYTES = 2 * 2**20
+"""How many bytes of a record are shown to a person; earlier versions kept any number."""
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Records the hub could not process."
@@ -238,10 +238,8 @@ def _warn_of_unknown_rows(dropped: list[DivergentRow]) -> None:
 
 
 def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
-    value = row["value"] or b""
-    head = value[:SHOWN_BYTES]
+    head = (row["value"] or b"")[:SHOWN_BYTES]
     text = utf8(head)
-    size = f"{len(value)}" if text is not None else f"{len(value)}, not UTF-8"
     return [
         ("id", f"{row['id']}: {row['topic']}, offset {row['offset']}"),
         ("replica", names_of(config).get(row["rid"], row["rid"])),
@@ -253,6 +251,18 @@ def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
         ("transaction", row["prim_csn"]),
         ("row", f"{row['table']} {row['key']}" if row["table"] else None),
         ("action", f"{row['action']} in batch {row['action_batch']}"),
-        ("bytes", size if head == value else f"{size}, of which the first {SHOWN_BYTES}"),
+        ("bytes", _size_text(row, len(head), is_text=text is not None)),
+        ("SHA-256", row["sha256"]),
         ("", text if text is not None else repr(head)),
     ]
+
+
+def _size_text(row: dict[str, Any], shown: int, *, is_text: bool) -> str:
+    if row["value"] is None:
+        return "not kept"
+    size = row["bytes"] or len(row["value"])
+    text = f"{size}" if is_text else f"{size}, not UTF-8"
+    if shown == size:
+        return text
+    where = f": all are in {row['topic']} at offset {row['offset']}" if row["sha256"] else ""
+    return f"{text}; the first {shown}{where}"

@@ -76,7 +76,7 @@ def uncarried_rows(
 def described(reader: Reader, rows: Sequence[DivergentRow]) -> list[UncarriedDescription]:
     """These rows with what is wrong, where their images are, and what to do."""
     where = [among("id", [one.id for one in rows]), "action = 'kept'"]
-    columns = ("id", "reason", "detail", "value")
+    columns = ("id", "reason", "detail", "value", "sha256")
     found = reader.read(TableName.QUARANTINE, columns=columns, where=where, order_by="batch")
     kept = {row["id"]: row for row in found.to_pylist()}
     return [_described(one, kept[one.id]) for one in rows]
@@ -84,7 +84,8 @@ def described(reader: Reader, rows: Sequence[DivergentRow]) -> list[UncarriedDes
 
 def _described(one: DivergentRow, kept: Mapping[str, Any]) -> UncarriedDescription:
     reason = Reason(kept["reason"])
-    is_left_out = _LEFT_OUT in (kept["value"] or b"")
+    is_whole = kept["value"] is not None and kept["sha256"] is None
+    is_left_out = not is_whole or _LEFT_OUT in kept["value"]
     return UncarriedDescription(
         one.replica,
         one.table,

@@ -103,15 +103,16 @@ def table_rows(
     topics = hub.settings.known_topics
     originals = hub.outlets.originals
     recreated = hub.ledger.last.recreated
-    kept = log_stage.quarantine(
-        intake.quarantined, values, originals, topics, plan.batch, recreated
-    )
     settings = hub.settings
+    allowed = settings.topology.record_bytes
+    kept = log_stage.quarantine(
+        intake.quarantined, values, originals, topics, plan.batch, recreated, allowed
+    )
     lost = log_stage.conflicts(log, judged, settings.topology, settings.names, plan.at_ms)
     rejected = {one.arrived.change.csn for one in judged if one.verdict is not Verdict.ACCEPTED}
     resolved = taken.commands.resolved.rows(plan.batch, rejected)
     refused = refusals.conflicts(intake.refused, settings.names, plan.batch, plan.at_ms)
-    events = log_stage.events(intake, taken.commits, values, topics, plan.batch, hub_epoch)
+    events = log_stage.events(intake, taken.commits, values, topics, plan.batch, hub_epoch, allowed)
     return {
         TableName.CONFLICTS: pa.concat_tables([lost, resolved, refused]),
         TableName.QUARANTINE: pa.concat_tables([kept, taken.commands.released]),

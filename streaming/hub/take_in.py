@@ -72,6 +72,7 @@ def _take(hub: Hub, state: HubState, plan: Plan, facts: CheckedRecords) -> tuple
         intake,
         store,
         hub.outlets.revalidate,
+        hub.outlets.originals,
         hub_rid=settings.hub_rid,
         topics=settings.all_topics,
     )

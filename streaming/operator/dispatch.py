@@ -15,7 +15,7 @@ from streaming.core.model.command import Command, CommandName, parse_resync_orde
 from streaming.core.model.csn import rid_of
 from streaming.operator import release, resolve
 from streaming.operator.hub_changes import HubChangeWriter
-from streaming.operator.release import Revalidate, left_different
+from streaming.operator.release import Originals, Revalidate, left_different
 from streaming.operator.resolve import Resolved
 
 
@@ -37,6 +37,7 @@ def carry_out(
     intake: Intake,
     store: StateStore,
     revalidate: Revalidate,
+    originals: Originals,
     *,
     hub_rid: int,
     topics: Mapping[str, int],
@@ -49,6 +50,7 @@ def carry_out(
     4. `recover` gives up the lost input of a replica, `retire` takes one out for good; `resync`
        brings a consumer what it lacks, `pause` sends it nothing more.
 
+    `originals`: reads records again of which only the head is kept.
     `hub_rid`: the author of the changes that are made. `topics`: topic -> rid of its replica.
     """
     quarantined, conflicts, nudged = list[Command](), list[Command](), False
@@ -85,7 +87,7 @@ def carry_out(
     for (rid, row), reason in left.items():
         orders.refresh_dropped(intake, rid, row, reason, behind)
     writer = HubChangeWriter(intake, hub_rid, plan.at_ms)
-    released = release.act(store, quarantined, writer, revalidate, plan.batch)
+    released = release.act(store, quarantined, writer, revalidate, originals, plan.batch)
     resolved = resolve.act(store, conflicts, writer, plan.batch)
     return CommandEffects(released, resolved, nudged)
 

@@ -11,6 +11,7 @@ from checkpoints.reader import open_state
 from checkpoints.store import StateStore, among, rows_of
 from checkpoints.tables import TableName
 from streaming.core.intake.images import row_named
+from streaming.core.intake.kept_bytes import is_whole_of
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.record import RecordKind
@@ -21,6 +22,9 @@ from streaming.operator.hub_changes import HubChangeWriter
 
 Revalidate = Callable[[pa.Table], pa.Table]
 """Records as topic, offset, timestamp, value -> their facts under the present configuration."""
+
+Originals = Callable[[Sequence[tuple[int, int]]], Mapping[tuple[int, int], bytes]]
+"""Reads the bytes of records from their topics, by (rid, offset)."""
 
 RECORDS = pa.schema(
     [
@@ -37,27 +41,31 @@ def act(
     commands: Sequence[Command],
     author: HubChangeWriter,
     revalidate: Revalidate,
+    originals: Originals,
     batch: int,
 ) -> pa.Table:
     """Carry out commands that are `release` or `drop`; the rows for `quarantine`.
 
     A released change gets a new CSN of the hub and is judged by the hub epoch that the operator
     looked at; those of a replica in its order, so that of a row the newest stands. One that is
-    still invalid stays, with the new reason.
+    still invalid stays, with the new reason; so does one whose whole bytes nobody has any more.
     """
     by_id = {c.argument: c for c in commands if c.argument}
     if not by_id:
         return rows_of(TableName.QUARANTINE, [])
     kept = {row["id"]: row for row in _kept(store, list(by_id), batch)}
     dropped = [_action(row, "dropped", batch) for i, row in kept.items() if _is_drop(by_id[i])]
-    facts = _facts([row for i, row in kept.items() if not _is_drop(by_id[i])], revalidate)
+    chosen = [row for i, row in kept.items() if not _is_drop(by_id[i])]
+    whole = _whole(chosen, originals)
+    facts = _facts([row for row in whole if row["value"] is not None], revalidate)
+    gone = [_refused(row, None, _gone(row), batch) for row in chosen if row["id"] not in facts]
     revalidated = [
         _action(kept[i], "released", batch)
         if _release(facts[i], author, by_id[i].seen)
         else _refused(kept[i], facts[i]["reason"], facts[i]["detail"], batch)
         for i in sorted(facts, key=lambda i: (kept[i]["rid"], kept[i]["offset"], i))
     ]
-    return rows_of(TableName.QUARANTINE, [*dropped, *revalidated])
+    return rows_of(TableName.QUARANTINE, [*dropped, *revalidated, *gone])
 
 
 def left_different(
@@ -108,6 +116,25 @@ def _kept(store: StateStore, ids: Sequence[str], batch: int) -> Iterator[dict[st
     gone = {row["id"] for row in rows if row["action"] != "kept"}
     latest = {row["id"]: row for row in rows if row["action"] == "kept"}
     yield from (row for i, row in latest.items() if i not in gone)
+
+
+def _whole(rows: Sequence[Mapping[str, Any]], originals: Originals) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows with all bytes of their records; None: they are not there any more."""
+    places = [(row["rid"], row["offset"]) for row in rows if row["sha256"]]
+    found = originals(places) if places else {}
+    for row in rows:
+        original = found.get((row["rid"], row["offset"]))
+        if row["sha256"] is None:
+            yield row
+        else:
+            yield {**row, "value": original if is_whole_of(original, row["sha256"]) else None}
+
+
+def _gone(row: Mapping[str, Any]) -> str:
+    return (
+        f"cannot be released: the record is not in {row['topic']} any more at offset"
+        f" {row['offset']}, and its bytes are not kept whole; write the row again, then drop it"
+    )
 
 
 def _facts(rows: Sequence[Mapping[str, Any]], revalidate: Revalidate) -> dict[str, dict[str, Any]]:

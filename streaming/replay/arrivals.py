@@ -65,8 +65,10 @@ class Arrivals:
         changes = pa.concat_tables([_input(judged), _input(opened)])
         events = rows.tables[TableName.EVENTS]
         kept = self._kept(rows.tables[TableName.QUARANTINE], changes, rows.batch)
-        bytes_ = pa.concat_tables([_of_control(events), _of_quarantine(kept)])
-        parts = [NO_CHECKED, _changes(changes, settings), _repeated(events)]
+        is_whole = pc.and_(pc.is_valid(kept["value"]), pc.is_null(kept["sha256"]))
+        bytes_ = pa.concat_tables([_of_control(events), _of_quarantine(kept.filter(is_whole))])
+        cut = _not_kept_whole(kept.filter(pc.invert(is_whole)))
+        parts = [NO_CHECKED, _changes(changes, settings), _repeated(events), cut]
         return pa.concat_tables([*parts, check(bytes_)] if bytes_.num_rows else parts)
 
     def _opened(self, waited: pa.Table, batch: int) -> pa.Table:
@@ -85,7 +87,8 @@ class Arrivals:
         A record whose release was refused is written again.
         """
         read = pc.and_(pc.equal(kept["action"], "kept"), pc.is_valid(kept["topic"]))
-        found = kept.filter(pc.and_(read, pc.is_valid(kept["value"])))
+        is_told = pc.or_(pc.is_valid(kept["value"]), pc.is_valid(kept["epoch"]))
+        found = kept.filter(pc.and_(read, is_told))
         if not found.num_rows:
             return found
         found = _without(found, ("rid", "offset"), changes)
@@ -166,6 +169,29 @@ def _of_control(events: pa.Table) -> pa.Table:
 
 def _of_quarantine(kept: pa.Table) -> pa.Table:
     return _records(kept, kept["value"])
+
+
+def _not_kept_whole(kept: pa.Table) -> pa.Table:
+    """Records whose bytes are not all there, by what was found out about them.
+
+    One that was too large is invalid for the reason that is recorded; one that could not be read
+    again was a valid change, whose images nobody needs to quarantine it once more.
+    """
+    columns = {name: kept[name] for name in _OF_CHANGE}
+    is_head = pc.is_valid(kept["sha256"])
+    for name in ("reason", "detail"):
+        columns[name] = pc.if_else(is_head, kept[name], pa.scalar(None, pa.string()))
+    kind = pa.scalar(RecordKind.CHANGE.value)
+    columns["kind"] = pc.if_else(pc.is_valid(kept["op"]), kind, pa.scalar(None, pa.string()))
+    columns["partial"] = pa.array(np.zeros(kept.num_rows, dtype=np.bool_))
+    return checked(columns, kept.num_rows)
+
+
+_OF_CHANGE = (
+    *("rid", "offset", "time", "session", "csn", "prim_csn", "epoch", "table", "key", "op"),
+    *("opno", "content"),
+)
+"""What quarantine has of a change besides its bytes."""
 
 
 def _records(rows: pa.Table, value: pa.ChunkedArray) -> pa.Table:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.core.intake.check import VERSION, Limits
-from streaming.core.intake.form import LABEL_CHARS
+from streaming.core.intake.form import ID_CHARS, LABEL_CHARS
 from streaming.core.model.change import CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, Op, hash_of
 from streaming.core.model.record import RecordKind
 from streaming.core.model.table import ColumnType, Table
@@ -40,7 +40,7 @@ _PARTS = (
     ),
 )
 _START = f'{{"v":{VERSION},"kind":"{RecordKind.CHANGE}","session":"'
-_SESSION = r'[^"\\\x00-\x1f]+'
+_SESSION = rf'[^"\\\x00-\x1f]{{1,{ID_CHARS}}}'
 _EPOCH = "0|[1-9][0-9]{0,17}"
 _OPNO = r"\A[1-9][0-9]{0,17}\z"
 _HEAD = re.compile(f"{re.escape(_START)}({_SESSION})".encode())

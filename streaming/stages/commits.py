@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.core.intake.check import VERSION, Limits
+from streaming.core.intake.form import ID_CHARS
 from streaming.core.model.record import RecordKind
 from streaming.core.model.table import Table
 from streaming.stages.checked import Bools, bools, checked, texts
@@ -23,7 +24,8 @@ def parse_commits(
     """Return (CHECKED of the valid canonical commits, a mask of them); `placed`: PLACED."""
     members = pc.extract_regex(placed["value"], _COMMIT)
     prim_csn = texts(pc.struct_field(members, "prim_csn").cast(pa.string()))
-    good = bools(pc.is_valid(members)) & are_of_record(placed, prim_csn, limits)
+    fits = pc.less_equal(pc.binary_length(pc.struct_field(members, "session")), ID_CHARS)
+    good = bools(fits) & are_of_record(placed, prim_csn, limits)
     there, found = placed.filter(pa.array(good)), members.filter(pa.array(good))
     columns = {name: there[name] for name in placed.column_names}
     columns |= {name: pc.struct_field(found, name) for name in ("session", "prim_csn")}

@@ -13,9 +13,10 @@ from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.delivery.sending import PAGE, Refresh
 from streaming.core.intake.arrival import ControlOutcome, Quarantined
 from streaming.core.intake.intake import Intake
+from streaming.core.intake.kept_bytes import KeptBytes, kept_bytes
 from streaming.core.model.change import Change, Op
 from streaming.core.model.kinds import KIND_OF
-from streaming.core.model.record import ReceivedRecord
+from streaming.core.model.record import RECORD_BYTES, ReceivedRecord
 from streaming.core.model.topology import Topology
 from streaming.core.tracking.ranges import KeyRange
 from streaming.stages.checked import CHECKED, Ints
@@ -232,11 +233,13 @@ def quarantine(
     topics: Mapping[int, str],
     batch: int,
     recreated: Mapping[str, int] = _NEVER,
+    record_bytes: int = RECORD_BYTES,
 ) -> pa.Table:
     """Return QUARANTINE: the quarantined records with their original bytes.
 
-    `values`: (rid, offset) -> bytes that are at hand; `originals` reads the others. `recreated`:
-    topic -> how often it was created again, and its offsets began anew.
+    Of one larger than `record_bytes` the head is kept (core/intake/kept_bytes.py). `values`: (rid,
+    offset) -> bytes that are at hand; `originals` reads the others. `recreated`: topic -> how often
+    it was created again, and its offsets began anew.
     """
     missing = [q for q in quarantined if (q.rid, q.offset) not in values and q.rid in topics]
     fetched = originals([(q.rid, q.offset) for q in missing]) if missing else {}
@@ -245,26 +248,43 @@ def quarantine(
     known = {**fetched, **values}
     rows = [
         {
+            **_kept_record(q, topics, kept_bytes(known.get((q.rid, q.offset)), record_bytes)),
             "batch": batch,
             "id": _id_of(q, topics, recreated),
-            "action": "kept",
-            "reason": q.reason.value,
-            "detail": q.detail,
-            "topic": topics.get(q.rid),  # null: a change of the hub itself
-            "rid": q.rid,
-            "offset": q.offset,
-            "time": time_of(q.time_ms),
-            "session": q.session,
-            "csn": q.change.csn if q.change else None,
-            "prim_csn": q.change.prim_csn if q.change else None,
-            "table": q.change.table if q.change else None,
-            "key": q.change.key if q.change else None,
-            "content": q.content,
-            "value": known.get((q.rid, q.offset)),
         }
         for q in quarantined
     ]
     return rows_of(TableName.QUARANTINE, rows)
+
+
+def _kept_record(q: Quarantined, topics: Mapping[int, str], kept: KeptBytes) -> dict[str, object]:
+    """What is kept of a record: of its change no image, which its bytes have."""
+    topic, change = topics.get(q.rid), q.change
+    is_unreadable = kept.value is None and topic is not None
+    return {
+        "action": "kept",
+        "reason": q.reason.value,
+        "detail": f"{q.detail} ({_UNREADABLE})" if is_unreadable else q.detail,
+        "topic": topic,  # null: a change of the hub itself
+        "rid": q.rid,
+        "offset": q.offset,
+        "time": time_of(q.time_ms),
+        "session": q.session,
+        "csn": change.csn if change else None,
+        "prim_csn": change.prim_csn if change else None,
+        "table": change.table if change else None,
+        "key": change.key if change else None,
+        "content": q.content,
+        "value": kept.value,
+        "epoch": change.epoch if change else None,
+        "op": change.op.value if change else None,
+        "opno": change.opno if change else None,
+        "bytes": kept.size,
+        "sha256": kept.sha256,
+    }
+
+
+_UNREADABLE = "its bytes are not kept: the topic has no readable record at its offset"
 
 
 def _originals_of(
@@ -295,10 +315,12 @@ def events(
     topics: Mapping[int, str],
     batch: int,
     hub_epoch: int,
+    record_bytes: int = RECORD_BYTES,
 ) -> pa.Table:
     """Return EVENTS: control records with their outcomes, and repeated changes, in topic order.
 
-    `commits`: CHECKED of the commits that were processed in bulk.
+    `commits`: CHECKED of the commits that were processed in bulk. Of a record larger than
+    `record_bytes`, which repeats one in quarantine, no byte is kept again.
     """
     rows = [
         {
@@ -311,7 +333,7 @@ def events(
             "session": received.session,
             "kind": KIND_OF[type(received.record)].value if received.record else None,
             "outcome": outcome.value,
-            "value": values.get((received.rid, received.offset), b"").decode(errors="replace"),
+            "value": _text_kept(received, values, record_bytes),
             **_repeated(received),
         }
         for received, outcome in intake.events
@@ -321,6 +343,13 @@ def events(
         return single
     both = pa.concat_tables([single, _taken(commits, topics, batch, hub_epoch)])
     return both.sort_by([("rid", "ascending"), ("offset", "ascending")])
+
+
+def _text_kept(
+    received: ReceivedRecord, values: Mapping[tuple[int, int], bytes], record_bytes: int
+) -> str:
+    value = values.get((received.rid, received.offset), b"")
+    return value.decode(errors="replace") if len(value) <= record_bytes else ""
 
 
 def _repeated(received: ReceivedRecord) -> dict[str, str | None]:

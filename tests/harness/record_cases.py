@@ -43,6 +43,8 @@ GOOD: dict[str, bytes] = {
     "hello without versions": control("hello", versions="null"),
     "hello with unreplicated": control("hello", unreplicated='["t.colour","t.ü"]'),
     "hello without unreplicated": control("hello", unreplicated="null"),
+    "longest session": change(session=f'"{"é" * 200}"'),
+    "longest session of a commit": control("commit", session=f'"{"x" * 200}"'),
     "unknown field": change(seen="5", more='{"v":{"v":{"after":{"id":"2"}}}}'),
     "CSN of decimal digits": change(csn='"65000000000000010000"'),
     "null in a column": change(after='{"id":"1","name":null,"qty":null}'),
@@ -69,6 +71,16 @@ GOOD: dict[str, bytes] = {
 }
 
 BAD: dict[str, tuple[Reason, str, bytes]] = {
+    "a session too long": (Reason.KIND, "at most 200", change(session=f'"{"x" * 201}"')),
+    "a commit of one": (Reason.KIND, "at most 200", control("commit", session=f'"{"x" * 201}"')),
+    "a hello of one": (Reason.KIND, "at most 200", control("hello", session=f'"{"é" * 201}"')),
+    "a long snapshot": (Reason.KIND, "at most 200", control("hello", snapshot=f'"{"x" * 201}"')),
+    "many versions": (Reason.KIND, "at most 100", control("hello", versions=f"[{'1,' * 100}1]")),
+    "a long column": (
+        *(Reason.KIND, "at most 400 characters"),
+        control("hello", unreplicated=f'["{"x" * 401}"]'),
+    ),
+    "too deep": (Reason.JSON, "nested deeper than 100", change(more="[" * 100 + "]" * 100)),
     "no JSON": (Reason.JSON, "not one JSON object", b"{"),
     "an array": (Reason.JSON, "not one JSON object", b"[1]"),
     "not UTF-8": (Reason.JSON, "UTF-8", b'{"v":1,"kind":"\xff"}'),
@@ -299,7 +311,7 @@ BAD: dict[str, tuple[Reason, str, bytes]] = {
     "truncate with a key": (Reason.KEY, "no key", change(op='"truncate"', after=None)),
     "too large": (Reason.SIZE, "1001 bytes, 1000", padded(RECORD_BYTES + 1)),
     "too large a heartbeat": (Reason.SIZE, "", control("heartbeat", more=f'"{"x" * 1000}"')),
-    "too large a commit": (Reason.SIZE, "", control("commit", session=f'"{"x" * 1000}"')),
+    "too large a commit": (Reason.SIZE, "", control("commit", more=f'"{"x" * 1000}"')),
     "commit of session empty": (
         Reason.SESSION,
         "missing: session",

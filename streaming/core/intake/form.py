@@ -13,6 +13,11 @@ from streaming.core.model.ruv import parse_ruv
 LABEL_CHARS = 100
 """What `app` may have at most."""
 
+ID_CHARS = 200
+"""What a session may have at most: the state has those in force. FieldType says it in words."""
+
+_VERSIONS, _NAMES, _NAME_CHARS = 100, 10_000, 400
+
 _CSN = re.compile(CSN_PATTERN.removeprefix("^").removesuffix("$"))
 
 
@@ -21,6 +26,7 @@ def form_fault(fields: Fields, newest: int) -> RecordFault | None:
     return (
         _version_fault(fields, newest)
         or _kind_fault(fields)
+        or _session_form_fault(fields)
         or _number_fault(fields)
         or (
             _change_form_fault(fields)
@@ -55,6 +61,14 @@ def _kind_fault(fields: Fields) -> RecordFault | None:
 
 _KIND_NAMES = frozenset(RecordKind)
 _ALL_KINDS = ", ".join(RecordKind)
+
+
+def _session_form_fault(fields: Fields) -> RecordFault | None:
+    """What is wrong with the length of the session; whether it is there is asked at the end."""
+    session = fields.get("session")
+    if not is_text(session) or _is_text_upto(session, ID_CHARS):
+        return None
+    return expected("session", FieldType.ID, session)
 
 
 def _number_fault(fields: Fields) -> RecordFault | None:
@@ -132,6 +146,8 @@ def _control_form_fault(fields: Fields) -> RecordFault | None:
                 fault = expected(field.name, field.type, value)
             case FieldType.TEXT if not is_text(value):
                 fault = expected(field.name, field.type, value)
+            case FieldType.ID if not _is_text_upto(value, ID_CHARS):
+                fault = expected(field.name, field.type, value)
             case FieldType.CSN if field.name == "own" and not is_csn(value):
                 fault = expected(field.name, field.type, value)
             case _:
@@ -147,12 +163,20 @@ def _control_form_fault(fields: Fields) -> RecordFault | None:
     return None
 
 
+def _is_text_upto(value: object, chars: int) -> bool:
+    return isinstance(value, str) and is_text(value) and len(value) <= chars
+
+
 def _is_versions(value: object) -> bool:
-    return isinstance(value, list) and all(_is_of(one, FieldType.ORDINAL) for one in value)
+    if not isinstance(value, list) or len(value) > _VERSIONS:
+        return False
+    return all(_is_of(one, FieldType.ORDINAL) for one in value)
 
 
 def _is_names(value: object) -> bool:
-    return isinstance(value, list) and all(map(is_text, value))
+    if not isinstance(value, list) or len(value) > _NAMES:
+        return False
+    return all(_is_text_upto(one, _NAME_CHARS) for one in value)
 
 
 def has_id(part: object) -> bool:

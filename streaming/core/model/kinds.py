@@ -35,8 +35,9 @@ class FieldType(StrEnum):
     CSN = "a CSN: a JSON string of 20 lower-case hex digits"
     TEXT = "a JSON string"
     LABEL = "a JSON string of at most 100 characters"
-    VERSIONS = "an array of integers from 1 on"
-    NAMES = "an array of JSON strings"
+    ID = "a JSON string of at most 200 characters"
+    VERSIONS = "an array of at most 100 integers from 1 on"
+    NAMES = "an array of at most 10,000 JSON strings of at most 400 characters"
     OBJECT = "a JSON object"
     """inside the hub its canonical text"""
     RUV = "an array of lines in the text form of 389 Directory Server"
@@ -128,7 +129,7 @@ KINDS: Mapping[RecordKind, RecordForm] = {
             Field("reinit", FieldType.BOOLEAN, FieldPresence.OPTIONAL),
             Field("unreplicated", FieldType.NAMES, FieldPresence.OPTIONAL),
             Field("reached", FieldType.COUNTER, FieldPresence.OPTIONAL),
-            Field("snapshot", FieldType.TEXT, FieldPresence.OPTIONAL),
+            Field("snapshot", FieldType.ID, FieldPresence.OPTIONAL),
             _UNPUBLISHED,
         ),
     ),

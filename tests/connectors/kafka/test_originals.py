@@ -1,5 +1,8 @@
 """Reading earlier records by their offsets from a real broker."""
 
+from os import SEEK_END
+from pathlib import Path
+
 import pytest
 from confluent_kafka import Producer
 from kafka import KafkaProducer
@@ -44,7 +47,7 @@ def test_an_offset_that_the_topic_does_not_have_is_named(
     monkeypatch.setattr(originals, "_TIMEOUT_MS", 500)
     _written(broker, "originals-short")
 
-    with pytest.raises(SourceError, match=f"no longer has offset {RECORDS + 5}"):
+    with pytest.raises(SourceError, match=f"does not give offset {RECORDS + 5}"):
         originals.read_records(
             broker.bootstrap_servers, {}, {1: "originals-short"}, [(1, RECORDS + 5)]
         )
@@ -53,23 +56,44 @@ def test_an_offset_that_the_topic_does_not_have_is_named(
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
-def _in_each_codec(broker: Broker, topic: str) -> None:
-    """A batch of three records in each codec, one behind the other."""
+def _batch(broker: Broker, topic: str, codec: str) -> None:
+    """Write a batch of three records."""
+    settings = {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 200}
+    producer = Producer({**settings, "compression.type": codec})
+    for n in range(3):
+        producer.produce(topic, f"{codec} {n} {'x' * 500}".encode(), partition=0)
+    assert producer.flush(60) == 0
+
+
+def _break_last_batch(base: Path, topic: str) -> None:
+    """Change a bit of it on the broker's disk."""
+    (file,) = {one.resolve() for one in base.glob(f"broker*/data/{topic}-0/*.log")}
+    with file.open("r+b") as log:
+        log.seek(-2, SEEK_END)
+        byte = log.read(1)[0]
+        log.seek(-2, SEEK_END)
+        log.write(bytes([byte ^ 1]))
+
+
+def test_records_of_every_codec_are_read_and_a_broken_batch_holds_nobody_up(
+    broker: Broker, tmp_path_factory: pytest.TempPathFactory, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Any agent may choose a codec; a hub that waits for what nobody can read waits for ever."""
+    topic = "originals-codecs"
     ensure_topics(broker.bootstrap_servers, {}, [topic], RECORD_BYTES)
     for codec in CODECS:
-        settings = {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 200}
-        producer = Producer({**settings, "compression.type": codec})
-        for n in range(3):
-            producer.produce(topic, f"{codec} {n} {'x' * 500}".encode(), partition=0)
-        assert producer.flush(60) == 0
+        _batch(broker, topic, codec)
+        _batch(broker, topic, codec)
+        _break_last_batch(tmp_path_factory.getbasetemp(), topic)
+    wanted = [(1, offset) for offset in range(6 * len(CODECS)) if offset % 3]
 
+    found = originals.read_records(broker.bootstrap_servers, {}, {1: topic}, wanted)
 
-def test_a_record_is_read_in_whatever_codec_its_replica_wrote_it(broker: Broker) -> None:
-    """Any agent may choose one; a hub that lacks it would end at its first bad record."""
-    _in_each_codec(broker, "originals-codecs")
-    wanted = [(1, offset) for offset in range(3 * len(CODECS))]
-
-    found = originals.read_records(broker.bootstrap_servers, {}, {1: "originals-codecs"}, wanted)
-
-    texts = [found[place].split()[:2] for place in wanted]
-    assert texts == [[codec.encode(), b"%d" % n] for codec in CODECS for n in range(3)]
+    texts = {offset: value.split()[:2] for (_, offset), value in found.items()}
+    assert texts == {
+        6 * at + n: [codec.encode(), b"%d" % n] for at, codec in enumerate(CODECS) for n in (1, 2)
+    }
+    broken = [offset for _, offset in wanted if offset not in texts]
+    assert [record.args[1] for record in caplog.records if record.name == originals.__name__] == (
+        broken
+    )

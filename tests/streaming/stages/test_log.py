@@ -1,5 +1,6 @@
 """What a batch writes: hub order, losers with their winners, and the original bytes."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -8,9 +9,11 @@ import pytest
 from checkpoints.tables import CONFLICTS
 from checkpoints.times import time_of
 from connectors import wire
+from streaming.core.intake.kept_bytes import HEAD_BYTES
 from streaming.core.model.change import Change
 from streaming.core.model.record import Commit, Heartbeat, Reason
 from streaming.core.model.row import RowState
+from streaming.stages.checked import CHECKED
 from streaming.stages.judge import Verdicts
 from streaming.stages.log import CHANGE, LOG, REFRESH, changelog, conflicts, events, quarantine
 from tests.harness.builders import change, csn
@@ -101,6 +104,38 @@ def test_quarantine_keeps_the_bytes_wherever_they_are() -> None:
     kept = {row["id"]: (row["reason"], row["value"]) for row in found.to_pylist()}
     assert kept == {"1-2": ("late", b"here"), "1-3": ("skew", b"from Kafka")}
     assert fetched == [(1, 3)]
+
+
+def test_what_cannot_be_read_again_is_kept_by_its_place() -> None:
+    """Its topic may hold a batch that nobody can read; that is no reason to stop."""
+    received = records_of(change(11), change(10))
+    _, intake = taken(*received)
+
+    (row,) = quarantine(intake.quarantined, {}, lambda _: {}, TOPICS, BATCH).to_pylist()
+
+    assert (row["id"], row["reason"], row["topic"], row["offset"]) == ("1-2", "late", TOPICS[1], 2)
+    assert (row["value"], row["bytes"], row["sha256"]) == (None, None, None)
+    assert "no readable record" in row["detail"]
+    assert (row["op"], row["epoch"], row["csn"]) == ("update", 1, csn(10))
+
+
+def test_of_a_large_record_the_head_is_kept_once() -> None:
+    """Whoever sends it again and again fills no disk with it."""
+    large = b"x" * (HEAD_BYTES + 1)
+    first = replace(records_of(change(11))[1], reason=Reason.SIZE, content="hash")
+    again = replace(first, offset=2)
+    _, intake = taken(records_of()[0], first, again)
+    values = {(1, 1): large, (1, 2): large}
+    known = (intake.quarantined, values, lambda _: {}, TOPICS, BATCH, {})
+
+    (cut,) = quarantine(*known, record_bytes=HEAD_BYTES).to_pylist()
+    (whole,) = quarantine(*known, record_bytes=HEAD_BYTES + 1).to_pylist()
+
+    assert (cut["value"], cut["bytes"]) == (large[:HEAD_BYTES], len(large))
+    assert cut["sha256"] == hashlib.sha256(large).hexdigest()
+    assert (whole["value"], whole["bytes"], whole["sha256"]) == (large, len(large), None)
+    told = events(intake, CHECKED.empty_table(), values, TOPICS, BATCH, HUB_EPOCH, HEAD_BYTES)
+    assert [row["value"] for row in told.to_pylist() if row["csn"]] == [""]
 
 
 def test_events_of_runs_and_of_single_records_are_in_topic_order() -> None:

@@ -196,6 +196,17 @@ def test_a_deeply_nested_value_is_refused(depth: int) -> None:
     assert found.reason in (Reason.TABLE, Reason.JSON)
 
 
+def test_a_hello_names_so_many_columns_and_no_more() -> None:
+    """Each start reads it again, and so does every `status`."""
+    names = '"",' * 9_999 + '""'
+
+    most = checked(control("hello", unreplicated=f"[{names}]"), LARGE)
+    more = checked(control("hello", unreplicated=f'[{names},""]'), LARGE)
+
+    assert most.reason is None
+    assert more.reason is Reason.KIND
+
+
 def test_a_record_of_many_times_the_size_is_not_parsed() -> None:
     """A hundred megabytes of brackets would take gigabytes; a little too large names its row."""
     named = checked(change(), Limits(record_bytes=len(change()) // 2))
