@@ -51,11 +51,13 @@ def test_no_record_ends_a_hub_for_good(pair: Site, broker: Broker, spark: SparkS
     send_batch(broker, a.changes, "zstd", [blanks])
     pair.run_available(spark)
     kept = verdict.rows_of(pair.state, TableName.QUARANTINE, "offset")
+    verified = pair.slackwater("verify")
     spoil(pair.state, batch=1, id="9-0", rid=a.rid, offset=0, topic=a.changes)
     good.append(b.write("behind", "v").csn)
 
     pair.run_available(spark)
 
+    assert verified["sound"], verified
     *sessions, large = kept
     assert [(row["reason"], row["value"]) for row in sessions] == [("session", one) for one in bad]
     assert (large["reason"], large["bytes"]) == ("size", len(blanks))

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -126,10 +127,14 @@ def test_of_a_large_record_the_head_is_kept_once() -> None:
     again = replace(first, offset=2)
     _, intake = taken(records_of()[0], first, again)
     values = {(1, 1): large, (1, 2): large}
-    known = (intake.quarantined, values, lambda _: {}, TOPICS, BATCH, {})
 
-    (cut,) = quarantine(*known, record_bytes=HEAD_BYTES).to_pylist()
-    (whole,) = quarantine(*known, record_bytes=HEAD_BYTES + 1).to_pylist()
+    def kept(record_bytes: int) -> dict[str, Any]:
+        bad = intake.quarantined
+        found = quarantine(bad, values, lambda _: {}, TOPICS, BATCH, record_bytes=record_bytes)
+        (row,) = found.to_pylist()
+        return dict(row)
+
+    cut, whole = kept(HEAD_BYTES), kept(HEAD_BYTES + 1)
 
     assert (cut["value"], cut["bytes"]) == (large[:HEAD_BYTES], len(large))
     assert cut["sha256"] == hashlib.sha256(large).hexdigest()
