@@ -40,8 +40,9 @@ test-deep: setup  ## every property on many more random cases; SEED repeats a ru
 	SLACKWATER_EXAMPLES=$(SLACKWATER_EXAMPLES) $(BIN)/python -m pytest -m hypothesis -n 2 \
 		--dist worksteal --hypothesis-seed=$(SEED)
 
-fuzz-check: setup  ## core's check and the columns' on RECORDS mutated records; SEED repeats a run
+fuzz-check: setup  ## both checks, and the readers of quarantine, on RECORDS mutated records; SEED repeats
 	$(BIN)/python -m tests.fuzz.check $(RECORDS) $(SEED)
+	$(BIN)/python -m tests.fuzz.readers $(RECORDS) $(SEED)
 
 mutants: setup  ## core and commit with one thing changed at a time, and the changes that no test finds
 	-timeout --signal=INT $(MUTANTS_MINUTES)m $(BIN)/mutmut run --max-children 2

@@ -1,10 +1,12 @@
 """No command ends in a traceback by what a record in quarantine holds."""
 
+from pathlib import Path
+
 import pytest
 
-from checkpoints.tables import TableName
-from streaming.core.intake.check import check
-from tests.checkpoints.written_state import WrittenState, ruv
+from tests.checkpoints.written_state import WrittenState
+from tests.fuzz.readers import failure
+from tests.harness.quarantined_records import PATHS, answers_of_the_port, keep
 from tests.streaming.cli.conftest import Slackwater
 from tests.streaming.core.intake.speaker import RULES
 
@@ -32,28 +34,7 @@ HOSTILE = (
 @pytest.fixture(autouse=True)
 def quarantine(state: WrittenState) -> None:
     """Each of them in quarantine, as the hub writes it."""
-    state.commit(2, 0, ruv())
-    for offset, value in enumerate(HOSTILE):
-        found = check(value, 1, RULES.tables)
-        assert found.reason is not None
-        row = {
-            "batch": 1,
-            "id": f"1-{offset}",
-            "action": "kept",
-            "rid": 1,
-            "offset": offset,
-            "topic": "changes.a",
-            "reason": found.reason.value,
-            "detail": found.detail,
-            "session": found.session,
-            "csn": found.csn,
-            "prim_csn": found.prim_csn,
-            "table": found.table,
-            "key": found.key,
-            "content": found.content,
-            "value": value,
-        }
-        state.append(TableName.QUARANTINE, row)
+    keep(state, HOSTILE, RULES.tables)
 
 
 @pytest.mark.parametrize(
@@ -79,3 +60,13 @@ def test_a_command_answers(slackwater: Slackwater, command: list[str], form: lis
     assert found.code in (0, 1)
     assert "Traceback" not in found.err
     assert "\x1b" not in found.out
+
+
+def test_the_port_answers(config_file: Path) -> None:
+    """A supervisor and a page ask it, and 500 tells them nothing."""
+    assert answers_of_the_port(config_file) == dict.fromkeys(PATHS, 200) | {"/readyz": 503}
+
+
+def test_mutated_records_are_read_too() -> None:
+    """`make fuzz-check` asks the same of a million."""
+    assert failure(seed=7, count=500) is None
