@@ -1,7 +1,9 @@
 """Earlier records by their offset: quarantine keeps the original bytes of their changes."""
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from gzip import BadGzipFile
 from itertools import groupby
 from operator import itemgetter
 
@@ -14,6 +16,9 @@ from streaming.core.model.errors import HubError, SourceError
 _TIMEOUT_MS = 30_000
 _READ_THROUGH = 1_000
 """Records between two that are wanted: up to here reading them is quicker than seeking."""
+
+_UNREADABLE_MOST = 20
+"""Behind so many of a replica its others are left out too: each costs a connection."""
 
 Place = tuple[int, int]
 """(rid, offset)."""
@@ -31,9 +36,11 @@ def read_records(
 
     One that cannot be read, because its batch is broken or its codec unknown, is left out and
     logged: whoever waits for it would wait for ever. A consumer that failed is not asked again,
-    and the record is sought by another one before it is given up.
+    and the record is sought by another one before it is given up. Behind many of a replica the rest
+    of its records is left out too: a batch that takes too long ends the hub.
     """
     wanted, found = sorted(positions), dict[Place, bytes]()
+    unreadable = Counter[int]()
     done, failed = 0, -1
     while done < len(wanted):
         consumer = KafkaConsumer(
@@ -50,9 +57,13 @@ def read_records(
         except Exception as error:
             if not _is_of_a_batch(error):
                 raise
+            rid, offset = wanted[done]
             if failed == done:
-                _log_unreadable(topics, wanted[done], error)
+                logger.warning("%s, offset %d cannot be read: %r", topics[rid], offset, error)
+                unreadable[rid] += 1
                 done += 1
+            if unreadable[rid] == _UNREADABLE_MOST:
+                wanted = [*wanted[:done], *(one for one in wanted[done:] if one[0] != rid)]
             failed = done
         finally:
             consumer.close()
@@ -64,14 +75,9 @@ def _is_of_a_batch(error: Exception) -> bool:
 
     Each codec's library has errors of its own.
     """
-    if isinstance(error, CorruptRecordError | UnsupportedCodecError):
+    if isinstance(error, CorruptRecordError | UnsupportedCodecError | BadGzipFile):
         return True
     return not isinstance(error, KafkaError | HubError | OSError)
-
-
-def _log_unreadable(topics: Mapping[int, str], place: Place, error: Exception) -> None:
-    rid, offset = place
-    logger.warning("%s, offset %d cannot be read: %r", topics[rid], offset, error)
 
 
 def _records(

@@ -97,3 +97,21 @@ def test_records_of_every_codec_are_read_and_a_broken_batch_holds_nobody_up(
     told = [one.getMessage() for one in caplog.records if one.name == originals.__name__]
     assert len(told) == len(broken)
     assert all(words in text for words, text in zip(broken, told, strict=True))
+
+
+def test_behind_many_that_are_broken_a_topic_is_given_up(
+    broker: Broker, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hub whose batch takes too long ends itself, and would begin the same batch again."""
+    monkeypatch.setattr(originals, "_UNREADABLE_MOST", 2)
+    topics = {1: "originals-broken", 2: "originals-behind"}
+    ensure_topics(broker.bootstrap_servers, {}, [*topics.values()], RECORD_BYTES)
+    for topic in topics.values():
+        _batch(broker, topic, "none")
+    _break_last_batch(tmp_path_factory.getbasetemp(), topics[1])
+    _batch(broker, topics[1], "none")
+    wanted = [(1, 0), (1, 1), (1, 3), (2, 0)]
+
+    found = originals.read_records(broker.bootstrap_servers, {}, topics, wanted)
+
+    assert [*found] == [(2, 0)]
