@@ -1,6 +1,6 @@
 """Plans and commits: what each records, as values and as rows of `epochs`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -72,6 +72,11 @@ class Plan:
             topic_ids={**self.topic_ids, **{t: one.now.id for t, one in losses.items()}},
             lost={**self.lost, **{t: one.detail for t, one in losses.items()}},
         )
+
+    def leaving(self, topics: Collection[str]) -> "Plan":
+        """The plan that reads nothing of these topics, and leaves what is there for later."""
+        firsts = {topic: self.offsets_from[topic] for topic in topics}
+        return replace(self, offsets_to={**self.offsets_to, **firsts})
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,8 @@ class LastPoll:
     `hub`: the process, as in `epochs`. `ends`: topic -> the offset that its next record gets.
     `ended`: the hub ended in order at `at_ms`; one that was killed cannot say so. `moves`: topic ->
     when its last record came. `away`: the broker that does not answer, since `away_since_ms`, as of
-    `away_at_ms`. `at_rest`: what the hub has read and not committed.
+    `away_at_ms`. `at_rest`: what the hub has read and not committed. `unreadable`: changes topic
+    -> why it may not be read.
     """
 
     hub: str
@@ -54,6 +55,7 @@ class LastPoll:
     away_since_ms: int = 0
     away_at_ms: int = 0
     at_rest: ReadAtRest = READ_NOTHING
+    unreadable: Mapping[str, str] = field(default_factory=dict)
 
 
 def moves_since(
@@ -86,7 +88,10 @@ def read_poll(root: StateRoot) -> LastPoll | None:
         away = str(found.get("away") or "")
         since_ms, seen_ms = (int(found.get(n) or 0) for n in ("away_since_ms", "away_at_ms"))
         is_ended, at_rest = found.get("ended") is True, _read_at_rest(found.get("at_rest"))
-        return LastPoll(hub, at_ms, ends, is_ended, moves, away, since_ms, seen_ms, at_rest)
+        refused = {str(t): str(why) for t, why in (found.get("unreadable") or {}).items()}
+        return LastPoll(
+            hub, at_ms, ends, is_ended, moves, away, since_ms, seen_ms, at_rest, refused
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

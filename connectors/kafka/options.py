@@ -120,6 +120,17 @@ def producer_options(options: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
+def principal_of(options: Mapping[str, str]) -> str:
+    """Whom a broker takes a client with these options for; "" if only the broker knows.
+
+    What a certificate's subject becomes is decided by the broker's own rules.
+    """
+    user = client_options(options).get("sasl_plain_username")
+    if user:
+        return f"User:{user}"
+    return "" if "ssl.keystore.location" in options else "User:ANONYMOUS"
+
+
 def _login(jaas: str) -> dict[str, str]:
     """User name and password of a JAAS line."""
     pairs = dict(re.findall(r'\b(username|password)\s*=\s*"([^"]*)"', jaas))

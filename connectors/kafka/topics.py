@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import IntEnum
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,15 +11,17 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import (
     KafkaError,
     TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
     for_code,
 )
 from kafka.protocol.consumer import OffsetSpec
 
-from connectors.kafka.options import client_options
-from streaming.core.intake.input_lost import GONE, TopicFacts
+from connectors.kafka.options import client_options, principal_of
+from streaming.core.intake.input_lost import GONE, HIDDEN, TopicFacts
 from streaming.core.model.errors import SourceError
 from streaming.core.model.retained import Retained
+from streaming.core.model.rights import REMEDY, NeededRight, TopicRight, lacking_text
 
 CONNECT_TIMEOUT_MS = 15_000
 ENVELOPE_BYTES = 32_768
@@ -29,12 +30,11 @@ DEFAULT_BYTES_MAX = 1_048_588
 """Kafka's default for the largest record of a topic."""
 
 
-class TopicRight(IntEnum):
-    """What a user may be allowed on a topic, by Kafka's numbers."""
-
-    READ = 3
-    WRITE = 4
-    DESCRIBE_CONFIGS = 10
+_ABSENT = {
+    UnknownTopicOrPartitionError.errno: GONE,
+    TopicAuthorizationFailedError.errno: HIDDEN,
+}
+"""What a broker says of a topic that it does not show."""
 
 
 class Topics:
@@ -47,6 +47,7 @@ class Topics:
         connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
     ) -> None:
         self._bootstrap = bootstrap
+        self.principal = principal_of(options)
         with self._client_errors():
             self._admin = KafkaAdminClient(
                 bootstrap_servers=bootstrap,
@@ -86,12 +87,20 @@ class Topics:
             found = [self._settings_of(name) for name in names]
         return {one.name: one.retained for one in found}
 
-    def lacking_rights(self, name: str, wanted: Collection[TopicRight]) -> list[TopicRight]:
-        """The rights on a topic that are wanted and that this user does not have."""
+    def allowed(self, names: Sequence[str]) -> dict[str, frozenset[TopicRight]]:
+        """Topic -> what this user may do with it: nothing where Kafka hides it.
+
+        A topic that is not there is absent.
+        """
         with self._client_errors():
-            (topic,) = self._admin.describe_topic_partitions([name])["topics"]
-        bits = int(topic["topic_authorized_operations"])
-        return [one for one in wanted if not bits >> one & 1]
+            topics = self._admin.describe_topics(list(names)) if names else []
+        found = dict[str, frozenset[TopicRight]]()
+        for topic in topics:
+            if topic["error_code"] == TopicAuthorizationFailedError.errno:
+                found[topic["name"]] = frozenset()
+            elif not topic["error_code"]:
+                found[topic["name"]] = _rights_on(topic)
+        return found
 
     def existing(self, names: Sequence[str]) -> list[str]:
         """Those of the topics that are there."""
@@ -112,22 +121,27 @@ class Topics:
         return self._offsets(names, OffsetSpec.LATEST)
 
     def look(self, names: Sequence[str]) -> dict[str, TopicFacts]:
-        """Topic -> how it is now; GONE where the broker knows no such topic."""
+        """Topic -> how it is now: GONE if the broker knows no such topic, HIDDEN if it is mute."""
         if not names:
             return {}
         with self._client_errors():
             topics = self._admin.describe_topics(list(names))
-            codes = {topic["error_code"] for topic in topics} - {
-                0,
-                UnknownTopicOrPartitionError.errno,
-            }
+            codes = {topic["error_code"] for topic in topics} - {0, *_ABSENT}
             if codes:
                 raise for_code(min(codes))
-            ids = {t["name"]: str(t["topic_id"]) for t in topics if not t["error_code"]}
-            firsts = self._offsets_of(ids, OffsetSpec.EARLIEST)
-            ends = self._offsets_of(ids, OffsetSpec.LATEST)
-        found = {name: TopicFacts(ids[name], firsts[name], ends[name]) for name in ids}
-        return {name: found.get(name, GONE) for name in names}
+            there = {topic["name"]: topic for topic in topics if not topic["error_code"]}
+            firsts = self._offsets_of(there, OffsetSpec.EARLIEST)
+            ends = self._offsets_of(there, OffsetSpec.LATEST)
+        absent = {t["name"]: _ABSENT[t["error_code"]] for t in topics if t["error_code"]}
+        return absent | {
+            name: TopicFacts(
+                str(one["topic_id"]),
+                firsts[name],
+                ends[name],
+                is_readable=TopicRight.READ in _rights_on(one),
+            )
+            for name, one in there.items()
+        }
 
     def close(self) -> None:
         """Close the connection."""
@@ -152,21 +166,24 @@ class Topics:
             "message.timestamp.type": "CreateTime",
             "max.message.bytes": str(max(DEFAULT_BYTES_MAX, _needed_bytes(record_bytes))),
         }
+        refused = []
         for name in names:
             try:
                 self._admin.create_topics({name: {"num_partitions": 1, "configs": configs}})
             except TopicAlreadyExistsError:
                 continue  # another client created it; it is validated below
+            except TopicAuthorizationFailedError:
+                refused.append(NeededRight(name, TopicRight.CREATE))
+        if refused:
+            raise SourceError(f"{lacking_text(refused, self.principal)}: {REMEDY}")
         self._admin.wait_for_topics(names)
 
     def _settings_of(self, name: str) -> "_TopicSettings":
         resource = ConfigResource(ConfigResourceType.TOPIC, name)
         configs = self._admin.describe_configs([resource], config_filter="all")["topic"][name]
         if not configs:
-            raise SourceError(
-                f"the settings of topic {name} cannot be read: give the hub's user the right "
-                "DescribeConfigs on it"
-            )
+            refused = NeededRight(name, TopicRight.DESCRIBE_CONFIGS)
+            raise SourceError(f"{lacking_text([refused], self.principal)}: {REMEDY}")
         return _TopicSettings(
             name=name,
             partitions=len(self._admin.describe_topics([name])[0]["partitions"]),
@@ -180,6 +197,11 @@ class Topics:
     def _described(self, names: Sequence[str]) -> list[dict[str, Any]]:
         with self._client_errors():
             topics: list[dict[str, Any]] = self._admin.describe_topics(list(names))
+        denied = TopicAuthorizationFailedError.errno
+        hidden = [topic["name"] for topic in topics if topic["error_code"] == denied]
+        if hidden:
+            refused = [NeededRight(name, TopicRight.DESCRIBE) for name in hidden]
+            raise SourceError(f"{lacking_text(refused, self.principal)}: {REMEDY}")
         for topic in topics:
             if topic["error_code"]:
                 raise SourceError(
@@ -269,6 +291,11 @@ class _TopicSettings:
                 f"{self.name} accepts records of {self.bytes_max} bytes, {needed} are needed: "
                 f"{alter} max.message.bytes={needed}, or lower limits.record_bytes"
             )
+
+
+def _rights_on(topic: Mapping[str, Any]) -> frozenset[TopicRight]:
+    """What a user may do with a topic that a broker described to it."""
+    return frozenset(one for one in TopicRight if one.name in topic["authorized_operations"])
 
 
 def _needed_bytes(record_bytes: int) -> int:

@@ -1,45 +1,56 @@
-"""What `doctor` asks the broker: whether it answers, and how each topic is."""
+"""What `doctor` asks the broker: whether it answers, what this user may do, how each topic is."""
 
 from collections.abc import Iterator
 
-from connectors.kafka.topics import TopicRight, Topics
+from connectors.kafka.topics import Topics
 from streaming.cli.checked_item import CheckedItem
 from streaming.config.config import Config
+from streaming.config.rights import HUB, needed_rights, parse_role
 from streaming.core.model.errors import HubError
+from streaming.core.model.rights import REMEDY, NeededRight, TopicRight, lacking, lacking_text
 
 CONNECT_MS = 5_000
-_RIGHTS = {
-    "changes": (TopicRight.READ, TopicRight.DESCRIBE_CONFIGS),
-    "updates": (TopicRight.WRITE, TopicRight.DESCRIBE_CONFIGS),
-}
 
 
-def broker_items(config: Config) -> Iterator[CheckedItem]:
-    """The broker, then each topic."""
+def broker_items(config: Config, role: str) -> Iterator[CheckedItem]:
+    """The broker, the rights of a role, then each topic, which only the hub's user may look at."""
     kafka = config.kafka
     try:
+        of = parse_role(config, role)
         with Topics(kafka.bootstrap_servers, kafka.options, CONNECT_MS) as topics:
             yield CheckedItem("broker", is_ok=True, text=f"{kafka.bootstrap_servers} answers")
-            yield from _topics(config, topics)
+            needed = needed_rights(config, of)
+            refused = lacking(needed, topics.allowed(list({one.topic for one in needed})))
+            yield _rights(refused, role, topics.principal)
+            if of == HUB:
+                yield from _topics(config, topics, refused)
     except HubError as error:
         yield CheckedItem("broker", is_ok=False, text=str(error))
 
 
-def _topics(config: Config, topics: Topics) -> Iterator[CheckedItem]:
-    named = {config.changes_topic(one.name): "changes" for one in config.replicas}
-    named |= {config.updates_topic(one.name): "updates" for one in config.agreements}
-    there = set(topics.existing([*named]))
-    for name, kind in named.items():
+def _rights(refused: list[NeededRight], role: str, principal: str) -> CheckedItem:
+    if refused:
+        text = f"{lacking_text(refused, principal)}: {REMEDY}"
+        return CheckedItem("rights", is_ok=False, text=text)
+    user = principal or "this user"
+    return CheckedItem("rights", is_ok=True, text=f"{user} has all that role {role} needs")
+
+
+def _topics(config: Config, topics: Topics, refused: list[NeededRight]) -> Iterator[CheckedItem]:
+    """Each topic whose settings may be read."""
+    hidden = {one.topic for one in refused if one.right is TopicRight.DESCRIBE_CONFIGS}
+    changes = [config.changes_topic(one.name) for one in config.replicas]
+    updates = [config.updates_topic(one.name) for one in config.agreements]
+    named = [name for name in (*changes, *updates) if name not in hidden]
+    there = set(topics.existing(named))
+    for name in named:
         if name not in there:
             missing = "is not there yet: a hub creates it when it starts"
             yield CheckedItem(f"topic {name}", is_ok=True, text=missing)
             continue
         faults = topics.complaints(name, config.limits.record_bytes)
-        faults += topics.retention_complaints(name) if kind == "changes" else []
-        lacking = [one.name for one in topics.lacking_rights(name, _RIGHTS[kind])]
-        if lacking:
-            faults.append(f"the hub's user lacks {', '.join(lacking)} on it: grant it by an ACL")
+        faults += topics.retention_complaints(name) if name in changes else []
         for fault in faults:
             yield CheckedItem(f"topic {name}", is_ok=False, text=fault)
         if not faults:
-            yield CheckedItem(f"topic {name}", is_ok=True, text="settings and rights are right")
+            yield CheckedItem(f"topic {name}", is_ok=True, text="its settings are right")

@@ -85,6 +85,11 @@ COMMANDS = (
         "Check Java, configuration, state, disk, clocks, broker and topics; exit 1 if one is wrong.",
     ),
     CommandPlace(
+        "acls",
+        "streaming.cli.acls:acls",
+        "Print the rights in Kafka that the hub, each agent and those who ask need.",
+    ),
+    CommandPlace(
         "schema",
         "streaming.cli.schema:schema",
         "Compare the schemas of all replicas with each other and with the configuration.",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from importlib import import_module, metadata
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -17,6 +18,7 @@ from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, reader
 from streaming.cli.output import write_json, write_sentence
 from streaming.cli.port_check import NO_HUB, answer_at
 from streaming.config.config import Config, load
+from streaming.config.rights import Role
 from streaming.core.model.errors import HubError
 from streaming.core.model.wording import as_bytes, as_count
 from streaming.facts.freshness import doubt_of, freshness
@@ -30,10 +32,23 @@ SKEW_S = 60.0
 """From which difference on two clocks count as wrong."""
 
 
-def doctor(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
+OfRole = Annotated[
+    str,
+    typer.Option(
+        "--role",
+        metavar="ROLE",
+        help="Whose rights the user of kafka.options has to have: hub, agent:REPLICA, level or"
+        " observer.",
+    ),
+]
+
+
+def doctor(
+    *, config: ConfigPath = DEFAULT_CONFIG, role: OfRole = Role.HUB.value, as_json: AsJson = False
+) -> None:
     """Check Java, configuration, state, disk, clocks, broker and topics; exit 1 if one is wrong."""
     found: list[CheckedItem] = []
-    for one in checked_items(config):
+    for one in checked_items(config, role):
         found.append(one)
         if not as_json:
             write_sentence(f"{'ok' if one.is_ok else 'no'}  {one.subject}: {one.text}")
@@ -43,7 +58,7 @@ def doctor(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> N
         raise typer.Exit(ExitCode.NO)
 
 
-def checked_items(path: Path) -> Iterator[CheckedItem]:
+def checked_items(path: Path, role: str) -> Iterator[CheckedItem]:
     """Every line, in the order in which a hub needs them."""
     yield CheckedItem("versions", is_ok=True, text=_versions())
     yield _checked("java", _java)
@@ -60,7 +75,7 @@ def checked_items(path: Path) -> Iterator[CheckedItem]:
     yield _checked("schemas", lambda: _schemas(config))
     yield _checked("port", lambda: _port(config))
     broker = import_module("streaming.cli.broker_check")  # it imports a client of Kafka
-    yield from broker.broker_items(config)
+    yield from broker.broker_items(config, role)
 
 
 def _checked(subject: str, look: Callable[[], str]) -> CheckedItem:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from streaming.core.model.rights import REMEDY
 from streaming.core.model.statuses import AgreementStatus, AwayReason, ReplicaStatus
 from streaming.core.model.wording import as_count
 from streaming.facts.agreements import AgreementSummary
@@ -30,6 +31,7 @@ def problems(found: HubStatus) -> tuple[Problem, ...]:
         *_stale(found),
         *_stopped(configured),
         *_stopped_alone(found),
+        *_unreadable(configured),
         *_paused(configured),
         *_waiting(configured),
         *([] if found.stale else _unheard(configured, found)),
@@ -50,6 +52,8 @@ def replica_state(one: ReplicaSummary, found: HubStatus) -> str:
         return one.state
     if found.stale:
         return f"unknown, was {one.state}"
+    if one.unreadable is not None:
+        return f"unreadable, was {one.state}"
     return f"not heard, was {one.state}" if _unheard_as(one.name, found) else one.state
 
 
@@ -103,6 +107,15 @@ def _stopped_alone(found: HubStatus) -> Iterator[Problem]:
             )
 
 
+def _unreadable(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
+    for one in replicas:
+        if one.unreadable is not None:
+            yield Problem(
+                f"{one.name} is unreadable: {one.unreadable}",
+                f"{REMEDY}; the hub goes on with its topic by itself",
+            )
+
+
 def _paused(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
     for one in replicas:
         if one.paused:
@@ -124,9 +137,10 @@ def _waiting(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
 
 
 def _unheard(replicas: list[ReplicaSummary], found: HubStatus) -> Iterator[Problem]:
-    """The replicas whose agents say nothing; one whose agreement says so is named there."""
+    """The replicas whose agents say nothing; one that is named otherwise is not named twice."""
     away = {one.consumer: one.resync.away for one in found.agreements if one.resync}
     named = {name for name, why in away.items() if why is AwayReason.SILENT}
+    named |= {one.name or "" for one in replicas if one.unreadable is not None}
     for one in (replica for replica in replicas if replica.name not in named):
         if one.state == ReplicaStatus.SILENT:
             yield Problem(f"{one.name} has never said hello", "start its agent")

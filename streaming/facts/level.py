@@ -6,6 +6,7 @@ from typing import Any
 
 from checkpoints.reader import Reader
 from streaming.config.config import Config
+from streaming.core.model.rights import REMEDY
 from streaming.core.schema.difference import SchemaDifference
 from streaming.facts.at_rest import as_read
 from streaming.facts.divergent import DivergentRow, divergent_rows
@@ -13,6 +14,7 @@ from streaming.facts.freshness import freshness, late_text
 from streaming.facts.heard import UnheardReplica, unheard_replicas
 from streaming.facts.lag import Lag, lags
 from streaming.facts.names import names_of
+from streaming.facts.replicas import unreadable_replicas
 from streaming.facts.resync import ConsumerResync, consumer_resyncs
 from streaming.facts.schemas import schema_differences
 from streaming.facts.serving import serving
@@ -45,8 +47,9 @@ class HubLevel:
     """Whether all consumers are level; ages in seconds, None before the first commit or poll.
 
     `cannot_say`: why the facts prove nothing: they are too old, Kafka does not answer, or one of
-    `unheard` is not heard. `unread`: replica -> the records in its topic that the hub has not read.
-    `unpublished`: replica -> how much of its journal its agent last said is not published.
+    `unheard` is not heard or may not be read. `unread`: replica -> the records in its topic that
+    the hub has not read. `unpublished`: replica -> how much of its journal its agent last said is
+    not published.
     `waiting`: replica -> its committed changes that the hub holds back. `stopped`: replica -> its
     state. `resyncs`: the consumers that are away or in resync. `unreplicated`: replica -> columns
     that stay in its database, which is no lack. `schema_differences`: those that matter, which is
@@ -100,10 +103,12 @@ def hub_level(
     is_stale = age.is_stale(max_age_s)
     ends = {} if is_stale else ask()
     silent = () if is_stale else unheard_replicas(config, reader, age.as_of_s(now_s))
+    refused = {} if is_stale else unreadable_replicas(config, reader)
     doubts = (
         *((late_text(age),) if is_stale else ()),
         *((ends,) if isinstance(ends, str) else ()),
-        *(one.text for one in silent),
+        *(f"{name} is unreadable: {why}; {REMEDY}" for name, why in refused.items()),
+        *(one.text for one in silent if one.replica not in refused),
     )
     open_ = unsettled(
         config,

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from checkpoints.last_poll import read_poll
 from checkpoints.reader import NONE_OPEN, Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
@@ -29,8 +30,9 @@ class ReplicaSummary:
     ordinal that it has passed and the hub has not got. `remedy`: what to do
     about a replica that is stopped. `paused`: as many
     transactions as limits.open_transactions are uncommitted, so reading its topic is paused.
-    `oldest_pending`: the transaction of its oldest uncommitted change. `changes`: verdict -> how
-    many were judged; `quarantined`: reason -> how many records; `duplicates`: how many came again.
+    `unreadable`: what Kafka refuses, where its topic may not be read. `oldest_pending`: the
+    transaction of its oldest uncommitted change. `changes`: verdict -> how many were judged;
+    `quarantined`: reason -> how many records; `duplicates`: how many came again.
     """
 
     rid: int
@@ -53,6 +55,7 @@ class ReplicaSummary:
     waiting: int
     missing_opno: int | None
     paused: bool
+    unreadable: str | None
     oldest_pending_age_s: float | None
     oldest_pending: str | None
     changes: dict[str, int]
@@ -81,6 +84,8 @@ def replica_summaries(
     crowded = recorded.crowded
     paused = {rid for rid in crowded if rid not in known or not known[rid].is_stopped}
     configured = {replica.rid for replica in config.replicas}
+    refused = unreadable_replicas(config, reader)
+    unreadable = {one.rid: refused[one.name] for one in config.replicas if one.name in refused}
     totals = _by_replica(commit.totals if commit else {})
     found = (
         _replica(
@@ -90,11 +95,20 @@ def replica_summaries(
             recorded,
             totals,
             paused,
+            unreadable,
             now_s,
         )
         for rid in rids
     )
     return tuple(one if one.rid in configured else replace(one, remedy=None) for one in found)
+
+
+def unreadable_replicas(config: Config, reader: Reader) -> dict[str, str]:
+    """Replica -> what Kafka refuses, of those whose topics a hub was last not let read."""
+    poll = read_poll(reader.root)
+    refused = poll.unreadable if poll else {}
+    topics = {one.name: config.changes_topic(one.name) for one in config.replicas}
+    return {name: refused[topic] for name, topic in topics.items() if topic in refused}
 
 
 def pending_summary(replicas: Sequence[ReplicaSummary]) -> PendingSummary:
@@ -131,6 +145,7 @@ def _replica(
     recorded: RecordedFacts,
     totals: _Totals,
     paused: Collection[int],
+    unreadable: Mapping[int, str],
     now_s: float,
 ) -> ReplicaSummary:
     pending = recorded.opened.get((replica.rid, "pending"), NONE_OPEN)
@@ -159,6 +174,7 @@ def _replica(
         waiting=waiting.count,
         missing_opno=replica.missing_opno,
         paused=replica.rid in paused,
+        unreadable=unreadable.get(replica.rid),
         oldest_pending_age_s=_age_s(pending.oldest.timestamp() if pending.oldest else None, now_s),
         oldest_pending=pending.transaction,
         changes=counts.get(CHANGES, {}),

@@ -30,6 +30,7 @@ from streaming.facts.replicas import (
     ReplicaSummary,
     pending_summary,
     replica_summaries,
+    unreadable_replicas,
 )
 from streaming.facts.ruvs import ruv_document
 from streaming.facts.serving import serving
@@ -125,10 +126,11 @@ def hub_status(
     age, poll = freshness(reader, now_s), read_poll(reader.root)
     served = serving(config, reader)
     silent, stale = unheard_replicas(served, reader, age.as_of_s(now_s)), doubt_of(age)
+    refused = unreadable_replicas(served, reader)
     open_ = unsettled(
         served,
         reader,
-        is_known=recorded.is_known_of(reader) and stale is None and not silent,
+        is_known=recorded.is_known_of(reader) and stale is None and not (silent or refused),
         unread=unread_records(served, reader, poll.ends) if poll else {},
         opened=recorded.opened,
         differing=recorded.differing,

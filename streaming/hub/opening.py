@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from checkpoints.commit import Ledger, create_state, open_ledger
 from checkpoints.config import commands, settings_document, store_configuration
@@ -14,6 +13,7 @@ from checkpoints.store import StateStore
 from connectors.kafka.last_updates import last_updates
 from streaming.config.config import Config
 from streaming.config.history import ConfigHistory
+from streaming.config.rights import HUB, needed_rights
 from streaming.core.model.command import CommandName
 from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.errors import SourceError, StateError
@@ -23,6 +23,7 @@ from streaming.core.model.state import FIRST_GENERATION, HubState
 from streaming.core.model.wording import as_count
 from streaming.hub.configured import settings_of, with_retired
 from streaming.hub.followed import FollowedWindow
+from streaming.hub.found_topics import FoundTopics
 from streaming.hub.hub import Hub, resume
 from streaming.hub.pipeline import process
 from streaming.hub.publishing import publish
@@ -30,18 +31,6 @@ from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.source import Source
 
 LOG = logging.getLogger("slackwater")
-
-
-class FoundTopics(NamedTuple):
-    """The configured topics at the start, created where they were missing.
-
-    ids: topic -> its id. first: changes topic -> the oldest offset that is retained. sent: updates
-    topic -> the offset that its next record will get.
-    """
-
-    ids: Mapping[str, str]
-    first: Mapping[str, int]
-    sent: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +58,10 @@ class Opening:
         """
         genesis = self._genesis(at_ms)
         if newest(store.root) is None:
-            self._check_own_updates(genesis)
+            self._check_topics(genesis)
         create_state(store, genesis, name)
         ledger = open_ledger(store, name, reach)
-        self._check_own_updates(ledger.last)
+        self._check_topics(ledger.last)
         is_raised = self._raise_put_back(ledger)
         hub = self._finished(ledger, is_raised=is_raised)
         version = store_configuration(store, self.config.document(), at_ms)
@@ -110,6 +99,11 @@ class Opening:
             plan = replace(plan, pages=())
         process(hub, plan, lambda p: self.source.planned(p, settings, config.limits))
         return hub
+
+    def _check_topics(self, last: Checkpoint) -> None:
+        """Refuse topics that a hub with this state cannot work with."""
+        self.topics.check_known(last.topic_ids, needed_rights(self.config, HUB))
+        self._check_own_updates(last)
 
     def _check_own_updates(self, last: Checkpoint) -> None:
         """Refuse updates topics that another hub wrote: its consumers cannot follow two."""

@@ -14,13 +14,13 @@ def originals(
     places: Sequence[tuple[int, int]],
     look: Callable[[Collection[str]], Mapping[str, TopicFacts]],
 ) -> dict[tuple[int, int], bytes]:
-    """(rid, offset) -> the bytes of that record; none of those that their topics do not have."""
+    """(rid, offset) -> the bytes of that record; none that is gone or may not be read."""
     kafka, topics = config.kafka, settings.known_topics
     known = [place for place in places if place[0] in topics]
     now = look({topics[rid] for rid, _ in known})
     there = [
         (rid, offset)
         for rid, offset in known
-        if now[topics[rid]].first <= offset < now[topics[rid]].end
+        if now[topics[rid]].is_readable and now[topics[rid]].first <= offset < now[topics[rid]].end
     ]
     return read_records(kafka.bootstrap_servers, kafka.options, topics, there)

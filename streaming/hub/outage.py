@@ -48,8 +48,10 @@ _NOT_DELIVERED = (
     "Cannot fetch record for offset",
     "org.apache.kafka.common.errors.Timeout",
     "Message timed out",
+    "Not authorized to access topics",
 )
-"""What Spark and librdkafka say of a broker that neither delivers nor takes anything."""
+"""What Spark and librdkafka say of a broker that neither delivers nor takes anything, or that does
+not let a topic be read: a hub that is opened anew reads the others."""
 
 
 @dataclass(slots=True)

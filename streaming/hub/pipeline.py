@@ -14,7 +14,12 @@ from streaming.core.intake.at_rest import says_nothing_new
 from streaming.core.intake.eviction import evict
 from streaming.core.tracking.resync import ResyncPage
 from streaming.hub.hub import Hub
-from streaming.hub.lost import Read, decide_what_is_there, read_what_is_there
+from streaming.hub.lost import (
+    Read,
+    Unavailable,
+    decide_what_is_there,
+    read_what_is_there,
+)
 from streaming.hub.outcome import (
     batch_counts,
     checkpoint_of,
@@ -89,7 +94,7 @@ def hold(hub: Hub, plan: Plan, read: Read) -> bool:
     phases, held = hub.outlets.phases, hub.held
     phases.begin(plan.batch)
     carrier = read_what_is_there(hub, plan, read)
-    if isinstance(carrier, dict) or not are_heartbeats(carrier.facts):
+    if isinstance(carrier, Unavailable) or not are_heartbeats(carrier.facts):
         return False
     decided = decide(hub, plan, carrier)
     phases.give_up()

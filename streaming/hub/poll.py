@@ -15,9 +15,10 @@ from checkpoints.last_poll import (
     read_poll,
     write_poll,
 )
-from streaming.core.intake.input_lost import TopicFacts
+from streaming.core.intake.input_lost import TopicFacts, unreadable
 from streaming.core.model.errors import SourceError
 from streaming.core.model.root import StateRoot
+from streaming.hub.readable import refusal
 from streaming.hub.topic_look import TopicLook
 
 LOG = logging.getLogger("slackwater")
@@ -39,9 +40,9 @@ class TopicPoll:
     The time in the state root moves only when Kafka has answered: so its age is the time since the
     hub and its broker were both there. `topics`: the changes topics. `others`: the updates
     topics. `facts`: what the last poll found. `others_ms`: other hubs that polled for this state
-    since, and when they last did. `broker`: its address, for people. `asked_s`: since when
-    an answer is waited for. `at_rest`: what the hub has read and not committed. `early`: whether to
-    poll at once, for those who look.
+    since, and when they last did. `broker`: its address, for people. `principal`: whom it takes the
+    hub for. `asked_s`: since when an answer is waited for. `at_rest`: what the hub has read and not
+    committed. `early`: whether to poll at once, for those who look.
     A missing topic is created again at once: who reads it elsewhere then fails soon, and would wait
     for minutes otherwise.
     """
@@ -57,6 +58,7 @@ class TopicPoll:
     early: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
     broker: str = ""
+    principal: str = ""
     failing_since_s: float | None = None
     failed_s: float = float("-inf")
     asked_s: float | None = None
@@ -101,8 +103,19 @@ class TopicPoll:
 
     @property
     def ends(self) -> dict[str, int]:
-        """Changes topic -> where it ended at the last poll."""
-        return {topic: self.facts[topic].end for topic in self.topics if topic in self.facts}
+        """Changes topic -> where it ended at the last poll, of those that may be read."""
+        found = {topic: self.facts[topic] for topic in self.topics if topic in self.facts}
+        return {topic: one.end for topic, one in found.items() if one.is_readable}
+
+    @property
+    def unreadable(self) -> frozenset[str]:
+        """The changes topics that may not be read, as of the last poll."""
+        return unreadable(self.facts) & {*self.topics}
+
+    @property
+    def refusals(self) -> dict[str, str]:
+        """Changes topic that may not be read -> what Kafka refuses, and whom."""
+        return {topic: refusal(topic, self.principal) for topic in self.unreadable}
 
     def with_more(self, read: Mapping[str, int]) -> set[str]:
         """The changes topics that may hold records behind these offsets, as of the last poll.
@@ -142,7 +155,10 @@ class TopicPoll:
             before, ends = read_poll(self.root), self.ends
             self._look_for_others(before, at_ms)
             moves = moves_since(before, ends, at_ms)
-            found = LastPoll(self.hub, at_ms, ends, ended, moves, at_rest=self.at_rest())
+            at_rest, refused = self.at_rest(), self.refusals
+            found = LastPoll(
+                self.hub, at_ms, ends, ended, moves, at_rest=at_rest, unreadable=refused
+            )
             write_poll(self.root, found)
         except OSError as error:  # the file grows old, and `level` says so
             LOG.warning("the last poll is not recorded: %s", error)

@@ -96,11 +96,11 @@ class Rehearsal:
         return self._batches >= BATCHES
 
     def _ends(self) -> Mapping[str, TopicFacts]:
-        """The topics that have records. They are looked at only: they are the hub's to create."""
+        """The topics with records to read; they are looked at only, the hub creates them."""
         kafka = self._config.kafka
         with Topics(kafka.bootstrap_servers, kafka.options) as admin:
             found = admin.look([*self._settings.topics])
-        return {name: one for name, one in found.items() if one.id and one.end > one.first}
+        return {name: one for name, one in found.items() if one.is_readable and one.end > one.first}
 
     def _read(self, ends: Mapping[str, TopicFacts]) -> None:
         """Parse the last records as a hub does, until there are no more or it is warm."""

@@ -25,6 +25,7 @@ from checkpoints.pins import keep_pinned
 from checkpoints.root import local_folder
 from checkpoints.store import StateStore, storage_errors
 from checkpoints.tables import TableName
+from connectors.kafka.options import principal_of
 from connectors.kafka.topics import Topics
 from streaming.carriers.carrier import Carrier, is_carried_by_executors
 from streaming.carriers.offsets import end_offsets
@@ -32,22 +33,25 @@ from streaming.carriers.read import stream
 from streaming.carriers.warm_up import WarmExecutors
 from streaming.config.config import Config
 from streaming.config.history import check_history, config_history
-from streaming.core.intake.input_lost import TopicFacts, heads
+from streaming.config.rights import HUB, needed_rights
+from streaming.core.intake.input_lost import TopicFacts, heads, unreadable
 from streaming.core.model.command import Command
 from streaming.core.model.errors import HubError
 from streaming.core.model.wording import as_count
 from streaming.facts.readiness import HubStage
 from streaming.hub.configured import settings_of, with_retired
 from streaming.hub.followed import FollowedWindow
+from streaming.hub.found_topics import FoundTopics, find_topics
 from streaming.hub.hub import Hub
 from streaming.hub.lost import Read
 from streaming.hub.memory import keep_memory
-from streaming.hub.opening import FoundTopics, Opening
+from streaming.hub.opening import Opening
 from streaming.hub.originals import originals
 from streaming.hub.phases import BatchPhases
 from streaming.hub.pipeline import bring_rows_up, hold, process
 from streaming.hub.poll import CONNECT_MS, TopicPoll
 from streaming.hub.query import failure, kafka_behind, remove_stale, start
+from streaming.hub.readable import Unreadable
 from streaming.hub.report import HubReport
 from streaming.hub.rest import NOTHING_HELD, read_once
 from streaming.hub.resync_source import StateSource
@@ -91,6 +95,7 @@ class Service:
         self.noted_at_s = 0.0
         self.looked_at_version: int | None = None
         self.paused: AbstractSet[int] = frozenset()
+        self.unreadable = Unreadable(principal_of(config.kafka.options))
         self.report = HubReport({replica.rid: replica.name for replica in config.replicas})
         self.settings, self.hub = self._open(_followed(self.view.phases, reach), followed)
         keep_pinned(self.store, _now_ms())
@@ -100,6 +105,7 @@ class Service:
         self.poll = TopicPoll(
             *(config.hub.state, self.name, self._topic_look(), topics, others),
             broker=config.kafka.bootstrap_servers,
+            principal=self.unreadable.principal,
             at_rest=lambda: self.hub.held.at_rest,
         )
         self.view.hubs_seen = self.poll.hubs_seen
@@ -128,11 +134,11 @@ class Service:
         return replace(settings, is_carried_by_executors=carried)
 
     def _found_topics(self, settings: BatchSettings) -> FoundTopics:
-        kafka, names = self.config.kafka, [*self.configured]
+        kafka, needed = self.config.kafka, needed_rights(self.config, HUB)
         with Topics(kafka.bootstrap_servers, kafka.options) as admin:
-            admin.ensure(names, self.config.limits.record_bytes)
-            sent = admin.end_offsets([*settings.updates_topics])
-            return FoundTopics(admin.ids(names), admin.first_offsets([*settings.topics]), sent)
+            record_bytes = self.config.limits.record_bytes
+            topics = settings.topics, settings.updates_topics
+            return find_topics(admin, needed, *topics, record_bytes)
 
     def _topic_look(self) -> TopicLook:
         return TopicLook(self._connected, self.configured, self.config.limits.record_bytes)
@@ -201,7 +207,7 @@ class Service:
         query = self._start(available_now=available_now)
         self.view.query = query is not None
         try:
-            while not (end.is_set() or self.failure or self.is_misplaced):
+            while not (end.is_set() or self.failure or self._has_to_read_anew()):
                 if end.wait(IDLE_S) if query is None else query.awaitTermination(IDLE_S):  # type: ignore[arg-type]
                     break
                 self._idle()
@@ -209,7 +215,7 @@ class Service:
                 if query is None and available_now:
                     break
         except StreamingQueryException as error:
-            if not (self.is_misplaced or self._find_losses()):
+            if not (self.is_misplaced or self._find_losses() or self.is_misplaced):
                 raise failure(error, self.store.root) from error
         finally:
             self.view.query = False
@@ -226,7 +232,8 @@ class Service:
     holds = False
     """What says nothing new is held; a hub that ends with its input leaves nothing unread."""
     is_misplaced = False
-    """The query reads topics at places that the hub left, because input was lost."""
+    """The query reads topics at places that the hub left, because input was lost, or other topics
+    than the hub may read."""
     polled: Mapping[str, TopicFacts] | None = None
     shown: Mapping[str, int]
     """Topic -> the offset after the last micro-batch; a batch may have left some of that."""
@@ -241,7 +248,11 @@ class Service:
         remove_stale(self._checkpoint().parent)
         limits, last = self.config.limits, self.hub.ledger.last
         self._begin_behind_commit()
-        there = {t: rid for t, rid in self.settings.topics.items() if last.topic_ids[t]}
+        there = {
+            topic: rid
+            for topic, rid in self.settings.topics.items()
+            if last.topic_ids[topic] and topic not in self.unreadable.topics
+        }
         if not there:
             return None
         records = stream(
@@ -346,12 +357,20 @@ class Service:
         offsets = self.hub.ledger.last.offsets
         is_suspected = any(end < offsets[topic] for topic, end in self.shown.items())
         if self.polled is not polled:
-            is_missing = any(not one.id for one in self.polled.values())
+            is_missing = any(one.is_gone for one in self.polled.values())
             is_suspected |= is_missing or bool(self.hub.losses(heads(self.polled)))
         return self._look() if is_suspected else {}
 
     def _look(self) -> Mapping[str, TopicFacts]:
-        return self.topics.look([*self.settings.topics, *self.settings.updates_topics])
+        found = self.topics.look([*self.settings.topics, *self.settings.updates_topics])
+        self.is_misplaced |= self.unreadable.note(unreadable(found) & self.settings.topics.keys())
+        return found
+
+    def _has_to_read_anew(self) -> bool:
+        """Return whether another query has to go on, also because other topics may be read now."""
+        if self.poll.facts:
+            self.is_misplaced |= self.unreadable.note(self.poll.unreadable)
+        return self.is_misplaced
 
     def _find_losses(self) -> bool:
         """Record what is lost of the topics now, by a batch without input; whether any is."""

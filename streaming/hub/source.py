@@ -70,7 +70,8 @@ class Source:
         self, settings: BatchSettings, limits: LimitsConfig, topics: Mapping[str, TopicFacts]
     ) -> None:
         """Read the last records of the topics, on every core, so that the next read is no first."""
-        there = {topic: topics[topic] for topic in settings.topics if topics[topic].id}
+        known = {topic: topics[topic] for topic in settings.topics if topics[topic].id}
+        there = {topic: one for topic, one in known.items() if one.is_readable}
         ends = {topic: one.end for topic, one in there.items() if one.end > one.first}
         first = {
             topic: max(there[topic].first, end - WARM_UP_RECORDS) for topic, end in ends.items()

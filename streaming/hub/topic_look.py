@@ -55,7 +55,7 @@ class TopicLook:
         if self.admin is None:
             self.admin = self.connect()
         found = self.admin.look([*names])
-        missing = [t for t, one in found.items() if not one.id and t in self.configured]
+        missing = [t for t, one in found.items() if one.is_gone and t in self.configured]
         if not missing:
             return found
         try:

@@ -41,7 +41,7 @@ class UpdatesTopics:
         """Connect anew if a topic was made anew since; whether one was."""
         now = self._look(self._ids)
         is_other = any(one.id and one.id != self._ids[topic] for topic, one in now.items())
-        self._ids = {topic: one.id for topic, one in now.items()}
+        self._ids |= {topic: one.id for topic, one in now.items() if one.is_readable or one.id}
         if is_other:
             self.close()
             self._sink = self._connected()

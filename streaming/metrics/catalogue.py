@@ -295,6 +295,12 @@ REPLICA_PAUSED = gauge(
     "slackwater_replica_paused == 1",
     "replica",
 )
+REPLICA_UNREADABLE = gauge(
+    "slackwater_replica_unreadable",
+    "1: Kafka does not let the hub read the replica's topic; the hub's log says what is refused.",
+    "slackwater_replica_unreadable == 1",
+    "replica",
+)
 LAST_SEEN = seconds(
     "slackwater_replica_last_seen_timestamp_seconds",
     "The time of the replica's newest record that a batch has read; an agent sends one every ten"
@@ -426,8 +432,8 @@ HUB = (
     MetricGroup(
         "Replicas",
         (
-            *(REPLICA_STATE, REPLICA_PAUSED, LAST_SEEN, RECOVERY_POINT, REPLICA_EPOCH),
-            *(MRE, MRE_AGE, RUV_AGE, CLOCK_AHEAD),
+            *(REPLICA_STATE, REPLICA_PAUSED, REPLICA_UNREADABLE, LAST_SEEN, RECOVERY_POINT),
+            *(REPLICA_EPOCH, MRE, MRE_AGE, RUV_AGE, CLOCK_AHEAD),
         ),
     ),
     MetricGroup(

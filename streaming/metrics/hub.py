@@ -137,6 +137,7 @@ def _replica(found: LiveFacts, one: ReplicaSummary) -> Iterator[Sample]:
     of = (one.name or str(one.rid),)
     yield from _state(c.REPLICA_STATE, of, ReplicaStatus, one.state)
     yield c.REPLICA_PAUSED, of, one.paused
+    yield c.REPLICA_UNREADABLE, of, one.unreadable is not None
     for verdict in Verdict:
         yield c.CHANGES, (*of, verdict), one.changes.get(verdict, 0)
     for reason in Reason:

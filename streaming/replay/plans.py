@@ -1,7 +1,8 @@
 """The plan of a recorded batch as it was run, which may be less than its row of `epochs` says.
 
-A hub that finds planned records gone decides without them, and one that finishes the batch of a
-dead hub sends no page of it. What the commit records of both comes from outside, as the records do.
+A hub that finds planned records gone decides without them, one that may not read a topic leaves it
+for later, and one that finishes the batch of a dead hub sends no page of it. What the commit
+records of that comes from outside, as the records do.
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,18 @@ def plan_as_run(
     plan = plan_of(rows.plan, commands)
     if rows.plan["hub"] != rows.commit["hub"]:
         plan = replace(plan, pages=())
-    return plan.without(_lost_while_read(plan, after, settings))
+    plan = plan.without(_lost_while_read(plan, after, settings))
+    return plan.leaving(_left(plan, after, settings))
+
+
+def _left(plan: Plan, after: Checkpoint, settings: BatchSettings) -> list[str]:
+    """The topics of which nothing was taken, although their replicas are not stopped."""
+    states = {t: after.state.replicas.get(settings.all_topics[t]) for t in plan.named}
+    return [
+        topic
+        for topic, one in states.items()
+        if after.offsets[topic] == plan.offsets_from[topic] and (one is None or not one.is_stopped)
+    ]
 
 
 def _lost_while_read(

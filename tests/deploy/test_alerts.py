@@ -152,6 +152,10 @@ CASES = [
         short=one("slackwater_replica_paused", B, "1x3 0x10"),
     ),
     *case(
+        *("SlackwaterReplicaUnreadable", 3, one("slackwater_replica_unreadable", B, "1x10")),
+        back=one("slackwater_replica_unreadable", B, "1x1 0x10"),
+    ),
+    *case(
         "SlackwaterPendingTooOld",
         70,
         one("slackwater_pending_oldest_seconds", B, "0+60x100"),

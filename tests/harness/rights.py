@@ -23,10 +23,15 @@ EVERYBODY = "User:*"
 
 def deny_write(bootstrap: str, topic: str) -> None:
     """Let nobody write to a topic; who has the right already keeps it for some milliseconds."""
+    deny(bootstrap, topic, ACLOperation.WRITE)
+
+
+def deny(bootstrap: str, topic: str, *operations: ACLOperation) -> None:
+    """Let nobody do this with a topic, and everybody all else."""
     where = ResourcePattern(ResourceType.TOPIC, topic)
     rules = [
         ACL(EVERYBODY, "*", ACLOperation.ALL, ACLPermissionType.ALLOW, where),
-        ACL(EVERYBODY, "*", ACLOperation.WRITE, ACLPermissionType.DENY, where),
+        *(ACL(EVERYBODY, "*", one, ACLPermissionType.DENY, where) for one in operations),
     ]
     client = KafkaAdminClient(bootstrap_servers=bootstrap)
     found = client.create_acls(rules)

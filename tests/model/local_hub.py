@@ -23,8 +23,9 @@ from streaming.config.config import Config
 from streaming.config.history import ConfigHistory
 from streaming.core.model.topology import Topology
 from streaming.hub.configured import settings_of
+from streaming.hub.found_topics import FoundTopics
 from streaming.hub.hub import Hub
-from streaming.hub.opening import FoundTopics, Opening
+from streaming.hub.opening import Opening
 from streaming.hub.settings import BatchSettings, Effects
 from streaming.hub.source import limits_of
 from streaming.stages.check import check_records

@@ -14,14 +14,30 @@ DELETED = "its topic was deleted"
 
 @dataclass(frozen=True, slots=True)
 class TopicFacts:
-    """A topic as Kafka has it: its id, its oldest offset and the next one; `id` "": it is gone."""
+    """A topic as Kafka has it: its id, its oldest offset and the next one; `id` "": it is gone.
+
+    `is_readable` False: Kafka refuses the right to read it. It may hide all else then, so that
+    nobody knows whether it is there: HIDDEN.
+    """
 
     id: str
     first: int = 0
     end: int = 0
+    is_readable: bool = True
+
+    @property
+    def is_gone(self) -> bool:
+        """Return whether Kafka knows no such topic."""
+        return not self.id and self.is_readable
 
 
 GONE = TopicFacts("")
+HIDDEN = TopicFacts("", is_readable=False)
+
+
+def unreadable(topics: Mapping[str, TopicFacts]) -> frozenset[str]:
+    """Those of the topics that may not be read."""
+    return frozenset(name for name, one in topics.items() if not one.is_readable)
 
 
 def heads(topics: Mapping[str, TopicFacts]) -> dict[str, TopicFacts]:
@@ -55,12 +71,12 @@ def losses(
     """Topic -> its loss, of these topics, for a hub that knows them by these ids.
 
     `offsets`: topic -> the offset that the hub reads next; absent: the hub only writes there.
-    A topic whose id is not known yet, or of which Kafka said nothing, has lost nothing.
+    A topic whose id is not known yet, or of which Kafka said or shows nothing, has lost nothing.
     """
     found = {
         topic: _detail(known_ids[topic], offsets.get(topic), now[topic])
         for topic in among
-        if topic in known_ids and topic in now
+        if topic in known_ids and topic in now and now[topic] != HIDDEN
     }
     return {topic: TopicLoss(text, now[topic]) for topic, text in found.items() if text}
 

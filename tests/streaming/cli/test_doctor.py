@@ -11,8 +11,9 @@ import pytest
 from kafka import KafkaAdminClient
 
 from connectors.kafka.broker import Broker
-from connectors.kafka.topics import TopicRight, Topics, ensure_topics
+from connectors.kafka.topics import Topics, ensure_topics
 from streaming.config.config import load
+from streaming.core.model.rights import TopicRight
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.harness.recorded_hub import served
 from tests.harness.rights import deny_write
@@ -60,7 +61,7 @@ def test_topics_as_the_hub_makes_them_are_right(
 
     found = lines(slackwater("doctor", "--json"))
 
-    assert all(found[f"topic {one}"] == (True, "settings and rights are right") for one in names)
+    assert all(found[f"topic {one}"] == (True, "its settings are right") for one in names)
 
 
 def test_a_topic_that_deletes_unread_records_is_named(
@@ -87,7 +88,7 @@ def test_rights_come_from_the_broker(on_broker: str, broker: Broker) -> None:
     ensure_topics(broker.bootstrap_servers, {}, [name], RECORD_BYTES)
 
     with Topics(broker.bootstrap_servers, {}) as topics:
-        assert topics.lacking_rights(name, list(TopicRight)) == []
+        assert topics.allowed([name, f"{name}.absent"]) == {name: frozenset(TopicRight)}
 
 
 def test_a_right_that_is_lacking_is_named(
@@ -101,10 +102,12 @@ def test_a_right_that_is_lacking_is_named(
     answer = slackwater("doctor", "--json")
 
     assert answer.code == 1
-    assert lines(answer)[f"topic {name}"] == (
-        False,
-        "the hub's user lacks WRITE on it: grant it by an ACL",
-    )
+    is_ok, text = lines(answer)["rights"]
+    assert not is_ok
+    assert text.startswith(f"Kafka refuses User:ANONYMOUS Write on topic {name} (")
+    assert "`slackwater acls`" in text
+    asked_as = slackwater("doctor", "--role", "agent:a", "--json")
+    assert lines(asked_as)["rights"] == (True, "User:ANONYMOUS has all that role agent:a needs")
 
 
 def test_a_broker_that_does_not_answer_is_one_line(

@@ -1,0 +1,88 @@
+"""Who needs which rights on which topics: the one list, made from the configuration."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from streaming.config.config import Config
+from streaming.core.model.errors import ConfigError
+from streaming.core.model.rights import NeededRight, TopicRight
+
+
+class Role(StrEnum):
+    """As what a user of Kafka works."""
+
+    HUB = "hub"
+    """the hub, its standby, and the commands that look into topics (`init`, `recover`, `resend`)"""
+    STANDBY = "standby"
+    """as the hub, which it becomes"""
+    AGENT = "agent"
+    """the agent of one replica"""
+    LEVEL = "level"
+    """whoever asks `slackwater level`"""
+    OBSERVER = "observer"
+    """whoever watches the topics without reading rows"""
+
+
+class RoleOf(NamedTuple):
+    """A role, and of an agent its replica."""
+
+    role: Role
+    replica: str = ""
+
+    def __str__(self) -> str:
+        """Return it as it is given on the command line."""
+        return f"{self.role}:{self.replica}" if self.replica else self.role.value
+
+
+_HUB_READS = (TopicRight.READ, TopicRight.DESCRIBE_CONFIGS, TopicRight.CREATE)
+_HUB_WRITES = (TopicRight.WRITE, *_HUB_READS)
+"""It reads from its second start on, how far it had sent."""
+
+
+def needed_rights(config: Config, of: RoleOf) -> tuple[NeededRight, ...]:
+    """The rights that a role needs, topic by topic.
+
+    No right on a group, a transaction or the cluster is among them. CREATE is needed while a topic
+    is not there. DESCRIBE is implied by READ and by WRITE.
+    """
+    changes = [config.changes_topic(one.name) for one in config.replicas]
+    updates = [config.updates_topic(one.name) for one in config.agreements]
+    match of.role:
+        case Role.HUB | Role.STANDBY:
+            return (*_each(changes, *_HUB_READS), *_each(updates, *_HUB_WRITES))
+        case Role.AGENT:
+            return (*_of_agent(config, of.replica),)
+        case Role.LEVEL:
+            return (*_each(changes, TopicRight.DESCRIBE),)
+        case Role.OBSERVER:
+            return (*_each([*changes, *updates], TopicRight.DESCRIBE),)
+
+
+HUB = RoleOf(Role.HUB)
+
+
+def every_role(config: Config) -> list[RoleOf]:
+    """Each role, and that of an agent for each replica."""
+    agents = [RoleOf(Role.AGENT, one.name) for one in config.replicas]
+    others = (RoleOf(one) for one in (Role.STANDBY, Role.LEVEL, Role.OBSERVER))
+    return [HUB, *agents, *others]
+
+
+def parse_role(config: Config, text: str) -> RoleOf:
+    """The role of this name, such as `hub` or `agent:alpha`; ConfigError names those there are."""
+    known = {str(one): one for one in every_role(config)}
+    if text not in known:
+        raise ConfigError(f"there is no role {text!r}: name one of {', '.join(known)}")
+    return known[text]
+
+
+def _of_agent(config: Config, replica: str) -> Iterator[NeededRight]:
+    yield from _each([config.changes_topic(replica)], TopicRight.READ, TopicRight.WRITE)
+    sent = [one.name for one in config.agreements if one.consumer == replica]
+    yield from _each([config.updates_topic(name) for name in sent], TopicRight.READ)
+
+
+def _each(topics: list[str], *rights: TopicRight) -> Iterator[NeededRight]:
+    for topic in topics:
+        yield from (NeededRight(topic, right) for right in rights)
