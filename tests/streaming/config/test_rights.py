@@ -44,7 +44,7 @@ def rights_of(role: RoleOf) -> dict[str, set[TopicRight]]:
     ],
 )
 def test_a_role_needs_these_rights(role: RoleOf, expected: dict[str, set[TopicRight]]) -> None:
-    """One right more is a hole, one less an outage; a hub reads what it sent when it starts again."""
+    """One right more is a hole, one less an outage; a hub reads what it sent at its next start."""
     assert rights_of(role) == expected
 
 
