@@ -132,7 +132,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "id": "<rid>-<offset>, <rid>.<n>-<offset> if its topic was created again n times;"
         " of a change of the hub itself <rid>-<csn>",
         "action": "kept, released or dropped; the newest row of an id counts",
-        "reason": "why: json, version, kind, csn, rid, table, key, size, skew, session, late ...",
+        "reason": "why: json, version, kind, csn, rid, rights, table, key, size, session, late ...",
         "detail": "what was expected and what was found",
         "topic": "topic of the record; null: a change of the hub itself",
         "value": "original bytes of the record; null: it could not be read again. Of one larger"

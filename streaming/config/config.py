@@ -91,6 +91,15 @@ class Config(BaseModel):
         everything = frozenset(entry.name for entry in self.tables)
         return everything if "*" in agreement.tables else frozenset(agreement.tables)
 
+    def writes_of(self, replica: ReplicaConfig) -> frozenset[str]:
+        """The names of the tables that this replica may write."""
+        if replica.writes is not None and "*" not in replica.writes:
+            return frozenset(replica.writes)
+        own = [one for one in self.agreements if one.consumer == replica.name]
+        if replica.writes is None and own:
+            return self.tables_of(own[0])
+        return frozenset(entry.name for entry in self.tables)
+
     def dataset_of(self, agreement: AgreementConfig) -> str:
         """The data set that this agreement serves."""
         names = self.tables_of(agreement)
@@ -115,8 +124,14 @@ class Config(BaseModel):
 
     @classmethod
     def from_document(cls, text: str) -> "Config":
-        """Read a stored document back; its secrets are gone, so it cannot reach a broker."""
-        return cls.model_validate_json(text)
+        """Read a stored document back; its secrets are gone, so it cannot reach a broker.
+
+        One that says nothing of `writes` was stored when a replica could write every table.
+        """
+        data = json.loads(text)
+        for replica in data["replicas"]:
+            replica.setdefault("writes", ["*"])
+        return cls.model_validate_json(json.dumps(data))
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         for name in type(self).model_fields:

@@ -30,6 +30,10 @@ def problems(data: Entry) -> Iterator[str]:
     yield from _named_as_the_hub(data, replicas)
     yield from _unknown_primaries(tables, _names(replicas))
     yield from _unknown_parts(agreements, _names(replicas), _names(tables))
+    for index, replica in enumerate(replicas):
+        yield from _unknown_tables(
+            f"replicas[{index}].writes", replica.get("writes"), _names(tables)
+        )
     for index, agreement in enumerate(agreements):
         yield from _several_datasets(index, agreement, tables)
 
@@ -89,12 +93,14 @@ def _unknown_parts(
                 f"agreements[{index}].consumer = {consumer!r}: there is no such replica:"
                 f" use one of {', '.join(replicas)}"
             )
-        for name in _tables_of(agreement):
-            if tables and name not in (*tables, "*"):
-                yield (
-                    f"agreements[{index}].tables: {name!r} is no table: use some of"
-                    f' {", ".join(tables)}, or ["*"] for all'
-                )
+        yield from _unknown_tables(f"agreements[{index}].tables", _tables_of(agreement), tables)
+
+
+def _unknown_tables(place: str, named: object, tables: Sequence[str]) -> Iterator[str]:
+    for name in named if isinstance(named, list | tuple) else ():
+        if tables and isinstance(name, str) and name not in (*tables, "*"):
+            known = ", ".join(tables)
+            yield f'{place}: {name!r} is no table: use some of {known}, or ["*"] for all'
 
 
 def _tables_of(agreement: Entry) -> list[str]:

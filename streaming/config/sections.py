@@ -245,6 +245,9 @@ class ReplicaConfig(_Section):
     """Its id in the epoch number matrix."""
     host: str | None = None
     """Its host in the epoch number matrix."""
+    writes: tuple[str, ...] | None = None
+    """The tables that it may write; a change of another is quarantined as `rights`. "*": all. By
+    default those of its agreement, or all where it has none."""
 
 
 class TableConfig(_Section):

@@ -106,6 +106,8 @@ def remedy_of(reason: Reason) -> str:
             return (
                 "correct the clock of its replica, then write the row again or release the record"
             )
+        case Reason.RIGHTS:
+            return "name its table in `writes` of the replica and release the record, or delete it"
         case Reason.TABLE | Reason.KEY | Reason.SIZE:
             return "write the row again so that the others can take it, or delete it"
         case _:

@@ -50,7 +50,15 @@ def settings_of(config: Config, *, judges: bool = True) -> BatchSettings:
         MaterializeEvery(config.limits.materialize_every_epochs, config.limits.materialize_every_s),
         resync_workers=config.limits.resync_workers,
         updates_topics={config.updates_topic(a.name): a.name for a in config.agreements},
+        writes=_writes(config),
     )
+
+
+def _writes(config: Config) -> dict[int, frozenset[str]]:
+    """Rid -> the tables that it may write, of the replicas that may not write all."""
+    everything = frozenset(table.name for table in config.tables)
+    found = {replica.rid: config.writes_of(replica) for replica in config.replicas}
+    return {rid: tables for rid, tables in found.items() if tables != everything}
 
 
 def with_retired(config: Config, settings: BatchSettings, history: ConfigHistory) -> BatchSettings:

@@ -106,7 +106,7 @@ class Rehearsal:
         """Parse the last records as a hub does, until there are no more or it is warm."""
         topics, tables = self._settings.topics, self._settings.topology.tables
         first = {n: max(one.first, one.end - RECORDS * BATCHES) for n, one in ends.items()}
-        limits = limits_of(self._config.limits)
+        limits = limits_of(self._config.limits, self._settings)
 
         def parse(records: DataFrame, _: int) -> None:
             if self._is_over():

@@ -25,7 +25,8 @@ class BatchSettings:
     topics of replicas that are not configured any more; they are not read on, but earlier records
     of theirs are looked up. `updates_topics`: updates topic -> agreement.
     `is_carried_by_executors`: whether a batch of so many records is. `publishes`: what a batch
-    decides is sent; not so in a replay.
+    decides is sent; not so in a replay. `writes`: rid -> the tables that it may write, of those
+    that may not write all.
     """
 
     topology: Topology
@@ -44,6 +45,7 @@ class BatchSettings:
     retired_topics: Mapping[str, int] = field(default_factory=dict)
     updates_topics: Mapping[str, str] = field(default_factory=dict)
     publishes: bool = True
+    writes: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
     @property
     def all_topics(self) -> dict[str, int]:

@@ -56,7 +56,8 @@ class Source:
     ) -> Carrier:
         """Return these records of a plan; SourceError if Spark delivered other offsets."""
         count = sum(end - first for first, end in plan.named.values())
-        topics, tables, allowed = settings.topics, settings.topology.tables, limits_of(limits)
+        topics, tables = settings.topics, settings.topology.tables
+        allowed = limits_of(limits, settings)
         carrier: Carrier
         is_local = is_local_master(self.spark.sparkContext.master or "")
         if is_carried_by_executors(count, limits.driver_batch_records, is_local=is_local):
@@ -79,14 +80,15 @@ class Source:
         if ends:
             cores = self.spark.sparkContext.defaultParallelism
             records = batch(self.spark, self.options, ends, first, ends, min_partitions=cores)
-            parse_on_driver(records, settings.topics, settings.topology.tables, limits_of(limits))
+            allowed = limits_of(limits, settings)
+            parse_on_driver(records, settings.topics, settings.topology.tables, allowed)
 
     def revalidated(
         self, records: pa.Table, settings: BatchSettings, limits: LimitsConfig
     ) -> pa.Table:
         """CHECKED of records that were in quarantine, under these settings and limits."""
         topics, tables = settings.all_topics, settings.topology.tables
-        return check_records(records, topics, tables, limits_of(limits))
+        return check_records(records, topics, tables, limits_of(limits, settings))
 
 
 def ranges(from_: Mapping[str, int], to: Mapping[str, int]) -> dict[str, tuple[int, int]]:
@@ -94,9 +96,9 @@ def ranges(from_: Mapping[str, int], to: Mapping[str, int]) -> dict[str, tuple[i
     return {topic: (from_[topic], end) for topic, end in to.items() if end > from_[topic]}
 
 
-def limits_of(limits: LimitsConfig) -> Limits:
+def limits_of(limits: LimitsConfig, settings: BatchSettings) -> Limits:
     """Return a record's limits under a configuration."""
-    return Limits(record_bytes=limits.record_bytes)
+    return Limits(record_bytes=limits.record_bytes, writes=settings.writes)
 
 
 def _check_range(facts: pa.Table, plan: Plan, topics: Mapping[str, int]) -> None:

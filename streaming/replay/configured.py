@@ -29,7 +29,8 @@ class ConfigThen:
         """CHECKED of records by their bytes (topic, offset, timestamp, value)."""
         settings = self.settings
         topics, tables = settings.all_topics, settings.topology.tables
-        return check_records(records, topics, tables, limits_of(self.config.limits))
+        limits = limits_of(self.config.limits, settings)
+        return check_records(records, topics, tables, limits)
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """Check records: PLACED -> CHECKED, with vectorized operations where they suffice.
 
-1. Canonical changes are recognized and parsed with vectorized operations (stages/changes.py).
+1. Canonical changes are recognized and parsed with vectorized operations (stages/changes.py), those
+   of tables that their replicas may write.
 2. So are canonical commits (stages/commits.py).
 3. Changes in another spelling are canonicalized (stages/spelling.py) and parsed as in step 1.
 4. All other records are checked one by one by core (core/intake/check.py).
@@ -36,7 +37,7 @@ def check_records(
     """
     placed = _placed(records, topics)
     parts = [NO_CHECKED]
-    for step in (parse_changes, parse_commits, _other_spellings):
+    for step in (_permitted_changes, parse_commits, _other_spellings):
         if not placed.num_rows:
             break
         good, is_good = step(placed, tables, limits)
@@ -53,6 +54,22 @@ def _placed(records: pa.Table, topics: Mapping[str, int]) -> pa.Table:
     return pa.table(columns, names=PLACED.names).cast(PLACED)
 
 
+def _permitted_changes(
+    placed: pa.Table, tables: Mapping[str, Table], limits: Limits
+) -> tuple[pa.Table, np.ndarray]:
+    """Return (CHECKED of the canonical changes of tables that their replicas may write, a mask)."""
+    good, is_good = parse_changes(placed, tables, limits)
+    if not (limits.writes and good.num_rows):
+        return good, is_good
+    rids, names = good["rid"].to_numpy(), good["table"]
+    may = np.ones(good.num_rows, dtype=np.bool_)
+    for rid, allowed in limits.writes.items():
+        is_allowed = pc.is_in(names, value_set=pa.array(sorted(allowed), pa.string()))
+        may &= (rids != rid) | is_allowed.to_numpy()
+    is_good[is_good] = may
+    return good.filter(pa.array(may)), is_good
+
+
 def _other_spellings(
     placed: pa.Table, tables: Mapping[str, Table], limits: Limits
 ) -> tuple[pa.Table, np.ndarray]:
@@ -66,7 +83,7 @@ def _other_spellings(
     place = placed.schema.get_field_index("value")
     column = pa.array([text for text in texts if text is not None], pa.binary())
     again = placed.filter(pa.array(is_good)).set_column(place, "value", column)
-    good, fits = parse_changes(again, tables, limits)
+    good, fits = _permitted_changes(again, tables, limits)
     is_good[is_good] = fits
     return good, is_good
 

@@ -26,7 +26,7 @@ def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
             text = text.replace(
                 f'consumer = "{name}"', f'consumer = "{name}"\ntables = ["{table}"]'
             )
-        made.file.write_text(text)
+        made.file.write_text(text.replace("[[replicas]]", '[[replicas]]\nwrites = ["*"]'))
         for replica in made.replicas.values():
             replica.hello()
         yield made

@@ -45,8 +45,10 @@ def differences(
             yield value, expected, CheckedRecord(**row)
 
 
-def fuzz(seed: int, count: int, at_once: int = 5_000) -> Iterator[Difference]:
+def fuzz(
+    seed: int, count: int, at_once: int = 5_000, limits: Limits = LIMITS
+) -> Iterator[Difference]:
     """Differences on so many random records; the same seed gives the same records."""
     rng = random.Random(seed)
     for _ in range(0, count, at_once):
-        yield from differences([mutated(rng) for _ in range(min(at_once, count))])
+        yield from differences([mutated(rng) for _ in range(min(at_once, count))], limits)

@@ -120,7 +120,7 @@ class LocalService:
         return DriverCarrier(self._check(self.topics.records(named)) if named else NO_CHECKED)
 
     def _check(self, records: pa.Table) -> pa.Table:
-        settings, limits = self.settings, limits_of(self.config.limits)
+        settings, limits = self.settings, limits_of(self.config.limits, self.settings)
         return check_records(records, settings.all_topics, settings.topology.tables, limits)
 
     def _outlets(self, settings: BatchSettings) -> Effects:

@@ -96,7 +96,10 @@ class RealHub:
                 f"refused_again_ms = {self.topology.refused_again_ms}",
                 f"resync_page_rows = {self.topology.resync_page_rows}",
                 *map(_table_text, self.topology.tables.values()),
-                *(f'[[replicas]]\nname = "{s.name}"\nrid = {s.consumer}' for s in subscriptions),
+                *(
+                    f'[[replicas]]\nname = "{s.name}"\nrid = {s.consumer}\nwrites = ["*"]'
+                    for s in subscriptions
+                ),
                 *(
                     f'[[agreements]]\nname = "{s.name}"\nconsumer = "{s.name}"\n'
                     f"tables = {sorted(s.tables)}"

@@ -6,7 +6,7 @@ same texts.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from streaming.core.intake.form import csn_fault, form_fault, has_id, rid_fault
@@ -35,10 +35,14 @@ VERSION = WIRE_VERSIONS[-1]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a record may be at most: its wire version and its bytes."""
+    """What a record may be at most: its wire version and its bytes; and what it may write.
+
+    `writes`: rid -> the tables that this replica may write; a replica that is absent may write all.
+    """
 
     version: int = VERSION
     record_bytes: int = RECORD_BYTES
+    writes: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
 
 LIMITS = Limits()
@@ -80,8 +84,9 @@ def check(
 ) -> CheckedRecord:
     """Check one record of the topic of replica `rid`.
 
-    The rules stand in the order of their reasons: json, version, kind, csn, rid, table, key, size,
-    session; the first that is broken is the reason. One of many times the size is not parsed.
+    The rules stand in the order of their reasons: json, version, kind, csn, rid, rights, table,
+    key, size, session; the first that is broken is the reason. One of many times the size is not
+    parsed.
     """
     if len(value) > PARSED_TIMES * limits.record_bytes:
         return CheckedRecord(*_too_large(value, limits))
@@ -92,6 +97,8 @@ def check(
     fields = row.fields if row else fields
     fault = form_fault(fields, limits.version) or csn_fault(fields) or rid_fault(fields, rid)
     images = None
+    if fault is None and fields["kind"] == RecordKind.CHANGE:
+        fault = _rights_fault(fields, rid, tables, limits)
     if fault is None and fields["kind"] == RecordKind.CHANGE:
         images = images_of(fields, tables)
         fault = images if isinstance(images, RecordFault) else None
@@ -127,7 +134,17 @@ def decode(value: bytes) -> tuple[str, Record]:
     return fields["session"], record
 
 
-# -- size, session ---------------------------------------------------------------------------------
+# -- rights, size, session -------------------------------------------------------------------------
+
+
+def _rights_fault(
+    fields: Fields, rid: int, tables: Mapping[str, Table], limits: Limits
+) -> RecordFault | None:
+    table, allowed = fields["table"], limits.writes.get(rid)
+    if allowed is None or table in allowed or table not in tables:
+        return None
+    names = ", ".join(sorted(allowed)) or "none"
+    return RecordFault(Reason.RIGHTS, f"replica {rid} may not write table {table}, but: {names}")
 
 
 def _size_fault(value: bytes, limits: Limits) -> RecordFault | None:

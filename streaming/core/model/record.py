@@ -58,6 +58,8 @@ class Reason(StrEnum):
     """the CSN is not 20 lower-case hex digits"""
     RID = "rid"
     """the CSN is of another replica than the topic"""
+    RIGHTS = "rights"
+    """a write in a table that the replica may not write"""
     SESSION = "session"
     """before the first hello, of an old session, or `applied` of what was not sent"""
     TABLE = "table"
@@ -96,7 +98,7 @@ class Reason(StrEnum):
 _UNCARRIED = frozenset(
     {
         *(Reason.JSON, Reason.VERSION, Reason.KIND, Reason.CSN, Reason.RID),
-        *(Reason.TABLE, Reason.KEY, Reason.SIZE, Reason.SKEW, Reason.BEFORE),
+        *(Reason.RIGHTS, Reason.TABLE, Reason.KEY, Reason.SIZE, Reason.SKEW, Reason.BEFORE),
     }
 )
 """What a record alone gives as reasons, but for its session: by itself, by the time that its CSN

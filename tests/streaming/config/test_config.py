@@ -331,6 +331,11 @@ REPLICA_A, TABLE_T = '[[replicas]]\nname = "a"', '[[tables]]\nname = "t"'
             'tables = ["v"]',
             "agreements[1].tables: 'v' is no table: use some of t, u",
         ),
+        (
+            'name = "a"',
+            'name = "a"\nwrites = ["v"]',
+            "replicas[0].writes: 'v' is no table: use some of t, u",
+        ),
         ("[spark]", "[limits]\nskew_s = 0\n[spark]", "limits.skew_s = 0: should be greater than 0"),
         (
             "[spark]",

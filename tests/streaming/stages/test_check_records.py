@@ -14,7 +14,7 @@ from streaming.carriers.driver import parse_on_driver
 from streaming.carriers.parse_on_executors import parse_on_executors
 from streaming.core.intake.check import Limits, check
 from streaming.core.model.change import Change, Op
-from streaming.core.model.record import Commit
+from streaming.core.model.record import Commit, Reason
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value
 from streaming.stages import canonical
@@ -23,7 +23,7 @@ from streaming.stages.check import check_records
 from streaming.stages.checked import CHECKED
 from tests.harness.differential import differences, fuzz, records_of
 from tests.harness.memory_topics import Topics
-from tests.harness.mutations import KNOWN
+from tests.harness.mutations import KNOWN, PLAIN
 from tests.harness.raw_records import (
     CSN,
     SESSION,
@@ -63,6 +63,20 @@ def test_columns_and_core_agree_on_every_case(few: int) -> None:
 def test_columns_and_core_agree_on_mutated_records(seed: int) -> None:
     """One byte that only the columns accept would poison every consumer."""
     assert list(fuzz(seed, 2_000)) == []
+
+
+@pytest.mark.parametrize("allowed", [(), ("orders",), (PLAIN.name,), tuple(KNOWN)])
+def test_columns_and_core_agree_on_what_may_be_written(allowed: tuple[str, ...]) -> None:
+    """The columns may only let through what the replica of the topic may write."""
+    rid = TOPICS[TOPIC]
+    limits = Limits(record_bytes=1_000, writes={rid: frozenset(allowed), rid + 1: frozenset()})
+    spaced = change().replace(b'"orders"', b' "orders"')
+
+    assert list(fuzz(1, 1_000, limits=limits)) == []
+    assert list(differences([change(), spaced, *CASES], limits)) == []
+    is_refused = "orders" not in allowed
+    found = check_records(records_of([change(), spaced]), TOPICS, KNOWN, limits)
+    assert found["reason"].to_pylist() == [Reason.RIGHTS if is_refused else None] * 2
 
 
 def test_a_byte_flipped_at_any_place_is_seen_by_both() -> None:

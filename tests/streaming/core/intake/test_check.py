@@ -60,6 +60,23 @@ def test_a_good_record_passes(name: str) -> None:
     assert found.session == json.loads(GOOD[name])["session"]
 
 
+def test_a_write_in_a_table_of_others_is_refused() -> None:
+    """A replica with rights in Kafka could otherwise change tables that are not its own."""
+    mine = Limits(record_bytes=RECORD_BYTES, writes={1: frozenset({"lines"}), 2: frozenset()})
+    wild = change(table='"nowhere"')
+
+    found = checked(change(), mine)
+
+    assert (found.reason, found.table) == (Reason.RIGHTS, "orders")
+    assert found.detail == "replica 1 may not write table orders, but: lines"
+    assert found.key == '{"id":"1"}'
+    assert checked(change(after='{"id":1}'), mine).reason == Reason.RIGHTS
+    assert checked(wild, mine).reason == Reason.TABLE
+    assert checked(change(), Limits(writes={1: frozenset({"orders"})})).reason is None
+    assert checked(change(), Limits(writes={2: frozenset()})).reason is None
+    assert checked(control("heartbeat"), mine).reason is None
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_record_has_its_reason(name: str) -> None:
     """An operator sees which rule it breaks, and where."""
