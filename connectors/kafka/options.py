@@ -28,7 +28,11 @@ _RENAMED = {
     "ssl.truststore.location": "ssl_cafile",
     "ssl.keystore.location": "ssl_certfile",
     "ssl.key.password": "ssl_password",
+    "sasl.username": "sasl_plain_username",
+    "sasl.password": "sasl_plain_password",
 }
+USER, PASSWORD = "sasl.username", "sasl.password"
+"""A login in two options, so that the password alone can come from a variable or a secret file."""
 _JAVA_ONLY = {"ssl.truststore.type", "ssl.keystore.type", "ssl.endpoint.identification.algorithm"}
 _LIBRDKAFKA_NAMES = {
     "receive_buffer_bytes": "socket.receive.buffer.bytes",
@@ -53,8 +57,33 @@ def sink_options(bootstrap: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _for_spark(bootstrap: str, options: Mapping[str, str]) -> dict[str, str]:
-    passed = {f"kafka.{name}": value for name, value in options.items()}
+    passed = {f"kafka.{name}": value for name, value in _with_jaas(options).items()}
     return {"kafka.bootstrap.servers": bootstrap, **passed}
+
+
+def _with_jaas(options: Mapping[str, str]) -> dict[str, str]:
+    """The options as Java takes them: user and password are in the JAAS line.
+
+    ConfigError: one of them is missing, or the line is given too.
+    """
+    user, password = options.get(USER), options.get(PASSWORD)
+    if user is None and password is None:
+        return dict(options)
+    if user is None or password is None or "sasl.jaas.config" in options:
+        raise ConfigError(
+            f"kafka.options: give {USER} and {PASSWORD}, or sasl.jaas.config with both in it"
+        )
+    is_plain = options.get("sasl.mechanism", "").upper() == "PLAIN"
+    module = "plain.PlainLoginModule" if is_plain else "scram.ScramLoginModule"
+    login = f'username="{_escaped(user)}" password="{_escaped(password)}"'
+    others = {name: value for name, value in options.items() if name not in (USER, PASSWORD)}
+    line = f"org.apache.kafka.common.security.{module} required {login};"
+    return {**others, "sasl.jaas.config": line}
+
+
+def _escaped(text: str) -> str:
+    """A text as it stands between quotes in a JAAS line."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 _SOURCE = {"fetch.max.wait.ms": "1"}
@@ -88,6 +117,7 @@ def client_options(options: Mapping[str, str]) -> dict[str, Any]:
     An option that only tunes Java clients is left to Spark. One that concerns security is never
     dropped: ConfigError if kafka-python does not support it.
     """
+    _with_jaas(options)  # the same is refused for every client
     found: dict[str, Any] = dict(_CLIENT)
     for name, value in options.items():
         if name == "sasl.jaas.config":
@@ -102,7 +132,7 @@ def client_options(options: Mapping[str, str]) -> dict[str, Any]:
             raise ConfigError(
                 f"kafka.options.{name}: the Python client has no such option; "
                 "use PEM files (ssl.truststore.location, ssl.keystore.location, ssl.key.password) "
-                "and sasl.jaas.config with username and password"
+                "and sasl.username with sasl.password"
             )
     if "ssl_certfile" in found:  # a PEM store holds both
         found.setdefault("ssl_keyfile", found["ssl_certfile"])

@@ -101,3 +101,11 @@ def test_an_epoch_is_a_line_at_debug_only() -> None:
     """Ten lines a second hide the one that matters."""
     assert "an epoch" not in written(LogFormat.TEXT)
     assert "an epoch" in written(LogFormat.TEXT, "debug")
+
+
+def test_the_name_of_a_user_is_no_secret() -> None:
+    """It is a part of topics' names, and of what Kafka says of rights; the password is hidden."""
+    line = 'x.ScramLoginModule required username="alpha" password="s3cret";'
+
+    assert secrets_of({"sasl.jaas.config": line}) == {line, "s3cret"}
+    assert secrets_of({"sasl.username": "alpha", "sasl.password": "s3cret"}) == {"s3cret"}

@@ -141,7 +141,7 @@ def _rights_fault(
     fields: Fields, rid: int, tables: Mapping[str, Table], limits: Limits
 ) -> RecordFault | None:
     table, allowed = fields["table"], limits.writes.get(rid)
-    if allowed is None or table in allowed or table not in tables:
+    if allowed is None or not is_text(table) or table in allowed or table not in tables:
         return None
     names = ", ".join(sorted(allowed)) or "none"
     return RecordFault(Reason.RIGHTS, f"replica {rid} may not write table {table}, but: {names}")

@@ -10,7 +10,8 @@ _SECRET = re.compile(
     r"password|passphrase|jaas|secret|token|credential|access\.?key|keystore\.key|private",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r'"([^"]+)"')
+_QUOTED = re.compile(r'(\w+\s*=\s*)?"([^"]+)"')
+_USER = re.compile(r"username\s*=\s*", re.IGNORECASE)
 
 
 def is_secret(name: str) -> bool:
@@ -19,6 +20,10 @@ def is_secret(name: str) -> bool:
 
 
 def secrets_of(*options: Mapping[str, str]) -> frozenset[str]:
-    """The values that must not be shown, and what is in quotes inside them (JAAS)."""
+    """The values that must not be shown, and what is in quotes inside them (JAAS).
+
+    The name of a user is none: it is a part of topics' and replicas' names, and of what Kafka says.
+    """
     values = {text for one in options for name, text in one.items() if is_secret(name) and text}
-    return frozenset(values | {part for text in values for part in _QUOTED.findall(text)})
+    quoted = (found for text in values for found in _QUOTED.findall(text))
+    return frozenset(values | {part for name, part in quoted if not _USER.fullmatch(name)})

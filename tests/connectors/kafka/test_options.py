@@ -2,7 +2,12 @@
 
 import pytest
 
-from connectors.kafka.options import client_options, producer_options, source_options
+from connectors.kafka.options import (
+    client_options,
+    principal_of,
+    producer_options,
+    source_options,
+)
 from streaming.core.model.errors import ConfigError
 
 
@@ -42,6 +47,38 @@ def test_spark_and_python_clients_reach_the_same_cluster() -> None:
         "request.timeout.ms": 5000,
         "reconnect.backoff.max.ms": 1000,
     }
+
+
+def test_user_and_password_reach_every_client() -> None:
+    """So the password alone can come from a variable or a secret file, as the README says."""
+    login = {"sasl.username": "hub", "sasl.password": 's3"c\\ret'}
+
+    for mechanism, module in (("PLAIN", "plain.Plain"), ("SCRAM-SHA-512", "scram.Scram")):
+        java = source_options("host:1", {**login, "sasl.mechanism": mechanism})
+        line = java["kafka.sasl.jaas.config"]
+        assert line == (
+            f"org.apache.kafka.common.security.{module}LoginModule required"
+            ' username="hub" password="s3\\"c\\\\ret";'
+        )
+        assert not {"kafka.sasl.username", "kafka.sasl.password"} & java.keys()
+    assert client_options(login)["sasl_plain_password"] == 's3"c\\ret'
+    assert producer_options(login)["sasl.username"] == "hub"
+    assert principal_of(login) == "User:hub"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sasl.username": "hub"},
+        {"sasl.password": "s3cret"},
+        {"sasl.username": "hub", "sasl.password": "s3cret", "sasl.jaas.config": "x required;"},
+    ],
+)
+def test_half_a_login_is_refused_by_every_client(options: dict[str, str]) -> None:
+    """A password that one client takes and another ignores logs in as somebody else."""
+    for make in (client_options, producer_options, lambda found: source_options("host:1", found)):
+        with pytest.raises(ConfigError, match=r"give sasl\.username and sasl\.password"):
+            make(options)
 
 
 def test_pause_before_a_new_connection_is_the_users_to_set() -> None:

@@ -54,7 +54,8 @@ def told(config: Config, caplog: pytest.LogCaptureFixture) -> tuple[bool, str]:
         start(config)
     except SourceError as error:
         return True, str(error)
-    return False, caplog.text
+    ours = [one for one in caplog.records if one.name == "slackwater"]
+    return False, "\n".join(one.getMessage() for one in ours)
 
 
 def test_exactly_the_listed_rights_are_enough_and_each_is_needed(
