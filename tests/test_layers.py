@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "streaming/core": ("streaming.core",),
     "streaming/jvm/pins.py": (),
     "streaming/jvm/java.py": ("streaming.core.model.errors", "streaming.jvm.pins"),
-    "streaming/jvm/private.py": ("streaming.jvm.pins",),
+    "streaming/jvm/private.py": ("streaming.jvm.launch_files", "streaming.jvm.pins"),
     "connectors": (*LEAF, "connectors"),
     "connectors/agent": (
         "streaming.core",

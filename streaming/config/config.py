@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import PydanticCustomError
 
 from streaming.config.errors import explain
-from streaming.config.options import Options, flat, masked, masked_values
+from streaming.config.options import Options, all_masked, flat, masked, masked_values
 from streaming.config.parts import problems
 from streaming.config.secret_files import secret_files
 from streaming.config.sections import (
@@ -67,7 +67,8 @@ class Config(BaseModel):
     s3: S3Config = Field(default_factory=S3Config)
     """The storage of a state that is in a bucket."""
     spark: Options = {}
-    """Settings for the Spark session, by their full names."""
+    """Settings for the Spark session, by their full names. Any value may be a secret, so none is
+    shown or stored."""
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
@@ -119,7 +120,7 @@ class Config(BaseModel):
         data["kafka"]["options"] = masked(self.kafka.options)
         for section in ("lineage", "s3"):
             data[section] = masked_values(data[section])
-        data["spark"] = masked(self.spark)
+        data["spark"] = all_masked(self.spark)
         return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
@@ -135,7 +136,7 @@ class Config(BaseModel):
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         for name in type(self).model_fields:
-            yield name, masked(self.spark) if name == "spark" else getattr(self, name)
+            yield name, all_masked(self.spark) if name == "spark" else getattr(self, name)
 
 
 def load(path: Path) -> Config:

@@ -13,6 +13,11 @@ def masked(options: Mapping[str, str]) -> dict[str, str]:
     return {name: HIDDEN if is_secret(name) else options[name] for name in sorted(options)}
 
 
+def all_masked(options: Mapping[str, str]) -> dict[str, str]:
+    """The options in name order, all without their value: no name tells which are secret."""
+    return dict.fromkeys(sorted(options), HIDDEN)
+
+
 def masked_values(values: Mapping[str, object]) -> dict[str, object]:
     """The values of a section, in its order, with every secret that is set replaced."""
     return {n: HIDDEN if is_secret(n) and v is not None else v for n, v in values.items()}

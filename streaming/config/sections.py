@@ -59,13 +59,16 @@ def _like(pattern: str, advice: LiteralString) -> AfterValidator:
 
 Url = Annotated[
     str,
-    _like(r"^https?://[^\s/]+(/\S*)?$", "give an address with its scheme, as http://host:4318"),
+    _like(
+        r"^https?://[^\s/@]+(/\S*)?$",
+        "give an address with its scheme and without a password, as http://host:4318",
+    ),
 ]
 Endpoint = Annotated[
     str,
     _like(
-        r"^https?://[^\s/]+$",
-        "give an address with its scheme and without a path, as https://host:9000",
+        r"^https?://[^\s/@]+$",
+        "give an address with its scheme, without a path or a password, as https://host:9000",
     ),
 ]
 

@@ -8,9 +8,11 @@ from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from streaming.core.model.errors import HubError
 from streaming.facts.documents import document_text
@@ -18,7 +20,8 @@ from streaming.facts.events import conflict_document
 from streaming.facts.health import status_document
 from streaming.facts.readiness import Readiness
 from streaming.facts.status import HubStatus
-from streaming.http.feed import WATCHERS_MAX, EpochFeed
+from streaming.http.bounds import LIVE, Bounds
+from streaming.http.feed import EpochFeed
 from streaming.http.page import page_routes
 from streaming.metrics.exposition import exposition
 
@@ -48,13 +51,14 @@ def application(hub: HubAtWork, registry: CollectorRegistry, feed: EpochFeed) ->
     return Starlette(
         routes=[
             Route("/metrics", answers.metrics),
-            Route("/livez", answers.livez),
+            Route(LIVE, answers.livez),
             Route("/readyz", answers.readyz),
             Route("/status", answers.status),
             Route("/conflicts", answers.conflicts),
             Route("/events", answers.events),
             *page_routes(),
-        ]
+        ],
+        middleware=[Middleware(Bounds)],
     )
 
 
@@ -116,19 +120,33 @@ class Answers:
         A client that comes back (Last-Event-ID) is told those that it missed, as far as they are
         kept; a new one those from now on.
         """
-        if self.feed.watchers >= WATCHERS_MAX:
+        if not self.feed.admit():
             return PlainTextResponse("too many watch already\n", 503)
-        self.feed.expect()
         last = request.headers.get("last-event-id", "")
         after = int(last) if last.isdecimal() else self.hub.hub_epoch()
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(self.feed.events(after), 200, headers, "text/event-stream")
+        return EventStream(self.feed, after)
 
     def _recorded(self, name: str, read: Callable[[], object]) -> Response:
         try:
             return _json(self.kept.text(name, read))
         except HubError as error:
             return _json(document_text({"error": str(error)}), 503)
+
+
+class EventStream(StreamingResponse):
+    """The events for one who was admitted, and the end of their being counted."""
+
+    def __init__(self, feed: EpochFeed, after: int) -> None:
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        super().__init__(feed.events(after), 200, headers, "text/event-stream")
+        self._feed = feed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send events until the client goes, or the hub ends."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._feed.left()
 
 
 def _json(text: str, code: int = 200) -> Response:

@@ -49,32 +49,35 @@ class EpochFeed:
         """Return whether somebody watches, or did just now."""
         return self.watchers > 0 or time.monotonic() - self._left_s < WATCHED_S
 
-    def expect(self) -> None:
-        """Keep hub epochs from now on: somebody is about to watch."""
-        self._left_s = time.monotonic()
+    def admit(self) -> bool:
+        """Return whether one more may watch, who counts from now on; `left` ends it."""
+        if self.watchers >= WATCHERS_MAX:
+            return False
+        self.watchers += 1
+        return True
 
     def note(self, checkpoint: Checkpoint, conflicts: pa.Table) -> None:
         """Take a committed hub epoch; called by the hub."""
         if self.is_watched:
             self._unbuilt.append((checkpoint, conflicts))
 
+    def left(self) -> None:
+        """Take note that somebody watches no more."""
+        self.watchers -= 1
+        self._left_s = time.monotonic()
+
     async def events(self, after: int) -> AsyncIterator[str]:
         """The events of the hub epochs above `after`, and the state every two seconds, for ever."""
-        self.watchers += 1
-        try:
-            yield "retry: 2000\n\n"
-            state_s = -STATE_EVERY_S
-            while not self.is_closed:
-                for hub_epoch, text in self._new(after):
-                    after = hub_epoch
-                    yield text
-                if time.monotonic() - state_s >= STATE_EVERY_S:
-                    state_s = time.monotonic()
-                    yield await asyncio.to_thread(self._state)
-                await asyncio.sleep(LOOK_S)
-        finally:
-            self.watchers -= 1
-            self._left_s = time.monotonic()
+        yield "retry: 2000\n\n"
+        state_s = -STATE_EVERY_S
+        while not self.is_closed:
+            for hub_epoch, text in self._new(after):
+                after = hub_epoch
+                yield text
+            if time.monotonic() - state_s >= STATE_EVERY_S:
+                state_s = time.monotonic()
+                yield await asyncio.to_thread(self._state)
+            await asyncio.sleep(LOOK_S)
 
     def _new(self, after: int) -> list[tuple[int, str]]:
         """Make the events that wait, and return those above a hub epoch."""

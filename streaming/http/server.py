@@ -17,7 +17,6 @@ LOG = logging.getLogger("slackwater")
 
 STOP_S = 3.0
 """How long the end of the hub waits for connections; the thread keeps no process alive."""
-CONNECTIONS_MAX = 100
 _BACKLOG = 32
 
 _WHY = {
@@ -90,18 +89,19 @@ class HttpServer:
     def _run(self) -> None:
         import uvicorn  # noqa: PLC0415 see above
 
+        from streaming.http.protocol import BoundedProtocol  # noqa: PLC0415
+
         config = uvicorn.Config(
             self._application(),
             log_config=None,
             access_log=False,
             lifespan="off",
-            http="h11",
+            http=BoundedProtocol,
             ws="none",
             server_header=False,
-            limit_concurrency=CONNECTIONS_MAX,
             timeout_graceful_shutdown=1,
         )
-        logging.getLogger("uvicorn").setLevel(logging.WARNING)
+        logging.getLogger("uvicorn").setLevel(logging.ERROR)  # anybody can send what is no HTTP
         self._server = uvicorn.Server(config)
         self._server.should_exit = self._stopped.is_set()
         self._server.run(sockets=[self._socket])

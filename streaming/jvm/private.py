@@ -23,6 +23,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType, _load_from_socket
 
+from streaming.jvm.launch_files import launch_files
 from streaming.jvm.pins import pinned_environment
 
 DUMPED_S = 2.0
@@ -50,21 +51,25 @@ def start_context(conf: SparkConf) -> None:
 def _launched_gateway(conf: SparkConf) -> Any:  # noqa: ANN401 - py4j has no types
     """A gateway to a new JVM, which is killed if its launch does not come to an end.
 
-    pyspark then removes the folder in which the JVM is about to announce itself: the JVM's main
-    thread would die of that before it listens for the end of its standard input, and the others
-    would stay for ever.
+    pyspark itself would put every setting on the command line.
+
+    Where a launch is cut off, pyspark removes the folder in which the JVM is about to announce
+    itself: the JVM's main thread would die of that before it listens for the end of its standard
+    input, and the others would stay for ever.
     """
     launched = list[subprocess.Popen[bytes]]()
 
-    def popen(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+    def popen(command: list[str], **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
         options["env"] = pinned_environment(options["env"])
-        launched.append(subprocess.Popen(*arguments, **options))
+        submit, *rest = command
+        launched.append(subprocess.Popen([submit, *arguments, *rest], **options))
         return launched[-1]
 
     launcher: Any = java_gateway
     launcher.Popen = popen
     try:
-        return launcher.launch_gateway(conf, {"start_new_session": True})
+        with launch_files(dict(conf.getAll())) as arguments:
+            return launcher.launch_gateway(None, {"start_new_session": True})
     except BaseException:
         for process in launched:
             with suppress(ProcessLookupError):

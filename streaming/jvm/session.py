@@ -1,5 +1,6 @@
 """The SparkSession that the hub runs in, with the settings that its speed rests on."""
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -101,7 +102,7 @@ def settings_of_session(
         "spark.driver.defaultJavaOptions": f"{log_options} {_ALWAYS_ON} {java_options(archive())}"
     }
     common = {"spark.master": LOCAL, **_DRIVER, **_MICRO_BATCHES, **_DELTA, **jars, **java}
-    return {**common, **_place(extra), **extra}
+    return {**common, **_redaction(extra), **_place(extra), **extra}
 
 
 def _place(extra: Mapping[str, str]) -> Mapping[str, str]:
@@ -110,6 +111,14 @@ def _place(extra: Mapping[str, str]) -> Mapping[str, str]:
         return _ONE_MACHINE
     java = {"spark.executor.defaultJavaOptions": _ALWAYS_ON}
     return java if "spark.pyspark.python" in extra else {**java, **shipped()}
+
+
+def _redaction(own: Mapping[str, str]) -> dict[str, str]:
+    """By which Spark's pages and its event log hide every value that a user has set."""
+    of_java = (name for text in own.values() for name in re.findall(r"(?:^|\s)-D([^=\s]+)=", text))
+    names = {*own, *(name.removeprefix("spark.hadoop.") for name in own), *of_java}
+    set_here = "|".join(re.escape(name) for name in sorted(names))
+    return {"spark.redaction.regex": f"(?i)secret|password|token|access[.]?key|^({set_here})$"}
 
 
 @contextmanager
