@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "connectors/agent": (
         "streaming.core",
         *("connectors.wire", "connectors.kafka", "connectors.agent"),
-        *("connectors.failure", "connectors.log_format", "connectors.logs"),
+        *("connectors.failure", "connectors.log_format", "connectors.logs", "connectors.tls"),
     ),
     "checkpoints": (*LEAF, "checkpoints"),
     "streaming/stages": (*LEAF, "connectors", "checkpoints", "streaming.stages"),

@@ -86,7 +86,8 @@ def run(settings: AgentSettings, store: ReplicaStore, stop: threading.Event) -> 
         agent = Agent(settings.rid, store, changes, updates, watch=watch)
         try:
             port, host = settings.metrics_port, settings.metrics_host
-            with served_metrics(port, settings.replica, agent.counts, host):
+            access = settings.metrics_access
+            with served_metrics(port, settings.replica, agent.counts, host, access):
                 agent.start()
                 log.info("%s", ready_text(settings, store.backlog()))
                 while not stop.is_set():

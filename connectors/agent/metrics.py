@@ -1,16 +1,19 @@
 """An agent's metrics for Prometheus, at a port of its own if it is given one."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from connectors.agent.counts import AgentCounts
+from connectors.agent.metrics_server import metrics_served
 from connectors.agent.settings import LOOPBACK
+from connectors.tls import tls_faults
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.port_access import EVERYBODY, PortAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +112,32 @@ class AgentCollector(Collector):
 
 @contextmanager
 def served_metrics(
-    port: int, replica: str, counts: AgentCounts, host: str = LOOPBACK
+    port: int,
+    replica: str,
+    counts: AgentCounts,
+    host: str = LOOPBACK,
+    access: PortAccess = EVERYBODY,
 ) -> Iterator[None]:
-    """Serve the counts as long as the block takes; port 0: do not."""
+    """Serve the counts as long as the block takes; port 0: do not. ConfigError: it may not be."""
     if not port:
         yield
         return
+    if faults := [*access.faults(host, "--metrics-host"), *tls_faults(access)]:
+        raise ConfigError("; ".join(faults))
     registry = CollectorRegistry()
     registry.register(AgentCollector(replica, counts))
+    with ExitStack() as opened:
+        _open(opened, registry, host, port, access)
+        yield
+
+
+def _open(
+    opened: ExitStack, registry: CollectorRegistry, host: str, port: int, access: PortAccess
+) -> None:
     try:
-        server, thread = start_http_server(port, host, registry)
+        opened.enter_context(metrics_served(registry, host, port, access))
     except OSError as error:
         raise ConfigError(
             f"the agent's metrics cannot be served at {host}:{port} ({error.strerror}): give"
             " another --metrics-port, or none, or an address of this machine as --metrics-host"
         ) from error
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -36,7 +36,8 @@ def run_process(settings: AgentSettings, open_store: OpenStore) -> int:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    secrets = secrets_of(settings.options)
+    token = settings.metrics_access.token
+    secrets = secrets_of(settings.options, {"token": token} if token else {})
     configure_logs(
         settings.log_format,
         settings.log_level,

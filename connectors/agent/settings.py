@@ -1,7 +1,7 @@
 """An agent's settings: one JSON document, so that no secret is on a command line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ from connectors import wire
 from connectors.log_format import LogFormat
 from streaming.core.model.csn import MAX_SKEW_S
 from streaming.core.model.errors import ConfigError, WireError
+from streaming.core.model.port_access import EVERYBODY, PortAccess
 from streaming.core.model.record import RECORD_BYTES
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
@@ -25,8 +26,9 @@ class AgentSettings:
     rows are told to the others, whoever wrote them. `skew_s`: how far
     a CSN may be ahead of its record's time before the hub refuses it. `journal_rows`: how many
     published rows the journal keeps. `log_format`, `log_level`: of its log, on standard error.
-    `metrics_port`: where its metrics are served at `metrics_host`; 0: nowhere. `load`: the import
-    path of a function that registers on a connection what the database's schema needs.
+    `metrics_port`: where its metrics are served at `metrics_host`, to whom `metrics_access` admits;
+    0: nowhere. `load`: the import path of a function that registers on a connection what the
+    database's schema needs.
     """
 
     database: Path
@@ -46,6 +48,7 @@ class AgentSettings:
     log_level: str = "info"
     metrics_port: int = 0
     metrics_host: str = LOOPBACK
+    metrics_access: PortAccess = EVERYBODY
     load: str | None = None
 
     def text(self) -> str:
@@ -72,9 +75,15 @@ class AgentSettings:
                 "log_level": self.log_level,
                 "metrics_port": self.metrics_port,
                 "metrics_host": self.metrics_host,
+                "metrics_access": self._access(),
                 "load": self.load,
             }
         )
+
+    def _access(self) -> dict[str, str]:
+        """What is set of who may read its metrics; nothing where there are none."""
+        values = asdict(self.metrics_access) if self.metrics_port else {}
+        return {name: str(value) for name, value in values.items() if value is not None}
 
 
 def parse(text: str) -> AgentSettings:
@@ -84,6 +93,7 @@ def parse(text: str) -> AgentSettings:
         tables = tuple(_table(table) for table in values.pop("tables"))
         log_format = LogFormat(values.pop("log_format", LogFormat.AUTO))
         database = Path(values.pop("database"))
+        values["metrics_access"] = _access(values.pop("metrics_access", {}))
         return AgentSettings(database=database, tables=tables, log_format=log_format, **values)
     except WireError as error:
         raise ConfigError(f"the agent's settings are {error}") from error
@@ -91,6 +101,11 @@ def parse(text: str) -> AgentSettings:
         raise ConfigError(f"the agent's settings lack {error}: add it") from error
     except (AttributeError, TypeError, ValueError) as error:
         raise ConfigError(f"the agent's settings are not of the right form: {error}") from error
+
+
+def _access(values: Mapping[str, str]) -> PortAccess:
+    files = {name: Path(text) for name, text in values.items() if name != "token"}
+    return PortAccess(token=values.get("token"), **files)
 
 
 def _table(values: Mapping[str, Any]) -> Table:

@@ -48,7 +48,11 @@ MetricsPort = Annotated[
 ]
 MetricsHost = Annotated[
     str,
-    typer.Option("--metrics-host", metavar="ADDRESS", help="Where that port listens."),
+    typer.Option(
+        "--metrics-host",
+        metavar="ADDRESS",
+        help="Where it listens; [http] says to whom it answers.",
+    ),
 ]
 Print = Annotated[
     bool,

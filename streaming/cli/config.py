@@ -22,6 +22,7 @@ from connectors.jars import JarsError
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.cli.output import as_count, write_error, write_json, write_line, write_table
 from streaming.config import functions
+from streaming.config.access import access_faults
 from streaming.config.config import Config, load
 from streaming.config.errors import section
 from streaming.config.history import config_history, history_faults
@@ -55,7 +56,11 @@ def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> No
     except StateError as error:  # where a configuration is checked, its state may be out of reach
         history = config_history([])
         warnings.append(f"it is not compared with what a hub has: {error}")
-    faults = [*functions.complaints(valid.table_map().values()), *history_faults(valid, history)]
+    faults = [
+        *functions.complaints(valid.table_map().values()),
+        *history_faults(valid, history),
+        *access_faults(valid.http),
+    ]
     if faults:
         raise ConfigError("\n".join(f"{config}: {fault}" for fault in faults))
     for warning in (*warnings, *history.warnings(valid)):

@@ -41,5 +41,6 @@ def agent_settings(
         config.log.level,
         metrics_port,
         metrics_host,
+        config.http.access,
         load,
     )

@@ -118,7 +118,7 @@ class Config(BaseModel):
         """The configuration as canonical JSON, fields in their order here, secrets replaced."""
         data = self.model_dump(mode="json")
         data["kafka"]["options"] = masked(self.kafka.options)
-        for section in ("lineage", "s3"):
+        for section in ("http", "lineage", "s3"):
             data[section] = masked_values(data[section])
         data["spark"] = all_masked(self.spark)
         return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
@@ -155,7 +155,16 @@ def load(path: Path) -> Config:
             lines = list(dict.fromkeys([*lines, *problems(data)]))
         raise ConfigError("\n".join(f"{path}: {line}" for line in lines)) from None
     hub = config.hub.model_copy(update={"state": _reachable(config, path)})
-    return config.model_copy(update={"hub": hub})
+    return config.model_copy(update={"hub": hub, "http": _beside(config.http, path)})
+
+
+def _beside(http: HttpConfig, path: Path) -> HttpConfig:
+    """The section with the paths of its files from the folder of the configuration on."""
+    folder, names = path.resolve().parent, ("certificate", "key", "client_ca")
+    files = {name: getattr(http, name) for name in names}
+    return http.model_copy(
+        update={name: file and folder / file.expanduser() for name, file in files.items()}
+    )
 
 
 def _state_folder() -> Path:

@@ -26,6 +26,7 @@ from streaming.config.options import Options, masked, masked_values
 from streaming.core.conflict.function import ConflictRule, parse_function
 from streaming.core.model.change import HUB_RID
 from streaming.core.model.errors import FunctionError
+from streaming.core.model.port_access import PortAccess
 from streaming.core.model.root import BucketRoot, S3Access, StateRoot, parse_root
 from streaming.core.model.table import DEFAULT_DATASET, ColumnType, OnRefused, Table
 
@@ -61,14 +62,14 @@ Url = Annotated[
     str,
     _like(
         r"^https?://[^\s/@]+(/\S*)?$",
-        "give an address with its scheme and without a password, as http://host:4318",
+        "give an address with its scheme, as http://host:4318, without a password",
     ),
 ]
 Endpoint = Annotated[
     str,
     _like(
         r"^https?://[^\s/@]+$",
-        "give an address with its scheme, without a path or a password, as https://host:9000",
+        "give an address with its scheme and without a path, as https://host:9000; no password",
     ),
 ]
 
@@ -179,14 +180,32 @@ class KafkaConfig(_Section):
         yield "options", masked(self.options)
 
 
-class HttpConfig(_Section):
+class HttpConfig(_SectionWithSecret):
     """What a hub serves over HTTP, read only: metrics, health, status, events."""
 
     port: int = Field(default=9470, ge=0, le=65535)
     """The port; 0: none."""
     host: str = "127.0.0.1"
-    """The address that it listens at. It asks nobody who they are: whoever reaches it may read what
-    conflicts hold, so keep it to networks that you trust."""
+    """The address that it listens at. Whoever may read sees what conflicts hold, so one that is not
+    of loopback needs `token`, or `client_ca` with `certificate` and `key`."""
+    token: str | None = None
+    """What a client gives as `Authorization: Bearer`, 16 characters at least; the page asks for it
+    once. Set it through the environment or a secret file: SLACKWATER_HTTP__TOKEN."""
+    certificate: Path | None = None
+    """A file with the port's certificate and those above it (PEM), for TLS; a relative path is
+    beside this file."""
+    key: Path | None = None
+    """The file with its key (PEM), without a passphrase."""
+    client_ca: Path | None = None
+    """A file with an authority (PEM): a client with a certificate of it may read."""
+    names: tuple[str, ...] = ()
+    """Names by which clients ask for it, such as one in a cluster's DNS. Addresses, `localhost`,
+    `host` and the name of the machine are known; under any other name nothing is answered."""
+
+    @property
+    def access(self) -> PortAccess:
+        """Who may read the port."""
+        return PortAccess(self.token, self.certificate, self.key, self.client_ca)
 
 
 class LogConfig(_Section):

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from streaming.core.model.errors import HubError
+from streaming.core.model.port_access import PortAccess
 from streaming.facts.documents import document_text
 from streaming.facts.events import conflict_document
 from streaming.facts.health import status_document
@@ -22,6 +23,7 @@ from streaming.facts.readiness import Readiness
 from streaming.facts.status import HubStatus
 from streaming.http.bounds import LIVE, Bounds
 from streaming.http.feed import EpochFeed
+from streaming.http.guard import MAY_READ, READY, Guard
 from streaming.http.page import page_routes
 from streaming.metrics.exposition import exposition
 
@@ -45,20 +47,26 @@ class HubAtWork(Protocol):
         """Its last conflicts by its tables, the newest last; HubError if there are no tables."""
 
 
-def application(hub: HubAtWork, registry: CollectorRegistry, feed: EpochFeed) -> Starlette:
-    """The application that answers for a hub."""
+def application(
+    hub: HubAtWork,
+    registry: CollectorRegistry,
+    feed: EpochFeed,
+    access: PortAccess,
+    names: frozenset[str],
+) -> Starlette:
+    """The application that answers for a hub, by these `names`, to whoever may read."""
     answers = Answers(hub, registry, feed)
     return Starlette(
         routes=[
             Route("/metrics", answers.metrics),
             Route(LIVE, answers.livez),
-            Route("/readyz", answers.readyz),
+            Route(READY, answers.readyz),
             Route("/status", answers.status),
             Route("/conflicts", answers.conflicts),
             Route("/events", answers.events),
             *page_routes(),
         ],
-        middleware=[Middleware(Bounds)],
+        middleware=[Middleware(Bounds), Middleware(Guard, access=access, names=names)],
     )
 
 
@@ -97,10 +105,12 @@ class Answers:
         """Whether this process answers, and nothing else: a restart mends no broker."""
         return PlainTextResponse("ok\n")
 
-    def readyz(self, _: Request) -> Response:
-        """Whether the hub does its work: 503 with the reasons if not."""
+    def readyz(self, request: Request) -> Response:
+        """Whether the hub does its work: 503 if not, with the reasons for whoever may read."""
         found = self.hub.readiness(time.time())
-        return _json(document_text(found.document()), 200 if found.ready else 503)
+        may_read = getattr(request.state, MAY_READ)
+        document = found.document() if may_read else {"ready": found.ready}
+        return _json(document_text(document), 200 if found.ready else 503)
 
     def status(self, _: Request) -> Response:
         """The document of `slackwater status --json`."""

@@ -23,6 +23,8 @@ _HEADERS = {
     "cache-control": "no-cache",
 }
 
+PAGE_PATHS = frozenset({"/", *(f"/{name}" for name in _TYPES)})
+
 
 def page_routes() -> list[Route]:
     """The page at `/`, and its parts by their names; they are read once."""

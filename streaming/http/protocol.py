@@ -10,6 +10,8 @@ from collections import Counter
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from streaming.http.guard import CERTIFICATE
+
 REQUEST_S = 5.0
 """How long a request may take until all of it is there."""
 UNREAD_S = 30.0
@@ -32,6 +34,9 @@ class BoundedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
+        tls = transport.get_extra_info("ssl_object")
+        has_certificate = tls is not None and bool(tls.getpeercert())
+        self.app_state = {**self.app_state, CERTIFICATE: has_certificate}
         self._await_request()
         self._make_room()
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.port_access import PortAccess
 
 if TYPE_CHECKING:
     import uvicorn
@@ -55,8 +56,10 @@ class HttpServer:
     What it is made of is imported in that thread, while the hub starts.
     """
 
-    def __init__(self, at: socket.socket, application: Callable[[], "Starlette"]) -> None:
-        self._socket = at
+    def __init__(
+        self, at: socket.socket, application: Callable[[], "Starlette"], access: PortAccess
+    ) -> None:
+        self._socket, self._access = at, access
         self._application = application
         self._server: uvicorn.Server | None = None
         self._stopped = threading.Event()
@@ -66,7 +69,8 @@ class HttpServer:
     def address(self) -> str:
         """Where it can be reached."""
         host, port = self._socket.getsockname()[:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        scheme = "http" if self._access.certificate is None else "https"
+        return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     def start(self) -> None:
         """Start to serve."""
@@ -87,7 +91,9 @@ class HttpServer:
             LOG.exception("nothing is served over HTTP any more; the hub goes on")
 
     def _run(self) -> None:
-        import uvicorn  # noqa: PLC0415 see above
+        import ssl  # noqa: PLC0415 see above
+
+        import uvicorn  # noqa: PLC0415
 
         from streaming.http.protocol import BoundedProtocol  # noqa: PLC0415
 
@@ -100,6 +106,10 @@ class HttpServer:
             ws="none",
             server_header=False,
             timeout_graceful_shutdown=1,
+            ssl_certfile=self._access.certificate,
+            ssl_keyfile=self._access.key,
+            ssl_ca_certs=self._access.client_ca and str(self._access.client_ca),
+            ssl_cert_reqs=ssl.CERT_OPTIONAL if self._access.client_ca else ssl.CERT_NONE,
         )
         logging.getLogger("uvicorn").setLevel(logging.ERROR)  # anybody can send what is no HTTP
         self._server = uvicorn.Server(config)

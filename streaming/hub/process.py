@@ -49,8 +49,10 @@ def run(
     where another hub works on the state, wait until it does not, with Spark at work.
     """
     view = HubView(config)
-    options = (config.kafka.options, config.spark, config.s3.options, config.lineage.options)
-    secrets = secrets_of(*options)
+    sections = (config.s3, config.lineage, config.http)
+    secrets = secrets_of(
+        config.kafka.options, config.spark, *(section.options for section in sections)
+    )
     configure_logs(
         config.log.format, config.log.level, "slackwater", lambda: _fields(view), secrets
     )

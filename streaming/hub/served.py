@@ -1,6 +1,7 @@
 """Serves what a hub shows of itself over HTTP, for as long as it runs."""
 
 import logging
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from streaming.config.access import check_access
 from streaming.facts.readiness import HubStage
 from streaming.http.feed import EpochFeed
 from streaming.http.server import HttpServer, listening
@@ -38,9 +40,10 @@ def served(view: HubView) -> Iterator[None]:
     if not http.port:
         yield
         return
+    check_access(http)
     at = listening(http.host, http.port)
     refresher, registry, feed = TableRefresher(view), registry_of(view), EpochFeed(view.facts)
-    server = HttpServer(at, lambda: _application(view, registry, feed))
+    server = HttpServer(at, lambda: _application(view, registry, feed), http.access)
     view.watchers.append(feed.note)
     server.start()
     refresher.start()
@@ -56,7 +59,10 @@ def served(view: HubView) -> Iterator[None]:
 def _application(view: HubView, registry: CollectorRegistry, feed: EpochFeed) -> "Starlette":
     from streaming.http.application import application  # noqa: PLC0415 in the server's thread
 
-    return application(view, registry, feed)
+    http = view.config.http
+    names = {http.host, socket.gethostname(), *http.names}
+    known = frozenset(name.lower() for name in names)
+    return application(view, registry, feed, http.access, known)
 
 
 def registry_of(view: HubView) -> CollectorRegistry:

@@ -25,6 +25,8 @@ Beside these there are `process_*` metrics of the hub's Python process.
 scrape_configs:
   - job_name: slackwater
     static_configs: [{targets: ["127.0.0.1:9470"]}]
+    # authorization: {credentials_file: /etc/prometheus/slackwater-token}  # with http.token
+    # scheme: https                                                       # with http.certificate
 ```
 
 Spark's own metrics of its executors (tasks, memory, time of garbage collection) are served by Spark, under `/metrics/executors/prometheus` at a port of its own, once its pages are switched on:
@@ -53,6 +55,7 @@ _AGENTS = """\
 ## Agents
 
 An agent serves its metrics if it is started with `slackwater agent --metrics-port PORT`, on loopback unless `--metrics-host ADDRESS` says otherwise.
+To whom it answers is what `[http]` says of the hub's port: an address that others reach needs `http.token` or `http.client_ca` ([security.md](security.md#the-port)).
 Each has the label `replica`; counters begin at 0 when the agent starts.
 """
 

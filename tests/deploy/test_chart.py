@@ -127,6 +127,7 @@ def test_the_hub_understands_what_it_is_given(
     assert command[0] in {one.name for one in COMMANDS}
     assert loaded.hub.state == Path("/var/lib/slackwater/state")
     assert loaded.http.host == "0.0.0.0"
+    assert loaded.http.names[0] == the(objects, "Service")["metadata"]["name"]
 
 
 def test_a_secret_is_a_file_and_never_a_variable(render: Render) -> None:
@@ -156,7 +157,10 @@ def test_services_policies_and_monitors_select_the_hub(render: Render) -> None:
         assert chosen["matchLabels"].items() <= labels
     monitor = the(objects, "ServiceMonitor")["spec"]
     assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
-    assert monitor["endpoints"][0]["port"] == service["spec"]["ports"][0]["name"]
+    (endpoint,) = monitor["endpoints"]
+    assert endpoint["port"] == service["spec"]["ports"][0]["name"]
+    credentials = {"name": "kafka-credentials", "key": "SLACKWATER_HTTP__TOKEN"}
+    assert endpoint["authorization"] == {"credentials": credentials}
 
 
 def test_the_job_of_the_monitor_is_the_one_that_the_alerts_expect(render: Render) -> None:

@@ -37,6 +37,10 @@ REFUSED = {
         ["--set", "standby.enabled=true", "--set-string", f"config={IN_BUCKET}"],
         "a bucket has no lock that two pods share",
     ),
+    "a port that everybody in the cluster reads": (
+        ["--set", "existingConfigMap=c"],
+        "existingSecret must hold SLACKWATER_HTTP__TOKEN",
+    ),
     "a standby of the operator": (
         [
             "--set",
@@ -63,9 +67,8 @@ def test_values_that_cannot_work_are_refused_with_the_reason(helm: Helm, case: s
 @pytest.mark.parametrize("mode", ["deployment", "sparkapplication"])
 def test_a_state_in_a_bucket_is_left_there_and_needs_no_volume(helm: Helm, mode: str) -> None:
     """A variable that overrides it would keep the state on a disk, and nobody would know."""
-    done = helm(
-        "template", "site", CHART, f"--set=mode={mode}", "--set-string", f"config={IN_BUCKET}"
-    )
+    settings = f"mode={mode},existingSecret=s"
+    done = helm("template", "site", CHART, "--set", settings, "--set-string", f"config={IN_BUCKET}")
 
     assert done.returncode == 0, done.stderr
     assert "PersistentVolumeClaim" not in done.stdout

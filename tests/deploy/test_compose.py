@@ -11,6 +11,7 @@ import yaml
 from connectors.sqlite.check import check_database
 from deploy.compose.schema import create
 from streaming.cli.commands import COMMANDS
+from streaming.config.access import access_faults
 from streaming.config.config import load
 from streaming.facts.versions import versions
 from tests.deploy.kinds import compose_schema
@@ -107,6 +108,7 @@ def test_prometheus_asks_every_hub_and_agent(compose: dict[str, Any]) -> None:
     """The standby becomes the hub, so its numbers must be there from then on."""
     file = CHECKOUT / "deploy" / "prometheus" / "prometheus.yml"
     (job,) = yaml.safe_load(file.read_text(encoding="utf-8"))["scrape_configs"]
+    secret = Path(job["authorization"]["credentials_file"])
     asked = {target for each in job["static_configs"] for target in each["targets"]}
     agents = {
         f"{name}:{command[command.index('--metrics-port') + 1]}"
@@ -117,3 +119,26 @@ def test_prometheus_asks_every_hub_and_agent(compose: dict[str, Any]) -> None:
     assert len(agents) == 3
     assert asked == {"hub:9470", "standby:9470", *agents}
     assert {one.partition(":")[0] for one in asked} <= compose["services"].keys()
+    assert secret.parent == Path("/run/secrets")
+    assert secret.name in compose["services"]["prometheus"]["secrets"]
+
+
+def test_every_port_that_is_reached_from_outside_asks_for_the_token(
+    compose: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hub and agents do not start otherwise, and the names are those that Prometheus asks for."""
+    for name in ("hub", "standby", *AGENTS):
+        service = compose["services"][name]
+        (secret,) = service["secrets"]
+        (tmp_path / secret["target"]).write_text("a-token-of-16-characters")
+        assert secret["source"] in compose["secrets"]
+        assert service["environment"]["SLACKWATER_SECRETS"] == "/run/secrets"
+    for variable, value in compose["services"]["hub"]["environment"].items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("SLACKWATER_SECRETS", str(tmp_path))
+
+    http = load(CONFIG).http
+
+    assert list(access_faults(http)) == []
+    assert http.access.is_asked
+    assert set(http.names) == {"hub", "standby"}

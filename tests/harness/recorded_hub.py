@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from prometheus_client import CollectorRegistry
 
 from streaming.config.config import Config
+from streaming.core.model.port_access import PortAccess
 from streaming.http.application import application
 from streaming.http.feed import EpochFeed
 from streaming.http.server import HttpServer, listening
@@ -15,9 +16,11 @@ from streaming.hub.view import HubView
 @contextmanager
 def served(config: Config) -> Iterator[int]:
     """The port at which a hub of this configuration answers."""
-    at = listening("127.0.0.1", 0)
-    feed = EpochFeed(lambda _: None)
-    server = HttpServer(at, lambda: application(HubView(config), CollectorRegistry(), feed))
+    at, access = listening("127.0.0.1", 0), PortAccess()
+    view, feed = HubView(config), EpochFeed(lambda _: None)
+    server = HttpServer(
+        at, lambda: application(view, CollectorRegistry(), feed, access, frozenset()), access
+    )
     server.start()
     try:
         yield int(at.getsockname()[1])

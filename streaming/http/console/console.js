@@ -253,4 +253,23 @@ events.addEventListener("open", showRecorded, { once: true });
 events.addEventListener("error", () => {
   byId("level").className = "badge bad";
   setText("level", "the hub does not answer");
+  if (events.readyState === EventSource.CLOSED) askForToken();
+});
+
+// -- token -----------------------------------------------------------------------------------------
+
+async function askForToken() {
+  const answer = await fetch("access");
+  if (answer.status !== 401) return;
+  setText("level", "the hub asks for its token");
+  byId("access").hidden = false;
+  byId("token").focus();
+}
+
+byId("access").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const token = byId("token").value;
+  const answer = await fetch("access", { headers: { authorization: `Bearer ${token}` } });
+  if (answer.ok) location.reload();
+  else setText("refused", "This is not the token.");
 });

@@ -1,6 +1,7 @@
 """Claims about the metrics of an agent."""
 
 import socket
+import urllib.error
 import urllib.request
 
 import pytest
@@ -9,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from connectors.agent.counts import AgentCounts
 from connectors.agent.metrics import METRICS, served_metrics
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.port_access import PortAccess
 from streaming.metrics.catalogue import HUB, metrics_of
 
 
@@ -58,3 +60,26 @@ def test_a_port_in_use_says_what_to_do() -> None:
 def test_no_name_is_one_of_the_hubs() -> None:
     """One Prometheus scrapes both."""
     assert {one.name for one in METRICS}.isdisjoint(one.name for one in metrics_of(HUB))
+
+
+def test_an_address_that_others_reach_asks_for_the_token(port: int) -> None:
+    """The rule is that of the hub's port."""
+    url, token = f"http://127.0.0.1:{port}/metrics", "a-token-that-nobody-guesses"
+    request = urllib.request.Request(url, headers={"authorization": f"Bearer {token}"})
+
+    with served_metrics(port, "oslo", AgentCounts(), "0.0.0.0", PortAccess(token)):
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(url)
+        with urllib.request.urlopen(request) as answer:
+            text = answer.read().decode()
+
+    assert "slackwater_agent_batches_total" in text
+
+
+def test_an_address_that_others_reach_is_not_opened_without_one(port: int) -> None:
+    """What an agent counts tells of a site's work."""
+    with (
+        pytest.raises(ConfigError, match="is reached from other machines"),
+        served_metrics(port, "oslo", AgentCounts(), "0.0.0.0"),
+    ):
+        pass

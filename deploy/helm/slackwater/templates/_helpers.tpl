@@ -82,6 +82,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and .Values.standby.enabled (eq .Values.mode "sparkapplication") -}}
 {{- fail "the Spark operator starts one driver: standby.enabled is for mode deployment" -}}
 {{- end -}}
+{{- if not .Values.existingSecret -}}
+{{- fail "the port is open to the cluster: existingSecret must hold SLACKWATER_HTTP__TOKEN" -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "slackwater.env" -}}
@@ -93,6 +96,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   value: 0.0.0.0
 - name: SLACKWATER_HTTP__PORT
   value: {{ .Values.http.port | quote }}
+- name: SLACKWATER_HTTP__NAMES
+  {{- $name := include "slackwater.fullname" . }}
+  {{- $inside := printf "%s.%s" $name .Release.Namespace }}
+  value: {{ list $name $inside (printf "%s.svc" $inside) | toJson | quote }}
 {{- if .Values.existingSecret }}
 - name: SLACKWATER_SECRETS
   value: /run/secrets/slackwater

@@ -1,0 +1,80 @@
+"""The ports of hub and agent over TLS: a client's certificate admits as a token does."""
+
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from connectors.agent.counts import AgentCounts
+from connectors.agent.metrics import served_metrics
+from streaming.core.model.port_access import PortAccess
+from tests.harness.served_hub import free_port
+from tests.harness.served_port import port_of_a_hub
+from tests.harness.tls_files import authority, certificate
+
+OpenPort = Callable[[Path, Path], AbstractContextManager[int]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An authority `ca`, its certificates `hub` and `reader`, and a `stranger` of another one."""
+    made = tmp_path_factory.mktemp("tls")
+    ca, other = authority(made, "ca"), authority(made, "other")
+    for name, by in (("hub", ca), ("reader", ca), ("stranger", other)):
+        certificate(made, name, by)
+    return made
+
+
+@contextmanager
+def hub_port(folder: Path, tmp_path: Path) -> Iterator[int]:
+    """The hub's."""
+    files = {"certificate": "hub.crt", "key": "hub.key", "client_ca": "ca.crt"}
+    lines = (f'{name} = "{folder / file}"' for name, file in files.items())
+    with port_of_a_hub(tmp_path, "\n".join(['host = "0.0.0.0"', *lines])) as port:
+        yield port
+
+
+@contextmanager
+def agent_port(folder: Path, _: Path) -> Iterator[int]:
+    """An agent's."""
+    port = free_port()
+    access = PortAccess(None, folder / "hub.crt", folder / "hub.key", folder / "ca.crt")
+    with served_metrics(port, "oslo", AgentCounts(), "0.0.0.0", access):
+        yield port
+
+
+def asked(folder: Path, port: int, path: str, client: str | None) -> int:
+    """The status of an answer to a client with this certificate; 0: it got none."""
+    context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+    if client is not None:
+        context.load_cert_chain(folder / f"{client}.crt", folder / f"{client}.key")
+    try:
+        with urllib.request.urlopen(f"https://127.0.0.1:{port}{path}", context=context) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return 0
+
+
+@pytest.mark.parametrize("opened", [hub_port, agent_port])
+def test_a_certificate_of_the_authority_admits(
+    folder: Path, tmp_path: Path, opened: OpenPort
+) -> None:
+    """Nobody else reads, and nothing is sent in clear."""
+    with opened(folder, tmp_path) as port:
+        codes = {who: asked(folder, port, "/metrics", who) for who in (None, "reader", "stranger")}
+        with pytest.raises(OSError):  # noqa: PT011 - without TLS nothing is understood
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60)
+
+    assert codes == {None: 401, "reader": 200, "stranger": 0}
+
+
+def test_a_supervisor_needs_no_certificate(folder: Path, tmp_path: Path) -> None:
+    """A probe has none to show."""
+    with hub_port(folder, tmp_path) as port:
+        assert asked(folder, port, "/livez", None) == 200
