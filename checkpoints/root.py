@@ -6,6 +6,7 @@ link or by a conditional PUT: that is what the commit protocol rests on.
 
 import os
 import re
+import stat
 import tempfile
 from contextlib import suppress
 from functools import lru_cache
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
 
+from streaming.core.model.errors import StateError
 from streaming.core.model.root import BucketRoot, S3Access, StateRoot
 
 if TYPE_CHECKING:  # its import takes time, and who reads the tables of a folder does without
@@ -62,7 +64,27 @@ def local_folder(root: StateRoot) -> Path:
     """A folder of this machine for the locks and the scratch of hubs on this state."""
     if isinstance(root, Path):
         return root
-    return Path(tempfile.gettempdir()) / f"slackwater-{os.getuid()}" / root.name
+    return _own_folder() / root.name
+
+
+def _own_folder() -> Path:
+    """This user's folder for what lasts until the machine is started again.
+
+    In a temporary folder that all users write somebody else could have made it first.
+    """
+    given = os.environ.get("XDG_RUNTIME_DIR")
+    if given and Path(given).is_dir():
+        return Path(given) / "slackwater"
+    folder = Path(tempfile.gettempdir()) / f"slackwater-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    is_private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
+    if found.st_uid != os.getuid() or not is_private:
+        raise StateError(
+            f"{folder} is not this user's alone: remove it, or set XDG_RUNTIME_DIR to a folder that"
+            " is"
+        )
+    return folder
 
 
 def is_inside(place: StateRoot, root: StateRoot) -> bool:

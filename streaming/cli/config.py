@@ -57,7 +57,7 @@ def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> No
         history = config_history([])
         warnings.append(f"it is not compared with what a hub has: {error}")
     faults = [
-        *functions.complaints(valid.table_map().values()),
+        *functions.complaints(valid.table_map().values(), valid.functions.modules),
         *history_faults(valid, history),
         *access_faults(valid.http),
     ]

@@ -18,6 +18,7 @@ def main() -> int:
     if len(sys.argv) > 1 and sys.argv[1] in _SERVING:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _end)
+    keep_files_private()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it looks for some everywhere
     for stream in (sys.stdout, sys.stderr):
         _write_any_text(stream)
@@ -29,6 +30,19 @@ def main() -> int:
     except KeyboardInterrupt:  # before a command, or while its modules are imported
         sys.stderr.write("slackwater: interrupted\n")
         return 128 + signal.SIGINT
+
+
+def keep_files_private() -> None:
+    """Write files that no other user reads; a umask that shuts others out already is kept.
+
+    Setup writes what all users of the machine run.
+    """
+    if sys.argv[1:2] == ["setup"]:
+        os.umask(os.umask(0o022) | 0o022)
+        return
+    given = os.umask(0o077)
+    if given & 0o007 == 0o007:
+        os.umask(given)
 
 
 def _write_any_text(stream: TextIO) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from connectors.tls import tls_faults
 from streaming.config.sections import HttpConfig
+from streaming.config.trusted_file import check_trusted
 from streaming.core.model.errors import ConfigError
 
 
@@ -11,7 +12,19 @@ def access_faults(http: HttpConfig) -> Iterator[str]:
     """One sentence for each reason not to open the port of a hub."""
     if http.port:
         yield from http.access.faults(http.host, "http.host")
+        yield from _writable(http)
         yield from tls_faults(http.access)
+
+
+def _writable(http: HttpConfig) -> Iterator[str]:
+    """One sentence if another user may write the key of the port."""
+    try:
+        if http.key is not None:
+            check_trusted(http.key)
+    except ConfigError as error:
+        yield str(error)
+    except OSError:
+        return  # TLS says it
 
 
 def check_access(http: HttpConfig) -> None:

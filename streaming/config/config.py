@@ -18,6 +18,7 @@ from streaming.config.parts import problems
 from streaming.config.secret_files import secret_files
 from streaming.config.sections import (
     AgreementConfig,
+    FunctionsConfig,
     HttpConfig,
     HubConfig,
     KafkaConfig,
@@ -29,6 +30,7 @@ from streaming.config.sections import (
     TableConfig,
     TracesConfig,
 )
+from streaming.config.trusted_file import check_trusted
 from streaming.core.model.edited_text import edited_text
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.root import BucketRoot, StateRoot, is_address
@@ -54,6 +56,8 @@ class Config(BaseModel):
     """The replicated tables."""
     agreements: tuple[AgreementConfig, ...] = ()
     """Who is sent what: at most one agreement for each consumer."""
+    functions: FunctionsConfig = Field(default_factory=FunctionsConfig)
+    """Conflict functions of your own: code that runs as the hub."""
     limits: LimitsConfig = Field(default_factory=LimitsConfig)
     """Bounds on memory, records and batches."""
     http: HttpConfig = Field(default_factory=HttpConfig)
@@ -237,6 +241,7 @@ def _hint(error: tomllib.TOMLDecodeError, text: str) -> str:
 def _read(path: Path) -> dict[str, Any]:
     text = ""
     try:
+        check_trusted(path)
         text = edited_text(path.read_bytes(), str(path))
         data = tomllib.loads(text)
     except FileNotFoundError:

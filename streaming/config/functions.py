@@ -1,12 +1,12 @@
 """Users' conflict functions: found by the import path that the configuration names."""
 
 import importlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import cast
 
 from streaming.core.conflict.function import ConflictRule
 from streaming.core.conflict.winner import UserFunction
-from streaming.core.model.errors import FunctionError
+from streaming.core.model.errors import ConfigError, FunctionError
 from streaming.core.model.table import Table
 
 
@@ -16,13 +16,33 @@ def loaded(tables: Iterable[Table]) -> dict[str, UserFunction]:
     return {path: _loaded(path, table) for path, table in paths.items()}
 
 
-def complaints(tables: Iterable[Table]) -> Iterator[str]:
-    """One sentence for each function that cannot be used."""
+def complaints(tables: Iterable[Table], modules: Collection[str]) -> Iterator[str]:
+    """One sentence for each function that cannot be used; no other module is imported."""
     for table in tables:
+        if faults := list(unlisted([table], modules)):
+            yield from faults
+            continue
         try:
             loaded([table])
         except FunctionError as error:
             yield str(error)
+
+
+def unlisted(tables: Iterable[Table], modules: Collection[str]) -> Iterator[str]:
+    """One sentence for each function of a module that `functions.modules` does not name."""
+    for table in tables:
+        path = str(table.function)
+        if table.function.rule is ConflictRule.USER and path.partition(":")[0] not in modules:
+            yield (
+                f"conflict function {path} of table {table.name}: functions.modules does not name"
+                " its module: add it there if its code may run as the hub"
+            )
+
+
+def check_modules(tables: Iterable[Table], modules: Collection[str]) -> None:
+    """ConfigError for a function of a module that `functions.modules` does not name."""
+    if faults := list(unlisted(tables, modules)):
+        raise ConfigError("\n".join(faults))
 
 
 def _loaded(path: str, table: str) -> UserFunction:

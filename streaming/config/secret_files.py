@@ -7,6 +7,7 @@ file is readable by its owner only.
 import os
 from pathlib import Path
 
+from streaming.config.trusted_file import check_trusted
 from streaming.core.model.errors import ConfigError
 
 FOLDER_VARIABLE = "SLACKWATER_SECRETS"
@@ -27,6 +28,8 @@ def secret_files() -> list[str]:
         files = [file for file in folder.iterdir() if not file.name.startswith(".")]
         for file in files:
             file.open("rb").close()
+            if file.is_file():
+                check_trusted(file)
     except OSError as error:
         raise ConfigError(
             f"{FOLDER_VARIABLE}={folder}: {error}: name a folder of files that this user can read"

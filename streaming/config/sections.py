@@ -346,6 +346,13 @@ class AgreementConfig(_Section):
     """The tables whose changes it is sent, all of one data set; "*": all that there are."""
 
 
+class FunctionsConfig(_Section):
+    """Conflict functions of your own: code that runs as the hub."""
+
+    modules: tuple[str, ...] = ()
+    """The modules whose functions a table may name, as `our_rules`; no other is imported."""
+
+
 class LimitsConfig(_Section):
     """Bounds on memory, records and batches."""
 

@@ -14,6 +14,7 @@ from checkpoints.root import local_folder
 from checkpoints.store import storage_errors
 from connectors.logs import configure_logs, is_json
 from streaming.config.config import Config
+from streaming.config.functions import check_modules
 from streaming.config.history import check_history, config_history
 from streaming.core.model.secret_names import secrets_of
 from streaming.facts.readiness import HubStage
@@ -48,6 +49,7 @@ def run(
     it started. `available_now`: process what is there, publish all of it, then end. `standby`:
     where another hub works on the state, wait until it does not, with Spark at work.
     """
+    check_modules(config.table_map().values(), config.functions.modules)
     view = HubView(config)
     sections = (config.s3, config.lineage, config.http)
     secrets = secrets_of(

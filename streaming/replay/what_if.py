@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from streaming.config.config import Config
 from streaming.config.errors import explain
+from streaming.config.functions import check_modules
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.order import JudgingOrder
 
@@ -49,7 +50,8 @@ class WhatIf:
                     f"--set {name}{FUNCTION}: there is no table {name!r}: use one of"
                     f" {', '.join(known)}"
                 )
-        self.config(config)
+        tables = self.config(config).table_map().values()
+        check_modules(tables, config.functions.modules)
 
     def texts(self) -> list[str]:
         """What is set, as it is written on the command line."""

@@ -51,6 +51,9 @@ bootstrap_servers = "{bootstrap}"
 [limits]
 {limits}
 
+[functions]
+modules = ["tests.harness.user_functions", "tests.model.world"]
+
 [http]
 port = 0
 

@@ -38,7 +38,8 @@ def test_check_imports_the_functions_of_the_tables(
     slackwater: Slackwater, config_file: Path
 ) -> None:
     """All that are wrong are named: a hub would end with the first at its start."""
-    text = config_file.read_text("utf-8")
+    modules = '[functions]\nmodules = ["tests.harness.user_functions", "no_such_module"]\n'
+    text = config_file.read_text("utf-8") + modules
     tables = "".join(
         f'[[tables]]\nname = "{name}"\nkey = ["k"]\ncolumns = {{ k = "text" }}\n'
         f'function = "{function}"\n'
@@ -46,6 +47,7 @@ def test_check_imports_the_functions_of_the_tables(
             ("good", "tests.harness.user_functions:merge"),
             ("module", "no_such_module:decide"),
             ("name", "tests.harness.user_functions:no_such_name"),
+            ("foreign", "os:system"),
         ]
     )
     config_file.write_text(text + tables, encoding="utf-8")
@@ -54,9 +56,10 @@ def test_check_imports_the_functions_of_the_tables(
 
     assert answer.code == 2
     lines = answer.err.splitlines()
-    assert len(lines) == 2
+    assert len(lines) == 3
     assert "function no_such_module:decide of table module cannot be loaded" in lines[0]
     assert "of table name cannot be loaded: AttributeError" in lines[1]
+    assert "os:system of table foreign: functions.modules does not name its module" in lines[2]
 
 
 COMPLAINTS = [
