@@ -75,6 +75,14 @@ BAD: dict[str, tuple[Reason, str, bytes]] = {
     "a commit of one": (Reason.KIND, "at most 200", control("commit", session=f'"{"x" * 201}"')),
     "a hello of one": (Reason.KIND, "at most 200", control("hello", session=f'"{"é" * 201}"')),
     "a long snapshot": (Reason.KIND, "at most 200", control("hello", snapshot=f'"{"x" * 201}"')),
+    "a long id": (
+        *(Reason.KIND, "at most 200"),
+        control("snapshot", begin=f'{{"id":"{"x" * 201}","table":"orders"}}'),
+    ),
+    "a long id of a row": (
+        *(Reason.KIND, "at most 200"),
+        control("snapshot", begin=None, row=f'{{"id":"{"x" * 201}"}}'),
+    ),
     "many versions": (Reason.KIND, "at most 100", control("hello", versions=f"[{'1,' * 100}1]")),
     "a long column": (
         *(Reason.KIND, "at most 400 characters"),

@@ -158,7 +158,8 @@ def _control_form_fault(fields: Fields) -> RecordFault | None:
     if one_of and not any(has_id(fields.get(name)) for name in one_of):
         names = " or ".join(one_of)
         return RecordFault(
-            Reason.KIND, f"field {names}: one must be an object with a string as its id"
+            Reason.KIND,
+            f"field {names}: one must be an object with an id of at most {ID_CHARS} characters",
         )
     return None
 
@@ -181,7 +182,7 @@ def _is_names(value: object) -> bool:
 
 def has_id(part: object) -> bool:
     """Return whether this is the part of a snapshot that a record names by its id."""
-    return isinstance(part, dict) and is_text(part.get("id"))
+    return isinstance(part, dict) and _is_text_upto(part.get("id"), ID_CHARS)
 
 
 def _ruv_fault(value: object) -> RecordFault | None:

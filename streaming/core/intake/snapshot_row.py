@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from streaming.core.intake.members import Fields, is_text
+from streaming.core.intake.form import has_id
+from streaming.core.intake.members import Fields
 from streaming.core.model.change import Op
 from streaming.core.model.record import RecordKind
 
@@ -21,9 +22,7 @@ class SnapshotRow(NamedTuple):
 def snapshot_row(fields: Fields) -> SnapshotRow | None:
     """Return the row that a record of kind `snapshot` holds; None: it is another record."""
     row = fields.get("row")
-    if fields.get("kind") != RecordKind.SNAPSHOT or not isinstance(row, dict):
-        return None
-    if not is_text(row.get("id")):
+    if fields.get("kind") != RecordKind.SNAPSHOT or not isinstance(row, dict) or not has_id(row):
         return None
     return SnapshotRow(_as_change(fields, row), row["id"])
 

@@ -157,7 +157,7 @@ KINDS: Mapping[RecordKind, RecordForm] = {
     RecordKind.SCHEMA: RecordForm(
         PublishedSchema,
         (
-            Field("digest", FieldType.TEXT),
+            Field("digest", FieldType.ID),
             Field("document", FieldType.OBJECT, FieldPresence.OPTIONAL),
         ),
     ),
