@@ -9,6 +9,7 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from connectors.failure import WRITES_OBJECTS
+from connectors.kafka.client_errors import OnlyFaults
 from connectors.log_format import LogFormat
 from streaming.core.model.secret_names import HIDDEN
 
@@ -40,7 +41,7 @@ def configure_logs(
     root.setLevel(logging.WARNING)
     for name in _OWN:
         logging.getLogger(name).setLevel(level.upper())
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters comes as an error of ours
+    handler.addFilter(OnlyFaults())
 
 
 def is_json(kind: LogFormat, stream: TextIO) -> bool:

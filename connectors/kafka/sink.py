@@ -7,9 +7,11 @@ batch of 200,000 changes five per cent slower.
 import logging
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from connectors.kafka.client_errors import CLIENT_LOG, HeardFault, fault_of
 from connectors.kafka.options import (
     PRODUCER,
     REQUEST_BYTES_MAX,
@@ -19,7 +21,8 @@ from connectors.kafka.options import (
 from connectors.kafka.topics import CONNECT_TIMEOUT_MS
 from streaming.core.model.errors import PublishError
 
-LOG = logging.getLogger("kafka.librdkafka")
+LOG = logging.getLogger(__name__)
+CLIENT = logging.getLogger(f"{CLIENT_LOG}.librdkafka")
 
 _PRODUCER: Mapping[str, str | int | bool] = {
     **PRODUCER,
@@ -56,14 +59,7 @@ class UpdatesSink:
         connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
     ) -> None:
         known = {"bootstrap.servers": bootstrap, **_PRODUCER, **producer_options(options)}
-        try:
-            self._producer = Producer(known, logger=LOG)
-            self._producer.list_topics(timeout=connect_timeout_ms / 1000)
-        except KafkaException as error:
-            raise PublishError(
-                f"no connection to Kafka at {bootstrap} ({error}): check that it runs and "
-                "kafka.bootstrap_servers"
-            ) from error
+        self._producer = _connected(known, bootstrap, connect_timeout_ms / 1000)
         self._unflushed_bytes = 0
         self._failure: PublishError | None = None
         self._refusing: set[str] = set()
@@ -99,7 +95,14 @@ class UpdatesSink:
     def _flush(self) -> None:
         self._raise_failure()
         self._unflushed_bytes = 0
-        self._producer.flush()
+        try:
+            self._producer.flush()
+        except KafkaException as error:
+            self._failure = PublishError(
+                f"updates cannot be sent ({fault_of(str(error)) or 'Kafka'}: {error}): the next"
+                " start publishes them again"
+            )
+            raise self._failure from error
         self._raise_failure()
 
     def close(self) -> None:
@@ -142,3 +145,20 @@ class UpdatesSink:
     def _raise_failure(self) -> None:
         if self._failure:
             raise self._failure
+
+
+def _connected(known: dict[str, Any], bootstrap: str, timeout_s: float) -> Producer:
+    """A producer that has reached its broker; PublishError says why it has not."""
+    producer: Producer | None = None
+    with HeardFault() as heard:
+        try:
+            producer = Producer(known, logger=CLIENT)
+            producer.list_topics(timeout=timeout_s)
+        except KafkaException as error:
+            if producer is not None:
+                producer.poll(0)  # only then it writes what it has to say into its log
+            raise PublishError(
+                f"no connection to Kafka at {bootstrap} ({heard.explained(error)}): check that it"
+                " runs and kafka.bootstrap_servers"
+            ) from error
+    return producer

@@ -17,6 +17,7 @@ from kafka.errors import (
 )
 from kafka.protocol.consumer import OffsetSpec
 
+from connectors.kafka.client_errors import HeardFault
 from connectors.kafka.options import client_options, principal_of
 from streaming.core.intake.input_lost import GONE, HIDDEN, TopicFacts
 from streaming.core.model.errors import SourceError
@@ -223,13 +224,15 @@ class Topics:
     @contextmanager
     def _client_errors(self) -> Iterator[None]:
         """Raise the client's errors as a SourceError that names the broker and the remedy."""
-        try:
-            yield
-        except KafkaError as error:
-            raise SourceError(
-                f"Kafka at {self._bootstrap} did not answer as expected ({error}): check that "
-                "it runs, kafka.bootstrap_servers, and the rights of the hub's user"
-            ) from error
+        with HeardFault() as heard:
+            try:
+                yield
+            except KafkaError as error:
+                raise SourceError(
+                    f"Kafka at {self._bootstrap} did not answer as expected"
+                    f" ({heard.explained(error)}): check that it runs, kafka.bootstrap_servers, and"
+                    " the rights of the hub's user"
+                ) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from checkpoints.root import local_folder
+from connectors.kafka.client_errors import fault_of
 from streaming.core.model.errors import HubError
 from streaming.core.model.root import StateRoot
 from streaming.facts.live import KafkaBehind
@@ -45,7 +46,8 @@ def failure(error: StreamingQueryException, root: StateRoot) -> HubError:
     """
     check_room(root)
     message = re.split(r"JVM stacktrace|=== Streaming Query ===", str(error))[0]
-    return HubError(message.strip())
+    fault = fault_of(str(error))
+    return HubError(f"{fault} ({message.strip()})" if fault else message.strip())
 
 
 def kafka_behind(query: StreamingQuery) -> KafkaBehind | None:

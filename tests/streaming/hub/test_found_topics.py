@@ -6,16 +6,18 @@ from collections.abc import Iterator
 import pytest
 
 from connectors.kafka.broker import Broker
+from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import Topics
 from streaming.config.config import Config
 from streaming.config.rights import HUB, needed_rights
-from streaming.core.model.errors import SourceError
+from streaming.core.model.errors import PublishError, SourceError
 from streaming.core.model.rights import NeededRight, TopicRight
 from streaming.hub.found_topics import FoundTopics, find_topics
 from tests.harness.closed_broker import closed_broker, grant, options, revoke
 from tests.harness.hub_process import wait_until
 
 RECORD_BYTES = 20_000
+CONNECT_MS = 5_000
 CHANGES, UPDATES = ("x.changes.a", "x.changes.b"), ("x.updates.a", "x.updates.b")
 
 
@@ -99,3 +101,21 @@ def test_exactly_the_listed_rights_are_enough_and_each_is_needed(
         revoke(bootstrap, "hub", NeededRight(topic, TopicRight.WRITE))
     wait_until(lambda: told(config, caplog)[0], lambda: told(config, caplog)[1])
     assert all(f"Write on topic {topic}" in told(config, caplog)[1] for topic in UPDATES)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told_as"),
+    [
+        (options("hub", "mistyped"), "Kafka refuses the login|the login in kafka.options is wrong"),
+        ({**options("hub"), "security.protocol": "SASL_SSL"}, "one side speaks TLS"),
+    ],
+    ids=["password", "protocol"],
+)
+def test_what_is_wrong_with_a_connection_is_named_by_both_clients(
+    closed: Broker, wrong: dict[str, str], told_as: str
+) -> None:
+    """Neither looks for a broker that is down, which "unable to bootstrap" and the like suggest."""
+    with pytest.raises(SourceError, match=told_as):
+        Topics(closed.bootstrap_servers, wrong, CONNECT_MS)
+    with pytest.raises(PublishError, match=told_as):
+        UpdatesSink(closed.bootstrap_servers, wrong, CONNECT_MS)
