@@ -54,6 +54,7 @@ MAY_IMPORT = {
     "streaming/replay": (
         *(*LEAF, "checkpoints", "streaming.config", "streaming.stages", "streaming.carriers"),
         *("streaming.hub", "streaming.jvm.session", "streaming.jvm.master", "streaming.replay"),
+        "streaming.jvm.query_plan",
         "streaming.facts.page_style",
     ),
     "streaming/operator": (*LEAF, "checkpoints", "streaming.operator"),

@@ -138,6 +138,11 @@ def jvm(spark: SparkSession) -> Any:  # noqa: ANN401 - py4j has no types
     return spark.sparkContext._jvm  # noqa: SLF001
 
 
+def parsed(spark: SparkSession, text: str) -> Any:  # noqa: ANN401 - py4j has no types
+    """The plan of a statement, of which nothing is carried out; Py4JError if it is none."""
+    return spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001
+
+
 def hadoop_configuration(spark: SparkSession) -> Any:  # noqa: ANN401 - py4j has no types
     """The Hadoop `Configuration` of the session's driver, a Java object."""
     context: Any = spark.sparkContext

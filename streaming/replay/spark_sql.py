@@ -14,6 +14,7 @@ from checkpoints.tables import TableName
 from checkpoints.truncates import last_truncates
 from streaming.core.model.errors import QuestionError
 from streaming.core.model.table import ColumnType, Table
+from streaming.jvm.query_plan import check_query
 from streaming.replay.sql_tables import HUB, NEVER
 
 TYPES = {
@@ -58,7 +59,7 @@ SELECT `key`, author, epoch, csn, image FROM (
 def query(
     spark: SparkSession, store: PastStore, tables: Sequence[Table], last: BatchMark, text: str
 ) -> DataFrame:
-    """The answer to a query; QuestionError if Spark cannot understand it.
+    """The answer to a query; QuestionError if it does anything but read them.
 
     `last`: the last batch that it sees, to which the store must have travelled.
     """
@@ -70,6 +71,8 @@ def query(
         truncate, place = truncates.get(table.name, (NEVER, -1))
         rows = _rows(spark, table, store.rows_epoch, truncate.epoch, place)
         rows.createOrReplaceTempView(_quoted(table.name))
+    names = [f"{HUB}{name}" for name in (*TableName, *VIEWS)] + [table.name for table in tables]
+    check_query(spark, text, frozenset(name.lower() for name in names))
     try:
         return spark.sql(text)
     except PySparkException as error:
