@@ -77,7 +77,12 @@ OF_PYSPARK = {
 
 OWN_JSON = {
     *("checkpoints/backup.py", "checkpoints/last_poll.py", "streaming/carriers/offsets.py"),
-    *("streaming/cli/config.py", "streaming/config/history.py", "streaming/replay/what_if.py"),
+    *(
+        "streaming/cli/config.py",
+        "streaming/config/config.py",
+        "streaming/config/history.py",
+        "streaming/replay/what_if.py",
+    ),
     *("streaming/core/model/command.py", "streaming/core/replay/pins.py"),
     *("streaming/demo/evidence.py", "streaming/demo/timing.py"),
 }
