@@ -27,6 +27,7 @@ from streaming.core.model.rights import REMEDY, NeededRight, TopicRight, lacking
 CONNECT_TIMEOUT_MS = 15_000
 ENVELOPE_BYTES = 32_768
 """The most that the wire adds to a change: names, positions, Kafka's framing."""
+_UNCOMPRESSED = "uncompressed"
 DEFAULT_BYTES_MAX = 1_048_588
 """Kafka's default for the largest record of a topic."""
 
@@ -56,17 +57,21 @@ class Topics:
                 **client_options(options),
             )
 
-    def ensure(self, names: Sequence[str], record_bytes: int) -> None:
+    def ensure(
+        self, names: Sequence[str], record_bytes: int, changes: Collection[str] = ()
+    ) -> None:
         """Create the missing topics as the hub needs them and validate the others.
 
         `record_bytes` is the largest change; every topic must accept it with its envelope.
+        `changes`: those of the topics that replicas write. They are uncompressed, so the broker
+        refuses a record that is too large, whatever it was compressed to.
         SourceError names each unusable topic, what is wrong and what to do.
         """
         with self._client_errors():
             there = set(self._admin.list_topics())
             missing = [name for name in names if name not in there]
             if missing:
-                self._create(missing, record_bytes)
+                self._create(missing, record_bytes, changes)
             found = [self._settings_of(name) for name in names]
         complaints = [text for topic in found for text in topic.complaints(record_bytes)]
         if complaints:
@@ -81,6 +86,11 @@ class Topics:
         """Why records may be deleted before somebody has read them, a sentence each."""
         with self._client_errors():
             return list(self._settings_of(name).retention_complaints())
+
+    def compression_complaints(self, name: str) -> list[str]:
+        """Why a record that its topic accepts may be too large to be read, a sentence."""
+        with self._client_errors():
+            return list(self._settings_of(name).compression_complaints())
 
     def retained(self, names: Collection[str]) -> dict[str, Retained]:
         """Topic -> how long and how much of its records it keeps."""
@@ -159,7 +169,7 @@ class Topics:
     ) -> None:
         self.close()
 
-    def _create(self, names: Sequence[str], record_bytes: int) -> None:
+    def _create(self, names: Sequence[str], record_bytes: int, changes: Collection[str]) -> None:
         configs = {
             "cleanup.policy": "delete",
             "retention.ms": "-1",
@@ -169,8 +179,9 @@ class Topics:
         }
         refused = []
         for name in names:
+            made = configs | ({"compression.type": _UNCOMPRESSED} if name in changes else {})
             try:
-                self._admin.create_topics({name: {"num_partitions": 1, "configs": configs}})
+                self._admin.create_topics({name: {"num_partitions": 1, "configs": made}})
             except TopicAlreadyExistsError:
                 continue  # another client created it; it is validated below
             except TopicAuthorizationFailedError:
@@ -191,6 +202,7 @@ class Topics:
             cleanup=configs["cleanup.policy"]["value"],
             timestamps=configs["message.timestamp.type"]["value"],
             bytes_max=int(configs["max.message.bytes"]["value"]),
+            compression=configs["compression.type"]["value"],
             retention_ms=int(configs["retention.ms"]["value"]),
             retention_bytes=int(configs["retention.bytes"]["value"]),
         )
@@ -244,6 +256,7 @@ class _TopicSettings:
     cleanup: str
     timestamps: str
     bytes_max: int
+    compression: str
     retention_ms: int
     retention_bytes: int
 
@@ -268,6 +281,16 @@ class _TopicSettings:
             yield (
                 f"{self.name} deletes records beyond {self.retention_bytes} bytes, also unread "
                 f"ones: {alter} retention.bytes=-1"
+            )
+
+    def compression_complaints(self) -> Iterator[str]:
+        """A sentence if the broker takes records that are much larger than they seem."""
+        if self.compression != _UNCOMPRESSED:
+            yield (
+                f"{self.name} keeps records as they are compressed (compression.type="
+                f"{self.compression}), so one of some kB may be too large to be read: kafka-configs"
+                f" --alter --entity-type topics --entity-name {self.name} --add-config"
+                f" compression.type={_UNCOMPRESSED}"
             )
 
     def complaints(self, record_bytes: int) -> Iterator[str]:
@@ -306,11 +329,15 @@ def _needed_bytes(record_bytes: int) -> int:
 
 
 def ensure_topics(
-    bootstrap: str, options: Mapping[str, str], names: Sequence[str], record_bytes: int
+    bootstrap: str,
+    options: Mapping[str, str],
+    names: Sequence[str],
+    record_bytes: int,
+    changes: Collection[str] = (),
 ) -> None:
     """Topics.ensure on a connection of its own."""
     with Topics(bootstrap, options) as topics:
-        topics.ensure(names, record_bytes)
+        topics.ensure(names, record_bytes, changes)
 
 
 def topic_ids(bootstrap: str, options: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:

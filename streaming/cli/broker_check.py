@@ -49,7 +49,8 @@ def _topics(config: Config, topics: Topics, refused: list[NeededRight]) -> Itera
             yield CheckedItem(f"topic {name}", is_ok=True, text=missing)
             continue
         faults = topics.complaints(name, config.limits.record_bytes)
-        faults += topics.retention_complaints(name) if name in changes else []
+        if name in changes:
+            faults += topics.retention_complaints(name) + topics.compression_complaints(name)
         for fault in faults:
             yield CheckedItem(f"topic {name}", is_ok=False, text=fault)
         if not faults:

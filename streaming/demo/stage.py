@@ -171,7 +171,7 @@ def _check_ends(parts: Sequence[ProcessPart]) -> None:
 
 
 def _make_topics(config: Config) -> None:
-    topics = [config.changes_topic(replica.name) for replica in config.replicas]
-    topics += [config.updates_topic(agreement.name) for agreement in config.agreements]
+    changes = [config.changes_topic(replica.name) for replica in config.replicas]
+    updates = [config.updates_topic(agreement.name) for agreement in config.agreements]
     with Topics(config.kafka.bootstrap_servers, config.kafka.options) as admin:
-        admin.ensure(topics, config.limits.record_bytes)
+        admin.ensure([*changes, *updates], config.limits.record_bytes, changes)

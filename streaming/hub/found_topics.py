@@ -60,7 +60,7 @@ def find_topics(
     if refused:
         LOG.warning("%s", text)
     seen = [topic for topic in changes if topic not in hidden]
-    admin.ensure([*seen, *updates], record_bytes)
+    admin.ensure([*seen, *updates], record_bytes, changes)
     ids = admin.ids([*seen, *updates])
     return FoundTopics(ids, admin.first_offsets(seen), admin.end_offsets([*updates]))
 

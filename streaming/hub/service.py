@@ -141,7 +141,8 @@ class Service:
             return find_topics(admin, needed, *topics, record_bytes)
 
     def _topic_look(self) -> TopicLook:
-        return TopicLook(self._connected, self.configured, self.config.limits.record_bytes)
+        changes = [self.config.changes_topic(one.name) for one in self.config.replicas]
+        return TopicLook(self._connected, self.configured, self.config.limits.record_bytes, changes)
 
     def _connected(self) -> Topics:
         kafka = self.config.kafka

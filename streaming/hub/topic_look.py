@@ -19,15 +19,17 @@ PAUSE_S = 1.0
 
 @dataclass(slots=True)
 class TopicLook:
-    """Looks at topics, from any thread. `configured`: those that are created if missing.
+    """Looks at topics, from any thread.
 
-    A topic that a broker does not know counts as gone only if it can be created: one that just
+    `configured`: those that are created if missing; `changes`: those of them that replicas write. A
+    topic that a broker does not know counts as gone only if it can be created: one that just
     started may not know it yet, and then the creation says that it exists.
     """
 
     connect: Callable[[], Topics]
     configured: Collection[str]
     record_bytes: int
+    changes: Collection[str]
     admin: Topics | None = None
     turn: Lock = field(default_factory=Lock)
 
@@ -59,7 +61,7 @@ class TopicLook:
         if not missing:
             return found
         try:
-            self.admin.ensure(missing, self.record_bytes)
+            self.admin.ensure(missing, self.record_bytes, self.changes)
         except SourceError as error:
             LOG.warning("%s: missing, and cannot be created: %s", ", ".join(missing), error)
         return {**found, **self.admin.look(missing)}

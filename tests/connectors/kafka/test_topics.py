@@ -1,6 +1,7 @@
 """Topics are made right or refused, and their offsets are true."""
 
 import pytest
+from confluent_kafka import KafkaError, Message, Producer
 from kafka import KafkaAdminClient, TopicPartition
 
 from connectors.kafka.broker import Broker
@@ -32,6 +33,29 @@ def test_a_missing_topic_is_created_as_the_hub_needs_it(broker: Broker, topic_pr
     assert set(ids) == set(names)
     assert len(set(ids.values())) == 2
     assert end_offsets(broker.bootstrap_servers, {}, names) == dict.fromkeys(names, 0)
+
+
+def test_a_changes_topic_takes_no_record_that_is_large_once_it_is_decompressed(
+    broker: Broker, topic_prefix: str
+) -> None:
+    """Some kB may hold what no reader can hold; the hub's own topics keep what it compresses."""
+    names = [f"{topic_prefix}changes", f"{topic_prefix}updates"]
+    ensure_topics(broker.bootstrap_servers, {}, names, RECORD_BYTES, changes=names[:1])
+    sizes = {"message.max.bytes": 20_000_000, "batch.size": 20_000_000}
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap_servers, "compression.type": "zstd", **sizes}
+    )
+    refused = list[str]()
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            refused.append(f"{message.topic()}: {error.name()}")
+
+    for name in names:
+        producer.produce(name, b" " * 10_000_000, partition=0, on_delivery=delivered)
+    producer.flush(30)
+
+    assert refused == [f"{names[0]}: MSG_SIZE_TOO_LARGE"]
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_topics_as_the_hub_makes_them_are_right(
 ) -> None:
     """What the hub made itself must pass."""
     names = [f"{on_broker}{kind}" for kind in ("changes.a", "changes.b", "updates.to-a")]
-    ensure_topics(broker.bootstrap_servers, {}, names, RECORD_BYTES)
+    ensure_topics(broker.bootstrap_servers, {}, names, RECORD_BYTES, changes=names[:2])
 
     found = lines(slackwater("doctor", "--json"))
 
@@ -71,6 +71,7 @@ def test_a_topic_that_deletes_unread_records_is_named(
     name = f"{on_broker}changes.a"
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
     configs = {"retention.ms": "7200000", "max.message.bytes": "2000000"}
+    configs |= {"compression.type": "uncompressed"}
     admin.create_topics({name: {"num_partitions": 1, "configs": configs}}, wait_for_metadata=True)
     admin.close()
 
@@ -80,6 +81,19 @@ def test_a_topic_that_deletes_unread_records_is_named(
     is_ok, text = lines(answer)[f"topic {name}"]
     assert not is_ok
     assert "deletes records after 2 hours, also unread ones: kafka-configs --alter" in text
+
+
+def test_a_changes_topic_that_keeps_records_compressed_is_named(
+    slackwater: Slackwater, on_broker: str, broker: Broker
+) -> None:
+    """One that was created by hand takes records that Java cannot hold."""
+    name = f"{on_broker}changes.a"
+    ensure_topics(broker.bootstrap_servers, {}, [name], RECORD_BYTES)
+
+    is_ok, text = lines(slackwater("doctor", "--json"))[f"topic {name}"]
+
+    assert not is_ok
+    assert text.endswith(f"--entity-name {name} --add-config compression.type=uncompressed")
 
 
 def test_rights_come_from_the_broker(on_broker: str, broker: Broker) -> None:
