@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from connectors.kafka.originals import read_records
 from streaming.config.config import Config
 from streaming.core.intake.input_lost import TopicFacts
+from streaming.core.intake.kept_bytes import KeptBytes
 from streaming.hub.settings import BatchSettings
 
 
@@ -13,8 +14,8 @@ def originals(
     settings: BatchSettings,
     places: Sequence[tuple[int, int]],
     look: Callable[[Collection[str]], Mapping[str, TopicFacts]],
-) -> dict[tuple[int, int], bytes]:
-    """(rid, offset) -> the bytes of that record; none that is gone or may not be read."""
+) -> dict[tuple[int, int], KeptBytes]:
+    """(rid, offset) -> what is kept of that record; none that is gone or may not be read."""
     kafka, topics = config.kafka, settings.known_topics
     known = [place for place in places if place[0] in topics]
     now = look({topics[rid] for rid, _ in known})
@@ -23,4 +24,7 @@ def originals(
         for rid, offset in known
         if now[topics[rid]].is_readable and now[topics[rid]].first <= offset < now[topics[rid]].end
     ]
-    return read_records(kafka.bootstrap_servers, kafka.options, topics, there)
+    if not there:
+        return {}
+    allowed = settings.topology.record_bytes
+    return read_records(kafka.bootstrap_servers, kafka.options, topics, there, allowed)

@@ -11,7 +11,7 @@ from checkpoints.reader import open_state
 from checkpoints.store import StateStore, among, rows_of
 from checkpoints.tables import TableName
 from streaming.core.intake.images import row_named
-from streaming.core.intake.kept_bytes import is_whole_of
+from streaming.core.intake.kept_bytes import KeptBytes, is_whole_of
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.record import RecordKind
@@ -23,8 +23,8 @@ from streaming.operator.hub_changes import HubChangeWriter
 Revalidate = Callable[[pa.Table], pa.Table]
 """Records as topic, offset, timestamp, value -> their facts under the present configuration."""
 
-Originals = Callable[[Sequence[tuple[int, int]]], Mapping[tuple[int, int], bytes]]
-"""Reads the bytes of records from their topics, by (rid, offset)."""
+Originals = Callable[[Sequence[tuple[int, int]]], Mapping[tuple[int, int], KeptBytes]]
+"""Reads records from their topics, by (rid, offset), as quarantine keeps them."""
 
 RECORDS = pa.schema(
     [
@@ -123,7 +123,7 @@ def _whole(rows: Sequence[Mapping[str, Any]], originals: Originals) -> Iterator[
     places = [(row["rid"], row["offset"]) for row in rows if row["sha256"]]
     found = originals(places) if places else {}
     for row in rows:
-        original = found.get((row["rid"], row["offset"]))
+        original = found.get((row["rid"], row["offset"]), KeptBytes()).whole
         if row["sha256"] is None:
             yield row
         else:
@@ -132,8 +132,9 @@ def _whole(rows: Sequence[Mapping[str, Any]], originals: Originals) -> Iterator[
 
 def _gone(row: Mapping[str, Any]) -> str:
     return (
-        f"cannot be released: the record is not in {row['topic']} any more at offset"
-        f" {row['offset']}, and its bytes are not kept whole; write the row again, then drop it"
+        f"cannot be released: its bytes are not kept whole, and {row['topic']} has at offset"
+        f" {row['offset']} another record, none, or one that is still larger than"
+        " limits.record_bytes; write the row again, then drop it"
     )
 
 

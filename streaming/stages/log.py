@@ -16,7 +16,7 @@ from streaming.core.intake.intake import Intake
 from streaming.core.intake.kept_bytes import KeptBytes, kept_bytes
 from streaming.core.model.change import Change, Op
 from streaming.core.model.kinds import KIND_OF
-from streaming.core.model.record import RECORD_BYTES, ReceivedRecord
+from streaming.core.model.record import RECORD_BYTES, Reason, ReceivedRecord
 from streaming.core.model.topology import Topology
 from streaming.core.tracking.ranges import KeyRange
 from streaming.stages.checked import CHECKED, Ints
@@ -27,8 +27,8 @@ CHANGE = "change"
 REFRESH = "refresh"
 RANGE = "range"
 
-Originals = Callable[[Sequence[tuple[int, int]]], Mapping[tuple[int, int], bytes]]
-"""Reads the bytes of records from Kafka, by (rid, offset)."""
+Originals = Callable[[Sequence[tuple[int, int]]], Mapping[tuple[int, int], KeptBytes]]
+"""Reads records from Kafka, by (rid, offset), as quarantine keeps them."""
 
 OF_REFUSED = ("offset", "code", "text", "attempts", "sent_epoch")
 """The columns of CONFLICTS that only a refused row has (checkpoints/refusals.py)."""
@@ -245,10 +245,12 @@ def quarantine(
     fetched = originals([(q.rid, q.offset) for q in missing]) if missing else {}
     if recreated:
         fetched = {place: fetched[place] for place in _originals_of(missing, fetched)}
-    known = {**fetched, **values}
+    places = [(q.rid, q.offset) for q in quarantined]
+    at_hand = {one: kept_bytes(values[one], record_bytes) for one in places if one in values}
+    known = {**fetched, **at_hand}
     rows = [
         {
-            **_kept_record(q, topics, kept_bytes(known.get((q.rid, q.offset)), record_bytes)),
+            **_kept_record(q, topics, known.get((q.rid, q.offset), KeptBytes())),
             "batch": batch,
             "id": _id_of(q, topics, recreated),
         }
@@ -260,11 +262,11 @@ def quarantine(
 def _kept_record(q: Quarantined, topics: Mapping[int, str], kept: KeptBytes) -> dict[str, object]:
     """What is kept of a record: of its change no image, which its bytes have."""
     topic, change = topics.get(q.rid), q.change
-    is_unreadable = kept.value is None and topic is not None
+    is_gone = kept.value is None and topic is not None and q.reason is not Reason.UNREADABLE
     return {
         "action": "kept",
         "reason": q.reason.value,
-        "detail": f"{q.detail} ({_UNREADABLE})" if is_unreadable else q.detail,
+        "detail": f"{q.detail} ({_UNREADABLE})" if is_gone else q.detail,
         "topic": topic,  # null: a change of the hub itself
         "rid": q.rid,
         "offset": q.offset,
@@ -288,11 +290,11 @@ _UNREADABLE = "its bytes are not kept: the topic has no readable record at its o
 
 
 def _originals_of(
-    missing: Sequence[Quarantined], fetched: Mapping[tuple[int, int], bytes]
+    missing: Sequence[Quarantined], fetched: Mapping[tuple[int, int], KeptBytes]
 ) -> Iterator[tuple[int, int]]:
     """Yield where the original is; a topic that was created again has another record there."""
     for q in missing:
-        value = fetched.get((q.rid, q.offset), b"")
+        value = fetched.get((q.rid, q.offset), KeptBytes()).value or b""
         if q.change is not None and q.change.csn.encode() in value:
             yield q.rid, q.offset
 

@@ -28,6 +28,7 @@ from streaming.core.conflict.winner import ConflictFacts, Image, Winner
 from streaming.core.delivery.sending import EpochMark, RangeRefresh, Refresh, SendingView
 from streaming.core.intake.arrival import ControlOutcome
 from streaming.core.intake.intake import Intake
+from streaming.core.intake.kept_bytes import KeptBytes
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.kinds import KIND_OF
 from streaming.core.model.membership import adopted
@@ -138,7 +139,7 @@ def real_hub(
     outlets = Effects(
         send=lambda _a, _i, _v: None,
         flush=frozenset,
-        originals=lambda places: dict.fromkeys(places, b""),
+        originals=lambda places: dict.fromkeys(places, KeptBytes(b"", 0)),
         revalidate=lambda records: records,
         maintenance=NeverDone(),
         resyncs=cast("ResyncSource", NeverDone()),

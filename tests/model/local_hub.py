@@ -21,6 +21,7 @@ from checkpoints.store import StateStore
 from streaming.carriers.driver import DriverCarrier
 from streaming.config.config import Config
 from streaming.config.history import ConfigHistory
+from streaming.core.intake.kept_bytes import KeptBytes, kept_bytes
 from streaming.core.model.topology import Topology
 from streaming.hub.configured import settings_of
 from streaming.hub.found_topics import FoundTopics
@@ -147,9 +148,10 @@ class LocalService:
 
     def _originals(
         self, settings: BatchSettings, places: list[tuple[int, int]]
-    ) -> dict[tuple[int, int], bytes]:
-        topics = settings.known_topics
-        return {(rid, n): self.topics.logs[topics[rid]][n][1] for rid, n in places}
+    ) -> dict[tuple[int, int], KeptBytes]:
+        topics, allowed = settings.known_topics, settings.topology.record_bytes
+        logs = {rid: self.topics.logs[topics[rid]] for rid, _ in places}
+        return {(rid, n): kept_bytes(logs[rid][n][1], allowed) for rid, n in places}
 
 
 class LocalHub(RealHub):

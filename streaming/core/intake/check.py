@@ -89,7 +89,7 @@ def check(
     parsed.
     """
     if len(value) > PARSED_TIMES * limits.record_bytes:
-        return CheckedRecord(*_too_large(value, limits))
+        return CheckedRecord(*size_fault(len(value), limits))
     fields = parse(value)
     if isinstance(fields, RecordFault):
         return CheckedRecord(*fields)
@@ -148,11 +148,12 @@ def _rights_fault(
 
 
 def _size_fault(value: bytes, limits: Limits) -> RecordFault | None:
-    return _too_large(value, limits) if len(value) > limits.record_bytes else None
+    return size_fault(len(value), limits) if len(value) > limits.record_bytes else None
 
 
-def _too_large(value: bytes, limits: Limits) -> RecordFault:
-    return RecordFault(Reason.SIZE, f"{len(value)} bytes, {limits.record_bytes} are allowed")
+def size_fault(size: int, limits: Limits) -> RecordFault:
+    """The fault of a record of so many bytes, which are too many."""
+    return RecordFault(Reason.SIZE, f"{size} bytes, {limits.record_bytes} are allowed")
 
 
 def _session_fault(fields: Fields) -> RecordFault | None:

@@ -1,6 +1,7 @@
 """What quarantine keeps of a record's bytes: all, or of a large one the head and what names it."""
 
 import hashlib
+from collections.abc import Iterable
 from typing import NamedTuple
 
 HEAD_BYTES = 65_536
@@ -17,14 +18,26 @@ class KeptBytes(NamedTuple):
     size: int | None = None
     sha256: str | None = None
 
+    @property
+    def whole(self) -> bytes | None:
+        """All bytes of the record, if they are kept."""
+        return self.value if self.sha256 is None else None
 
-def kept_bytes(value: bytes | None, record_bytes: int) -> KeptBytes:
+
+def kept_bytes(value: bytes, record_bytes: int) -> KeptBytes:
     """What is kept of a record; the whole is where it was, in its topic at its offset."""
-    if value is None:
-        return KeptBytes()
-    if len(value) <= max(record_bytes, HEAD_BYTES):
-        return KeptBytes(value, len(value))
-    return KeptBytes(value[:HEAD_BYTES], len(value), hashlib.sha256(value).hexdigest())
+    return kept_of([value], len(value), record_bytes)
+
+
+def kept_of(parts: Iterable[bytes], size: int, record_bytes: int) -> KeptBytes:
+    """What is kept of a record of so many bytes, which arrive in parts."""
+    if size <= max(record_bytes, HEAD_BYTES):
+        return KeptBytes(b"".join(parts), size)
+    digest, head = hashlib.sha256(), b""
+    for part in parts:
+        digest.update(part)
+        head += part[: HEAD_BYTES - len(head)]
+    return KeptBytes(head, size, digest.hexdigest())
 
 
 def is_whole_of(value: bytes | None, sha256: str) -> bool:

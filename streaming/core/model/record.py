@@ -48,6 +48,8 @@ RECORD_BYTES = 1_000_000
 class Reason(StrEnum):
     """Why a record is in quarantine (docs/protocol.md, Reasons)."""
 
+    UNREADABLE = "unreadable"
+    """not written as Kafka's records are, or endless"""
     JSON = "json"
     """not a JSON object in UTF-8"""
     VERSION = "version"
@@ -97,7 +99,7 @@ class Reason(StrEnum):
 
 _UNCARRIED = frozenset(
     {
-        *(Reason.JSON, Reason.VERSION, Reason.KIND, Reason.CSN, Reason.RID),
+        *(Reason.UNREADABLE, Reason.JSON, Reason.VERSION, Reason.KIND, Reason.CSN, Reason.RID),
         *(Reason.RIGHTS, Reason.TABLE, Reason.KEY, Reason.SIZE, Reason.SKEW, Reason.BEFORE),
     }
 )

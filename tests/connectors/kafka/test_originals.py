@@ -35,21 +35,19 @@ def test_each_wanted_record_comes_back_whatever_lies_between(
     _written(broker, *topics.values())
     wanted = [(2, 49), (1, 3), (1, 4), (2, 0), (1, 40), (1, 0)]
 
-    found = originals.read_records(broker.bootstrap_servers, {}, topics, wanted)
+    found = originals.read_records(broker.bootstrap_servers, {}, topics, wanted, RECORD_BYTES)
 
-    assert found == {(rid, n): f"{topics[rid]} {n}".encode() for rid, n in wanted}
+    values = {place: one.whole for place, one in found.items()}
+    assert values == {(rid, n): f"{topics[rid]} {n}".encode() for rid, n in wanted}
 
 
-def test_an_offset_that_the_topic_does_not_have_is_named(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_offset_that_the_topic_does_not_have_is_named(broker: Broker) -> None:
     """Quarantine keeps original bytes, so going on without them would lose a record in silence."""
-    monkeypatch.setattr(originals, "_TIMEOUT_MS", 500)
     _written(broker, "originals-short")
 
-    with pytest.raises(SourceError, match=f"does not give offset {RECORDS + 5}"):
+    with pytest.raises(SourceError, match="offset 55 of originals-short"):
         originals.read_records(
-            broker.bootstrap_servers, {}, {1: "originals-short"}, [(1, RECORDS + 5)]
+            broker.bootstrap_servers, {}, {1: "originals-short"}, [(1, 55)], RECORD_BYTES
         )
 
 
@@ -87,9 +85,9 @@ def test_records_of_every_codec_are_read_and_a_broken_batch_holds_nobody_up(
         _break_last_batch(tmp_path_factory.getbasetemp(), topic)
     wanted = [(1, offset) for offset in range(6 * len(CODECS)) if offset % 3]
 
-    found = originals.read_records(broker.bootstrap_servers, {}, {1: topic}, wanted)
+    found = originals.read_records(broker.bootstrap_servers, {}, {1: topic}, wanted, RECORD_BYTES)
 
-    texts = {offset: value.split()[:2] for (_, offset), value in found.items()}
+    texts = {n: one.whole.split()[:2] for (_, n), one in found.items() if one.whole}
     assert texts == {
         6 * at + n: [codec.encode(), b"%d" % n] for at, codec in enumerate(CODECS) for n in (1, 2)
     }
@@ -97,21 +95,3 @@ def test_records_of_every_codec_are_read_and_a_broken_batch_holds_nobody_up(
     told = [one.getMessage() for one in caplog.records if one.name == originals.__name__]
     assert len(told) == len(broken)
     assert all(words in text for words, text in zip(broken, told, strict=True))
-
-
-def test_behind_many_that_are_broken_a_topic_is_given_up(
-    broker: Broker, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A hub whose batch takes too long ends itself, and would begin the same batch again."""
-    monkeypatch.setattr(originals, "_UNREADABLE_MOST", 2)
-    topics = {1: "originals-broken", 2: "originals-behind"}
-    ensure_topics(broker.bootstrap_servers, {}, [*topics.values()], RECORD_BYTES)
-    for topic in topics.values():
-        _batch(broker, topic, "none")
-    _break_last_batch(tmp_path_factory.getbasetemp(), topics[1])
-    _batch(broker, topics[1], "none")
-    wanted = [(1, 0), (1, 1), (1, 3), (2, 0)]
-
-    found = originals.read_records(broker.bootstrap_servers, {}, topics, wanted)
-
-    assert [*found] == [(2, 0)]

@@ -12,7 +12,7 @@ from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from checkpoints.times import time_of
 from connectors import wire
-from streaming.core.intake.kept_bytes import HEAD_BYTES, kept_bytes
+from streaming.core.intake.kept_bytes import HEAD_BYTES, KeptBytes, kept_bytes
 from streaming.core.model.command import Command, CommandName
 from streaming.operator.dispatch import carry_out
 from streaming.stages.check import check_records
@@ -47,12 +47,14 @@ def store(tmp_path: Path) -> StateStore:
     return StateStore(state.root)
 
 
-def released(store: StateStore, original: bytes | None) -> tuple[list[str | None], dict[str, Any]]:
+def released(
+    store: StateStore, original: bytes | None, limit: int = 1_000_000
+) -> tuple[list[str | None], dict[str, Any]]:
     """The images of the hub's own changes, and the new row; `original`: what the topic has."""
 
-    def originals(places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
+    def originals(places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], KeptBytes]:
         assert places == [(1, 5)]
-        return {} if original is None else dict.fromkeys(places, original)
+        return {} if original is None else dict.fromkeys(places, kept_bytes(original, limit))
 
     check = partial(check_records, topics=TOPICS, tables=RULES.tables)
     intake = intake_of_session()
@@ -77,4 +79,13 @@ def test_a_record_that_is_gone_or_another_stays(store: StateStore, original: byt
 
     assert images == []
     assert (row["action"], row["reason"]) == ("kept", "size")
-    assert "not in changes.a any more at offset 5" in row["detail"]
+    assert "changes.a has at offset 5 another record, none, or one" in row["detail"]
+
+
+def test_a_record_that_is_still_too_large_stays(store: StateStore) -> None:
+    """Nobody has raised the limit yet."""
+    images, row = released(store, BYTES, limit=1_000)
+
+    assert images == []
+    assert (row["action"], row["reason"]) == ("kept", "size")
+    assert "still larger than limits.record_bytes" in row["detail"]

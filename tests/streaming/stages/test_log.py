@@ -10,7 +10,7 @@ import pytest
 from checkpoints.tables import CONFLICTS
 from checkpoints.times import time_of
 from connectors import wire
-from streaming.core.intake.kept_bytes import HEAD_BYTES
+from streaming.core.intake.kept_bytes import HEAD_BYTES, KeptBytes
 from streaming.core.model.change import Change
 from streaming.core.model.record import Commit, Heartbeat, Reason
 from streaming.core.model.row import RowState
@@ -96,9 +96,9 @@ def test_quarantine_keeps_the_bytes_wherever_they_are() -> None:
     _, intake = taken(*received)
     fetched = list[tuple[int, int]]()
 
-    def originals(places: Sequence[tuple[int, int]]) -> Mapping[tuple[int, int], bytes]:
+    def originals(places: Sequence[tuple[int, int]]) -> Mapping[tuple[int, int], KeptBytes]:
         fetched.extend(places)
-        return dict.fromkeys(places, b"from Kafka")
+        return dict.fromkeys(places, KeptBytes(b"from Kafka", 10))
 
     found = quarantine(intake.quarantined, {(1, 2): b"here"}, originals, TOPICS, BATCH)
 
