@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 from checkpoints.commit import Ledger, create_state, open_ledger
 from checkpoints.config import commands, settings_document, store_configuration
-from checkpoints.epochs import Checkpoint, plan_of
+from checkpoints.epochs import Checkpoint, Plan, plan_of
 from checkpoints.faults import FaultHook
+from checkpoints.finishing import was_begun
 from checkpoints.state_format import newest
 from checkpoints.store import StateStore
 from connectors.kafka.last_updates import last_updates
@@ -25,6 +26,7 @@ from streaming.hub.configured import settings_of, with_retired
 from streaming.hub.followed import FollowedWindow
 from streaming.hub.found_topics import FoundTopics
 from streaming.hub.hub import Hub, resume
+from streaming.hub.lost import Read
 from streaming.hub.pipeline import process
 from streaming.hub.publishing import publish
 from streaming.hub.settings import BatchSettings, Effects
@@ -97,8 +99,20 @@ class Opening:
         if plan.pages:  # what it had prepared is gone: they are read anew
             ledger.drop_uncommitted(plan)
             plan = replace(plan, pages=())
-        process(hub, plan, lambda p: self.source.planned(p, settings, config.limits))
+        process(hub, plan, self._reading(hub, plan, settings, config))
         return hub
+
+    def _reading(self, hub: Hub, plan: Plan, settings: BatchSettings, config: Config) -> Read:
+        """How the records of an unfinished batch are read: with care if two hubs died of it."""
+        if not was_begun(hub.ledger.store.root, plan):
+            return lambda p: self.source.planned(p, settings, config.limits)
+        hub.ledger.drop_uncommitted(plan)  # what can be read may be less than it was
+        LOG.warning(
+            "two hubs died of batch %d: its records are read one by one, and those that are too"
+            " large or cannot be read are quarantined",
+            plan.batch,
+        )
+        return lambda p: self.source.apart(p, settings, config.limits)
 
     def _check_topics(self, last: Checkpoint) -> None:
         """Refuse topics that a hub with this state cannot work with."""

@@ -6,14 +6,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from checkpoints.epochs import Plan
+from connectors.kafka.bounded_reader import BoundedReader
 from connectors.kafka.options import sink_options, source_options
+from streaming.carriers.apart import read_apart
 from streaming.carriers.carrier import Carrier, is_carried_by_executors
 from streaming.carriers.driver import DriverCarrier, parse_on_driver
 from streaming.carriers.executors import ExecutorsCarrier, Sink
 from streaming.carriers.read import batch
 from streaming.config.config import Config
 from streaming.config.sections import LimitsConfig
-from streaming.core.intake.check import Limits
+from streaming.core.intake.check import PARSED_TIMES, Limits
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.model.errors import SourceError
 from streaming.hub.settings import BatchSettings
@@ -32,6 +34,7 @@ class Source:
 
     def __init__(self, spark: SparkSession, config: Config) -> None:
         kafka = config.kafka
+        self.kafka = kafka
         self.spark = spark
         self.options = source_options(kafka.bootstrap_servers, kafka.options)
         self.sink = Sink(sink_options(kafka.bootstrap_servers, kafka.options), config.updates_topic)
@@ -50,6 +53,14 @@ class Source:
             min_partitions=limits.min_partitions,
         )
         return self.carried(records, plan, settings, limits)
+
+    def apart(self, plan: Plan, settings: BatchSettings, limits: LimitsConfig) -> Carrier:
+        """The records of a plan that hubs died of, read without the JVM (carriers/apart.py)."""
+        topics, tables = settings.topics, settings.topology.tables
+        allowed = limits_of(limits, settings)
+        bound, kafka = PARSED_TIMES * allowed.record_bytes, self.kafka
+        with BoundedReader(kafka.bootstrap_servers, kafka.options, bound) as reader:
+            return DriverCarrier(read_apart(reader, plan, topics, tables, allowed))
 
     def carried(
         self, records: DataFrame, plan: Plan, settings: BatchSettings, limits: LimitsConfig

@@ -19,7 +19,7 @@ from checkpoints.store import StateStore, among
 from checkpoints.tables import TableName
 from streaming.core.intake.arrival import ControlOutcome
 from streaming.core.model.change import Op
-from streaming.core.model.record import RecordKind
+from streaming.core.model.record import Reason, RecordKind
 from streaming.core.model.values import json_text
 from streaming.hub.settings import BatchSettings
 from streaming.stages.checked import CHECKED, NO_CHECKED, Bools, bools, checked
@@ -88,7 +88,7 @@ class Arrivals:
         """
         read = pc.and_(pc.equal(kept["action"], "kept"), pc.is_valid(kept["topic"]))
         is_told = pc.or_(pc.is_valid(kept["value"]), pc.is_valid(kept["epoch"]))
-        found = kept.filter(pc.and_(read, is_told))
+        found = kept.filter(pc.and_(read, pc.or_(is_told, _is_unreadable(kept))))
         if not found.num_rows:
             return found
         found = _without(found, ("rid", "offset"), changes)
@@ -171,16 +171,21 @@ def _of_quarantine(kept: pa.Table) -> pa.Table:
     return _records(kept, kept["value"])
 
 
+def _is_unreadable(kept: pa.Table) -> pa.ChunkedArray:
+    """Mark the records that nobody could read."""
+    return pc.equal(kept["reason"], Reason.UNREADABLE.value)
+
+
 def _not_kept_whole(kept: pa.Table) -> pa.Table:
     """Records whose bytes are not all there, by what was found out about them.
 
-    One that was too large is invalid for the reason that is recorded; one that could not be read
-    again was a valid change, whose images nobody needs to quarantine it once more.
+    One that was too large or unreadable is invalid for the reason that is recorded; one that could
+    not be read again was a valid change, whose images nobody needs to quarantine it once more.
     """
     columns = {name: kept[name] for name in _OF_CHANGE}
-    is_head = pc.is_valid(kept["sha256"])
+    is_invalid = pc.or_(pc.is_valid(kept["sha256"]), _is_unreadable(kept))
     for name in ("reason", "detail"):
-        columns[name] = pc.if_else(is_head, kept[name], pa.scalar(None, pa.string()))
+        columns[name] = pc.if_else(is_invalid, kept[name], pa.scalar(None, pa.string()))
     kind = pa.scalar(RecordKind.CHANGE.value)
     columns["kind"] = pc.if_else(pc.is_valid(kept["op"]), kind, pa.scalar(None, pa.string()))
     columns["partial"] = pa.array(np.zeros(kept.num_rows, dtype=np.bool_))

@@ -1,0 +1,27 @@
+"""Which planned batch a hub began to finish: one that a second hub dies of is read with care.
+
+A small file beside the tables. It is scratch: without it a batch is read as ever.
+"""
+
+import json
+
+from checkpoints.epochs import Plan
+from checkpoints.root import read_file, replace_file
+from streaming.core.model.root import StateRoot
+
+FILE = "finishing.json"
+
+
+def was_begun(root: StateRoot, plan: Plan) -> bool:
+    """Return whether a hub before this one began to finish this plan, and note that this one does.
+
+    So two have died of it: the one that planned it, and the one that began to finish it.
+    """
+    named = {"batch": plan.batch, "at_ms": plan.at_ms}
+    try:
+        is_begun: bool = json.loads(read_file(root, FILE)) == named
+    except (OSError, ValueError):
+        is_begun = False
+    if not is_begun:
+        replace_file(root, FILE, json.dumps(named).encode())
+    return is_begun

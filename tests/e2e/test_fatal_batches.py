@@ -1,0 +1,76 @@
+"""A batch that Java cannot read ends a hub twice, and is then read without Java: it is no loop."""
+
+from collections.abc import Iterator
+from os import SEEK_END
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from checkpoints.tables import TableName
+from connectors import wire
+from connectors.kafka.broker import Broker
+from streaming.core.intake.kept_bytes import HEAD_BYTES
+from streaming.hub.outage import FAILURES
+from tests.harness import verdict
+from tests.harness.site import Site, site
+
+
+@pytest.fixture
+def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+    """A hub with two replicas."""
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
+        yield made
+
+
+def send_batch(broker: Broker, topic: str, values: list[bytes]) -> None:
+    """Write these records as one compressed batch."""
+    settings = {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 200}
+    sizes = {"message.max.bytes": 20_000_000, "batch.size": 20_000_000}
+    producer = Producer({**settings, **sizes, "compression.type": "zstd"})
+    for value in values:
+        producer.produce(topic, value, partition=0)
+    assert producer.flush(60) == 0
+
+
+def break_last_batch(base: Path, topic: str) -> None:
+    """Change a bit of it on the broker's disk."""
+    (file,) = {one.resolve() for one in base.glob(f"broker*/data/{topic}-0/*.log")}
+    with file.open("r+b") as log:
+        log.seek(-2, SEEK_END)
+        byte = log.read(1)[0]
+        log.seek(-2, SEEK_END)
+        log.write(bytes([byte ^ 1]))
+
+
+def test_a_batch_that_two_hubs_died_of_is_read_with_care(
+    pair: Site, broker: Broker, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Else whoever runs the hub with Restart=always runs it for ever, and nobody gets anything."""
+    a, b = pair.replicas.values()
+    for replica in (a, b):
+        replica.hello()
+    beside = a.change("beside", "v")
+    blanks = b" " * 5_000_000
+    send_batch(broker, a.changes, [blanks, wire.encode(a.session, beside)])
+    send_batch(broker, a.changes, [b"nobody", b"knows"])
+    break_last_batch(tmp_path_factory.getbasetemp(), a.changes)
+    good = [beside.csn, a.write("behind", "v").csn, b.write("other", "v").csn]
+
+    for _ in range(2):
+        with pytest.raises(FAILURES):
+            pair.run_available(spark)
+    pair.run_available(spark)
+    good.append(a.write("later", "v").csn)
+    pair.run_available(spark)
+
+    kept = verdict.rows_of(pair.state, TableName.QUARANTINE, "offset")
+    large, *unreadable = kept
+    assert [row["reason"] for row in kept] == ["size", "unreadable", "unreadable"]
+    assert (large["bytes"], large["value"]) == (len(blanks), blanks[:HEAD_BYTES])
+    assert all("checksum" in row["detail"] and row["value"] is None for row in unreadable)
+    judged = {row["csn"] for row in verdict.rows_of(pair.state, TableName.CHANGELOG)}
+    assert judged == set(good)
+    assert pair.slackwater("verify")["sound"]
+    assert pair.slackwater("replay")["equal"]
