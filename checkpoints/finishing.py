@@ -17,11 +17,11 @@ def was_begun(root: StateRoot, plan: Plan) -> bool:
 
     So two have died of it: the one that planned it, and the one that began to finish it.
     """
-    named = {"batch": plan.batch, "at_ms": plan.at_ms}
+    note = json.dumps({"batch": plan.batch, "at_ms": plan.at_ms}).encode()
     try:
-        is_begun: bool = json.loads(read_file(root, FILE)) == named
-    except (OSError, ValueError):
+        is_begun = read_file(root, FILE) == note
+    except OSError:
         is_begun = False
     if not is_begun:
-        replace_file(root, FILE, json.dumps(named).encode())
+        replace_file(root, FILE, note)
     return is_begun
