@@ -27,8 +27,9 @@ def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
 def send_batch(broker: Broker, topic: str, values: list[bytes]) -> None:
     """Write these records as one compressed batch."""
     settings = {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 200}
-    sizes = {"message.max.bytes": 20_000_000, "batch.size": 20_000_000}
-    producer = Producer({**settings, **sizes, "compression.type": "zstd"})
+    sizes = dict.fromkeys(("message.max.bytes", "batch.size"), 1_000_000_000)
+    room = {"queue.buffering.max.kbytes": 2_000_000}
+    producer = Producer({**settings, **sizes, **room, "compression.type": "zstd"})
     for value in values:
         producer.produce(topic, value, partition=0)
     assert producer.flush(60) == 0
@@ -74,3 +75,26 @@ def test_a_batch_that_two_hubs_died_of_is_read_with_care(
     assert judged == set(good)
     assert pair.slackwater("verify")["sound"]
     assert pair.slackwater("replay")["equal"]
+
+
+@pytest.mark.slow
+def test_records_that_are_larger_than_java_end_no_hub_for_good(pair: Site, broker: Broker) -> None:
+    """Some kB in a topic that was not made by a hub; this one's Java has a gigabyte."""
+    a, b = pair.replicas.values()
+    for replica in (a, b):
+        replica.hello()
+    sizes = [megabytes * 2**20 for megabytes in (100, 700)]
+    for size in sizes:
+        send_batch(broker, a.changes, [b" " * size])
+    good = b.write("other", "v").csn
+
+    for _ in range(2):
+        with pair.hub("--available-now") as hub:
+            hub.ends_with(1)
+    with pair.hub("--available-now") as hub:
+        hub.ends_with(0)
+
+    kept = verdict.rows_of(pair.state, TableName.QUARANTINE, "offset")
+    assert [(row["reason"], row["bytes"]) for row in kept] == [("size", size) for size in sizes]
+    (judged,) = verdict.rows_of(pair.state, TableName.CHANGELOG)
+    assert judged["csn"] == good
