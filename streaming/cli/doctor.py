@@ -16,7 +16,7 @@ from streaming.cli.checked_item import CheckedItem
 from streaming.cli.exit_codes import ExitCode
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, reader_if_any
 from streaming.cli.output import write_json, write_sentence
-from streaming.cli.port_check import NO_HUB, answer_at
+from streaming.cli.port_check import NO_HUB, NOT_ADMITTED, answer_at
 from streaming.config.config import Config, load
 from streaming.config.rights import Role
 from streaming.core.model.errors import HubError
@@ -158,9 +158,13 @@ def _port(config: Config) -> str:
     if not http.port:
         return "off"
     at = f"{http.host}:{http.port}"
-    answer = answer_at(http.host, http.port)
+    answer = answer_at(http)
     if answer is None:
         return f"{at} is free"
+    if answer is NOT_ADMITTED:
+        if http.token is not None:
+            raise HubError(f"{at} asks for another token than http.token: another hub's, or an old")
+        return f"{at} is the port of a hub, which answers only who has a certificate for it"
     if "error" in answer:
         return f"{at} is the port of a hub that says: {answer['error']}"
     if "state" not in answer:
