@@ -44,7 +44,7 @@ _Made = TypeVar("_Made")
 def loads(text: str | bytes) -> dict[str, object]:
     """The members of a JSON object; WireError if it is none."""
     try:
-        found = foreign_json.loads(text)
+        found = foreign_json.loads(text, foreign_json.as_written)
     except ValueError as error:
         raise WireError(f"not JSON in UTF-8: {error}") from error
     if not isinstance(found, dict):

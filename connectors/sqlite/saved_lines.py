@@ -14,14 +14,14 @@ from pathlib import Path
 
 from connectors.sqlite.spellings import Stored
 from connectors.sqlite.text import stored_bytes
-from streaming.core.model.foreign_json import loads
+from streaming.core.model.foreign_json import as_written, loads
 from streaming.core.model.values import is_utf8
 
 
 def line(table: str, key: str, row: Mapping[str, Stored], **more: str) -> str:
     """A saved row; `key`: as the wire has it."""
     values = {name: stored_json(value) for name, value in row.items()}
-    saved = {"table": table, "key": loads(key), "row": values, **more}
+    saved = {"table": table, "key": loads(key, as_written), "row": values, **more}
     return json.dumps(saved, ensure_ascii=False) + "\n"
 
 

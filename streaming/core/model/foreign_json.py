@@ -44,8 +44,13 @@ def _float(text: str) -> float | Number:
 _DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=no_json)
 
 
+def as_written(text: str) -> Any:  # noqa: ANN401
+    """The value of a text within bounds, with each half of a surrogate pair as it stands there."""
+    return _DECODER.decode(text)
+
+
 def _decode(text: str) -> Any:  # noqa: ANN401
-    found = _DECODER.decode(text)
+    found = as_written(text)
     return _storable(found) if _SURROGATE.search(text) or not is_utf8(text) else found
 
 
