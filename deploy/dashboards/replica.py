@@ -57,6 +57,12 @@ BOARD = Board(
                     look=Look.ALARM,
                 ),
                 stat(
+                    "Unreadable",
+                    "1: Kafka does not let the hub read its topic.",
+                    f"max(slackwater_replica_unreadable{_OF})",
+                    look=Look.ALARM,
+                ),
+                stat(
                     "Clock ahead",
                     "How far its largest CSN is ahead of the time of its last record.",
                     f"max(slackwater_replica_clock_ahead_seconds{_OF})",
