@@ -84,10 +84,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture(autouse=True)
 def own_log() -> Iterator[None]:
     """Give the process its own log back: a command that a test runs in it may configure that."""
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
+    root, kafka = logging.getLogger(), logging.getLogger("kafka")
+    before = root.handlers[:], root.level, kafka.level
     yield
-    root.handlers[:], root.level = before
+    root.handlers[:], root.level, _ = before
+    kafka.setLevel(before[2])
 
 
 @pytest.fixture(autouse=True)

@@ -283,7 +283,7 @@ def _value(table: str, column: str, kind: ColumnType) -> str:
 def _first(reader: pa.RecordBatchReader, limit: int) -> list[tuple[Any, ...]]:
     """The first rows; what follows is not computed."""
     found, size = list[tuple[Any, ...]](), 0
-    for batch in reader:
+    for batch in _batches(reader):
         part = batch.slice(0, limit - len(found))
         size += part.nbytes
         if size > ANSWER_BYTES:
@@ -294,6 +294,14 @@ def _first(reader: pa.RecordBatchReader, limit: int) -> list[tuple[Any, ...]]:
         if len(found) >= limit:
             break
     return found
+
+
+def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """The batches of an answer; Arrow tells an error of the query as one of reading a file."""
+    try:
+        yield from reader
+    except OSError as error:
+        raise QuestionError(_one_line(str(error))) from error
 
 
 def _one_line(text: str) -> str:

@@ -46,7 +46,7 @@ def test_an_invalid_change_stays_at_its_writer(reason: Reason) -> None:
 def test_what_a_record_alone_tells_is_uncarried_but_for_its_session() -> None:
     """Every other reason comes of what was before, and is taken back at its origin."""
     alone = {"json", "version", "kind", "csn", "rid", "rights", "table", "key", "size", "skew"}
-    alone |= {"before"}
+    alone |= {"before", "unreadable"}
 
     assert {reason.value for reason in UNCARRIED} == alone
 
