@@ -135,9 +135,12 @@ def _plain(payload: memoryview) -> Iterator[bytes]:
 
 def _gzip(payload: memoryview) -> Iterator[bytes]:
     stream, left = zlib.decompressobj(wbits=31), bytes(payload)
-    while not stream.eof and (left or not stream.unconsumed_tail):
-        yield stream.decompress(left, PIECE_BYTES)
+    while not stream.eof:
+        piece = stream.decompress(left, PIECE_BYTES)
         left = stream.unconsumed_tail
+        if not (piece or left):
+            return  # it is cut off
+        yield piece
 
 
 def _snappy(payload: memoryview) -> Iterator[bytes]:

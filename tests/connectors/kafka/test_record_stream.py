@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -32,6 +33,13 @@ def batch_of(values: Values, codec: int) -> bytearray:
     for offset, value in enumerate(values):
         builder.append(offset, 1_700_000_000_000 + offset, b"key", value, [("name", b"value")])
     return bytearray(builder.build())
+
+
+def sign(data: bytearray) -> None:
+    """Give a batch the checksum of what it holds."""
+    crc = DefaultRecordBatch.CRC_OFFSET
+    body = memoryview(data)[DefaultRecordBatch.ATTRIBUTES_OFFSET :]
+    data[crc : crc + 4] = calc_crc32c(body).to_bytes(4)
 
 
 def read(data: bytes | bytearray, bound: int = BOUND) -> list[FoundRecord]:
@@ -82,12 +90,22 @@ def test_whatever_is_in_a_batch_it_is_read_or_refused(
         if header + place < len(data):
             data[header + place] = byte
     if has_sum:
-        crc = DefaultRecordBatch.CRC_OFFSET
-        body = memoryview(data)[DefaultRecordBatch.ATTRIBUTES_OFFSET :]
-        data[crc : crc + 4] = calc_crc32c(body).to_bytes(4)
+        sign(data)
 
     with suppress(RecordsError):
         assert len(read(data)) == 3
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
+def test_a_batch_that_is_cut_off_is_refused(codec: int) -> None:
+    """Its checksum is right, and who waits for the rest waits for ever."""
+    data = batch_of([Random(1).randbytes(3_000)] * 2, codec)
+    header = DefaultRecordBatch.HEADER_STRUCT.size
+    del data[(header + len(data)) // 2 :]
+    sign(data)
+
+    with pytest.raises(RecordsError, match=r"ends before|cannot be decompressed"):
+        read(data)
 
 
 def test_a_batch_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
