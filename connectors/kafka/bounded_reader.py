@@ -4,17 +4,17 @@ They decompress a batch whole, so one record of some kB on the wire can end them
 """
 
 from collections.abc import Iterator, Mapping
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from kafka import KafkaAdminClient, TopicPartition
-from kafka.errors import KafkaError, for_code
+from kafka.errors import for_code
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecords
 
 from connectors.kafka.options import client_options
 from connectors.kafka.record_stream import FoundRecord, RecordsError, records_of
+from connectors.kafka.source_errors import source_errors
 from streaming.core.model.errors import SourceError
 
 FETCH_BYTES = 2**22
@@ -40,10 +40,8 @@ class BoundedReader:
     def __init__(self, bootstrap: str, options: Mapping[str, str], bound: int) -> None:
         self._bootstrap = bootstrap
         self._bound = bound
-        try:
+        with source_errors(bootstrap):
             self._admin = KafkaAdminClient(bootstrap_servers=bootstrap, **client_options(options))
-        except KafkaError as error:
-            raise self._failed(error) from error
 
     def read(self, topic: str, first: int, end: int) -> Iterator[FoundRecord | UnreadableRecords]:
         """The records at offsets [first, end) in their order, and which of them cannot be read.
@@ -116,13 +114,11 @@ class BoundedReader:
             rack_id="",
             max_version=_VERSION,
         )
-        try:
+        with source_errors(self._bootstrap, f" for offset {at} of {topic}"):
             response = self._sent(request, TopicPartition(topic, 0))
             error = response.error_code or response.responses[0].partitions[0].error_code
             if error:
                 raise for_code(error)
-        except KafkaError as failed:
-            raise self._failed(failed, f", asked for offset {at} of {topic}") from failed
         found: bytes | None = response.responses[0].partitions[0].records
         return found
 
@@ -138,17 +134,6 @@ class BoundedReader:
         found: FetchResponse = manager.run(send)
         return found
 
-    def _failed(self, error: Exception, asked: str = "") -> SourceError:
-        answer = f"did not answer as expected: {error}"
-        return SourceError(f"Kafka at {self._bootstrap}{asked}, {answer}")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close the connection."""
         self._admin.close()

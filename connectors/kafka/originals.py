@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import groupby, pairwise
 from operator import itemgetter
 
@@ -30,7 +31,7 @@ def read_records(
     logged: whoever waits for it would wait for ever.
     """
     found = dict[Place, KeptBytes]()
-    with BoundedReader(bootstrap, options, record_bytes) as reader:
+    with closing(BoundedReader(bootstrap, options, record_bytes)) as reader:
         for rid, run in groupby(sorted(set(positions)), key=itemgetter(0)):
             for offsets in _near([offset for _, offset in run]):
                 for one in reader.read(topics[rid], offsets[0], offsets[-1] + 1):

@@ -1,7 +1,7 @@
 """Topics as the hub needs them: created or validated, their ids and their offsets."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -9,7 +9,6 @@ from typing import Any, Self
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import (
-    KafkaError,
     TopicAlreadyExistsError,
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
@@ -17,8 +16,8 @@ from kafka.errors import (
 )
 from kafka.protocol.consumer import OffsetSpec
 
-from connectors.kafka.client_errors import HeardFault
 from connectors.kafka.options import client_options, principal_of
+from connectors.kafka.source_errors import source_errors
 from streaming.core.intake.input_lost import GONE, HIDDEN, TopicFacts
 from streaming.core.model.errors import SourceError
 from streaming.core.model.retained import Retained
@@ -82,15 +81,11 @@ class Topics:
         with self._client_errors():
             return list(self._settings_of(name).complaints(record_bytes))
 
-    def retention_complaints(self, name: str) -> list[str]:
-        """Why records may be deleted before somebody has read them, a sentence each."""
+    def input_complaints(self, name: str) -> list[str]:
+        """Why a record may be deleted unread, or be too large to be read, a sentence each."""
         with self._client_errors():
-            return list(self._settings_of(name).retention_complaints())
-
-    def compression_complaints(self, name: str) -> list[str]:
-        """Why a record that its topic accepts may be too large to be read, a sentence."""
-        with self._client_errors():
-            return list(self._settings_of(name).compression_complaints())
+            found = self._settings_of(name)
+        return [*found.retention_complaints(), *found.compression_complaints()]
 
     def retained(self, names: Collection[str]) -> dict[str, Retained]:
         """Topic -> how long and how much of its records it keeps."""
@@ -233,18 +228,8 @@ class Topics:
         found = self._admin.list_partition_offsets(wanted) if wanted else {}
         return {partition.topic: answer.offset for partition, answer in found.items()}
 
-    @contextmanager
-    def _client_errors(self) -> Iterator[None]:
-        """Raise the client's errors as a SourceError that names the broker and the remedy."""
-        with HeardFault() as heard:
-            try:
-                yield
-            except KafkaError as error:
-                raise SourceError(
-                    f"Kafka at {self._bootstrap} did not answer as expected"
-                    f" ({heard.explained(error)}): check that it runs, kafka.bootstrap_servers, and"
-                    " the rights of the hub's user"
-                ) from error
+    def _client_errors(self) -> AbstractContextManager[None]:
+        return source_errors(self._bootstrap)
 
 
 @dataclass(frozen=True, slots=True)

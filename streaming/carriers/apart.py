@@ -48,8 +48,8 @@ def read_apart(
             else:
                 faults += _faults(found, topics[topic], plan, limits)
     arrived = pa.Table.from_pylist(whole, schema=_ARRIVED)
-    columns = {name: [one[name] for one in faults] for name in ("rid", "offset", "time")}
-    columns |= {name: [one[name] for one in faults] for name in ("reason", "detail")}
+    names = ("rid", "offset", "time", "reason", "detail")
+    columns = {name: [one[name] for one in faults] for name in names}
     good = check_records(arrived, topics, tables, limits)
     return pa.concat_tables([good, checked(columns, len(faults))])
 

@@ -50,7 +50,7 @@ def _topics(config: Config, topics: Topics, refused: list[NeededRight]) -> Itera
             continue
         faults = topics.complaints(name, config.limits.record_bytes)
         if name in changes:
-            faults += topics.retention_complaints(name) + topics.compression_complaints(name)
+            faults += topics.input_complaints(name)
         for fault in faults:
             yield CheckedItem(f"topic {name}", is_ok=False, text=fault)
         if not faults:

@@ -1,6 +1,7 @@
 """The source of a batch's records: a micro-batch of Spark, or the topics by their offsets."""
 
 from collections.abc import Mapping
+from contextlib import closing
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -59,7 +60,7 @@ class Source:
         topics, tables = settings.topics, settings.topology.tables
         allowed = limits_of(limits, settings)
         bound, kafka = PARSED_TIMES * allowed.record_bytes, self.kafka
-        with BoundedReader(kafka.bootstrap_servers, kafka.options, bound) as reader:
+        with closing(BoundedReader(kafka.bootstrap_servers, kafka.options, bound)) as reader:
             return DriverCarrier(read_apart(reader, plan, topics, tables, allowed))
 
     def carried(

@@ -1,11 +1,9 @@
 """A batch that Java cannot read ends a hub twice, and is then read without Java: it is no loop."""
 
 from collections.abc import Iterator
-from os import SEEK_END
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from checkpoints.tables import TableName
@@ -14,6 +12,7 @@ from connectors.kafka.broker import Broker
 from streaming.core.intake.kept_bytes import HEAD_BYTES
 from streaming.hub.outage import FAILURES
 from tests.harness import verdict
+from tests.harness.record_batches import break_last_batch, send_batch
 from tests.harness.site import Site, site
 
 
@@ -22,27 +21,6 @@ def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
     """A hub with two replicas."""
     with site(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
         yield made
-
-
-def send_batch(broker: Broker, topic: str, values: list[bytes]) -> None:
-    """Write these records as one compressed batch."""
-    settings = {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 200}
-    sizes = dict.fromkeys(("message.max.bytes", "batch.size"), 1_000_000_000)
-    room = {"queue.buffering.max.kbytes": 2_000_000}
-    producer = Producer({**settings, **sizes, **room, "compression.type": "zstd"})
-    for value in values:
-        producer.produce(topic, value, partition=0)
-    assert producer.flush(60) == 0
-
-
-def break_last_batch(base: Path, topic: str) -> None:
-    """Change a bit of it on the broker's disk."""
-    (file,) = {one.resolve() for one in base.glob(f"broker*/data/{topic}-0/*.log")}
-    with file.open("r+b") as log:
-        log.seek(-2, SEEK_END)
-        byte = log.read(1)[0]
-        log.seek(-2, SEEK_END)
-        log.write(bytes([byte ^ 1]))
 
 
 def test_a_batch_that_two_hubs_died_of_is_read_with_care(
@@ -54,8 +32,8 @@ def test_a_batch_that_two_hubs_died_of_is_read_with_care(
         replica.hello()
     beside = a.change("beside", "v")
     blanks = b" " * 5_000_000
-    send_batch(broker, a.changes, [blanks, wire.encode(a.session, beside)])
-    send_batch(broker, a.changes, [b"nobody", b"knows"])
+    send_batch(broker, a.changes, "zstd", [blanks, wire.encode(a.session, beside)])
+    send_batch(broker, a.changes, "zstd", [b"nobody", b"knows"])
     break_last_batch(tmp_path_factory.getbasetemp(), a.changes)
     good = [beside.csn, a.write("behind", "v").csn, b.write("other", "v").csn]
 
@@ -85,7 +63,7 @@ def test_records_that_are_larger_than_java_end_no_hub_for_good(pair: Site, broke
         replica.hello()
     sizes = [megabytes * 2**20 for megabytes in (100, 700)]
     for size in sizes:
-        send_batch(broker, a.changes, [b" " * size])
+        send_batch(broker, a.changes, "zstd", [b" " * size])
     good = b.write("other", "v").csn
 
     for _ in range(2):

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from checkpoints.tables import TableName
@@ -14,6 +13,7 @@ from connectors.kafka.broker import Broker
 from streaming.core.intake.kept_bytes import HEAD_BYTES
 from tests.checkpoints.spoilt_state import spoil
 from tests.harness import verdict
+from tests.harness.record_batches import send_batch
 from tests.harness.site import Site, site
 
 CODECS = ("gzip", "snappy", "lz4", "zstd")
@@ -24,15 +24,6 @@ def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
     """A hub with two replicas."""
     with site(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
         yield made
-
-
-def send_batch(broker: Broker, topic: str, codec: str, values: list[bytes]) -> None:
-    """Write these records as one batch."""
-    settings = {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 200}
-    producer = Producer({**settings, "compression.type": codec})
-    for value in values:
-        producer.produce(topic, value, partition=0)
-    assert producer.flush(60) == 0
 
 
 def test_no_record_ends_a_hub_for_good(pair: Site, broker: Broker, spark: SparkSession) -> None:

@@ -1,13 +1,15 @@
 """A range of a topic is read within a bound of memory, from a real broker."""
 
+from contextlib import closing
+
 import pytest
-from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 
 from connectors.kafka.bounded_reader import BoundedReader
 from connectors.kafka.broker import Broker
 from connectors.kafka.record_stream import FoundRecord
 from streaming.core.model.errors import SourceError
+from tests.harness.record_batches import send_batch
 
 BOUND = 100_000
 
@@ -20,18 +22,8 @@ def written(broker: Broker, topic: str) -> int:
     admin.close()
     codecs = ("none", "gzip", "snappy", "lz4", "zstd")
     for codec in codecs:
-        producer = Producer(
-            {
-                "bootstrap.servers": broker.bootstrap_servers,
-                "compression.type": codec,
-                "linger.ms": 100,
-                "message.max.bytes": 4_000_000,
-                "batch.size": 4_000_000,
-            }
-        )
-        for value in (f"{codec} first".encode(), b" " * 3_000_000, f"{codec} last".encode()):
-            producer.produce(topic, value, b"key", 0)
-        assert producer.flush(30) == 0
+        values = (f"{codec} first".encode(), b" " * 3_000_000, f"{codec} last".encode())
+        send_batch(broker, topic, codec, values)
     return 3 * len(codecs)
 
 
@@ -40,7 +32,7 @@ def test_a_range_is_read_from_the_middle_of_a_batch(broker: Broker, topic_prefix
     topic = f"{topic_prefix}mixed"
     end = written(broker, topic)
 
-    with BoundedReader(broker.bootstrap_servers, {}, BOUND) as reader:
+    with closing(BoundedReader(broker.bootstrap_servers, {}, BOUND)) as reader:
         whole = list(reader.read(topic, 0, end))
         part = list(reader.read(topic, 2, end - 1))
 
@@ -55,7 +47,7 @@ def test_a_range_is_read_from_the_middle_of_a_batch(broker: Broker, topic_prefix
 def test_a_broker_without_the_topic_is_named(broker: Broker) -> None:
     """The hub waits for its broker then, and never takes it that there was nothing."""
     with (
-        BoundedReader(broker.bootstrap_servers, {}, BOUND) as reader,
+        closing(BoundedReader(broker.bootstrap_servers, {}, BOUND)) as reader,
         pytest.raises(SourceError, match=broker.bootstrap_servers),
     ):
         list(reader.read("not-there", 0, 1))

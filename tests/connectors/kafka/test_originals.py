@@ -1,16 +1,13 @@
 """Reading earlier records by their offsets from a real broker."""
 
-from os import SEEK_END
-from pathlib import Path
-
 import pytest
-from confluent_kafka import Producer
 from kafka import KafkaProducer
 
 from connectors.kafka import originals
 from connectors.kafka.broker import Broker
 from connectors.kafka.topics import ensure_topics
 from streaming.core.model.errors import SourceError
+from tests.harness.record_batches import break_last_batch, send_batch
 
 RECORDS = 50
 RECORD_BYTES = 1_000_000
@@ -54,25 +51,6 @@ def test_an_offset_that_the_topic_does_not_have_is_named(broker: Broker) -> None
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
-def _batch(broker: Broker, topic: str, codec: str) -> None:
-    """Write a batch of three records."""
-    settings = {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 200}
-    producer = Producer({**settings, "compression.type": codec})
-    for n in range(3):
-        producer.produce(topic, f"{codec} {n} {'x' * 500}".encode(), partition=0)
-    assert producer.flush(60) == 0
-
-
-def _break_last_batch(base: Path, topic: str) -> None:
-    """Change a bit of it on the broker's disk."""
-    (file,) = {one.resolve() for one in base.glob(f"broker*/data/{topic}-0/*.log")}
-    with file.open("r+b") as log:
-        log.seek(-2, SEEK_END)
-        byte = log.read(1)[0]
-        log.seek(-2, SEEK_END)
-        log.write(bytes([byte ^ 1]))
-
-
 def test_records_of_every_codec_are_read_and_a_broken_batch_holds_nobody_up(
     broker: Broker, tmp_path_factory: pytest.TempPathFactory, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -80,9 +58,10 @@ def test_records_of_every_codec_are_read_and_a_broken_batch_holds_nobody_up(
     topic = "originals-codecs"
     ensure_topics(broker.bootstrap_servers, {}, [topic], RECORD_BYTES)
     for codec in CODECS:
-        _batch(broker, topic, codec)
-        _batch(broker, topic, codec)
-        _break_last_batch(tmp_path_factory.getbasetemp(), topic)
+        values = [f"{codec} {n} {'x' * 500}".encode() for n in range(3)]
+        send_batch(broker, topic, codec, values)
+        send_batch(broker, topic, codec, values)
+        break_last_batch(tmp_path_factory.getbasetemp(), topic)
     wanted = [(1, offset) for offset in range(6 * len(CODECS)) if offset % 3]
 
     found = originals.read_records(broker.bootstrap_servers, {}, {1: topic}, wanted, RECORD_BYTES)
