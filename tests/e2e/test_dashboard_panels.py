@@ -29,7 +29,7 @@ NOTHING_OF_IT = {
         "Purge",
     ),  # between two batches; nothing is purged
     "Late and twice",  # this replica sent nothing late, and nothing twice
-    "Unread records",  # the hub has read all
+    *("Unread records", "Unreadable"),  # the hub has read all, and may
     "Level",  # the third consumer is behind
     *("Refused", "Refused in an hour"),  # of the agent, whose database took every row
     *("Journal backlog", "Largest backlog"),  # it has published all
