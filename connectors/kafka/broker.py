@@ -14,7 +14,7 @@ import socket
 import subprocess
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
@@ -39,10 +39,10 @@ _JVM = (
 _SETTINGS = """\
 process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}
-advertised.listeners=PLAINTEXT://{host}:{port}
-controller.listener.names=CONTROLLER
-controller.quorum.voters=1@{host}:{controller_port}
+listeners={clients},{controller}://{voter}
+advertised.listeners={clients}
+controller.listener.names={controller}
+controller.quorum.voters=1@{voter}
 log.dirs={data}
 
 # a topic exists because it was created with the right settings
@@ -73,7 +73,11 @@ num.recovery.threads.per.data.dir=1
 log.cleaner.dedupe.buffer.size=8388608
 """
 
-_NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+OPEN = ("PLAINTEXT",)
+"""The listeners of a broker that everybody may use; the controller's is added."""
+_CONTROLLER = "CONTROLLER"
 
 
 class BrokerError(HubError):
@@ -89,21 +93,28 @@ class Broker:
 
     @classmethod
     def start(
-        cls, folder: Path, port: int | None = None, settings: Mapping[str, str] = _NO_SETTINGS
+        cls,
+        folder: Path,
+        port: int | None = None,
+        settings: Mapping[str, str] = _NOTHING,
+        listeners: Sequence[str] = OPEN,
+        passwords: Mapping[str, str] = _NOTHING,
     ) -> "Broker":
         """Start the broker of the folder and wait until it serves; BrokerError if it does not.
 
         A new folder is formatted and gets a free port unless `port` names one. The same folder
         started again has its old data and port. If it runs already, that one is returned.
-        `settings`: more of Kafka's own.
+        `settings`: more of Kafka's own. `listeners`: the one for clients first. `passwords`: by
+        user, those with which a new folder is made.
         """
         folder = folder.resolve()
+        check_listeners(folder, listeners)
         running = cls.running(folder)
         if running:
             return running
         folder.mkdir(parents=True, exist_ok=True)
-        _configure(folder, port, settings)
-        _format(folder)
+        _configure(folder, port, settings, listeners)
+        _format(folder, passwords)
         with _log(folder).open("ab") as log:
             read_from = log.tell()
             process = subprocess.Popen(
@@ -137,7 +148,11 @@ class Broker:
     @property
     def bootstrap_servers(self) -> str:
         """The address for clients, as host:port."""
-        return f"{HOST}:{_remembered_ports(self._folder)[0]}"
+        return f"{HOST}:{next(iter(_remembered_ports(self._folder).values()))}"
+
+    def port_of(self, listener: str) -> int:
+        """The port of a listener."""
+        return _remembered_ports(self._folder)[listener]
 
     @property
     def pid(self) -> int:
@@ -197,50 +212,82 @@ class Broker:
             time.sleep(0.05)
 
 
-def _configure(folder: Path, port: int | None, settings: Mapping[str, str]) -> None:
+def check_listeners(folder: Path, listeners: Sequence[str]) -> None:
+    """BrokerError: what the folder has was made open and is wanted closed, or the reverse."""
+    if not _settings(folder).exists():
+        return
+    had = [name for name in _remembered_ports(folder) if name != _CONTROLLER]
+    if had == [*listeners]:
+        return
+    if had == [*OPEN]:
+        raise BrokerError(
+            f"{folder} is of an open broker, which everybody could write to: give the closed one"
+            " a folder of its own, or leave --secure out"
+        )
+    raise BrokerError(
+        f"{folder} is of a closed broker: start it with --secure, or give the open one a folder of"
+        " its own"
+    )
+
+
+def _configure(
+    folder: Path, port: int | None, settings: Mapping[str, str], listeners: Sequence[str]
+) -> None:
     """Write the settings, with the folder's earlier ports or with free ones."""
-    if _settings(folder).exists():
-        had, controller_port = _remembered_ports(folder)
-        port = port or had
-    else:
-        controller_port = _free_port()
-        port = port or _free_port(other_than=controller_port)
+    ports = _remembered_ports(folder) if _settings(folder).exists() else {}
+    if port:
+        ports[listeners[0]] = port
+    for name in (*listeners, _CONTROLLER):
+        ports.setdefault(name, _free_port(other_than=ports.values()))
     text = _SETTINGS.format(
-        host=HOST, port=port, controller_port=controller_port, data=folder / "data"
+        clients=",".join(f"{name}://{HOST}:{ports[name]}" for name in listeners),
+        controller=_CONTROLLER,
+        voter=f"{HOST}:{ports[_CONTROLLER]}",
+        data=folder / "data",
     )
     text += "".join(f"{name}={value}\n" for name, value in settings.items())
-    for one in (port, controller_port):
+    for one in ports.values():
         if not _is_free(one):
             raise BrokerError(
                 f"port {one} is in use: end what listens there, or name another port with --port"
             )
     fresh = _settings(folder).with_suffix(".new")
+    fresh.touch(mode=0o600)  # it may hold the password of a key
     fresh.write_text(text, encoding="utf-8")
     fresh.replace(_settings(folder))
 
 
-def _format(folder: Path) -> None:
-    """Format the data folder for KRaft with a new cluster id, unless it is formatted."""
+def _format(folder: Path, passwords: Mapping[str, str]) -> None:
+    """Format the data folder for KRaft with a new cluster id, unless it is formatted.
+
+    Its arguments are in a file, for a command line with passwords is everybody's to read.
+    """
     if (folder / "data" / "meta.properties").exists():
         return
     shutil.rmtree(folder / "data", ignore_errors=True)  # of a format that did not end
     cluster = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
+    arguments = ["--cluster-id", cluster, "--config", str(_settings(folder))]
+    arguments += [word for login in passwords.items() for word in _added_user(*login)]
+    file = folder / "format.new"
+    file.touch(mode=0o600)
+    file.write_text("\n".join(arguments), encoding="utf-8")
     done = subprocess.run(
-        _java(
-            "-XX:TieredStopAtLevel=1",
-            "kafka.tools.StorageTool",
-            "format",
-            *("--cluster-id", cluster, "--config", _settings(folder)),
-        ),
+        _java("-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", "format", f"@{file}"),
         env=java_environment(),
         capture_output=True,
         encoding="utf-8",
         errors="replace",
         check=False,
     )
+    file.unlink()
     if done.returncode:
         tail = (done.stdout + done.stderr).strip()[-2000:]
         raise BrokerError(f"the broker's folder {folder} could not be formatted:\n{tail}")
+
+
+def _added_user(user: str, password: str) -> tuple[str, str]:
+    """The arguments with which StorageTool makes a user."""
+    return "--add-scram", f'SCRAM-SHA-512=[name="{user}",password="{password}"]'
 
 
 def _java(*arguments: str | Path) -> list[str | Path]:
@@ -258,16 +305,17 @@ def _log(folder: Path) -> Path:
     return folder / "broker.log"
 
 
-def _remembered_ports(folder: Path) -> tuple[int, int]:
-    """The ports in the folder's settings: for clients, for the controller."""
+def _remembered_ports(folder: Path) -> dict[str, int]:
+    """Listener -> its port, as the folder's settings have them, the controller's last."""
     text = _settings(folder).read_text(encoding="utf-8")
-    found = re.search(r"^listeners=\D+[\d.]+:(\d+),.*:(\d+)$", text, re.MULTILINE)
-    if found is None:
+    line = re.search(r"^listeners=(.*)$", text, re.MULTILINE)
+    found = re.findall(r"(\w+)://[\d.]+:(\d+)", line[1]) if line else []
+    if not found:
         raise BrokerError(f"{_settings(folder)} has no ports: delete it to get new ones")
-    return int(found[1]), int(found[2])
+    return {name: int(port) for name, port in found}
 
 
-def _free_port(other_than: int | None = None) -> int:
+def _free_port(other_than: Collection[int] = ()) -> int:
     """A port on which no process listens.
 
     Not one of the system's own choice: when the broker is down, a client that keeps trying such
@@ -275,7 +323,7 @@ def _free_port(other_than: int | None = None) -> int:
     """
     candidates = random.sample(_PORTS, 200)
     for port in candidates:
-        if port != other_than and _is_free(port):
+        if port not in other_than and _is_free(port):
             return port
     raise BrokerError(f"no free port between {_PORTS.start} and {_PORTS.stop}: name one")
 

@@ -12,7 +12,7 @@ from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.cli.output import write_json, write_line, write_table
 from streaming.config.config import Config, load
-from streaming.config.rights import RoleOf, every_role, needed_rights, parse_role
+from streaming.config.rights import RoleOf, every_role, needed_rights, parse_role, user_of
 from streaming.core.model.rights import NeededRight
 
 
@@ -66,7 +66,7 @@ def acls(
     with cannot_say():
         configured = load(config)
         roles = [parse_role(configured, role)] if role else every_role(configured)
-        found = [(_user(one, principal), one, needed_rights(configured, one)) for one in roles]
+        found = [(principal or user_of(one), one, needed_rights(configured, one)) for one in roles]
     if as_json:
         write_json([_document(u, of, one) for u, of, rights in found for one in rights])
         return
@@ -82,10 +82,6 @@ def acls(
             for user, _, rights in found:
                 for line in _kafka_user(user, rights, cluster):
                     write_line(line)
-
-
-def _user(one: RoleOf, principal: str | None) -> str:
-    return principal or one.replica or one.role.value
 
 
 def _words(one: NeededRight) -> tuple[str, str]:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from streaming.cli.inputs import AsJson
-from streaming.cli.output import write_json, write_line
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
+from streaming.cli.output import write_json, write_line, write_table
 from streaming.core.model.errors import HubError
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="An embedded Kafka broker.")
@@ -22,15 +22,35 @@ Port = Annotated[
         "--port", min=1, max=65_535, help="The port; by default its last one or a free one."
     ),
 ]
+Secure = Annotated[
+    bool,
+    typer.Option(
+        "--secure",
+        help="A closed broker: TLS, a login for each user of the configuration, its rights alone.",
+    ),
+]
 
 
 @app.command()
-def up(*, folder: Folder = DEFAULT_FOLDER, port: Port = None, as_json: AsJson = False) -> None:
-    """Start the broker of a folder unless it runs, and show its address."""
+def up(
+    *,
+    folder: Folder = DEFAULT_FOLDER,
+    port: Port = None,
+    secure: Secure = False,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+) -> None:
+    """Start the broker of a folder unless it runs, and show its address.
+
+    With --secure nobody may do what `slackwater acls` does not print for the configuration.
+    """
     from connectors.kafka.broker import Broker  # noqa: PLC0415  # only these two commands need it
     from streaming.jvm.java import check_java  # noqa: PLC0415
 
     check_java()
+    if secure:
+        _closed_up(folder, port, config, as_json=as_json)
+        return
     broker = Broker.start(folder, port)
     found = {"bootstrap_servers": broker.bootstrap_servers, "pid": broker.pid, "folder": folder}
     if as_json:
@@ -38,6 +58,30 @@ def up(*, folder: Folder = DEFAULT_FOLDER, port: Port = None, as_json: AsJson = 
     else:
         write_line(f"broker at {broker.bootstrap_servers} (process {broker.pid}, data in {folder})")
         write_line(f'in hub.toml: bootstrap_servers = "{broker.bootstrap_servers}"')
+
+
+def _closed_up(folder: Path, port: int | None, config: Path, *, as_json: bool) -> None:
+    """Start the closed broker, admit the users of the configuration, and show their logins."""
+    from streaming.cli.closed_services import admit, start_broker, users_of  # noqa: PLC0415
+    from streaming.config.config import load  # noqa: PLC0415
+
+    rights = users_of(load(config))
+    broker = start_broker(folder, port)
+    logins = admit(folder, broker, rights)
+    address = broker.bootstrap_servers
+    if as_json:
+        found = {"bootstrap_servers": address, "pid": broker.pid, "folder": folder}
+        write_json(found | {"secrets": logins})
+        return
+    write_line(f"closed broker at {address} (process {broker.pid}, data in {folder})")
+    write_line()
+    rows = ((user, len(rights[user]), place) for user, place in logins.items())
+    write_table(("user", "rights", "SLACKWATER_SECRETS"), rows)
+    write_line()
+    write_line(
+        "Each of these folders holds the address and a login. Start each program with its own:"
+    )
+    write_line(f"SLACKWATER_SECRETS={logins['hub']} slackwater run --config {config}")
 
 
 @app.command()

@@ -62,6 +62,11 @@ def needed_rights(config: Config, of: RoleOf) -> tuple[NeededRight, ...]:
 HUB = RoleOf(Role.HUB)
 
 
+def user_of(one: RoleOf) -> str:
+    """The name of a role's user in Kafka unless another is given: the replica's or the role's."""
+    return one.replica or one.role.value
+
+
 def every_role(config: Config) -> list[RoleOf]:
     """Each role, and that of an agent for each replica."""
     agents = [RoleOf(Role.AGENT, one.name) for one in config.replicas]
