@@ -54,6 +54,7 @@ _BY_TEXT = {
     ClientFault.PROTOCOL: r"wrong.version.number|record.layer.failure|unsupported.protocol"
     r"|Unrecognized SSL message|incorrect security\.protocol|unexpected.(eof|message)"
     r"|packet.length.too.long|http.request"
+    r"|invalid.frame.length:.3525[12]\d{4}\b"  # a TLS alert, taken for the length of an answer
     r"|SSL connection closed by peer",
     ClientFault.RIGHT: r"AuthorizationFailed|AUTHORIZATION_FAILED|Not authorized to access"
     r"|AuthorizationException|Authorization failed",

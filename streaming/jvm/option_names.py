@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from connectors.jars import pyspark_jars, spark_jars
+from connectors.kafka.options import PASSWORD, USER
 from streaming.jvm.master import master_complaint
 
 _SPARK_CLASSES = re.compile(
@@ -57,10 +58,10 @@ def spark_complaints(options: Mapping[str, str]) -> Iterator[str]:
 
 
 def kafka_complaints(options: Mapping[str, str]) -> Iterator[str]:
-    """One sentence for each option of `[kafka.options]` that no Kafka client knows."""
+    """One sentence for each option of `[kafka.options]` that no Kafka client is given."""
     if not options:
         return
-    known = _kafka_names()
+    known = _kafka_names() | {USER, PASSWORD}
     for name in options:
         if name not in known:
             yield f'kafka.options."{name}": Kafka does not know this option{_meant(name, known)}'

@@ -90,6 +90,8 @@ def test_check_names_options_that_nobody_knows(slackwater: Slackwater, config_fi
     [kafka.options]
     "security.protcol" = "SSL"
     "client.id" = "hub"
+    "sasl.username" = "hub"
+    "sasl.password" = "hush"
     [spark]
     "spark.drvier.memory" = "4g"
     "spark.executor.memory" = "lots"
