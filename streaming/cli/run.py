@@ -36,6 +36,12 @@ Stay = Annotated[
     bool,
     typer.Option("--stay", help="Keep everything running, with its page, until Ctrl-C."),
 ]
+Secure = Annotated[
+    bool,
+    typer.Option(
+        "--secure", help="On a closed broker: TLS, and a login and rights for each program."
+    ),
+]
 Check = Annotated[
     Path | None,
     typer.Option("--check", metavar="DIR", help="Only check the result of a run with --keep."),
@@ -61,12 +67,19 @@ def demo(
     keep: Keep = None,
     seconds: Seconds = 10,
     stay: Stay = False,
+    secure: Secure = False,
     check: Check = None,
     as_json: AsJson = False,
 ) -> None:
     """Run three replicas that conflict and one hub: exit 0 if all checks of the result pass."""
     demonstration = import_module("streaming.demo.run")
     code = demonstration.main(
-        keep=keep, seconds=seconds, scenario=scenario, stay=stay, check=check, as_json=as_json
+        keep=keep,
+        seconds=seconds,
+        scenario=scenario,
+        stay=stay,
+        secure=secure,
+        check=check,
+        as_json=as_json,
     )
     raise typer.Exit(code)

@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from streaming.cli.closed_services import secrets_of
 from streaming.config.config import Config, load
 from streaming.core.model.errors import ConfigError
 
@@ -105,6 +106,10 @@ class DemoFolder:
     def broker(self) -> Path:
         """The broker's data."""
         return self.root / "broker"
+
+    def login(self, user: str) -> Path:
+        """The secret files of a user, if the broker is a closed one."""
+        return secrets_of(self.broker, user)
 
     @property
     def timing(self) -> Path:

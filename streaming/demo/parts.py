@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,12 +34,18 @@ class ProcessPart:
 
     @classmethod
     def start(
-        cls, name: str, command: Sequence[str], log: Path, monitor: PartMonitor
+        cls,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        monitor: PartMonitor,
+        environment: Mapping[str, str],
     ) -> "ProcessPart":
         """Start it; from now on its end is a failure, until it is stopped."""
         with log.open("ab") as out:
             process = subprocess.Popen(
                 command,
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -104,6 +110,8 @@ class BrokerPart:
 
     folder: Path
     monitor: PartMonitor
+    starting: Callable[[Path], Broker]
+    """`Broker.start`, or that of a closed one"""
     name: str = "the broker"
     broker: Broker | None = None
     error: BaseException | None = None
@@ -115,7 +123,7 @@ class BrokerPart:
 
     def _start(self) -> None:
         try:
-            self.broker = Broker.start(self.folder)
+            self.broker = self.starting(self.folder)
         except BaseException as error:  # noqa: BLE001 it is raised where it is waited for
             self.error = error
 

@@ -18,12 +18,13 @@ def main(
     seconds: float = 10,
     scenario: DemoScenario = DemoScenario.COLLISIONS,
     stay: bool = False,
+    secure: bool = False,
     check: Path | None = None,
     as_json: bool = False,
 ) -> int:
     """Run a demonstration, or verify again one that was kept (`check`); the exit code.
 
-    `stay`: it ends when a signal comes, not when all are level.
+    `stay`: it ends when a signal comes, not when all are level. `secure`: on a closed broker.
     """
     with PartMonitor() as monitor:
         try:
@@ -32,7 +33,9 @@ def main(
             monitor.check()
             if check is not None:
                 return verify_kept(check, as_json=as_json)
-            return perform(monitor, keep, seconds, scenario, stay=stay, as_json=as_json)
+            return perform(
+                monitor, keep, seconds, scenario, stay=stay, secure=secure, as_json=as_json
+            )
         except (Interrupted, HubError):
             if monitor.signal is None:
                 raise

@@ -8,9 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from connectors.kafka.broker import Broker
 from connectors.kafka.topics import Topics
+from streaming.cli.closed_services import admit, start_broker, users_of
 from streaming.cli.output import write_json
-from streaming.config.config import ENV_PREFIX, Config
+from streaming.config.config import ENV_PREFIX, Config, load
+from streaming.config.rights import HUB, user_of
+from streaming.config.secret_files import FOLDER_VARIABLE
 from streaming.config.sections import HttpConfig
 from streaming.core.model.errors import HubError
 from streaming.demo.acts import Act, collide, lose_origin, restore
@@ -40,6 +44,7 @@ def perform(
     scenario: DemoScenario,
     *,
     stay: bool,
+    secure: bool,
     as_json: bool,
 ) -> int:
     """Run a demonstration and show it; the exit code. Its folder stays unless it is interrupted."""
@@ -50,7 +55,7 @@ def perform(
     )  # failures are raised as errors of the hub
     with _place(keep) as folder:
         with ProgressSteps() as steps:
-            _run(monitor, folder, steps, seconds, scenario, stay=stay)
+            _run(monitor, folder, steps, seconds, scenario, stay=stay, secure=secure)
         holds = _conclude(folder, steps.seconds, as_json=as_json)
         monitor.check()
     return 0 if holds else 1
@@ -77,7 +82,9 @@ def _forget_overrides() -> None:
     sections = tuple(f"{ENV_PREFIX}{name}".upper() for name in Config.model_fields)
     for name in list(os.environ):  # noqa: TID251 for this process alone
         upper = name.upper()
-        if upper in sections or upper.startswith(tuple(f"{one}__" for one in sections)):
+        if upper in (FOLDER_VARIABLE, *sections) or upper.startswith(
+            tuple(f"{one}__" for one in sections)
+        ):
             del os.environ[name]  # noqa: TID251 as above
 
 
@@ -107,11 +114,12 @@ def _run(
     scenario: DemoScenario,
     *,
     stay: bool,
+    secure: bool,
 ) -> None:
     """Start everything, wait for the workload, and end writers, agents, hub and broker in order."""
     with ExitStack() as ends:
-        with steps.step("broker"):
-            broker = BrokerPart(folder.broker, monitor)
+        with steps.step("closed broker" if secure else "broker"):
+            broker = BrokerPart(folder.broker, monitor, start_broker if secure else Broker.start)
             ends.callback(broker.end)
             monitor.wait(
                 broker.is_ready, START_S, lambda: f"the broker does not serve: {broker.log}"
@@ -120,6 +128,9 @@ def _run(
             http = HttpConfig()
             port = free_port(http.host, http.port)
             config = folder.configure(broker.broker.bootstrap_servers, port)
+            if secure:
+                admit(folder.broker, broker.broker, users_of(config))
+                config = _as_hub(folder)
             _make_topics(config)
         with steps.step("hub and agents") as step:
             hub = start_hub(folder, monitor)
@@ -148,6 +159,12 @@ def _run(
             broker.end()
             monitor.check()
             _check_ends([*agents, hub])
+
+
+def _as_hub(folder: DemoFolder) -> Config:
+    """The configuration with the hub's login, which this process has from here on."""
+    os.environ[FOLDER_VARIABLE] = str(folder.login(user_of(HUB)))  # noqa: TID251 for this process
+    return load(folder.config)
 
 
 def _perform(scenario: DemoScenario, act: Act, agents: list[ProcessPart]) -> int:

@@ -73,8 +73,9 @@ def restored(tmp_path_factory: pytest.TempPathFactory) -> tuple[DemoFolder, dict
 
 @pytest.fixture(scope="session")
 def lost_origin(tmp_path_factory: pytest.TempPathFactory) -> tuple[DemoFolder, dict[str, Any]]:
-    """The same of one in which a replica died for ever."""
-    return performed(Demonstration(tmp_path_factory.mktemp("lost_origin") / "demo", "lost-origin"))
+    """The same of one in which a replica died for ever, on a closed broker."""
+    folder = tmp_path_factory.mktemp("lost_origin") / "demo"
+    return performed(Demonstration(folder, "lost-origin", more=("--secure",)))
 
 
 def performed(demonstration: Demonstration) -> tuple[DemoFolder, dict[str, Any]]:

@@ -39,6 +39,21 @@ def dead_of(evidence: Evidence) -> ReplicaEvidence:
     return evidence.dead
 
 
+def test_on_a_closed_broker_nothing_is_refused(lost_origin: Kept) -> None:
+    """Hub, agents and `retire` need no more than the rights that are listed for them.
+
+    No login but an agent's own may write its topic, so each agent had its own.
+    """
+    folder = lost_origin[0]
+
+    users = {place.name for place in folder.login("").iterdir()}
+
+    assert users >= {"hub", *REPLICAS}
+    log = (folder.broker / "broker.log").read_text()
+    assert "Kafka Server started" in log
+    assert "Denied" not in log
+
+
 def test_survivors_get_what_the_hub_has_of_the_dead(
     lost_origin: Kept, capsys: pytest.CaptureFixture[str]
 ) -> None:
