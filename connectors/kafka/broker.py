@@ -212,13 +212,16 @@ class Broker:
             time.sleep(0.05)
 
 
-def check_listeners(folder: Path, listeners: Sequence[str]) -> None:
-    """BrokerError: what the folder has was made open and is wanted closed, or the reverse."""
+def check_listeners(folder: Path, listeners: Sequence[str]) -> bool:
+    """Return whether the folder has such a broker already.
+
+    BrokerError: it has an open one where a closed one is wanted, or the reverse.
+    """
     if not _settings(folder).exists():
-        return
+        return False
     had = [name for name in _remembered_ports(folder) if name != _CONTROLLER]
     if had == [*listeners]:
-        return
+        return True
     if had == [*OPEN]:
         raise BrokerError(
             f"{folder} is of an open broker, which everybody could write to: give the closed one"

@@ -35,16 +35,18 @@ class BrokerCertificate(NamedTuple):
     """what clients trust, as PEM"""
 
 
-def broker_certificate(folder: Path) -> BrokerCertificate:
-    """The certificate in a folder, made if there is none; only this user may read its key."""
-    found = BrokerCertificate(folder / "broker.p12", folder / "broker.password", folder / "ca.pem")
-    if not found.authority.exists():
-        _make(found)
-    return found
+def certificate_files(folder: Path) -> BrokerCertificate:
+    """The files of the certificate in a folder, whether they are there or not."""
+    return BrokerCertificate(folder / "broker.p12", folder / "broker.password", folder / "ca.pem")
 
 
-def _make(wanted: BrokerCertificate) -> None:
-    """Write the files, the one that tells that all are there last."""
+def make_certificate(wanted: BrokerCertificate) -> None:
+    """Write the files, the one that tells that all are there last, unless they are there.
+
+    Only this user may read the key.
+    """
+    if wanted.authority.exists():
+        return
     wanted.store.unlink(missing_ok=True)  # of a run that did not end
     wanted.password.touch(mode=0o600)
     wanted.password.write_text(secrets.token_urlsafe(), encoding="utf-8")

@@ -8,7 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from connectors.kafka.broker import Broker
-from connectors.kafka.broker_certificate import NAME, BrokerCertificate, broker_certificate
+from connectors.kafka.broker_certificate import (
+    NAME,
+    BrokerCertificate,
+    certificate_files,
+    make_certificate,
+)
 from connectors.kafka.options import PASSWORD, USER
 
 ADMINISTRATOR = "admin"
@@ -25,8 +30,10 @@ def start_closed(folder: Path, password: str, port: int | None = None) -> Broker
 
     `password`: the administrator's, which a new folder is made with.
     """
-    settings = _settings(broker_certificate(folder.resolve()))
-    return Broker.start(folder, port, settings, LISTENERS, {ADMINISTRATOR: password})
+    certificate = certificate_files(folder.resolve())
+    make_certificate(certificate)
+    passwords = {ADMINISTRATOR: password}
+    return Broker.start(folder, port, _settings(certificate), LISTENERS, passwords)
 
 
 def login_options(folder: Path, user: str, password: str) -> dict[str, str]:
@@ -37,7 +44,7 @@ def login_options(folder: Path, user: str, password: str) -> dict[str, str]:
         USER: user,
         PASSWORD: password,
         "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(broker_certificate(folder.resolve()).authority),
+        "ssl.truststore.location": str(certificate_files(folder.resolve()).authority),
     }
 
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from connectors.kafka.admission import Admission
-from connectors.kafka.broker import Broker, check_listeners
+from connectors.kafka.broker import Broker, BrokerError, check_listeners
 from connectors.kafka.closed_broker import ADMINISTRATOR, LISTENERS, login_options, start_closed
 from streaming.config.config import Config
-from streaming.config.login_files import kept_password, write_login
+from streaming.config.login_files import has_password, kept_password, write_login
 from streaming.config.rights import every_role, needed_rights, user_of
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.rights import NeededRight
@@ -16,10 +16,15 @@ from streaming.core.model.rights import NeededRight
 
 def start_broker(folder: Path, port: int | None = None) -> Broker:
     """Start the closed broker of a folder unless it runs."""
-    check_listeners(folder, LISTENERS)
+    administrator = secrets_of(folder, ADMINISTRATOR)
+    if check_listeners(folder, LISTENERS) and not has_password(administrator):
+        raise BrokerError(
+            f"{administrator} has no password, and this broker no other administrator: give it back"
+            " from a backup, or start a broker in another folder"
+        )
     for place in (folder, secrets_of(folder)):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return start_closed(folder, kept_password(secrets_of(folder, ADMINISTRATOR)), port)
+    return start_closed(folder, kept_password(administrator), port)
 
 
 def secrets_of(folder: Path, user: str = "") -> Path:

@@ -9,10 +9,15 @@ from streaming.config.config import ENV_DELIMITER, ENV_PREFIX
 _PASSWORD = "sasl.password"  # noqa: S105  # the option's name
 
 
+def has_password(folder: Path) -> bool:
+    """Return whether there is a password in the folder."""
+    return (folder / _option(_PASSWORD)).exists()
+
+
 def kept_password(folder: Path) -> str:
     """The password in the folder; a new one is made, and kept there, if there is none."""
     file = folder / _option(_PASSWORD)
-    if not file.exists():
+    if not has_password(folder):
         folder.mkdir(mode=0o700, exist_ok=True)
         _write(file, secrets.token_urlsafe())
     return file.read_text(encoding="utf-8")

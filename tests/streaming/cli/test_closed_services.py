@@ -1,5 +1,6 @@
 """Claims about `services up --secure`: who is let in, and may do no more than is listed."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,9 +39,9 @@ class ClosedSite:
     config: Path
     folder: Path
 
-    def up(self) -> int:
+    def up(self, *more: str) -> int:
         """The command."""
-        arguments = ("--folder", str(self.folder), "--config", str(self.config))
+        arguments = ("--folder", str(self.folder), "--config", str(self.config), *more)
         return main(("services", "up", "--secure", *arguments))
 
     @property
@@ -218,7 +219,10 @@ def test_again_it_has_the_same_users_and_those_that_are_new(
     with Intruder(site.bootstrap, before["b"]) as old:
         assert old.may(TOPICS) == set()
     site.config.write_text(text, encoding="utf-8")
-    assert site.up() == 0
+    assert site.up("--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["bootstrap_servers"] == site.bootstrap
+    assert found["secrets"]["b"] == str(secrets_of(site.folder, "b"))
 
 
 def test_an_open_brokers_folder_is_not_closed_and_the_reverse(
@@ -234,6 +238,17 @@ def test_an_open_brokers_folder_is_not_closed_and_the_reverse(
     with pytest.raises(BrokerError, match="leave --secure out"):
         start_broker(tmp_path)
     assert not (tmp_path / "secrets").exists()
+
+
+def test_a_broker_without_its_administrator_is_not_started(
+    site: ClosedSite, tmp_path: Path
+) -> None:
+    """A new password would be refused, and the message speak of kafka.options."""
+    settings = site.folder / "server.properties"
+    (tmp_path / settings.name).write_text(settings.read_text())
+
+    with pytest.raises(BrokerError, match="no other administrator"):
+        start_broker(tmp_path)
 
 
 def test_a_replica_with_the_name_of_another_user_is_named(
