@@ -136,9 +136,13 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "detail": "what was expected and what was found",
         "topic": "topic of the record; null: a change of the hub itself",
         "value": "original bytes of the record; null: it could not be read again. Of one larger"
-        " than limits.record_bytes the first 65,536: the whole is in its topic at its offset",
+        " than limits.record_bytes the first 65,536, and of one beyond the replica's budget"
+        " (limits.quarantine_bytes) the first 1,024: the whole is in its topic at its offset",
         "bytes": "how many bytes the record has",
         "sha256": "of one that is not kept whole: the SHA-256 of all its bytes",
+        "kind": "kind of the record, as far as it could be read",
+        "invalid": "whether the record alone gives the reason; null: an earlier version did not"
+        " say",
     },
     TableName.PENDING: {
         "place": "place within the batch: a later row of one (rid, csn) counts",

@@ -8,12 +8,23 @@ STILL_KEPT = """
         min(t."time") AS "time", min(t.csn) AS csn, min(t."table") AS "table", min(t.key) AS key,
         first_value(t.reason ORDER BY t.batch DESC) AS reason,
         first_value(t.detail ORDER BY t.batch DESC) AS detail,
-        max(CASE WHEN t.csn IS NULL THEN t.value END) AS value
+        {columns}
     FROM t JOIN ({latest}) AS latest ON latest.id = t.id
     WHERE latest.action = 'kept' AND t.action = 'kept' AND t.batch <= {batch}
     GROUP BY t.id
 """
-"""The records that are neither released nor dropped; of a change in quarantine no image."""
+"""The records that are neither released nor dropped; of a change in quarantine no image.
+
+`columns`: what of them tells what they were.
+"""
+
+WITH_KIND = """max(t.kind) AS kind, max(t.op) AS op,
+        max(CASE WHEN t.csn IS NULL AND t.invalid IS NULL THEN t.value END) AS value"""
+"""Their kind and operation; the bytes only of those of earlier versions."""
+
+WITHOUT_KIND = """max(CAST(NULL AS VARCHAR)) AS kind, max(CAST(NULL AS VARCHAR)) AS op,
+        max(CASE WHEN t.csn IS NULL THEN t.value END) AS value"""
+"""The same of a state on which no hub of this version has worked yet."""
 
 NOT_SET_RIGHT = """
     SELECT k.* FROM ({kept}) AS k

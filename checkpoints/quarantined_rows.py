@@ -13,6 +13,8 @@ from checkpoints.left_different import (
     NOT_SET_RIGHT,
     STILL_KEPT,
     TAKEN_HELLOS,
+    WITH_KIND,
+    WITHOUT_KIND,
     WRITTEN_SINCE,
 )
 from checkpoints.new_starts import TakenHello, last_starts
@@ -88,7 +90,14 @@ def _each(reader: Reader, sql: str) -> Iterator[dict[str, Any]]:
 
 def _of_latest(reader: Reader, sql: str) -> str:
     """A query that names the latest action of each record."""
-    return sql.format(latest=reader.latest_action, batch=reader.batch)
+    columns = WITH_KIND if _has_kinds(reader) else WITHOUT_KIND
+    return sql.format(latest=reader.latest_action, batch=reader.batch, columns=columns)
+
+
+def _has_kinds(reader: Reader) -> bool:
+    """Return whether the table has the columns that say what a record was."""
+    table = reader.table(TableName.QUARANTINE)
+    return table is not None and "kind" in {field.name for field in table.schema().fields}
 
 
 def _taken_hellos(reader: Reader, since: int) -> Iterator[TakenHello]:
@@ -109,12 +118,13 @@ def _without_gone(
     reader: Reader, rows: list[dict[str, Any]], tables: Mapping[str, Table]
 ) -> list[dict[str, Any]]:
     """Leave out the deletes of keys that name no row at the hub: nobody has such a row."""
-    odd = [row["id"] for row in rows if names_no_row(row["table"], row["key"], tables)]
-    if not odd:
-        return rows
-    where = [among("id", odd), "action = 'kept'"]
-    found = reader.read(TableName.QUARANTINE, columns=("id", "value"), where=where)
-    gone = {row["id"] for row in records(found) if _is_delete(row["value"])}
+    odd = [row for row in rows if names_no_row(row["table"], row["key"], tables)]
+    gone = {row["id"] for row in odd if row["op"] == Op.DELETE}
+    old = [row["id"] for row in odd if row["kind"] is None]
+    if old:
+        where = [among("id", old), "action = 'kept'"]
+        found = reader.read(TableName.QUARANTINE, columns=("id", "value"), where=where)
+        gone |= {row["id"] for row in records(found) if _is_delete(row["value"])}
     return [row for row in rows if row["id"] not in gone]
 
 

@@ -22,6 +22,7 @@ from checkpoints.query import (
     select,
 )
 from checkpoints.tables import SCHEMAS, TableName
+from streaming.core.intake.quarantine_budget import KeptSum
 from streaming.core.model.errors import StateError
 from streaming.core.model.root import StateRoot
 
@@ -223,6 +224,18 @@ class Reader:
             WHERE action = 'kept' GROUP BY reason
         """  # noqa: S608
         return {row["reason"]: row["count"] for row in self.query(TableName.QUARANTINE, sql)}
+
+    def quarantine_sums(self) -> dict[int, KeptSum]:
+        """Rid -> its records that are kept, neither released nor dropped, and their bytes here."""
+        sql = f"""
+            SELECT t.rid, count(*) AS records,
+                coalesce(sum(octet_length(encode(t.value, 'hex')) / 2), 0) AS bytes
+            FROM t JOIN ({self.latest_action}) AS latest
+                ON latest.id = t.id AND latest.batch = t.batch
+            WHERE latest.action = 'kept' AND t.action = 'kept' GROUP BY t.rid
+        """  # noqa: S608
+        found = self.query(TableName.QUARANTINE, sql)
+        return {row["rid"]: KeptSum(row["records"], row["bytes"]) for row in found}
 
     def open_changes(self) -> dict[tuple[int, str], OpenChanges]:
         """(rid, pending | waiting) -> the replica's changes in that state."""

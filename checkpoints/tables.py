@@ -145,6 +145,8 @@ QUARANTINE = pa.schema(
         ("opno", pa.int64()),
         ("bytes", pa.int64()),
         ("sha256", pa.string()),
+        ("kind", pa.string()),
+        ("invalid", pa.bool_()),
     ]
 )
 

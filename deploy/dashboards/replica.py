@@ -105,6 +105,23 @@ BOARD = Board(
                     (f"sum by (reason) (slackwater_quarantined_total{_OF})", "{{reason}}"),
                 ),
                 graph(
+                    "In quarantine now",
+                    "Its records that nobody has released or dropped.",
+                    (f"max(slackwater_replica_quarantine_records{_OF})", "records"),
+                ),
+                graph(
+                    "Budget of quarantine",
+                    "How much of it is used; from 100 % on only the head of a record is kept.",
+                    (f"max(slackwater_replica_quarantine_budget_ratio{_OF})", "used"),
+                    unit=Unit.RATIO,
+                ),
+                graph(
+                    "Bytes in quarantine",
+                    "What the state keeps of its records.",
+                    (f"max(slackwater_replica_quarantine_bytes{_OF})", "bytes"),
+                    unit=Unit.BYTES,
+                ),
+                graph(
                     "Late and twice",
                     "Changes that came after a later one, and records that came again.",
                     (f"sum(slackwater_late_total{_OF})", "late"),

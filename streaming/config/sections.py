@@ -24,6 +24,7 @@ from pydantic_core import PydanticCustomError
 from connectors.log_format import LogFormat
 from streaming.config.options import Options, masked, masked_values
 from streaming.core.conflict.function import ConflictRule, parse_function
+from streaming.core.intake.quarantine_budget import QuarantineLimits
 from streaming.core.model.change import HUB_RID
 from streaming.core.model.errors import FunctionError
 from streaming.core.model.port_access import PortAccess
@@ -381,6 +382,11 @@ class LimitsConfig(_Section):
     """How many tables of resyncs are sorted at once, beside the batches."""
     record_bytes: Positive = 1_000_000
     """A change of more bytes is quarantined as `size`; the topics take records that large."""
+    quarantine_bytes: Positive = 64_000_000
+    """From so many bytes on that are kept of a replica's records in quarantine, only 1,024 of a
+    further one are kept, with its length and SHA-256; the whole is in its topic."""
+    quarantine_records: Positive = 100_000
+    """From so many records of a replica in quarantine on it is the same."""
     skew_s: Positive = 86_400
     """A CSN so many seconds ahead of its record's own time is quarantined as `skew`, unless it goes
     on behind the last one of its replica that was no skew."""
@@ -411,3 +417,8 @@ class LimitsConfig(_Section):
     until they are trimmed."""
     reflections: Positive = 64
     """The most reflected epochs that are kept of one replica."""
+
+    @property
+    def quarantine(self) -> QuarantineLimits:
+        """How much of a replica's records quarantine keeps."""
+        return QuarantineLimits(self.record_bytes, self.quarantine_bytes, self.quarantine_records)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from itertools import islice
+from typing import Any
 
 from checkpoints.quarantined_rows import quarantined_rows
 from checkpoints.reader import Reader
@@ -91,7 +92,7 @@ def kept_different(config: Config, reader: Reader) -> Iterable[DivergentRow]:
     """
     names = names_of(config)
     for row in quarantined_rows(reader, _receives(config), config.table_map()):
-        if row["rid"] != config.hub.rid and (row["table"] or writes_rows(row["value"])):
+        if row["rid"] != config.hub.rid and (row["table"] or _may_write(row)):
             yield DivergentRow(
                 names.get(row["rid"], str(row["rid"])),
                 kind_of(Reason(row["reason"])),
@@ -114,6 +115,12 @@ def _receives(config: Config) -> dict[int, list[str]]:
     for agreement in config.agreements:
         found[config.replica(agreement.consumer).rid] = sorted(config.tables_of(agreement))
     return found
+
+
+def _may_write(row: Mapping[str, Any]) -> bool:
+    """Return whether a record that names no table may stand for a written row; see writes_rows."""
+    kind = row["kind"]
+    return writes_rows(row["value"]) if kind is None else kind in _WRITES_ROWS
 
 
 def writes_rows(value: bytes | None) -> bool:

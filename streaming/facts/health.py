@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from streaming.core.intake.kept_bytes import SHORT_HEAD_BYTES
 from streaming.core.model.rights import REMEDY
 from streaming.core.model.statuses import AgreementStatus, AwayReason, ReplicaStatus
 from streaming.core.model.wording import as_count
@@ -33,6 +34,7 @@ def problems(found: HubStatus) -> tuple[Problem, ...]:
         *_stopped_alone(found),
         *_unreadable(configured),
         *_paused(configured),
+        *_spent(configured),
         *_waiting(configured),
         *([] if found.stale else _unheard(configured, found)),
         *_refused(found),
@@ -122,6 +124,19 @@ def _paused(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
             yield Problem(
                 f"{one.name} is paused: it has limits.open_transactions open transactions",
                 f"`slackwater abort {one.oldest_pending or 'CSN'}` ends the oldest one",
+            )
+
+
+def _spent(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
+    for one in replicas:
+        if one.kept_ratio >= 1:
+            yield Problem(
+                f"{one.name} has spent its budget of quarantine:"
+                f" {as_count(one.kept_records, 'record')}, {one.kept_bytes} bytes; of further ones"
+                f" {SHORT_HEAD_BYTES} bytes are kept, and the whole in its topic only",
+                f"`slackwater quarantine list --replica {one.name}` shows them; release or drop"
+                f" them, as by `slackwater quarantine drop --replica {one.name} --reason json`, or"
+                " raise limits.quarantine_bytes and limits.quarantine_records",
             )
 
 

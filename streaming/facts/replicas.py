@@ -8,7 +8,8 @@ from checkpoints.last_poll import read_poll
 from checkpoints.reader import NONE_OPEN, Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
-from streaming.core.conflict.counter_keys import CHANGES, DUPLICATES, QUARANTINED, tally
+from streaming.core.conflict.counter_keys import CHANGES, DUPLICATES, KEPT, QUARANTINED, tally
+from streaming.core.intake.quarantine_budget import KeptSum, QuarantineLimits
 from streaming.core.model import csn
 from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.state import HubState
@@ -32,7 +33,9 @@ class ReplicaSummary:
     transactions as limits.open_transactions are uncommitted, so reading its topic is paused.
     `unreadable`: what Kafka refuses, where its topic may not be read. `oldest_pending`: the
     transaction of its oldest uncommitted change. `changes`: verdict -> how many were judged;
-    `quarantined`: reason -> how many records; `duplicates`: how many came again.
+    `quarantined`: reason -> how many records; `duplicates`: how many came again. `kept_records`,
+    `kept_bytes`: its records that are in quarantine now, and how many of their bytes are kept;
+    `kept_ratio`: the part of `limits.quarantine_bytes` or `limits.quarantine_records` that is used.
     """
 
     rid: int
@@ -61,6 +64,9 @@ class ReplicaSummary:
     changes: dict[str, int]
     quarantined: dict[str, int]
     duplicates: int
+    kept_records: int
+    kept_bytes: int
+    kept_ratio: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,7 @@ def replica_summaries(
             totals,
             paused,
             unreadable,
+            config.limits.quarantine,
             now_s,
         )
         for rid in rids
@@ -132,7 +139,7 @@ _Totals = Mapping[str, Mapping[int, dict[str, int]]]
 
 def _by_replica(totals: Mapping[str, int]) -> _Totals:
     found: dict[str, dict[int, dict[str, int]]] = {}
-    for name in (CHANGES, QUARANTINED, DUPLICATES):
+    for name in (CHANGES, QUARANTINED, DUPLICATES, KEPT):
         for (rid, of), count in tally(totals, name).items():
             found.setdefault(name, {}).setdefault(rid, {})[of] = count
     return found
@@ -146,6 +153,7 @@ def _replica(
     totals: _Totals,
     paused: Collection[int],
     unreadable: Mapping[int, str],
+    quarantine: QuarantineLimits,
     now_s: float,
 ) -> ReplicaSummary:
     pending = recorded.opened.get((replica.rid, "pending"), NONE_OPEN)
@@ -153,6 +161,7 @@ def _replica(
     seen_s = replica.seen_ms / 1000 if replica.seen_ms > 0 else None
     largest = hub.largest.get(replica.rid) if hub else None
     counts = {of: dict(by.get(replica.rid, {})) for of, by in totals.items()}
+    kept = KeptSum(**counts.get(KEPT, {}))
     return ReplicaSummary(
         rid=replica.rid,
         name=name,
@@ -180,6 +189,9 @@ def _replica(
         changes=counts.get(CHANGES, {}),
         quarantined=counts.get(QUARANTINED, {}),
         duplicates=sum(counts.get(DUPLICATES, {}).values()),
+        kept_records=kept.records,
+        kept_bytes=kept.bytes,
+        kept_ratio=round(quarantine.used(kept), 4),
     )
 
 

@@ -25,6 +25,8 @@ class KeptImage(StrEnum):
 
     QUARANTINE = "quarantine"
     """in the record in quarantine, whole, and in the database that wrote it"""
+    TOPIC = "topic"
+    """whole in its topic, from which a release reads it, and in the database that wrote it"""
     DATABASE = "database"
     """in the database that wrote it only; the record says how large it is"""
 
@@ -84,8 +86,6 @@ def described(reader: Reader, rows: Sequence[DivergentRow]) -> list[UncarriedDes
 
 def _described(one: DivergentRow, kept: Mapping[str, Any]) -> UncarriedDescription:
     reason = Reason(kept["reason"])
-    is_whole = kept["value"] is not None and kept["sha256"] is None
-    is_left_out = not is_whole or _LEFT_OUT in kept["value"]
     return UncarriedDescription(
         one.replica,
         one.table,
@@ -93,10 +93,17 @@ def _described(one: DivergentRow, kept: Mapping[str, Any]) -> UncarriedDescripti
         reason,
         kept["detail"] or "",
         one.since,
-        KeptImage.DATABASE if is_left_out else KeptImage.QUARANTINE,
+        _image_of(kept),
         one.id,
         remedy_of(reason),
     )
+
+
+def _image_of(kept: Mapping[str, Any]) -> KeptImage:
+    """Where the image is of which this is kept; an agent tells of what no record can hold."""
+    if kept["value"] is None or _LEFT_OUT in kept["value"]:
+        return KeptImage.DATABASE
+    return KeptImage.QUARANTINE if kept["sha256"] is None else KeptImage.TOPIC
 
 
 def remedy_of(reason: Reason) -> str:

@@ -51,6 +51,7 @@ def settings_of(config: Config, *, judges: bool = True) -> BatchSettings:
         resync_workers=config.limits.resync_workers,
         updates_topics={config.updates_topic(a.name): a.name for a in config.agreements},
         writes=_writes(config),
+        quarantine=config.limits.quarantine,
     )
 
 

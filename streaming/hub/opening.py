@@ -9,12 +9,14 @@ from checkpoints.config import commands, settings_document, store_configuration
 from checkpoints.epochs import Checkpoint, Plan, plan_of
 from checkpoints.faults import FaultHook
 from checkpoints.finishing import was_begun
+from checkpoints.reader import Reader
 from checkpoints.state_format import newest
 from checkpoints.store import StateStore
 from connectors.kafka.last_updates import last_updates
 from streaming.config.config import Config
 from streaming.config.history import ConfigHistory
 from streaming.config.rights import HUB, needed_rights
+from streaming.core.conflict import tallies
 from streaming.core.model.command import CommandName
 from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.errors import SourceError, StateError
@@ -64,6 +66,7 @@ class Opening:
         create_state(store, genesis, name)
         ledger = open_ledger(store, name, reach)
         self._check_topics(ledger.last)
+        _count_kept(ledger)
         is_raised = self._raise_put_back(ledger)
         hub = self._finished(ledger, is_raised=is_raised)
         version = store_configuration(store, self.config.document(), at_ms)
@@ -218,3 +221,11 @@ class Opening:
         names += [f"agreement {name}" for name in sorted(agreements)]
         if names:
             LOG.info("retired, for they are not configured any more: %s", ", ".join(names))
+
+
+def _count_kept(ledger: Ledger) -> None:
+    """Count what is kept in quarantine, in a state of an earlier version, which did not."""
+    last = ledger.last
+    if last.totals.get("quarantined") and not tallies.kept_sums(last.totals):
+        sums = Reader(ledger.store.root, last, None, ledger.hub).quarantine_sums()
+        ledger.last = replace(last, totals={**last.totals, **tallies.kept_records(sums)})

@@ -18,6 +18,7 @@ from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.conflict.window import key_of, text_of, unpacked
 from streaming.core.delivery.sending import Refresh, SendingView
 from streaming.core.intake.intake import Intake
+from streaming.core.intake.quarantine_budget import QuarantineBudget
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
 from streaming.core.model.state import HubState
@@ -97,8 +98,12 @@ def table_rows(
     log: pa.Table,
     hub_epoch: int,
     judged: Sequence[Judged],
+    budget: QuarantineBudget,
 ) -> dict[TableName, Rows]:
-    """The rows for each table of the state but the changelog."""
+    """The rows for each table of the state but the changelog; what is kept of records is tallied.
+
+    `budget`: see quarantine_budget.
+    """
     intake, values = taken.intake, _values(taken.facts.table)
     topics = hub.settings.known_topics
     originals = hub.outlets.originals
@@ -106,7 +111,7 @@ def table_rows(
     settings = hub.settings
     allowed = settings.topology.record_bytes
     kept = log_stage.quarantine(
-        intake.quarantined, values, originals, topics, plan.batch, recreated, allowed
+        intake.quarantined, values, originals, topics, plan.batch, recreated, budget
     )
     lost = log_stage.conflicts(log, judged, settings.topology, settings.names, plan.at_ms)
     rejected = {one.arrived.change.csn for one in judged if one.verdict is not Verdict.ACCEPTED}
@@ -115,12 +120,21 @@ def table_rows(
     events = log_stage.events(intake, taken.commits, values, topics, plan.batch, hub_epoch, allowed)
     return {
         TableName.CONFLICTS: pa.concat_tables([lost, resolved, refused]),
-        TableName.QUARANTINE: pa.concat_tables([kept, taken.commands.released]),
+        TableName.QUARANTINE: pa.concat_tables([kept, taken.commands.released.rows]),
         TableName.PENDING: pending.moves(
             hub.ledger.store, intake.state.open, intake.open, intake.ended, plan.batch
         ),
         TableName.EVENTS: events,
     }
+
+
+def quarantine_budget(hub: Hub, taken: TakenBatch) -> QuarantineBudget:
+    """How much of each replica's records quarantine keeps, before those of the batch."""
+    limits = hub.settings.quarantine
+    budget = QuarantineBudget(limits, tallies.kept_sums(hub.ledger.last.totals))
+    for rid, gone in taken.commands.released.gone.items():
+        budget.give_back(rid, gone)
+    return budget
 
 
 def _values(records: pa.Table) -> dict[tuple[int, int], bytes]:

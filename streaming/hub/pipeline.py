@@ -7,6 +7,7 @@ from checkpoints.epochs import Plan
 from checkpoints.last_poll import ReadAtRest
 from checkpoints.tables import TableName
 from streaming.carriers.carrier import Carrier
+from streaming.core.conflict import tallies
 from streaming.core.conflict.batch import failed, next_epoch, still_due
 from streaming.core.conflict.function import ConflictRule
 from streaming.core.conflict.winner import Resolution
@@ -24,6 +25,7 @@ from streaming.hub.outcome import (
     batch_counts,
     checkpoint_of,
     offsets_after,
+    quarantine_budget,
     settle_refusals,
     state_after,
     table_rows,
@@ -156,11 +158,13 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     outgoing = Outgoing(log, ahead=hub.settings.publishes)
     settle_refusals(hub, intake, verdicts, pages, hub_epoch)
     after = state_after(hub, plan, taken, outgoing, hub_epoch, verdicts, pages)
-    others = table_rows(hub, plan, taken, log, hub_epoch, judged)
+    budget = quarantine_budget(hub, taken)
+    others = table_rows(hub, plan, taken, log, hub_epoch, judged, budget)
     tables = {TableName.CHANGELOG: carrier.changelog(log), **others}
     intake.forget_ended()
     counts = batch_counts(taken, log, judged, [refresh for _, refresh in verdicts.refreshes])
     ends = offsets_after(hub, plan, after)
+    counts |= tallies.kept_records(budget.changes())
     counts |= without_value(plan, ends, hub.settings.all_topics, taken.facts.table)
     checkpoint = checkpoint_of(hub, plan, after, ends, counts)
     rows, contended = verdicts.rows, verdicts.contended

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from checkpoints.epochs import Checkpoint
 from streaming.core.intake.input_lost import TopicFacts
+from streaming.core.intake.quarantine_budget import DEFAULT_LIMITS, QuarantineLimits
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.model.topology import Topology
 from streaming.hub.phases import BatchPhases
@@ -26,7 +27,7 @@ class BatchSettings:
     of theirs are looked up. `updates_topics`: updates topic -> agreement.
     `is_carried_by_executors`: whether a batch of so many records is. `publishes`: what a batch
     decides is sent; not so in a replay. `writes`: rid -> the tables that it may write, of those
-    that may not write all.
+    that may not write all. `quarantine`: how much of a replica's records it keeps.
     """
 
     topology: Topology
@@ -46,6 +47,7 @@ class BatchSettings:
     updates_topics: Mapping[str, str] = field(default_factory=dict)
     publishes: bool = True
     writes: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    quarantine: QuarantineLimits = DEFAULT_LIMITS
 
     @property
     def all_topics(self) -> dict[str, int]:

@@ -146,6 +146,27 @@ QUARANTINE = gauge(
     "sum(slackwater_quarantine_records) > 0",
     "reason",
 )
+KEPT_RECORDS = gauge(
+    "slackwater_replica_quarantine_records",
+    "Records of a replica that are in quarantine.",
+    "slackwater_replica_quarantine_records > 0",
+    "replica",
+)
+KEPT_BYTES = gauge(
+    "slackwater_replica_quarantine_bytes",
+    "Bytes that the state keeps of a replica's records in quarantine.",
+    "slackwater_replica_quarantine_bytes",
+    "replica",
+    unit="bytes",
+)
+KEPT_RATIO = gauge(
+    "slackwater_replica_quarantine_budget_ratio",
+    "The part of limits.quarantine_bytes or limits.quarantine_records that a replica has used; from"
+    " 1 on only the head of a further record is kept.",
+    "slackwater_replica_quarantine_budget_ratio >= 0.8",
+    "replica",
+    unit="ratio",
+)
 PENDING = gauge(
     "slackwater_pending_changes",
     "Changes that wait: uncommitted (pending), or committed and not eligible yet (waiting).",
@@ -417,6 +438,7 @@ HUB = (
         "Input",
         (
             *(RECORDS_READ, UNREAD, CHANGES, DUPLICATES, LATE, QUARANTINED, QUARANTINE),
+            *(KEPT_RECORDS, KEPT_BYTES, KEPT_RATIO),
             *(PENDING, PENDING_OLDEST, KAFKA_BEHIND, KAFKA_BYTES_BEHIND),
         ),
     ),

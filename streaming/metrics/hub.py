@@ -142,6 +142,9 @@ def _replica(found: LiveFacts, one: ReplicaSummary) -> Iterator[Sample]:
         yield c.CHANGES, (*of, verdict), one.changes.get(verdict, 0)
     for reason in Reason:
         yield c.QUARANTINED, (*of, reason), one.quarantined.get(reason, 0)
+    yield c.KEPT_RECORDS, of, one.kept_records
+    yield c.KEPT_BYTES, of, one.kept_bytes
+    yield c.KEPT_RATIO, of, one.kept_ratio
     yield c.LATE, of, one.quarantined.get(Reason.LATE, 0)
     yield c.DUPLICATES, of, one.duplicates
     yield c.PENDING, (*of, "pending"), one.pending

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from checkpoints import pending
 from checkpoints.epochs import Plan
 from checkpoints.store import StateStore
@@ -15,7 +13,12 @@ from streaming.core.model.command import Command, CommandName, parse_resync_orde
 from streaming.core.model.csn import rid_of
 from streaming.operator import release, resolve
 from streaming.operator.hub_changes import HubChangeWriter
-from streaming.operator.release import Originals, Revalidate, left_different
+from streaming.operator.release import (
+    Originals,
+    ReleasedRecords,
+    Revalidate,
+    left_different,
+)
 from streaming.operator.resolve import Resolved
 
 
@@ -23,11 +26,11 @@ from streaming.operator.resolve import Resolved
 class CommandEffects:
     """The effects of a batch's commands, apart from those on `Intake`.
 
-    `released`: rows for `quarantine`. `nudged`: an operator runs `level`, so this batch
+    `released`: the records that left quarantine. `nudged`: an operator runs `level`, so this batch
     sends every lagging covers.
     """
 
-    released: pa.Table
+    released: ReleasedRecords
     resolved: Resolved
     nudged: bool
 

@@ -1,6 +1,7 @@
 """Release and drop quarantined records; a released one becomes a change of the hub."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from checkpoints.store import StateStore, among, rows_of
 from checkpoints.tables import TableName
 from streaming.core.intake.images import row_named
 from streaming.core.intake.kept_bytes import KeptBytes, is_whole_of
+from streaming.core.intake.quarantine_budget import NOTHING_KEPT, KeptSum
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.record import RecordKind
@@ -25,6 +27,15 @@ Revalidate = Callable[[pa.Table], pa.Table]
 
 Originals = Callable[[Sequence[tuple[int, int]]], Mapping[tuple[int, int], KeptBytes]]
 """Reads records from their topics, by (rid, offset), as quarantine keeps them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedRecords:
+    """What `release` and `drop` did: rows for `quarantine`; `gone`: rid -> what it has no more."""
+
+    rows: pa.Table
+    gone: Mapping[int, KeptSum]
+
 
 RECORDS = pa.schema(
     [
@@ -43,8 +54,8 @@ def act(
     revalidate: Revalidate,
     originals: Originals,
     batch: int,
-) -> pa.Table:
-    """Carry out commands that are `release` or `drop`; the rows for `quarantine`.
+) -> ReleasedRecords:
+    """Carry out commands that are `release` or `drop`.
 
     A released change gets a new CSN of the hub and is judged by the hub epoch that the operator
     looked at; those of a replica in its order, so that of a row the newest stands. One that is
@@ -52,7 +63,7 @@ def act(
     """
     by_id = {c.argument: c for c in commands if c.argument}
     if not by_id:
-        return rows_of(TableName.QUARANTINE, [])
+        return ReleasedRecords(rows_of(TableName.QUARANTINE, []), {})
     kept = {row["id"]: row for row in _kept(store, list(by_id), batch)}
     dropped = [_action(row, "dropped", batch) for i, row in kept.items() if _is_drop(by_id[i])]
     chosen = [row for i, row in kept.items() if not _is_drop(by_id[i])]
@@ -65,7 +76,18 @@ def act(
         else _refused(kept[i], facts[i]["reason"], facts[i]["detail"], batch)
         for i in sorted(facts, key=lambda i: (kept[i]["rid"], kept[i]["offset"], i))
     ]
-    return rows_of(TableName.QUARANTINE, [*dropped, *revalidated, *gone])
+    rows = [*dropped, *revalidated, *gone]
+    ended = [kept[row["id"]] for row in rows if row["action"] != "kept"]
+    return ReleasedRecords(rows_of(TableName.QUARANTINE, rows), _sums(ended))
+
+
+def _sums(rows: Iterable[Mapping[str, Any]]) -> dict[int, KeptSum]:
+    """Rid -> how many of these records there are, and of how many bytes that are kept."""
+    found = dict[int, KeptSum]()
+    for row in rows:
+        one = KeptSum(1, len(row["value"] or b""))
+        found[row["rid"]] = found.get(row["rid"], NOTHING_KEPT).plus(one)
+    return found
 
 
 def left_different(

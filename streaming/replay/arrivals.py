@@ -67,7 +67,7 @@ class Arrivals:
         kept = self._kept(rows.tables[TableName.QUARANTINE], changes, rows.batch)
         is_whole = pc.and_(pc.is_valid(kept["value"]), pc.is_null(kept["sha256"]))
         bytes_ = pa.concat_tables([_of_control(events), _of_quarantine(kept.filter(is_whole))])
-        cut = _not_kept_whole(kept.filter(pc.invert(is_whole)))
+        cut = _not_kept_whole(kept.filter(pc.invert(is_whole)), settings)
         parts = [NO_CHECKED, _changes(changes, settings), _repeated(events), cut]
         return pa.concat_tables([*parts, check(bytes_)] if bytes_.num_rows else parts)
 
@@ -176,20 +176,45 @@ def _is_unreadable(kept: pa.Table) -> pa.ChunkedArray:
     return pc.equal(kept["reason"], Reason.UNREADABLE.value)
 
 
-def _not_kept_whole(kept: pa.Table) -> pa.Table:
+def _not_kept_whole(kept: pa.Table, settings: BatchSettings) -> pa.Table:
     """Records whose bytes are not all there, by what was found out about them.
 
-    One that was too large or unreadable is invalid for the reason that is recorded; one that could
-    not be read again was a valid change, whose images nobody needs to quarantine it once more.
+    Invalid ones are so for the reason that is recorded, and control records count as such. A valid
+    change is quarantined once more by what came before it, whatever its images hold; where their
+    columns or its snapshot are looked at first, others stand for them that have the same effect.
     """
     columns = {name: kept[name] for name in _OF_CHANGE}
-    is_invalid = pc.or_(pc.is_valid(kept["sha256"]), _is_unreadable(kept))
+    is_given = pc.or_(_is_invalid(kept), pc.is_null(kept["op"]))
     for name in ("reason", "detail"):
-        columns[name] = pc.if_else(is_invalid, kept[name], pa.scalar(None, pa.string()))
+        columns[name] = pc.if_else(is_given, kept[name], _NO_TEXT)
     kind = pa.scalar(RecordKind.CHANGE.value)
-    columns["kind"] = pc.if_else(pc.is_valid(kept["op"]), kind, pa.scalar(None, pa.string()))
+    columns["kind"] = pc.if_else(pc.is_valid(kept["op"]), kind, _NO_TEXT)
+    columns["before"] = columns["after"] = _stand_ins(kept, settings)
+    of_session = pc.equal(kept["reason"], Reason.SESSION.value)
+    columns["snapshot"] = pc.if_else(of_session, "not kept", _NO_TEXT)
     columns["partial"] = pa.array(np.zeros(kept.num_rows, dtype=np.bool_))
     return checked(columns, kept.num_rows)
+
+
+_NO_TEXT = pa.scalar(None, pa.string())
+
+
+def _is_invalid(kept: pa.Table) -> pa.ChunkedArray:
+    """Mark the records that are invalid by themselves; earlier versions cut no others."""
+    is_cut = pc.or_(pc.is_valid(kept["sha256"]), _is_unreadable(kept))
+    return pc.coalesce(kept["invalid"], is_cut)
+
+
+def _stand_ins(kept: pa.Table, settings: BatchSettings) -> pa.ChunkedArray:
+    """Images with all columns, where a function needs some, but of what is known to lack them."""
+    found = pa.chunked_array([pa.nulls(kept.num_rows, pa.string())])
+    is_lacking = pc.equal(kept["reason"], Reason.BEFORE.value)
+    for name, table in settings.topology.tables.items():
+        if table.function.column is not None:
+            image = json_text(dict.fromkeys(table.columns))
+            here = pc.and_(pc.equal(kept["table"], name), pc.invert(is_lacking))
+            found = pc.if_else(here, image, found)
+    return found
 
 
 _OF_CHANGE = (

@@ -65,6 +65,7 @@ _FIELDS = tuple(field.name for field in _CHANGE)
 _RECEIVED = tuple({*_FIELDS, "reason", "detail", "kind", "value"} - {"time"})
 
 _OPS = {op.value: op for op in Op}
+_KINDS = {kind.value: kind for kind in RecordKind}
 
 _AT_ONCE = 1_000
 """How many records are values at a time."""
@@ -233,6 +234,7 @@ def _received(rows: pa.Table) -> Iterator[ReceivedRecord]:
             reason,
             row["detail"] or "",
             row["content"],
+            _KINDS.get(row["kind"]) if reason else None,
         )
 
 

@@ -13,7 +13,8 @@ from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.delivery.sending import PAGE, Refresh
 from streaming.core.intake.arrival import ControlOutcome, Quarantined
 from streaming.core.intake.intake import Intake
-from streaming.core.intake.kept_bytes import KeptBytes, kept_bytes
+from streaming.core.intake.kept_bytes import SHORT_HEAD_BYTES, KeptBytes, kept_bytes
+from streaming.core.intake.quarantine_budget import QuarantineBudget
 from streaming.core.model.change import Change, Op
 from streaming.core.model.kinds import KIND_OF
 from streaming.core.model.record import RECORD_BYTES, Reason, ReceivedRecord
@@ -233,14 +234,16 @@ def quarantine(
     topics: Mapping[int, str],
     batch: int,
     recreated: Mapping[str, int] = _NEVER,
-    record_bytes: int = RECORD_BYTES,
+    budget: QuarantineBudget | None = None,
 ) -> pa.Table:
     """Return QUARANTINE: the quarantined records with their original bytes.
 
-    Of one larger than `record_bytes` the head is kept (core/intake/kept_bytes.py). `values`: (rid,
-    offset) -> bytes that are at hand; `originals` reads the others. `recreated`: topic -> how often
-    it was created again, and its offsets began anew.
+    Of one that is too large, or beyond the budget, the head is kept (core/intake/kept_bytes.py).
+    `values`: (rid, offset) -> bytes that are at hand; `originals` reads the others. `recreated`:
+    topic -> how often it was created again, and its offsets began anew.
     """
+    budget = budget or QuarantineBudget()
+    record_bytes = budget.limits.record_bytes
     missing = [q for q in quarantined if (q.rid, q.offset) not in values and q.rid in topics]
     fetched = originals([(q.rid, q.offset) for q in missing]) if missing else {}
     if recreated:
@@ -248,13 +251,10 @@ def quarantine(
     places = [(q.rid, q.offset) for q in quarantined]
     at_hand = {one: kept_bytes(values[one], record_bytes) for one in places if one in values}
     known = {**fetched, **at_hand}
+    kept = (budget.keep(rid, known.get((rid, offset), KeptBytes())) for rid, offset in places)
     rows = [
-        {
-            **_kept_record(q, topics, known.get((q.rid, q.offset), KeptBytes())),
-            "batch": batch,
-            "id": _id_of(q, topics, recreated),
-        }
-        for q in quarantined
+        {**_kept_record(q, topics, one), "batch": batch, "id": _id_of(q, topics, recreated)}
+        for q, one in zip(quarantined, kept, strict=True)
     ]
     return rows_of(TableName.QUARANTINE, rows)
 
@@ -271,11 +271,7 @@ def _kept_record(q: Quarantined, topics: Mapping[int, str], kept: KeptBytes) -> 
         "rid": q.rid,
         "offset": q.offset,
         "time": time_of(q.time_ms),
-        "session": q.session,
-        "csn": change.csn if change else None,
-        "prim_csn": change.prim_csn if change else None,
-        "table": change.table if change else None,
-        "key": change.key if change else None,
+        **_named(q, is_cut=kept.is_short and q.is_invalid),
         "content": q.content,
         "value": kept.value,
         "epoch": change.epoch if change else None,
@@ -283,7 +279,25 @@ def _kept_record(q: Quarantined, topics: Mapping[int, str], kept: KeptBytes) -> 
         "opno": change.opno if change else None,
         "bytes": kept.size,
         "sha256": kept.sha256,
+        "kind": q.kind.value if q.kind else None,
+        "invalid": q.is_invalid,
     }
+
+
+def _named(q: Quarantined, *, is_cut: bool) -> dict[str, str | None]:
+    """What names the record. `is_cut`: beyond the budget, where none of it is longer than a head.
+
+    A key that is cut is left out, for it would name another row.
+    """
+    change = q.change
+    found = {"session": q.session, "csn": None, "prim_csn": None, "table": None, "key": None}
+    if change is not None:
+        found |= {name: getattr(change, name) for name in ("csn", "prim_csn", "table", "key")}
+    if not is_cut:
+        return found
+    key = found["key"]
+    cut = {name: text[:SHORT_HEAD_BYTES] for name, text in found.items() if text is not None}
+    return {**found, **cut, "key": "" if key and len(key) > SHORT_HEAD_BYTES else key}
 
 
 _UNREADABLE = "its bytes are not kept: the topic has no readable record at its offset"

@@ -7,6 +7,7 @@ import pytest
 
 from checkpoints.format_number import FORMAT
 from checkpoints.reader import open_state
+from streaming.core.conflict.tallies import kept_sums
 from tests.checkpoints.kept_state import KeptState, goes_on, said_of, unpacked
 from tests.harness.replays import check_audit_is_sound, check_replay_is_equal
 
@@ -44,5 +45,8 @@ def test_a_hub_goes_on_from_it(kept: KeptState) -> None:
     assert before is not None
     (judged,) = [one for one in hub.changelog() if one.csn == csn]
     assert judged.verdict == "accepted"
+    after = open_state(kept.folder / "state")
+    assert after.commit is not None
+    assert kept_sums(after.commit.totals) == after.quarantine_sums() != {}
     assert judged.hub_epoch == before.state.hub_epoch + 1
     check_replay_is_equal(kept.folder / "state")

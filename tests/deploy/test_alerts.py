@@ -70,6 +70,7 @@ CHECKPOINT = "slackwater_delta_checkpoint_timestamp_seconds"
 VERSION = "slackwater_delta_table_version"
 ROWS = f'{HUB_LABELS},table="rows"'
 QUARANTINED = "slackwater_quarantined_total"
+BUDGET = "slackwater_replica_quarantine_budget_ratio"
 INFO = "slackwater_build_info"
 EXPIRY = "slackwater_certificate_expiry_timestamp_seconds"
 OPTION = f'{HUB_LABELS},option="ssl.ca.location"'
@@ -166,6 +167,10 @@ CASES = [
         10,
         one(QUARANTINED, f'{B},reason="json"', "0 0 0 5x10"),
         old=one(QUARANTINED, f'{B},reason="json"', "5x20"),
+    ),
+    *case(
+        *("SlackwaterQuarantineBudget", 7, one(BUDGET, B, "0.9x10")),
+        little=one(BUDGET, B, "0.5x10"),
     ),
     *case(
         *("SlackwaterRowsDiffer", 20, one("slackwater_differing_rows", B, "1x30")),

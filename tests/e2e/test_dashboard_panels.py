@@ -28,6 +28,7 @@ NOTHING_OF_IT = {
         "Kafka",
         "Purge",
     ),  # between two batches; nothing is purged
+    *("In quarantine now", "Budget of quarantine", "Bytes in quarantine"),  # of this replica
     "Late and twice",  # this replica sent nothing late, and nothing twice
     *("Unread records", "Unreadable"),  # the hub has read all, and may
     "Level",  # the third consumer is behind

@@ -10,17 +10,21 @@ from streaming.core.conflict.counter_keys import (
     CHANGES,
     CONFLICTS,
     DUPLICATES,
+    KEPT,
     OLD_GENERATION,
     QUARANTINED,
     SEPARATOR,
     WITHOUT_VALUE,
     counter,
+    tally,
 )
 from streaming.core.conflict.judge import ConflictKind, Judged, Verdict
 from streaming.core.intake.arrival import Quarantined
+from streaming.core.intake.quarantine_budget import KeptSum
 from streaming.core.model.topology import Topology
 
 _RECORDS = "records"
+_BYTES = "bytes"
 
 
 def judged_changes(eligible: Mapping[int, int], judged: Iterable[Judged]) -> Counter[str]:
@@ -41,6 +45,21 @@ def judged_changes(eligible: Mapping[int, int], judged: Iterable[Judged]) -> Cou
 def quarantined_records(quarantined: Iterable[Quarantined]) -> Counter[str]:
     """Count the records of each replica by the reason why they are in quarantine."""
     return Counter(counter(QUARANTINED, one.rid, one.reason) for one in quarantined)
+
+
+def kept_records(sums: Mapping[int, KeptSum]) -> dict[str, int]:
+    """Count what quarantine keeps of each replica, or by how much that changes."""
+    records = {counter(KEPT, rid, _RECORDS): one.records for rid, one in sums.items()}
+    return {**records, **{counter(KEPT, rid, _BYTES): one.bytes for rid, one in sums.items()}}
+
+
+def kept_sums(totals: Mapping[str, int]) -> dict[int, KeptSum]:
+    """Return what quarantine keeps of each replica by these totals; see kept_records."""
+    found = tally(totals, KEPT)
+    rids = sorted({rid for rid, _ in found})
+    return {
+        rid: KeptSum(found.get((rid, _RECORDS), 0), found.get((rid, _BYTES), 0)) for rid in rids
+    }
 
 
 def duplicate(rid: int) -> str:

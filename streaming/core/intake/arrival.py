@@ -5,13 +5,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from streaming.core.model.change import Change, RowKey
-from streaming.core.model.record import Reason, ReceivedRecord
+from streaming.core.model.kinds import KIND_OF
+from streaming.core.model.record import Reason, ReceivedRecord, RecordKind
 from streaming.core.model.row import Arrived
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """A record in quarantine, the reason, and the change that it holds, if any."""
+    """A record in quarantine, the reason, and the change that it holds, if any.
+
+    `kind`: what it is, as far as that could be read. `is_invalid`: the record alone gave the
+    reason, not what came before it.
+    """
 
     rid: int
     offset: int
@@ -21,6 +26,8 @@ class Quarantined:
     detail: str
     change: Change | None = None
     content: str | None = None
+    kind: RecordKind | None = None
+    is_invalid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,8 @@ def quarantined_record(
         detail,
         change,
         content,
+        received.kind or (KIND_OF[type(received.record)] if received.record else None),
+        received.reason is not None,
     )
 
 
@@ -96,4 +105,5 @@ def quarantined_change(arrived: Arrived, reason: Reason, detail: str) -> Quarant
         detail,
         arrived.change,
         arrived.content,
+        RecordKind.CHANGE,
     )

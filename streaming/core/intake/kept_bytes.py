@@ -7,6 +7,9 @@ from typing import NamedTuple
 HEAD_BYTES = 65_536
 """How much is kept of a record that is too large."""
 
+SHORT_HEAD_BYTES = 1_024
+"""How much is kept of a record beyond its replica's budget (quarantine_budget.py)."""
+
 
 class KeptBytes(NamedTuple):
     """The bytes that are kept; how many the record has, and their SHA-256 if not all are kept.
@@ -22,6 +25,18 @@ class KeptBytes(NamedTuple):
     def whole(self) -> bytes | None:
         """All bytes of the record, if they are kept."""
         return self.value if self.sha256 is None else None
+
+    @property
+    def is_short(self) -> bool:
+        """Return whether it is the short head of a larger record."""
+        return self.sha256 is not None and len(self.value or b"") <= SHORT_HEAD_BYTES
+
+    def shortened(self) -> "KeptBytes":
+        """The same with a short head; a record that is not longer stays whole."""
+        if self.value is None or len(self.value) <= SHORT_HEAD_BYTES:
+            return self
+        digest = self.sha256 or hashlib.sha256(self.value).hexdigest()
+        return KeptBytes(self.value[:SHORT_HEAD_BYTES], self.size, digest)
 
 
 def kept_bytes(value: bytes, record_bytes: int) -> KeptBytes:

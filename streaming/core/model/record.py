@@ -238,7 +238,8 @@ Record = (
 class ReceivedRecord:
     """A record as it was read from a replica's topic; `reason`: why it is invalid, or None.
 
-    `content`: of a change, its content hash; None: not computed yet.
+    `content`: of a change, its content hash; None: not computed yet. `kind`: of one that is
+    invalid, as far as it could be read.
     """
 
     rid: int
@@ -249,6 +250,7 @@ class ReceivedRecord:
     reason: Reason | None = None
     detail: str = ""
     content: str | None = None
+    kind: RecordKind | None = None
 
 
 class ItemType(StrEnum):

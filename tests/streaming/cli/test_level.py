@@ -524,6 +524,7 @@ def test_a_record_that_nobody_can_read_is_not_level(
         quarantined(4, "json", value=b"{", **unread),
         quarantined(5, "kind", value=b'{"kind":"heartbeat","epoch":-1}', **unread),
         quarantined(6, "session", value=b'{"kind": "applied"}', **unread),
+        quarantined(7, "session", value=b'{"cut', kind="applied", invalid=False, **unread),
     )
 
     assert [row["id"] for row in slackwater("level", "--json").facts["differing"]] == ["1-4"]

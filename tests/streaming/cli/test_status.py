@@ -22,6 +22,8 @@ from streaming.core.conflict.counters import (
     ROW_REJECT,
     TRANSACTION_REJECT,
 )
+from streaming.core.conflict.tallies import kept_records
+from streaming.core.intake.quarantine_budget import KeptSum
 from streaming.core.model.replica_state import AgentEnd, ReplicaState
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
@@ -85,6 +87,23 @@ def test_status_tells_where_everybody_is(slackwater: Slackwater, state: WrittenS
     assert facts["conflicts"]["total"] == 2
     assert facts["conflicts"]["by_kind"] == {"insert_exists": 1, "other": 1}
     assert (facts["counts"], facts["totals"]) == ({"changes": 2}, {"changes": 11})
+
+
+def test_status_names_who_has_spent_the_budget_of_quarantine(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Of a flood only heads are kept, so somebody has to look before the topic is all there is."""
+    totals = kept_records({1: KeptSum(7, 64_000_000), 2: KeptSum(50_000, 900)})
+    state.commit(9, 5, ruv(r1=3, r2=2), [replica(1), replica(2)], totals=totals)
+
+    answer, facts = slackwater("status"), slackwater("status", "--json").facts
+
+    one, two = facts["replicas"]
+    assert (one["kept_records"], one["kept_bytes"], one["kept_ratio"]) == (7, 64_000_000, 1.0)
+    assert (two["kept_records"], two["kept_bytes"], two["kept_ratio"]) == (50_000, 900, 0.5)
+    assert "a has spent its budget of quarantine: 7 records, 64000000 bytes" in answer.out
+    assert "b has spent" not in answer.out
+    assert facts["totals"] == {}
 
 
 def test_status_says_for_how_long_and_by_how_much_a_consumer_lags(

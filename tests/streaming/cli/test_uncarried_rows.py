@@ -43,6 +43,18 @@ def test_an_uncarried_row_is_listed_with_what_to_do(
     assert shown.code == 0
 
 
+def test_an_image_beyond_the_budget_is_in_its_topic(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Only a head of it is kept, and a release reads the whole again."""
+    commit_level(state)
+    state.append(TableName.QUARANTINE, kept(4, "table", value=WHOLE[:9], sha256="hash"))
+
+    (row,) = slackwater("conflicts", "list", "--kind", "uncarried", "--json").facts
+
+    assert row["image"] == "topic"
+
+
 def test_an_image_that_no_record_holds_is_in_its_database_only(
     slackwater: Slackwater, state: WrittenState
 ) -> None:

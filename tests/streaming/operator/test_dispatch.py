@@ -10,6 +10,7 @@ from checkpoints.epochs import Plan
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.intake.intake import Intake
+from streaming.core.intake.quarantine_budget import KeptSum
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.row import ALL_OFFSETS
@@ -71,7 +72,7 @@ def test_without_commands_nothing_happens(store: StateStore) -> None:
     """Nearly every batch has none."""
     intake, effects = carried_out(store)
 
-    assert (effects.released.num_rows, effects.nudged) == (0, False)
+    assert (effects.released.rows.num_rows, effects.nudged) == (0, False)
     assert effects.resolved.rows(2, ()).num_rows == 0
     assert (intake.repairs, intake.eligible) == ([], [])
 
@@ -100,8 +101,9 @@ def test_drop_ends_what_is_kept(store: StateStore) -> None:
     """The record's bytes stay where they were first kept."""
     _, effects = carried_out(store, Command(1, CommandName.DROP, "1-5"))
 
-    rows = effects.released.select(["batch", "id", "action", "value"]).to_pylist()
+    rows = effects.released.rows.select(["batch", "id", "action", "value"]).to_pylist()
     assert rows == [{"batch": 2, "id": "1-5", "action": "dropped", "value": None}]
+    assert effects.released.gone == {1: KeptSum(1, len(b"{"))}
 
 
 def quarantined_write(offset: int, **more: object) -> dict[str, object]:
@@ -211,7 +213,7 @@ def test_all_commands_of_a_plan_are_carried_out(store: StateStore) -> None:
     intake, effects = carried_out(store, *commands)
 
     assert effects.nudged
-    assert effects.released.num_rows == effects.resolved.rows(2, ()).num_rows == 1
+    assert effects.released.rows.num_rows == effects.resolved.rows(2, ()).num_rows == 1
     assert len(intake.repairs) == 1
 
 
@@ -221,5 +223,5 @@ def test_what_is_not_there_any_more_is_left_alone(store: StateStore) -> None:
 
     intake, effects = carried_out(store, *commands)
 
-    assert effects.released.num_rows == effects.resolved.rows(2, ()).num_rows == 0
+    assert effects.released.rows.num_rows == effects.resolved.rows(2, ()).num_rows == 0
     assert own_changes(intake) == []

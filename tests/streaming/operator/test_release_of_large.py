@@ -60,7 +60,7 @@ def released(
     intake = intake_of_session()
     plan = Plan(2, 2_000_000, 1, {}, {}, (Command(1, CommandName.RELEASE, "1-5"),))
     effects = carry_out(plan, intake, store, check, originals, hub_rid=99, topics=TOPICS)
-    (row,) = effects.released.to_pylist()
+    (row,) = effects.released.rows.to_pylist()
     return [one.change.after for (one,) in intake.eligible], row
 
 

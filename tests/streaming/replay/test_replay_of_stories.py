@@ -5,8 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from checkpoints.query import records
+from checkpoints.reader import open_state
+from checkpoints.tables import TableName
+from streaming.core.conflict.tallies import kept_sums
+from streaming.core.intake import kept_bytes
+from streaming.core.intake.quarantine_budget import QuarantineLimits
 from streaming.core.model.put_back import SentPosition, raised
 from streaming.core.model.record import Heartbeat
+from streaming.stages import log
 from tests.harness.replays import check_audit_is_sound
 from tests.model.language import play
 from tests.model.local_hub import LocalHub, local_hubs
@@ -43,6 +50,33 @@ def test_a_history_is_judged_again_and_audited(story: str, tmp_path: Path) -> No
     play((FOLDER / f"{story}.txt").read_text(encoding="utf-8"), local_hubs(tmp_path))
 
     check_audit_is_sound(tmp_path / "state")
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        "late_change_takes_its_transaction_along",
+        "change_of_a_transaction_ended_by_hand_is_taken_back",
+        "record_of_an_old_session_is_no_base_for_a_duplicate",
+        "reused_csn_is_kept_aside_and_its_row_refreshed",
+        "transaction_with_a_change_of_a_clock_ahead_stays_whole_at_its_writer",
+    ],
+)
+def test_heads_are_enough_to_judge_a_history_again(
+    story: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond the budget no verdict, and no reason, is another; and each record is counted once."""
+    for module in (kept_bytes, log):
+        monkeypatch.setattr(module, "SHORT_HEAD_BYTES", 1)
+    monkeypatch.setattr(QuarantineLimits, "is_spent", lambda *_: True)
+    play((FOLDER / f"{story}.txt").read_text(encoding="utf-8"), local_hubs(tmp_path))
+
+    check_audit_is_sound(tmp_path / "state")
+    reader = open_state(tmp_path / "state")
+    kept = records(reader.read(TableName.QUARANTINE))
+    assert reader.commit is not None
+    assert {len(row["value"]) for row in kept if row["value"] is not None} == {1}
+    assert kept_sums(reader.commit.totals) == reader.quarantine_sums()
 
 
 def test_a_hub_that_went_on_from_an_older_state_is_judged_again(tmp_path: Path) -> None:

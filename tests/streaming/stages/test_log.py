@@ -10,9 +10,15 @@ import pytest
 from checkpoints.tables import CONFLICTS
 from checkpoints.times import time_of
 from connectors import wire
-from streaming.core.intake.kept_bytes import HEAD_BYTES, KeptBytes
+from streaming.core.intake.arrival import Quarantined
+from streaming.core.intake.kept_bytes import HEAD_BYTES, SHORT_HEAD_BYTES, KeptBytes
+from streaming.core.intake.quarantine_budget import (
+    KeptSum,
+    QuarantineBudget,
+    QuarantineLimits,
+)
 from streaming.core.model.change import Change
-from streaming.core.model.record import Commit, Heartbeat, Reason
+from streaming.core.model.record import Commit, Heartbeat, Reason, RecordKind
 from streaming.core.model.row import RowState
 from streaming.stages.checked import CHECKED
 from streaming.stages.judge import Verdicts
@@ -129,8 +135,8 @@ def test_of_a_large_record_the_head_is_kept_once() -> None:
     values = {(1, 1): large, (1, 2): large}
 
     def kept(record_bytes: int) -> dict[str, Any]:
-        bad = intake.quarantined
-        found = quarantine(bad, values, lambda _: {}, TOPICS, BATCH, record_bytes=record_bytes)
+        bad, budget = intake.quarantined, QuarantineBudget(QuarantineLimits(record_bytes))
+        found = quarantine(bad, values, lambda _: {}, TOPICS, BATCH, budget=budget)
         (row,) = found.to_pylist()
         return dict(row)
 
@@ -141,6 +147,27 @@ def test_of_a_large_record_the_head_is_kept_once() -> None:
     assert (whole["value"], whole["bytes"], whole["sha256"]) == (large, len(large), None)
     told = events(intake, CHECKED.empty_table(), values, TOPICS, BATCH, HUB_EPOCH, HEAD_BYTES)
     assert [row["value"] for row in told.to_pylist() if row["csn"]] == [""]
+
+
+def test_beyond_the_budget_no_text_of_an_invalid_record_is_longer_than_a_head() -> None:
+    """Otherwise its megabyte stands in the name of its table. A key is whole, or none."""
+    text = "x" * (SHORT_HEAD_BYTES + 1)
+    hostile = change(11)._replace(csn=text, table=text, key=text)
+    place, why = (1, 1, AT_MS, text), (Reason.CSN, "no CSN")
+    invalid = Quarantined(*place, *why, hostile, kind=RecordKind.CHANGE, is_invalid=True)
+    bad = [invalid, *taken(*records_of(change(11), change(10)))[1].quarantined]
+    values = {(1, 1): text.encode(), (1, 2): text.encode()}
+    spent = QuarantineBudget(before={1: KeptSum(100_000, 0)})
+
+    first, second = quarantine(bad, values, lambda _: {}, TOPICS, BATCH, budget=spent).to_pylist()
+
+    head = text[:SHORT_HEAD_BYTES]
+    assert [first[name] for name in ("csn", "table", "session", "key")] == [head, head, head, ""]
+    assert (first["kind"], first["invalid"]) == ("change", True)
+    assert (second["kind"], second["invalid"], second["reason"]) == ("change", False, "late")
+    assert (second["csn"], second["key"]) == (csn(10), change(10).key)
+    assert [len(one["value"]) for one in (first, second)] == [SHORT_HEAD_BYTES] * 2
+    assert spent.changes() == {1: KeptSum(2, 2 * SHORT_HEAD_BYTES)}
 
 
 def test_events_of_runs_and_of_single_records_are_in_topic_order() -> None:
