@@ -51,10 +51,8 @@ def admit(
 
     A user that was known keeps its password. Rights that are not among these are taken away.
     """
-    bootstrap, folders = (
-        broker.bootstrap_servers,
-        {user: secrets_of(folder, user) for user in rights},
-    )
+    bootstrap = broker.bootstrap_servers
+    folders = {user: secrets_of(folder, user) for user in rights}
     passwords = {user: kept_password(place) for user, place in folders.items()}
     own = secrets_of(folder, ADMINISTRATOR)
     logins = {user: login_options(folder, user, word) for user, word in passwords.items()}
