@@ -26,8 +26,15 @@ WITHOUT_KIND = """max(CAST(NULL AS VARCHAR)) AS kind, max(CAST(NULL AS VARCHAR))
         max(CASE WHEN t.csn IS NULL THEN t.value END) AS value"""
 """The same of a state on which no hub of this version has worked yet."""
 
+UNNAMED = """
+    SELECT rid, reason, batch, kind, value, count(*) AS count, min(id) AS id, min("time") AS since
+    FROM ({kept}) AS k WHERE coalesce(k."table", '') = '' AND ({still})
+    GROUP BY rid, reason, batch, kind, value {each} ORDER BY batch, rid, id
+"""
+"""Of these, those that name no table, counted; `each`: ", id" for one by one."""
+
 NOT_SET_RIGHT = """
-    SELECT k.* FROM ({kept}) AS k
+    SELECT k.* FROM (SELECT * FROM ({kept}) WHERE coalesce("table", '') <> '') AS k
     LEFT ANTI JOIN (
         SELECT * FROM c WHERE c.batch BETWEEN {since} AND {batch}
             AND (c.kind = 'refresh' OR c.verdict IN ('accepted', 'adopted'))

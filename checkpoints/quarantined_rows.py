@@ -13,6 +13,7 @@ from checkpoints.left_different import (
     NOT_SET_RIGHT,
     STILL_KEPT,
     TAKEN_HELLOS,
+    UNNAMED,
     WITH_KIND,
     WITHOUT_KIND,
     WRITTEN_SINCE,
@@ -37,19 +38,18 @@ _NEVER = (0, 0)
 def quarantined_rows(
     reader: Reader, receives: Mapping[int, Iterable[str]], tables: Mapping[str, Table]
 ) -> Iterator[dict[str, Any]]:
-    """Kept records whose row nothing has set right at its origin since; the oldest first.
+    """Kept records of a named table whose row nothing has set right since; the oldest first.
 
     What sets it right: a refresh to the origin, or a range; a later accepted change of the origin,
     which holds the whole row; an accepted change of another replica, if the origin is sent it; a
     truncate like these; a new start of the origin on an emptied database, unless one from before
     was put back since. A record of an old session is harmless if its change was judged from another
-    record. The row of one without a table is unknown: only ranges over all rows of all tables set
-    it right. Of several records of a row the newest stands for all, and `since` is the time of the
+    record. Of several records of a row the newest stands for all, and `since` is the time of the
     oldest.
     `receives`: rid -> the tables that it is sent; `tables`: those configured.
     """
-    first = next(iter(reader.query(TableName.QUARANTINE, _of_latest(reader, FIRST_KEPT))), None)
-    if first is None or first["batch"] is None:
+    first = _first_kept(reader)
+    if first is None:
         return
     since = first["batch"]
     sent = {rid: sorted(names) for rid, names in receives.items()}
@@ -73,6 +73,43 @@ def quarantined_rows(
     )
     while part := [*islice(found, ROWS_AT_ONCE)]:
         yield from _without_gone(reader, part, tables)
+
+
+def unnamed_records(
+    reader: Reader,
+    receives: Mapping[int, Iterable[str]],
+    tables: Mapping[str, Table],
+    *,
+    one_by_one: bool = False,
+) -> Iterator[dict[str, Any]]:
+    """Kept records that name no table, how many of a replica, reason and batch; the oldest first.
+
+    What they wrote is unknown: only ranges over all rows of all tables set it right, or a new start
+    on an emptied database. `kind`: what they were, as far as it could be read; of records of
+    earlier versions `value` tells it.
+    """
+    first, table = _first_kept(reader), reader.table(TableName.QUARANTINE)
+    if first is None or table is None:
+        return
+    sent = {rid: sorted(names) for rid, names in receives.items()}
+    ranges = SentRanges(_sent_ranges(reader, first["batch"]), sent, tables)
+    starts = last_starts(_taken_hellos(reader, first["batch"]))
+    gone = [
+        f'(k.rid = {rid} AND (k.batch < {batch} OR (k.batch = {batch} AND k."offset" < {offset})))'
+        for rid, (batch, offset) in starts.items()
+    ]
+    still = f"NOT ({' OR '.join(gone) or 'false'})"
+    each_id = ", id" if one_by_one else ""
+    sql = UNNAMED.format(kept=_of_latest(reader, STILL_KEPT), still=still, each=each_id)
+    for row in each(table, sql):
+        if not ranges.set_right({**row, "table": None, "key": None}):
+            yield row
+
+
+def _first_kept(reader: Reader) -> dict[str, Any] | None:
+    """The batch of the oldest record that is kept, and whether one is kept as `session`."""
+    found = next(iter(reader.query(TableName.QUARANTINE, _of_latest(reader, FIRST_KEPT))), None)
+    return None if found is None or found["batch"] is None else found
 
 
 def written_since(reader: Reader) -> set[str]:

@@ -17,6 +17,8 @@ class ExitCode(IntEnum):
     """yes, in order, found, or done"""
     NO = 1
     """no, or something was found; of an order: it was not carried out"""
+    APART = 3
+    """of `level`: yes, but for the replicas that it names"""
     NOT_ASKED = 2
     """the question could not be asked: wrong usage or configuration, no state, no such thing"""
 

@@ -24,6 +24,7 @@ from streaming.core.model.command import CommandName
 from streaming.core.model.errors import SourceError
 from streaming.facts.divergent import DivergenceKind, differing_text
 from streaming.facts.freshness import MAX_AGE_S
+from streaming.facts.health import unnamed_remedy, unnamed_text
 from streaming.facts.level import Ends, HubLevel, hub_level
 from streaming.facts.resync import ConsumerResync
 from streaming.facts.schemas import schema_warnings
@@ -73,8 +74,10 @@ def level(
 ) -> None:
     """Exit 0 when every consumer has everything that the hub and its topics have.
 
-    Otherwise list what is missing. Exit 1 also if that cannot be said: no hub is running, or Kafka
-    does not answer. A running hub sends lagging consumers their completeness at once.
+    Otherwise list what is missing. Exit 3 if that is all but records in quarantine that name no
+    row: their replicas may have written what nobody got, and the others are level. Exit 1 also if
+    it cannot be said: no hub is running, or Kafka does not answer. A running hub sends lagging
+    consumers their completeness at once.
     """
     found = _awaited(config, wait, max_age)
     if as_json:
@@ -87,7 +90,7 @@ def level(
         ):
             write_sentence(warning)
     if not found.level:
-        raise typer.Exit(ExitCode.NO)
+        raise typer.Exit(ExitCode.APART if found.apart else ExitCode.NO)
 
 
 @dataclass(slots=True)
@@ -129,7 +132,7 @@ def _awaited(path: Path, wait_s: float, max_age_s: float) -> HubLevel:
         if found.lags and not is_requested:
             _request_covers(reader)
             is_requested = True
-        if found.level or not (may_read or now_s - started_s < wait_s):
+        if found.level or found.apart or not (may_read or now_s - started_s < wait_s):
             return found
         time.sleep(max(POLL_S, now_s - began_s))
 
@@ -149,7 +152,11 @@ def _show(found: HubLevel) -> None:
         return
     for doubt in found.cannot_say:
         write_sentence(f"cannot say: {doubt}")
-    if not found.cannot_say:
+    if found.apart:
+        write_line(
+            f"level, but for {', '.join(found.unnamed)}: hub epoch {found.hub_epoch}, {when}"
+        )
+    elif not found.cannot_say:
         write_line(f"not level: hub epoch {found.hub_epoch}, {when}")
     for name, count in found.unread.items():
         write_line(f"unread: {as_count(count, 'record')} in the topic of {name}")
@@ -163,6 +170,8 @@ def _show(found: HubLevel) -> None:
         write_sentence(_resync_text(one))
     if found.lags:
         _show_lagging(found)
+    for name, counts in sorted(found.unnamed.items()):
+        write_sentence(f"{unnamed_text(name, counts)}; {unnamed_remedy(name, counts)}")
     if found.differing:
         _show_differing(found)
 

@@ -1,13 +1,13 @@
 """Rows that a replica may hold otherwise than the hub, although nothing is on its way to it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-from checkpoints.quarantined_rows import quarantined_rows
+from checkpoints.quarantined_rows import quarantined_rows, unnamed_records
 from checkpoints.reader import Reader
 from streaming.config.config import Config
 from streaming.core.model.foreign_json import loads
@@ -30,6 +30,8 @@ class DivergenceKind(StrEnum):
     """the replica holds what it wrote, and nobody else can take it"""
     QUARANTINED = "quarantined"
     """the replica may hold its own change, which the hub quarantined for another reason"""
+    UNNAMED = "unnamed"
+    """a record of the replica names no row, so it may hold what nobody got"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,23 @@ class DivergentRow:
 
 
 def divergent_rows(config: Config, reader: Reader) -> tuple[DivergentRow, ...]:
-    """The rows that differ: refused ones, at most `MOST`, and then as many others."""
+    """The rows that differ: refused ones, at most `MOST`, and then as many others.
+
+    Those of records that name no row are not among them: see `unnamed_counts`.
+    """
     return (
         *islice(_refused(config, reader), MOST),
-        *islice(kept_different(config, reader), MOST),
+        *islice(_named(config, reader), MOST),
     )
+
+
+def unnamed_counts(config: Config, reader: Reader) -> dict[str, dict[str, int]]:
+    """Replica -> reason -> how many of its kept records may have written any row."""
+    found: dict[str, dict[str, int]] = {}
+    for row in _unnamed(config, reader, one_by_one=False):
+        of = found.setdefault(_name(config, row), {})
+        of[row["reason"]] = of.get(row["reason"], 0) + row["count"]
+    return found
 
 
 def times_differed(reader: Reader) -> int:
@@ -88,20 +102,40 @@ def kept_different(config: Config, reader: Reader) -> Iterable[DivergentRow]:
     """Kept changes whose row was neither refreshed at its origin nor written again since.
 
     A change of the hub itself is in no database. A released one became a change of the hub, and a
-    dropped one is closed by the operator's decision.
+    dropped one is closed by the operator's decision. Behind them those whose row is not known.
     """
-    names = names_of(config)
+    yield from _named(config, reader)
+    for row in _unnamed(config, reader, one_by_one=True):
+        yield _divergent(config, {**row, "table": None, "key": None})
+
+
+def _named(config: Config, reader: Reader) -> Iterator[DivergentRow]:
     for row in quarantined_rows(reader, _receives(config), config.table_map()):
-        if row["rid"] != config.hub.rid and (row["table"] or _may_write(row)):
-            yield DivergentRow(
-                names.get(row["rid"], str(row["rid"])),
-                kind_of(Reason(row["reason"])),
-                row["table"],
-                row["key"],
-                row["id"],
-                row["reason"],
-                row["since"],
-            )
+        if row["rid"] != config.hub.rid:
+            yield _divergent(config, row)
+
+
+def _unnamed(config: Config, reader: Reader, *, one_by_one: bool) -> Iterator[Mapping[str, Any]]:
+    tables, receives = config.table_map(), _receives(config)
+    for row in unnamed_records(reader, receives, tables, one_by_one=one_by_one):
+        if row["rid"] != config.hub.rid and _may_write(row):
+            yield row
+
+
+def _divergent(config: Config, row: Mapping[str, Any]) -> DivergentRow:
+    return DivergentRow(
+        _name(config, row),
+        kind_of(Reason(row["reason"])),
+        row["table"],
+        row["key"],
+        row["id"],
+        row["reason"],
+        row["since"],
+    )
+
+
+def _name(config: Config, row: Mapping[str, Any]) -> str:
+    return names_of(config).get(row["rid"], str(row["rid"]))
 
 
 def kind_of(reason: Reason) -> DivergenceKind:

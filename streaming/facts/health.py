@@ -1,7 +1,7 @@
 """What needs a person, the gravest first, each with what to do; and states that facts support."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -39,6 +39,7 @@ def problems(found: HubStatus) -> tuple[Problem, ...]:
         *([] if found.stale else _unheard(configured, found)),
         *_refused(found),
         *_uncarried(found),
+        *_unnamed(found),
         *_kept(found),
     )
 
@@ -184,10 +185,37 @@ def _uncarried(found: HubStatus) -> Iterator[Problem]:
         )
 
 
+def unnamed_text(replica: str, counts: Mapping[str, int]) -> str:
+    """Say that a replica may have written what nobody got, and by which records."""
+    count = sum(counts.values())
+    reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
+    return (
+        f"{as_count(count, 'record')} of {replica} in quarantine {'name' if count > 1 else 'names'}"
+        f" no row ({reasons}), so it may have written what nobody got"
+    )
+
+
+def unnamed_remedy(replica: str, counts: Mapping[str, int]) -> str:
+    """Say how to look at such records, and how to drop them."""
+    drops = (
+        f"`slackwater quarantine drop --replica {replica} --reason {reason} --yes`"
+        for reason in sorted(counts)
+    )
+    return (
+        f"`slackwater quarantine list --replica {replica}` shows them; where they are no writes of"
+        f" its applications, {' and '.join(drops)}"
+    )
+
+
+def _unnamed(found: HubStatus) -> Iterator[Problem]:
+    for name, counts in sorted(found.unnamed.items()):
+        yield Problem(unnamed_text(name, counts), unnamed_remedy(name, counts))
+
+
 def _kept(found: HubStatus) -> Iterator[Problem]:
-    kept = found.quarantine.undecided
+    kept = found.quarantine.undecided - sum(sum(of.values()) for of in found.unnamed.values())
     differing = sum(one.kind is DivergenceKind.QUARANTINED for one in found.differing)
-    if kept:
+    if kept > 0:
         yield Problem(
             f"{as_count(kept, 'record')} in quarantine",
             "`slackwater quarantine list` shows them; release or drop each",

@@ -9,7 +9,7 @@ from streaming.config.config import Config
 from streaming.core.model.rights import REMEDY
 from streaming.core.schema.difference import SchemaDifference
 from streaming.facts.at_rest import as_read
-from streaming.facts.divergent import DivergentRow, divergent_rows
+from streaming.facts.divergent import DivergentRow, divergent_rows, unnamed_counts
 from streaming.facts.freshness import freshness, late_text
 from streaming.facts.heard import UnheardReplica, unheard_replicas
 from streaming.facts.lag import Lag, lags
@@ -53,10 +53,12 @@ class HubLevel:
     `waiting`: replica -> its committed changes that the hub holds back. `stopped`: replica -> its
     state. `resyncs`: the consumers that are away or in resync. `unreplicated`: replica -> columns
     that stay in its database, which is no lack. `schema_differences`: those that matter, which is
-    none either.
+    none either. `unnamed`: replica -> reason -> its records in quarantine that name no row, so that
+    it may have written what nobody got; `apart`: everything else is level.
     """
 
     level: bool
+    apart: bool
     hub_epoch: int
     age_s: float | None
     polled_age_s: float | None
@@ -69,6 +71,7 @@ class HubLevel:
     stopped: dict[str, str]
     resyncs: tuple[ConsumerResync, ...]
     differing: tuple[DivergentRow, ...]
+    unnamed: dict[str, dict[str, int]]
     unreplicated: dict[str, tuple[str, ...]]
     schema_differences: tuple[SchemaDifference, ...]
 
@@ -110,6 +113,7 @@ def hub_level(
         *(f"{name} is unreadable: {why}; {REMEDY}" for name, why in refused.items()),
         *(one.text for one in silent if one.replica not in refused),
     )
+    unnamed = unnamed_counts(config, reader)
     open_ = unsettled(
         config,
         reader,
@@ -117,10 +121,14 @@ def hub_level(
         unread={} if isinstance(ends, str) else unread_records(config, reader, ends),
         opened=reader.open_changes(),
         differing=divergent_rows(config, reader),
+        unnamed=unnamed,
     )
-    agreements = tuple(_agreement(lag, open_, names_of(config)) for lag in lags(config, reader))
+    of_each = lags(config, reader)
+    is_level = open_.is_all_named and all(lag.has_all for lag in of_each)
+    agreements = tuple(_agreement(lag, open_, names_of(config)) for lag in of_each)
     return HubLevel(
-        level=open_.is_nothing and all(one.level for one in agreements),
+        level=is_level and not unnamed,
+        apart=is_level and bool(unnamed),
         hub_epoch=reader.commit.state.hub_epoch if reader.commit else 0,
         age_s=age.committed_age_s,
         polled_age_s=age.polled_age_s,
@@ -133,6 +141,7 @@ def hub_level(
         stopped=dict(open_.stopped),
         resyncs=consumer_resyncs(config, reader, now_s),
         differing=tuple(open_.differing),
+        unnamed=unnamed,
         unreplicated=unreplicated_columns(config, reader),
         schema_differences=schema_differences(config, reader),
     )

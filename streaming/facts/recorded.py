@@ -10,7 +10,12 @@ from streaming.core.delivery.epoch_history import EpochHistory
 from streaming.core.model.record import Reason
 from streaming.core.schema.difference import SchemaDifference
 from streaming.facts.backlog import unacknowledged
-from streaming.facts.divergent import DivergentRow, divergent_rows, times_differed
+from streaming.facts.divergent import (
+    DivergentRow,
+    divergent_rows,
+    times_differed,
+    unnamed_counts,
+)
 from streaming.facts.names import names_of
 from streaming.facts.resync import GivenOrder, resync_orders
 from streaming.facts.schemas import schema_differences
@@ -23,10 +28,11 @@ class RecordedFacts:
     """What the tables say of a state; a running hub has some of it in memory.
 
     `named`: how many records in quarantine are of uncarried rows, which `differing` lists as long
-    as they differ. `opened`: (rid, pending | waiting) -> its open changes. `crowded`: the replicas
-    with so many open transactions that reading is paused. `names`: rid -> name, of all that ever
-    were. `epochs`: the hub epochs that somebody has not acknowledged. `orders`: those of
-    `resync_orders`. `differed`: `times_differed` when they were read; None: they were not yet.
+    as they differ. `unnamed`: replica -> reason -> those that name no row. `opened`: (rid, pending
+    | waiting) -> its open changes. `crowded`: the replicas with so many open transactions that
+    reading is paused. `names`: rid -> name, of all that ever were. `epochs`: the hub epochs that
+    somebody has not acknowledged. `orders`: those of `resync_orders`. `differed`: `times_differed`
+    when they were read; None: they were not yet.
     """
 
     differed: int | None = None
@@ -37,6 +43,7 @@ class RecordedFacts:
     crowded: frozenset[int] = frozenset()
     names: Mapping[int, str] = field(default_factory=dict)
     differing: tuple[DivergentRow, ...] = ()
+    unnamed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     unreplicated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     schema_differences: tuple[SchemaDifference, ...] = ()
     epochs: EpochHistory = field(default_factory=EpochHistory)
@@ -53,7 +60,7 @@ def recorded_facts(
     """Read them all, as of the reader's commit, unless `epochs` are at hand."""
     known = reader.commit.state.replicas if reader.commit else {}
     several = reader.open_transactions({rid: one.opno for rid, one in known.items()})
-    most = config.limits.open_transactions
+    most, served = config.limits.open_transactions, serving(config, reader)
     named = reader.quarantine_counts(named=True)
     return RecordedFacts(
         differed=times_differed(reader),
@@ -63,7 +70,8 @@ def recorded_facts(
         opened=reader.open_changes(),
         crowded=frozenset(rid for rid, count in several.items() if count >= most),
         names=_names(config, reader),
-        differing=divergent_rows(serving(config, reader), reader),
+        differing=divergent_rows(served, reader),
+        unnamed=unnamed_counts(served, reader),
         unreplicated=unreplicated_columns(config, reader),
         schema_differences=schema_differences(config, reader),
         epochs=unacknowledged(config, reader) if epochs is None else epochs,

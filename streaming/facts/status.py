@@ -66,10 +66,11 @@ class HubStatus:
     `polled_age_s`: since a running hub last reached Kafka. `stale`: why the facts may no longer
     hold. `presence`: whether a hub works on the state. `unread`: replica -> the records in its
     topic that the hub had not read at its last poll. `differing`: rows that a replica may hold
-    otherwise than the hub. `unreplicated`: replica -> the columns that stay in its database, as
-    table.column. `schema_differences`: those that matter, between the schemas that the agents
-    published. `process`: the one that wrote last. `planned_batch`: one that is planned and not
-    committed. `counts`: of the last batch; `totals`: since the state was made.
+    otherwise than the hub. `unnamed`: replica -> reason -> its records in quarantine that name no
+    row, so that it may have written what nobody got. `unreplicated`: replica -> the columns that
+    stay in its database, as table.column. `schema_differences`: those that matter, between the
+    schemas that the agents published. `process`: the one that wrote last. `planned_batch`: one that
+    is planned and not committed. `counts`: of the last batch; `totals`: since the state was made.
     """
 
     hub: str
@@ -93,6 +94,7 @@ class HubStatus:
     unread: dict[str, int]
     quarantine: QuarantineSummary
     differing: tuple[DivergentRow, ...]
+    unnamed: dict[str, dict[str, int]]
     unreplicated: dict[str, tuple[str, ...]]
     schema_differences: tuple[SchemaDifference, ...]
     conflicts: ConflictSummary
@@ -134,6 +136,7 @@ def hub_status(
         unread=unread_records(served, reader, poll.ends) if poll else {},
         opened=recorded.opened,
         differing=recorded.differing,
+        unnamed=recorded.unnamed,
     )
     return HubStatus(
         hub=config.hub.name,
@@ -157,6 +160,7 @@ def hub_status(
         unread=dict(open_.unread),
         quarantine=_quarantine(quarantine, recorded.named),
         differing=recorded.differing,
+        unnamed={name: dict(of) for name, of in recorded.unnamed.items()},
         unreplicated=dict(recorded.unreplicated),
         schema_differences=recorded.schema_differences,
         conflicts=ConflictSummary(

@@ -4,7 +4,7 @@ A consumer that has acknowledged all that the hub has is not level while somethi
 is not at the hub, is held back there, or stands otherwise in a database.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from checkpoints.reader import NONE_OPEN, OpenChanges, Reader
@@ -20,7 +20,8 @@ class Unsettled:
     `is_known`: the facts hold and every replica is heard; otherwise nobody knows what was written.
     `unread`: replica -> the records in its topic that the hub has not read. `unpublished`: replica
     -> what its agent last said it has not published. `waiting`: replica -> its committed changes
-    that the hub holds back. `stopped`: replica -> its state.
+    that the hub holds back. `stopped`: replica -> its state. `unnamed`: the replicas with records
+    that name no row: each may hold what nobody got, and says nothing of the others.
     """
 
     is_known: bool
@@ -29,10 +30,16 @@ class Unsettled:
     waiting: Mapping[str, int]
     stopped: Mapping[str, str]
     differing: Sequence[DivergentRow]
+    unnamed: Collection[str] = ()
 
     @property
     def is_nothing(self) -> bool:
         """Return whether all that was written is in the hub, and stands alike in each database."""
+        return self.is_all_named and not self.unnamed
+
+    @property
+    def is_all_named(self) -> bool:
+        """Return whether that is so of all that names a row."""
         return self._is_judged and not self.differing
 
     def is_level(self, lag: Lag) -> bool:
@@ -45,7 +52,7 @@ class Unsettled:
             one.kind is not DivergenceKind.REFUSED or one.replica == lag.consumer
             for one in self.differing
         )
-        return self._is_judged and lag.has_all and not lacks
+        return self._is_judged and lag.has_all and not lacks and lag.consumer not in self.unnamed
 
     @property
     def _is_judged(self) -> bool:
@@ -61,6 +68,7 @@ def unsettled(
     unread: Mapping[str, int],
     opened: Mapping[tuple[int, str], OpenChanges],
     differing: Sequence[DivergentRow],
+    unnamed: Collection[str],
 ) -> Unsettled:
     """What is not settled; `config`: of those that are served, `opened`: their open changes."""
     return Unsettled(
@@ -70,6 +78,7 @@ def unsettled(
         _waiting(config, opened),
         _stopped(config, reader),
         differing,
+        unnamed,
     )
 
 

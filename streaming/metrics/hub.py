@@ -93,6 +93,8 @@ def _conflicts(found: LiveFacts) -> Iterator[Sample]:
     for where, count in ({(of[3], of[2]): 0 for of in counts} | sent).items():
         yield c.REFRESHES, where, count
     differing = Counter((one.replica, one.kind) for one in status.differing)
+    for replica, reasons in status.unnamed.items():
+        differing[replica, DivergenceKind.UNNAMED] = sum(reasons.values())
     for replica, cause in product(found.topics, DivergenceKind):
         yield c.DIFFERING_ROWS, (replica, cause), differing[replica, cause]
 

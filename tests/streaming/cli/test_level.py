@@ -23,6 +23,7 @@ from streaming.core.model.replica_state import AgentEnd
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus, AwayReason, Stop, StopReason
 from streaming.core.tracking.held import CoveredPosition
+from streaming.facts.divergent import MOST
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
 from tests.harness.builders import csn
 from tests.harness.topics import TopicEnds
@@ -513,10 +514,14 @@ def test_a_quarantined_change_that_stays_in_its_file_is_not_level(
     assert "1 row may differ" in shown
 
 
-def test_a_record_that_nobody_can_read_is_not_level(
+def test_a_record_that_nobody_can_read_names_its_replica_apart(
     slackwater: Slackwater, state: WrittenState
 ) -> None:
-    """Which row it wrote is unknown; a damaged heartbeat or a position wrote none."""
+    """Which row it wrote is unknown; a damaged heartbeat or a position wrote none.
+
+    Whoever floods the topic of one replica does not keep everybody from a yes among the others; and
+    a script that waits for 0 gets none while two databases may differ.
+    """
     commit_level(state)
     unread = {"csn": None, "table": None, "key": None}
     state.append(
@@ -527,7 +532,37 @@ def test_a_record_that_nobody_can_read_is_not_level(
         quarantined(7, "session", value=b'{"cut', kind="applied", invalid=False, **unread),
     )
 
-    assert [row["id"] for row in slackwater("level", "--json").facts["differing"]] == ["1-4"]
+    answer, shown, status = (
+        slackwater("level", "--json"),
+        slackwater("level", "--wait", "60"),
+        slackwater("status", "--json"),
+    )
+    facts = answer.facts
+    assert (answer.code, shown.code, status.code) == (3, 3, 1)
+    assert (facts["level"], facts["apart"], facts["differing"]) == (False, True, [])
+    assert facts["unnamed"] == status.facts["unnamed"] == {"a": {"json": 1}}
+    for agreements in (facts["agreements"], status.facts["agreements"]):
+        assert {one["consumer"]: one["level"] for one in agreements} == {"a": False, "b": True}
+    assert shown.out.startswith("level, but for a: hub epoch 3")
+    assert "1 record of a in quarantine names no row (json 1)" in shown.out
+    assert "`slackwater quarantine drop --replica a --reason json --yes`" in shown.out
+
+
+def test_a_named_row_that_differs_beside_junk_is_not_level(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """However much junk stands before it."""
+    commit_level(state)
+    unread = {"csn": None, "table": None, "key": None, "invalid": True}
+    junk = [quarantined(n, "json", value=b"{", **unread) for n in range(10, 10 + 2 * MOST)]
+    state.append(TableName.QUARANTINE, *junk, quarantined(9_000, "skew"))
+
+    answer = slackwater("level", "--json")
+
+    assert (answer.code, answer.facts["apart"]) == (1, False)
+    assert [row["id"] for row in answer.facts["differing"]] == ["1-9000"]
+    assert answer.facts["unnamed"] == {"a": {"json": 2 * MOST}}
+    assert not any(one["level"] for one in answer.facts["agreements"])
 
 
 REFRESH = {"kind": "refresh", "to": 1, "rid": 2, "verdict": None}

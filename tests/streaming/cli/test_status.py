@@ -453,7 +453,7 @@ def test_a_replica_that_never_said_hello_is_a_problem(
 def test_bad_input_is_a_problem_until_somebody_decides(
     slackwater: Slackwater, state: WrittenState
 ) -> None:
-    """Two lines: what is kept, and what it leaves different."""
+    """Which replica may differ by it, and what to do."""
     state.commit(1, 1, ruv(r1=1), [heard(1), heard(2)], at_ms=now_ms())
     kept = {"batch": 1, "id": "1-4", "action": "kept", "reason": "json", "rid": 1, "value": b"{"}
     state.append(TableName.QUARANTINE, kept)
@@ -461,10 +461,9 @@ def test_bad_input_is_a_problem_until_somebody_decides(
     answer = slackwater("status", "--json")
 
     assert answer.code == 1
-    assert [one["what"] for one in answer.facts["problems"]] == [
-        "a alone has 1 row that nobody else can take",
-        "1 record in quarantine",
-    ]
+    (problem,) = answer.facts["problems"]
+    assert problem["what"].startswith("1 record of a in quarantine names no row (json 1)")
+    assert "drop --replica a --reason json --yes" in problem["remedy"]
     state.append(TableName.QUARANTINE, kept | {"action": "dropped"})
     assert slackwater("status").code == 0
 
