@@ -8,6 +8,7 @@ from pathlib import Path
 from checkpoints.tables import TableName
 from streaming.config.config import load
 from streaming.core.intake.check import check
+from streaming.core.model.record import RecordKind
 from streaming.core.model.table import Table
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.harness.mutations import KNOWN, mutated
@@ -52,6 +53,8 @@ def _kept_row(offset: int, value: bytes, tables: Mapping[str, Table]) -> dict[st
         "key": found.key,
         "content": found.content,
         "value": value,
+        "kind": found.kind if found.kind in {*RecordKind} else None,
+        "invalid": True,
     }
 
 

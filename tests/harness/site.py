@@ -204,7 +204,7 @@ class Site:
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main([*arguments, "--config", str(self.file), "--json"])
-        assert code in (0, 1), f"slackwater {' '.join(arguments)}: {code}, {err.getvalue()}"
+        assert code in (0, 1, 3), f"slackwater {' '.join(arguments)}: {code}, {err.getvalue()}"
         assert out.getvalue(), f"slackwater {' '.join(arguments)}: {code}, {err.getvalue()}"
         return json.loads(out.getvalue())
 
