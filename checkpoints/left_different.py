@@ -3,27 +3,12 @@
 `t` is `quarantine`, `c` the changelog, and of TAKEN_HELLOS `t` is `events`.
 """
 
-STILL_KEPT = """
-    SELECT t.id, min(t.batch) AS batch, min(t.rid) AS rid, min(t."offset") AS "offset",
-        min(t."time") AS "time", min(t.csn) AS csn, min(t."table") AS "table", min(t.key) AS key,
-        first_value(t.reason ORDER BY t.batch DESC) AS reason,
-        first_value(t.detail ORDER BY t.batch DESC) AS detail,
-        {columns}
-    FROM t JOIN ({latest}) AS latest ON latest.id = t.id
-    WHERE latest.action = 'kept' AND t.action = 'kept' AND t.batch <= {batch}
-    GROUP BY t.id
-"""
-"""The records that are neither released nor dropped; of a change in quarantine no image.
+WITH_KIND = """t.kind, t.op,
+        CASE WHEN t.csn IS NULL AND t.invalid IS NULL THEN t.value END AS value"""
+"""What a record was; the bytes only of those of earlier versions."""
 
-`columns`: what of them tells what they were.
-"""
-
-WITH_KIND = """max(t.kind) AS kind, max(t.op) AS op,
-        max(CASE WHEN t.csn IS NULL AND t.invalid IS NULL THEN t.value END) AS value"""
-"""Their kind and operation; the bytes only of those of earlier versions."""
-
-WITHOUT_KIND = """max(CAST(NULL AS VARCHAR)) AS kind, max(CAST(NULL AS VARCHAR)) AS op,
-        max(CASE WHEN t.csn IS NULL THEN t.value END) AS value"""
+WITHOUT_KIND = """CAST(NULL AS VARCHAR) AS kind, CAST(NULL AS VARCHAR) AS op,
+        CASE WHEN t.csn IS NULL THEN t.value END AS value"""
 """The same of a state on which no hub of this version has worked yet."""
 
 UNNAMED = """
@@ -31,7 +16,7 @@ UNNAMED = """
     FROM ({kept}) AS k WHERE coalesce(k."table", '') = '' AND ({still})
     GROUP BY rid, reason, batch, kind, value {each} ORDER BY batch, rid, id
 """
-"""Of these, those that name no table, counted; `each`: ", id" for one by one."""
+"""The kept records that name no table, counted; `each`: ", id" for one by one."""
 
 NOT_SET_RIGHT = """
     SELECT k.* FROM (SELECT * FROM ({kept}) WHERE coalesce("table", '') <> '') AS k
@@ -50,7 +35,7 @@ NOT_SET_RIGHT = """
         ({is_later}) OR (c.rid <> k.rid AND ({receives}))
     )
 """
-"""Of these, those whose row was neither sent to the origin nor written by it since."""
+"""The kept records whose row was neither sent to the origin nor written by it since."""
 
 IS_LATER = """c.rid = k.rid AND c."offset" > k."offset"
     AND (k.csn IS NULL OR c.csn > k.csn)"""
@@ -97,9 +82,7 @@ NEWEST_OF_EACH_ROW = """
 """Of several records of a row the newest; without a key each record is a row of its own."""
 
 FIRST_KEPT = """
-    SELECT min(t.batch) AS batch, max(t.reason = 'session') AS has_session
-    FROM t JOIN ({latest}) AS latest ON latest.id = t.id
-    WHERE latest.action = 'kept' AND t.batch <= {batch}
+    SELECT min(batch) AS batch, max(reason = 'session') AS has_session FROM ({kept})
 """
 """The batch of the oldest record that is kept: what was before it sets nothing right."""
 

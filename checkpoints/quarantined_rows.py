@@ -11,7 +11,6 @@ from checkpoints.left_different import (
     NEWEST_OF_EACH_ROW,
     NOT_JUDGED,
     NOT_SET_RIGHT,
-    STILL_KEPT,
     TAKEN_HELLOS,
     UNNAMED,
     WITH_KIND,
@@ -57,7 +56,7 @@ def quarantined_rows(
         f"(k.rid = {rid} AND c.{among('table', names)})" for rid, names in sent.items()
     )
     left = (NOT_SET_RIGHT + (NOT_JUDGED if first["has_session"] else "")).format(
-        kept=_of_latest(reader, STILL_KEPT),
+        kept=_still_kept(reader),
         receives=received or "false",
         is_later=IS_LATER,
         since=since,
@@ -100,7 +99,7 @@ def unnamed_records(
     ]
     still = f"NOT ({' OR '.join(gone) or 'false'})"
     each_id = ", id" if one_by_one else ""
-    sql = UNNAMED.format(kept=_of_latest(reader, STILL_KEPT), still=still, each=each_id)
+    sql = UNNAMED.format(kept=_still_kept(reader), still=still, each=each_id)
     for row in each(table, sql):
         if not ranges.set_right({**row, "table": None, "key": None}):
             yield row
@@ -108,13 +107,15 @@ def unnamed_records(
 
 def _first_kept(reader: Reader) -> dict[str, Any] | None:
     """The batch of the oldest record that is kept, and whether one is kept as `session`."""
-    found = next(iter(reader.query(TableName.QUARANTINE, _of_latest(reader, FIRST_KEPT))), None)
+    found = next(
+        iter(reader.query(TableName.QUARANTINE, FIRST_KEPT.format(kept=reader.still_kept()))), None
+    )
     return None if found is None or found["batch"] is None else found
 
 
 def written_since(reader: Reader) -> set[str]:
     """The ids of the kept records whose row was written anew since, by anybody."""
-    kept = _of_latest(reader, STILL_KEPT)
+    kept = _still_kept(reader)
     sql = WRITTEN_SINCE.format(kept=kept, is_newer=IS_NEWER, batch=reader.batch)
     return {row["id"] for row in _each(reader, sql)}
 
@@ -125,10 +126,9 @@ def _each(reader: Reader, sql: str) -> Iterator[dict[str, Any]]:
     return iter(()) if quarantine is None or log is None else each(quarantine, sql, c=log)
 
 
-def _of_latest(reader: Reader, sql: str) -> str:
-    """A query that names the latest action of each record."""
-    columns = WITH_KIND if _has_kinds(reader) else WITHOUT_KIND
-    return sql.format(latest=reader.latest_action, batch=reader.batch, columns=columns)
+def _still_kept(reader: Reader) -> str:
+    """A query for the records that are in quarantine, and what each was."""
+    return reader.still_kept(WITH_KIND if _has_kinds(reader) else WITHOUT_KIND)
 
 
 def _has_kinds(reader: Reader) -> bool:

@@ -1,7 +1,7 @@
 """Reads the state of a hub without a JVM: committed batches only, and nothing is written."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -35,6 +35,23 @@ _LATEST_ACTION = """
         )
     ) WHERE n = 1
 """
+STILL_KEPT = """
+    SELECT t.id, coalesce(again.first, t.batch) AS batch, t.rid, t."offset", t."time", t.csn,
+        t."table", t.key, t.reason, {columns}
+    FROM t LEFT ANTI JOIN (
+        SELECT id, batch FROM t WHERE action <> 'kept' AND batch <= {batch}
+    ) AS gone ON gone.id = t.id AND gone.batch >= t.batch
+    LEFT JOIN (
+        SELECT id, min(batch) AS first, max(batch) AS last FROM t
+        WHERE action = 'kept' AND batch <= {batch} GROUP BY id HAVING count(*) > 1
+    ) AS again ON again.id = t.id
+    WHERE t.action = 'kept' AND t.batch <= {batch} AND coalesce(again.last, t.batch) = t.batch
+"""
+"""The records that are neither released nor dropped, each once; of a change no image.
+
+One of which a release was refused is written again, with the reason of then. `columns`: others.
+"""
+
 _NEWEST = """
     SELECT *, row_number() OVER (PARTITION BY id ORDER BY batch DESC) AS n
     FROM t WHERE batch <= {batch}
@@ -193,25 +210,68 @@ class Reader:
         The fields are the table's, and `action_batch`. Of one batch's actions the largest of
         kept < released < dropped counts.
         """
-        latest = {row["id"]: row for row in self.query(TableName.QUARANTINE, self.latest_action)}
         kept = self.read(
             TableName.QUARANTINE,
             where=["action = 'kept'", *equals(equal or {})],
             order_by="batch, rid, offset",
         )
         by_id = {row["id"]: row for row in records(kept)}
+        sql = f"SELECT * FROM ({self.latest_action}) WHERE {among('id', by_id)}"  # noqa: S608
+        latest = {row["id"]: row for row in self.query(TableName.QUARANTINE, sql)}
         return [
             row | {"action": latest[id_]["action"], "action_batch": latest[id_]["batch"]}
             for id_, row in by_id.items()
         ]
 
-    def quarantine_actions(self) -> list[dict[str, Any]]:
-        """The latest action of each record, as id, rid, offset, reason, action and its batch.
+    def quarantine_page(
+        self, equal: Mapping[str, Value | None], newest: int, *, everything: bool, values: bool
+    ) -> tuple[list[dict[str, Any]], int]:
+        """The newest records with this reason and rid, as `quarantine` has them, and how many.
 
-        They come in the order of their topics.
+        `everything`: also those that were released or dropped. `values`: with their bytes, which
+        are None otherwise: those of a million fit no memory.
         """
-        sql = f'SELECT * FROM ({self.latest_action}) ORDER BY rid, "offset", id'  # noqa: S608
+        found = self.still_kept("'kept' AS action, t.batch AS last")
+        if everything:
+            found = f"SELECT *, batch AS last FROM ({self.latest_action})"  # noqa: S608
+        where = " AND ".join(["true", *equals(equal)])
+        counted = self.query(
+            TableName.QUARANTINE,
+            f"SELECT count(*) AS count FROM ({found}) WHERE {where}",  # noqa: S608
+        )
+        named = self.query(
+            TableName.QUARANTINE,
+            f"""SELECT id, action, last FROM ({found}) WHERE {where}
+                ORDER BY batch DESC, rid DESC, "offset" DESC, id DESC LIMIT {newest}""",  # noqa: S608
+        )
+        last = {row["id"]: row for row in reversed(named)}
+        columns = [one for one in SCHEMAS[TableName.QUARANTINE].names if values or one != "value"]
+        kept = self.read(
+            TableName.QUARANTINE,
+            columns=columns,
+            where=["action = 'kept'", among("id", last)],
+            order_by="batch",
+        )
+        by_id = {row["id"]: {"value": None, **row} for row in records(kept)}
+        page = [
+            by_id[id_] | {"action": one["action"], "action_batch": one["last"]}
+            for id_, one in last.items()
+        ]
+        return page, counted[0]["count"] if counted else 0
+
+    def quarantine_actions(self, ids: Collection[str]) -> list[dict[str, Any]]:
+        """The latest action of each of these records, as id, reason, action and its batch."""
+        sql = f"SELECT * FROM ({self.latest_action}) WHERE {among('id', ids)}"  # noqa: S608
         return self.query(TableName.QUARANTINE, sql)
+
+    def quarantine_ids(self, equal: Mapping[str, Value | None]) -> list[str]:
+        """The ids of the records that are kept with this reason and rid, in their topics' order."""
+        where = " AND ".join(["true", *equals(equal)])
+        sql = f"""SELECT id FROM ({self.still_kept()}) WHERE {where}
+            ORDER BY rid, "offset", id"""  # noqa: S608
+        table = self.table(TableName.QUARANTINE)
+        found: list[str] = [] if table is None else execute(table, sql)["id"].to_pylist()
+        return found
 
     def quarantine_counts(self, *, named: bool = False) -> dict[str, int]:
         """Reason -> how many records are kept, neither released nor dropped.
@@ -219,20 +279,15 @@ class Reader:
         `named`: only those that name the table of their row.
         """
         counted = 'count("table")' if named else "count(*)"
-        sql = f"""
-            SELECT reason, {counted} AS count FROM ({self.latest_action})
-            WHERE action = 'kept' GROUP BY reason
-        """  # noqa: S608
+        sql = f"SELECT reason, {counted} AS count FROM ({self.still_kept()}) GROUP BY reason"  # noqa: S608
         return {row["reason"]: row["count"] for row in self.query(TableName.QUARANTINE, sql)}
 
     def quarantine_sums(self) -> dict[int, KeptSum]:
         """Rid -> its records that are kept, neither released nor dropped, and their bytes here."""
+        size = "octet_length(encode(t.value, 'hex')) / 2 AS size"
         sql = f"""
-            SELECT t.rid, count(*) AS records,
-                coalesce(sum(octet_length(encode(t.value, 'hex')) / 2), 0) AS bytes
-            FROM t JOIN ({self.latest_action}) AS latest
-                ON latest.id = t.id AND latest.batch = t.batch
-            WHERE latest.action = 'kept' AND t.action = 'kept' GROUP BY t.rid
+            SELECT rid, count(*) AS records, coalesce(sum(size), 0) AS bytes
+            FROM ({self.still_kept(size)}) GROUP BY rid
         """  # noqa: S608
         found = self.query(TableName.QUARANTINE, sql)
         return {row["rid"]: KeptSum(row["records"], row["bytes"]) for row in found}
@@ -293,6 +348,10 @@ class Reader:
         table = self.table(TableName.CONFIG)
         where = equals({"kind": kind})
         return records(select(table, TableName.CONFIG, where=where, order_by="number"))
+
+    def still_kept(self, columns: str = "t.batch AS last") -> str:
+        """A query for the records that are in quarantine; see STILL_KEPT."""
+        return STILL_KEPT.format(batch=self.batch, columns=columns)
 
     @property
     def latest_action(self) -> str:

@@ -1,5 +1,7 @@
 """`quarantine`: records the hub could not process, and what to do with them."""
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -65,8 +67,9 @@ def list_(
     """List the records in quarantine, the newest last."""
     configured, reader = opened(config)
     rid = None if replica is None else rid_of_any(configured, replica)
-    found = quarantined(reader, reason=reason, rid=rid, everything=everything)
-    shown = found[-limit:]
+    shown, total = quarantined(
+        reader, reason=reason, rid=rid, everything=everything, newest=limit, values=as_json
+    )
     if as_json:
         write_json([quarantine_document(row) for row in shown])
         return
@@ -86,7 +89,12 @@ def list_(
             for row in shown
         ),
     )
-    write_line(f"{len(shown)} of {as_count(len(found), 'record')}")
+    write_line(f"{len(shown)} of {as_count(total, 'record')}")
+    if total > len(shown):
+        write_sentence(
+            f"{as_count(total - len(shown), 'older record')} left out: --limit N shows more,"
+            " --reason and --replica fewer at once"
+        )
 
 
 @app.command()
@@ -150,8 +158,12 @@ def drop(
     configured, reader = opened(config)
     chosen = _chosen(configured, reader, ids, reason, replica, everything=everything)
     named, tables = set(chosen), configured.table_map()
-    differing = [one for one in kept_different(configured, reader) if one.id in named]
-    stuck = [one for one in differing if names_no_row(one.table, one.key, tables)]
+    stuck, unknown = list[DivergentRow](), Counter[str]()
+    for one in kept_different(configured, reader):
+        if one.id in named and names_no_row(one.table, one.key, tables):
+            stuck.append(one)
+        elif one.id in named and (one.key is None or one.why == Reason.KEY):
+            unknown[one.replica] += 1
     left_out = {one.id for one in stuck}
     chosen = [id_ for id_ in chosen if id_ not in left_out]
     if chosen or not stuck:
@@ -159,7 +171,7 @@ def drop(
     if stuck:
         write_error(_stuck_text(stuck))
     if not as_json:
-        _warn_of_unknown_rows([one for one in differing if one.id not in left_out])
+        _warn_of_unknown_rows(unknown)
     if ids and stuck:
         raise typer.Exit(1)
 
@@ -225,11 +237,9 @@ def _stuck_text(rows: list[DivergentRow]) -> str:
     )
 
 
-def _warn_of_unknown_rows(dropped: list[DivergentRow]) -> None:
+def _warn_of_unknown_rows(unknown: Mapping[str, int]) -> None:
     """Say which replicas may keep rows that nobody can set right: no record can name them."""
-    unknown = [one for one in dropped if one.key is None or one.why == Reason.KEY]
-    for name in sorted({one.replica for one in unknown}):
-        count = sum(one.replica == name for one in unknown)
+    for name, count in sorted(unknown.items()):
         write_sentence(
             f"{as_count(count, 'record')} of {name} name no row that could be sent back: what they"
             " wrote stays in its database as it is, and `level` counts it no more; delete it there,"

@@ -10,17 +10,21 @@ from streaming.core.model.record import Reason
 
 
 def quarantined(
-    reader: Reader, *, reason: Reason | None, rid: int | None, everything: bool
-) -> list[dict[str, Any]]:
-    """Records of this reason and replica, the newest last; `everything`: not the kept ones only.
+    reader: Reader,
+    *,
+    reason: Reason | None,
+    rid: int | None,
+    everything: bool,
+    newest: int,
+    values: bool,
+) -> tuple[list[dict[str, Any]], int]:
+    """The newest records of this reason and replica, the newest last, and how many there are.
 
-    `action` is the latest, `action_batch` its batch; `value` holds the original bytes.
+    `everything`: not the kept ones only. `action` is the latest, `action_batch` its batch; `value`
+    holds the bytes that are kept, if `values` are wanted.
     """
-    return [
-        row
-        for row in reader.quarantine({"reason": reason, "rid": rid})
-        if everything or row["action"] == "kept"
-    ]
+    equal = {"reason": reason, "rid": rid}
+    return reader.quarantine_page(equal, newest, everything=everything, values=values)
 
 
 def quarantined_record(reader: Reader, id_: str) -> dict[str, Any]:
@@ -42,14 +46,15 @@ def kept_ids(
 
     HubError if one of `ids` is not in quarantine, or not any more.
     """
-    found = {row["id"]: row for row in reader.quarantine_actions()}
+    if not ids:
+        return reader.quarantine_ids({"reason": reason, "rid": rid})
+    found = {row["id"]: row for row in reader.quarantine_actions(ids)}
     for id_ in ids:
         _check_kept(id_, found.get(id_))
-    chosen = (found[id_] for id_ in ids) if ids else found.values()
     kept = [
-        row["id"]
-        for row in chosen
-        if row["action"] == "kept" and reason in (None, row["reason"]) and rid in (None, row["rid"])
+        id_
+        for id_ in ids
+        if reason in (None, found[id_]["reason"]) and rid in (None, found[id_]["rid"])
     ]
     return list(dict.fromkeys(kept))
 

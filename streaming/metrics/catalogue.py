@@ -214,8 +214,8 @@ REFUSED_ROWS = gauge(
 )
 DIFFERING_ROWS = gauge(
     "slackwater_differing_rows",
-    "Rows that a replica may hold otherwise than the hub, by cause; counted up to 1,000 in all. Cause"
-    " unnamed: records in quarantine that name no row, all of them.",
+    "Rows that a replica may hold otherwise than the hub, by cause; counted up to 1,000 in all."
+    " Cause unnamed: all its records in quarantine that name no row.",
     "sum by (replica) (slackwater_differing_rows) > 0",
     *("replica", "cause"),
 )

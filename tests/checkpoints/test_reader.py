@@ -214,3 +214,23 @@ def test_state_of_a_newer_format_is_refused(state: WrittenState) -> None:
 
     with pytest.raises(StateError, match="format 99"):
         open_state(state.root)
+
+
+def test_a_page_of_quarantine_is_read_without_what_is_not_shown(state: WrittenState) -> None:
+    """A flood leaves more records than memory holds; the newest say what came last."""
+    state.commit(4, 0, ruv())
+    rows = [quarantined(1, f"1-{n}", "kept", "json") | {"offset": n} for n in range(9)]
+    state.append(TableName.QUARANTINE, *rows, quarantined(2, "1-8", "dropped", "json"))
+    state.append(TableName.QUARANTINE, quarantined(3, "1-2", "kept", "table") | {"offset": 2})
+    reader = open_state(state.root)
+
+    page, total = reader.quarantine_page({"reason": "json"}, 2, everything=False, values=False)
+    again, _ = reader.quarantine_page({"reason": "table"}, 9, everything=False, values=True)
+    whole, everything = reader.quarantine_page({}, 20, everything=True, values=True)
+
+    assert ([row["id"] for row in page], total) == (["1-6", "1-7"], 7)
+    assert {row["value"] for row in page} == {None}
+    assert [(row["id"], row["action_batch"], row["value"]) for row in again] == [("1-2", 3, b"{")]
+    assert (len(whole), everything) == (9, 9)
+    assert {row["action"] for row in whole if row["id"] == "1-8"} == {"dropped"}
+    assert reader.quarantine_ids({"reason": "json"}) == [f"1-{n}" for n in (0, 1, 3, 4, 5, 6, 7)]

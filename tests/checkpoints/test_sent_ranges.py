@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from checkpoints.quarantined_rows import quarantined_rows
+from checkpoints.quarantined_rows import quarantined_rows, unnamed_records
 from checkpoints.reader import open_state
 from checkpoints.tables import TableName
 from streaming.core.model.record import Reason
@@ -39,8 +39,10 @@ def left(
     state.append(
         TableName.CHANGELOG, *({"place": place, **row} for place, row in enumerate(ranges))
     )
-    found = quarantined_rows(open_state(state.root), RECEIVES, TABLES)
-    return [row["id"] for row in found]
+    reader = open_state(state.root)
+    found = quarantined_rows(reader, RECEIVES, TABLES)
+    unnamed = unnamed_records(reader, RECEIVES, TABLES)
+    return [row["id"] for row in (*found, *unnamed)]
 
 
 @pytest.mark.parametrize(
