@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import chain, count
 from math import isfinite
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +19,9 @@ from streaming.config.config import Config, load
 from streaming.core.model.errors import QuestionError
 from streaming.core.replay.span import parse_moment
 
+if TYPE_CHECKING:
+    from streaming.replay.sql_answer import SqlAnswer
+
 
 class SqlEngine(StrEnum):
     """What answers a query."""
@@ -27,6 +30,11 @@ class SqlEngine(StrEnum):
     """in this process, in a second"""
     SPARK = "spark"
     """in a JVM, any amount of rows, in Spark's dialect"""
+
+    @property
+    def timeout_s(self) -> float:
+        """How long a query may take if nobody says it."""
+        return 60 if self is SqlEngine.DUCKDB else 600
 
 
 Text = Annotated[str, typer.Argument(metavar="QUERY", help="A query in the engine's SQL.")]
@@ -37,9 +45,12 @@ Engine = Annotated[
 
 
 Timeout = Annotated[
-    float,
+    float | None,
     typer.Option(
-        "--timeout", min=0, metavar="SECONDS", help="How long duckdb may take for a query."
+        "--timeout",
+        min=0,
+        metavar="SECONDS",
+        help="How long the query may take; by default 60, with spark 600.",
     ),
 ]
 
@@ -52,7 +63,7 @@ def sql(
     as_json: AsJson = False,
     limit: AtMost = 100,
     engine: Engine = SqlEngine.DUCKDB,
-    timeout: Timeout = 60,
+    timeout: Timeout = None,
 ) -> None:
     """Ask anything of everything, as it stands or as it stood at a moment.
 
@@ -74,7 +85,8 @@ def sql(
             last = mark_at(marks, epoch)
             if last is None:
                 raise QuestionError("no batch is committed yet: there is nothing to ask about")
-            names, rows = _answer(engine, configured, store, last, text, limit, timeout)
+            timeout_s = engine.timeout_s if timeout is None else timeout
+            names, rows = _answer(engine, configured, store, last, text, limit, timeout_s)
     shown = [[_plain(value) for value in row] for row in rows]
     if as_json:
         keys = _distinct(names)
@@ -103,7 +115,7 @@ def _answer(
     text: str,
     limit: int,
     timeout_s: float,
-) -> tuple[Sequence[str], Rows]:
+) -> "SqlAnswer":
     """The columns and the first rows; each engine is imported only where it answers."""
     tables = list(config.table_map().values())
     if engine is SqlEngine.DUCKDB:
@@ -112,10 +124,15 @@ def _answer(
         return duckdb_sql.query(store, tables, last, text, limit, timeout_s)
     from streaming.replay import spark_sql  # noqa: PLC0415
     from streaming.replay.session import own_session  # noqa: PLC0415
+    from streaming.replay.sql_answer import SqlAnswer, answer_within  # noqa: PLC0415
 
     with own_session(config, "sql") as spark:
-        found = spark_sql.query(spark, store, tables, last, text)
-        return found.columns, [tuple(row) for row in found.take(limit)]
+
+        def answer() -> SqlAnswer:
+            found = spark_sql.query(spark, store, tables, last, text)
+            return SqlAnswer(tuple(found.columns), [tuple(row) for row in found.take(limit)])
+
+        return answer_within(timeout_s, answer, spark.sparkContext.cancelAllJobs)
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

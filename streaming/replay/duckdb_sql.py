@@ -6,11 +6,10 @@ and it changes nothing. Its memory, its scratch files, its time and its answer a
 """
 
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -22,6 +21,7 @@ from checkpoints.tables import SCHEMAS, TableName
 from checkpoints.truncates import last_truncates
 from streaming.core.model.errors import QuestionError
 from streaming.core.model.table import ColumnType, Table
+from streaming.replay.sql_answer import SqlAnswer, answer_within
 from streaming.replay.sql_tables import HUB, NEVER
 
 MEMORY = "1GB"
@@ -29,8 +29,6 @@ MEMORY = "1GB"
 
 SCRATCH = "4GB"
 """What it may write there; both are gone at its end."""
-ENDS_S = 2.0
-"""How long an interrupted query may take to end before the process does without."""
 ANSWER_BYTES = 64_000_000
 """What the shown rows may hold."""
 ROWS_AT_ONCE = 100
@@ -76,13 +74,6 @@ SELECT key, author, epoch, csn, image FROM (
   ) WHERE epoch > {truncated} OR (epoch = {truncated} AND place > {place})
 ) WHERE newest = 1 AND image IS NOT NULL
 """
-
-
-class SqlAnswer(NamedTuple):
-    """The columns of an answer, of which two may have one name, and its first rows."""
-
-    columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
 
 
 def query(
@@ -143,39 +134,6 @@ def _question_errors() -> Iterator[None]:
         raise QuestionError(
             f"a value of the answer cannot be shown ({_one_line(str(error))}): cast it to VARCHAR"
         ) from None
-
-
-def answer_within(
-    timeout_s: float, work: Callable[[], SqlAnswer], interrupt: Callable[[], None]
-) -> SqlAnswer:
-    """The answer, in time; an interruption ends the work at once.
-
-    A signal is handled in the main thread between two steps of Python, and a query is one step.
-    """
-    found, ended = list[SqlAnswer | BaseException](), threading.Event()
-
-    def run() -> None:
-        try:
-            found.append(work())
-        except BaseException as error:  # noqa: BLE001  # it is raised where it is waited for
-            found.append(error)
-        ended.set()
-
-    try:
-        threading.Thread(target=run, name="query", daemon=True).start()
-        if not ended.wait(timeout_s):
-            raise QuestionError(
-                f"the query takes longer than {timeout_s:g} s: ask for less, or give it more time"
-                " with --timeout"
-            )
-    finally:
-        if not ended.is_set():
-            interrupt()
-            ended.wait(ENDS_S)
-    (answer,) = found
-    if isinstance(answer, BaseException):
-        raise answer
-    return answer
 
 
 def _named(session: duckdb.DuckDBPyConnection, text: str) -> set[str]:

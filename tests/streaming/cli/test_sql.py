@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from checkpoints.tables import TableName
-from streaming.replay.duckdb_sql import SqlAnswer, answer_within
+from streaming.replay.sql_answer import SqlAnswer, answer_within
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import CONFIG, Slackwater
