@@ -6,6 +6,7 @@ holds a connection, and enough of them would keep everybody else out.
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -88,6 +89,19 @@ class BoundedProtocol(H11Protocol):
             ((most, _),) = counts.most_common(1)
             oldest = min((one for one in waiting if _address(one) == most), key=waiting.__getitem__)
             oldest.transport.abort()
+
+
+class HandshakeLoop(asyncio.SelectorEventLoop):
+    """An event loop whose servers wait for a client's TLS no longer than for its request.
+
+    asyncio waits a minute, before the protocol knows of the connection.
+    """
+
+    async def create_server(self, *arguments: Any, **named: Any) -> asyncio.Server:  # noqa: ANN401
+        """Create a server as asyncio does."""
+        if named.get("ssl") is not None:
+            named["ssl_handshake_timeout"] = REQUEST_S
+        return await super().create_server(*arguments, **named)
 
 
 def _address(connection: H11Protocol) -> str:

@@ -3,12 +3,12 @@
 import errno
 import logging
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.port_access import PortAccess
 
 if TYPE_CHECKING:
     import uvicorn
@@ -53,13 +53,14 @@ def free_port(host: str, preferred: int) -> int:
 class HttpServer:
     """Serves an application at a socket, in a thread of its own.
 
-    What it is made of is imported in that thread, while the hub starts.
+    What it is made of is imported in that thread, while the hub starts. `tls`: with which
+    certificate it answers over TLS.
     """
 
     def __init__(
-        self, at: socket.socket, application: Callable[[], "Starlette"], access: PortAccess
+        self, at: socket.socket, application: Callable[[], "Starlette"], tls: ssl.SSLContext | None
     ) -> None:
-        self._socket, self._access = at, access
+        self._socket, self._tls = at, tls
         self._application = application
         self._server: uvicorn.Server | None = None
         self._stopped = threading.Event()
@@ -69,7 +70,7 @@ class HttpServer:
     def address(self) -> str:
         """Where it can be reached."""
         host, port = self._socket.getsockname()[:2]
-        scheme = "http" if self._access.certificate is None else "https"
+        scheme = "http" if self._tls is None else "https"
         return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     def start(self) -> None:
@@ -91,12 +92,11 @@ class HttpServer:
             LOG.exception("nothing is served over HTTP any more; the hub goes on")
 
     def _run(self) -> None:
-        import ssl  # noqa: PLC0415 see above
-
-        import uvicorn  # noqa: PLC0415
+        import uvicorn  # noqa: PLC0415 see above
 
         from streaming.http.protocol import BoundedProtocol  # noqa: PLC0415
 
+        tls = self._tls
         config = uvicorn.Config(
             self._application(),
             log_config=None,
@@ -106,10 +106,8 @@ class HttpServer:
             ws="none",
             server_header=False,
             timeout_graceful_shutdown=1,
-            ssl_certfile=self._access.certificate,
-            ssl_keyfile=self._access.key,
-            ssl_ca_certs=self._access.client_ca and str(self._access.client_ca),
-            ssl_cert_reqs=ssl.CERT_OPTIONAL if self._access.client_ca else ssl.CERT_NONE,
+            loop="streaming.http.protocol:HandshakeLoop",
+            ssl_context_factory=None if tls is None else lambda *_: tls,
         )
         logging.getLogger("uvicorn").setLevel(logging.ERROR)  # anybody can send what is no HTTP
         self._server = uvicorn.Server(config)

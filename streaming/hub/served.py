@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from connectors.tls import server_context
 from streaming.config.access import check_access
 from streaming.facts.readiness import HubStage
 from streaming.http.feed import EpochFeed
@@ -41,9 +42,9 @@ def served(view: HubView) -> Iterator[None]:
         yield
         return
     check_access(http)
-    at = listening(http.host, http.port)
+    tls, at = server_context(http.access), listening(http.host, http.port)
     refresher, registry, feed = TableRefresher(view), registry_of(view), EpochFeed(view.facts)
-    server = HttpServer(at, lambda: _application(view, registry, feed), http.access)
+    server = HttpServer(at, lambda: _application(view, registry, feed), tls)
     view.watchers.append(feed.note)
     server.start()
     refresher.start()

@@ -19,7 +19,7 @@ def served(config: Config) -> Iterator[int]:
     at, access = listening("127.0.0.1", 0), PortAccess()
     view, feed = HubView(config), EpochFeed(lambda _: None)
     server = HttpServer(
-        at, lambda: application(view, CollectorRegistry(), feed, access, frozenset()), access
+        at, lambda: application(view, CollectorRegistry(), feed, access, frozenset()), None
     )
     server.start()
     try:

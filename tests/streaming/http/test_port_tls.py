@@ -1,5 +1,6 @@
 """The ports of hub and agent over TLS: a client's certificate admits as a token does."""
 
+import shutil
 import ssl
 import urllib.error
 import urllib.request
@@ -13,7 +14,7 @@ from connectors.agent.counts import AgentCounts
 from connectors.agent.metrics import served_metrics
 from streaming.core.model.port_access import PortAccess
 from tests.harness.served_hub import free_port
-from tests.harness.served_port import port_of_a_hub
+from tests.harness.served_port import answer, connected, port_of_a_hub
 from tests.harness.tls_files import authority, certificate
 
 OpenPort = Callable[[Path, Path], AbstractContextManager[int]]
@@ -78,3 +79,36 @@ def test_a_supervisor_needs_no_certificate(folder: Path, tmp_path: Path) -> None
     """A probe has none to show."""
     with hub_port(folder, tmp_path) as port:
         assert asked(folder, port, "/livez", None) == 200
+
+
+@pytest.mark.parametrize("open_port", [hub_port, agent_port])
+def test_a_certificate_that_is_replaced_is_shown_from_then_on(
+    folder: Path, tmp_path: Path, open_port: OpenPort
+) -> None:
+    """It expires once a year, and the hub must not have to be restarted for that."""
+    for file in ("hub.crt", "hub.key", "ca.crt", "ca.key"):
+        shutil.copy(folder / file, tmp_path / file)
+
+    def shown() -> str:
+        return ssl.get_server_certificate(("127.0.0.1", port))
+
+    with open_port(tmp_path, tmp_path) as port:
+        before = shown()
+        (tmp_path / "hub.key").write_text("half of it")
+        assert shown() == before
+        certificate(tmp_path, "hub", tmp_path / "ca.crt")
+
+        assert shown() == (tmp_path / "hub.crt").read_text() != before
+
+
+@pytest.mark.parametrize("open_port", [hub_port, agent_port])
+def test_a_client_that_never_speaks_tls_is_cut(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_port: OpenPort
+) -> None:
+    """It would hold a connection that no bound counts."""
+    monkeypatch.setattr("streaming.http.protocol.REQUEST_S", 0.5)
+    monkeypatch.setattr("connectors.agent.metrics_server._Handler.timeout", 0.5)
+    with open_port(folder, tmp_path) as port, connected(port) as client:
+        client.sendall(b"\x16\x03")
+
+        answer(client)  # ends only when the server closes the connection
