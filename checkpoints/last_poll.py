@@ -42,8 +42,8 @@ class LastPoll:
     `hub`: the process, as in `epochs`. `ends`: topic -> the offset that its next record gets.
     `ended`: the hub ended in order at `at_ms`; one that was killed cannot say so. `moves`: topic ->
     when its last record came. `away`: the broker that does not answer, since `away_since_ms`, as of
-    `away_at_ms`. `at_rest`: what the hub has read and not committed. `unreadable`: changes topic
-    -> why it may not be read.
+    `away_at_ms`, with what it refuses in `away_why`. `at_rest`: what the hub has read and not
+    committed. `unreadable`: changes topic -> why it may not be read.
     """
 
     hub: str
@@ -54,6 +54,7 @@ class LastPoll:
     away: str = ""
     away_since_ms: int = 0
     away_at_ms: int = 0
+    away_why: str = ""
     at_rest: ReadAtRest = READ_NOTHING
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
@@ -85,12 +86,12 @@ def read_poll(root: StateRoot) -> LastPoll | None:
         found = json.loads(read_file(root, FILE))
         hub, at_ms, ends = str(found["hub"]), int(found["at_ms"]), dict(found["ends"])
         moves = {t: TopicMove(**move) for t, move in found.get("moves", {}).items()}
-        away = str(found.get("away") or "")
+        away, why = (str(found.get(name) or "") for name in ("away", "away_why"))
         since_ms, seen_ms = (int(found.get(n) or 0) for n in ("away_since_ms", "away_at_ms"))
         is_ended, at_rest = found.get("ended") is True, _read_at_rest(found.get("at_rest"))
         refused = {str(t): str(why) for t, why in (found.get("unreadable") or {}).items()}
         return LastPoll(
-            hub, at_ms, ends, is_ended, moves, away, since_ms, seen_ms, at_rest, refused
+            hub, at_ms, ends, is_ended, moves, away, since_ms, seen_ms, why, at_rest, refused
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -103,16 +104,22 @@ def _read_at_rest(found: Mapping[str, Any] | None) -> ReadAtRest:
     return ReadAtRest(int(found["batch"]), dict(found["offsets"]), seen_ms)
 
 
-def note_away(root: StateRoot, since_s: float, broker: str) -> None:
-    """Note that a running hub waits for this broker; what the last poll found stays.
+def note_away(root: StateRoot, since_s: float, broker: str, why: str = "") -> None:
+    """Note that a running hub waits for this broker, and why; what the last poll found stays.
 
     Of a state that was never polled nothing is noted: there are no facts yet that could be old.
     """
     found = read_poll(root)
     if found is not None:
         now_ms = time.time_ns() // 1_000_000
+        since_ms = int(since_s * 1_000)
         away = replace(
-            found, ended=False, away=broker, away_since_ms=int(since_s * 1_000), away_at_ms=now_ms
+            found,
+            ended=False,
+            away=broker,
+            away_since_ms=since_ms,
+            away_at_ms=now_ms,
+            away_why=why,
         )
         with suppress(OSError):
             write_poll(root, away)

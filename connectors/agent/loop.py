@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from connectors import wire
+from connectors.agent.access import KafkaAccess
 from connectors.agent.clock import ClockWatch, renumbered_text
 from connectors.agent.contract import (
     AppliedBatch,
@@ -26,6 +27,7 @@ from connectors.agent.contract import (
 )
 from connectors.agent.counts import AgentCounts
 from connectors.agent.metrics import served_metrics
+from connectors.agent.outage import Outage, StopRequested
 from connectors.agent.own_topic import FindEntry, OwnTopic
 from connectors.agent.set_back import (
     lost_text,
@@ -35,7 +37,7 @@ from connectors.agent.set_back import (
     stranded_text,
 )
 from connectors.agent.settings import AgentSettings
-from connectors.agent.topics import ChangesTopic, Outage, StopRequested, UpdatesTopic
+from connectors.agent.topics import ChangesTopic, UpdatesTopic
 from connectors.agent.uncarried import UncarriedLog
 from streaming.core.delivery.consumer import (
     ApplyBatch,
@@ -74,20 +76,19 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def run(settings: AgentSettings, store: ReplicaStore, stop: threading.Event) -> None:
+def run(access: KafkaAccess, store: ReplicaStore, stop: threading.Event) -> None:
     """Run one replica's agent on its open store until `stop` is set; HubError if it fails."""
-    outage = Outage(stop)
-    with closing(ChangesTopic(settings, outage)) as changes:
+    settings, outage = access.settings, Outage(stop, access)
+    with outage.heard, closing(ChangesTopic(outage)) as changes:
         updates = None
         if settings.updates_topic is not None:
-            offset = store.updates_offset
-            updates = UpdatesTopic(settings, settings.updates_topic, offset, outage)
+            updates = UpdatesTopic(settings.updates_topic, store.updates_offset, outage)
         watch = ClockWatch(settings.rid, settings.skew_s)
         agent = Agent(settings.rid, store, changes, updates, watch=watch)
         try:
             port, host = settings.metrics_port, settings.metrics_host
-            access = settings.metrics_access
-            with served_metrics(port, settings.replica, agent.counts, host, access):
+            admitted = settings.metrics_access
+            with served_metrics(port, settings.replica, agent.counts, host, admitted):
                 agent.start()
                 log.info("%s", ready_text(settings, store.backlog()))
                 while not stop.is_set():

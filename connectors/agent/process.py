@@ -3,14 +3,17 @@
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
+from connectors.agent.access import KafkaAccess
 from connectors.agent.contract import ReplicaStore
 from connectors.agent.loop import run
 from connectors.agent.settings import AgentSettings, parse
 from connectors.failure import tell_failure
+from connectors.kafka.live_options import LiveOptions
 from connectors.logs import configure_logs
 from streaming.core.model.edited_text import edited_text
 from streaming.core.model.errors import HubError
@@ -23,32 +26,45 @@ OpenStore = Callable[[AgentSettings], AbstractContextManager[ReplicaStore]]
 def run_file(source: str, open_store: OpenStore) -> int:
     """Run the agent whose settings this file holds (-: standard input); its exit code."""
     try:
-        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
-        settings = parse(edited_text(data, "the standard input" if source == "-" else source))
+        settings = _read(source)
     except (HubError, OSError) as error:
         tell_failure("agent", str(error))
         return 1
-    return run_process(settings, open_store)
+    if source == "-":
+        return run_process(settings, LiveOptions(settings.options), open_store)
+    file = Path(source)
+    options = LiveOptions(settings.options, lambda: _read(source).options, lambda: [file])
+    return run_process(settings, options, open_store)
 
 
-def run_process(settings: AgentSettings, open_store: OpenStore) -> int:
+def _read(source: str) -> AgentSettings:
+    data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+    return parse(edited_text(data, "the standard input" if source == "-" else source))
+
+
+def run_process(settings: AgentSettings, options: LiveOptions, open_store: OpenStore) -> int:
     """Run the agent until SIGTERM or SIGINT; its exit code, 1 with the reason if it failed."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    options.changed = partial(_write_log, settings)
+    options.changed(settings.options)
+    try:
+        with open_store(settings) as store:
+            run(KafkaAccess(settings, options), store, stop)
+    except (HubError, OSError) as error:
+        tell_failure("agent", str(error))
+        return 1
+    return 0
+
+
+def _write_log(settings: AgentSettings, options: Mapping[str, str]) -> None:
+    """Write the log as the settings say, without the secrets of these options."""
     token = settings.metrics_access.token
-    secrets = secrets_of(settings.options, {"token": token} if token else {})
     configure_logs(
         settings.log_format,
         settings.log_level,
         settings.replica,
         lambda: {"replica": settings.replica},
-        secrets,
+        secrets_of(settings.options, options, {"token": token} if token else {}),
     )
-    try:
-        with open_store(settings) as store:
-            run(settings, store, stop)
-    except (HubError, OSError) as error:
-        tell_failure("agent", str(error))
-        return 1
-    return 0

@@ -1,111 +1,128 @@
 """A replica's two topics, with retries while the broker is unreachable."""
 
 import logging
-import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import InvalidTimestampError, KafkaError, KafkaTimeoutError
+from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 
-from connectors.agent.settings import AgentSettings
-from connectors.kafka.options import REQUEST_BYTES_MAX, client_options
+from connectors.agent.access import REQUEST_MS, KafkaAccess
+from connectors.agent.outage import Outage
+from connectors.kafka.options import REQUEST_BYTES_MAX
 
 NO_TIMEOUT_MS = 2**31 - 1
-REQUEST_MS = 5_000
-"""How long one request to a broker may take before it counts as unreachable."""
 ACK_WARNING_S = 3.0
 """How long a broker may take to acknowledge before the log reports that it is unreachable."""
-RETRY_PAUSE_S = (0.1, 5.0)
-"""The first and the longest pause between two attempts."""
-MISSING_PAUSE_S = 1.0
-"""The pause between two looks for a topic that the hub has not created yet."""
+CATCH_UP_MS = 500
+"""How long a record of a topic that is read to its end is waited for."""
 
 log = logging.getLogger(__name__)
 
 
-class StopRequested(Exception):  # noqa: N818 no error
-    """The agent has to stop while it waits for the broker."""
-
-
-REFUSED_TIME = (
-    "Kafka refuses what this agent publishes, because this machine's clock is too far from Kafka's:"
-    " correct it; the agent retries, and loses nothing"
-)
-
-
 @dataclass(slots=True)
-class Outage:
-    """Logs once when the broker or a topic is missed, and once when it is there again."""
+class TopicReader:
+    """Reads a topic from an offset on, by a consumer that is opened anew when it fails.
 
-    stop: threading.Event
-    since_s: float | None = None
-    missing: str | None = None
-    pause_s: float = RETRY_PAUSE_S[0]
+    It is also when Kafka's options were changed: one whose password is refused says nothing.
+    """
 
-    def begin(self, reason: object) -> None:
-        """Record that the broker does not answer; StopRequested if the agent has to stop."""
-        if self.stop.is_set():
-            raise StopRequested
-        if self.since_s is None:
-            self.since_s = time.monotonic()
-            if isinstance(reason, InvalidTimestampError):
-                log.warning("%s", REFUSED_TIME)
+    outage: Outage
+    topic: str
+    offset: int
+    consumer: KafkaConsumer | None = None
+    options_number: int = 0
+
+    def poll(self, timeout_ms: int) -> list[Any]:
+        """The next records; empty if none arrives in that time, or Kafka does not answer."""
+        partition = TopicPartition(self.topic, 0)
+        try:
+            found: list[Any] = self.open().poll(timeout_ms=timeout_ms).get(partition, [])
+        except KafkaError as error:
+            self.failed(error)
+            return []
+        if found:
+            self.outage.found(self.topic)
+            self.offset = found[-1].offset + 1
+        return found
+
+    def end(self) -> int:
+        """The offset behind the last record that is there now; it waits for the topic."""
+        partition = TopicPartition(self.topic, 0)
+        while True:
+            try:
+                consumer = self.open()
+                if not consumer.partitions_for_topic(self.topic):
+                    self.close()
+                    self.outage.await_topic(self.topic)
+                    continue
+                found = consumer.end_offsets([partition], timeout_ms=REQUEST_MS)[partition]
+            except KafkaError as error:
+                self.failed(error)
             else:
-                said = repr(reason) if isinstance(reason, KafkaError) else reason
-                log.warning("Kafka does not answer, the agent retries: %s", said)
+                self.outage.finish()
+                self.outage.found(self.topic)
+                return int(found)
 
-    def pause(self, reason: object) -> None:
-        """Record it and wait, longer each time up to a bound; StopRequested likewise."""
-        self.begin(reason)
-        self.stop.wait(self.pause_s)
-        self.pause_s = min(self.pause_s * 2, RETRY_PAUSE_S[1])
+    def up_to(self, end: int) -> Iterator[tuple[int, bytes]]:
+        """The records before this offset as (offset, value); it waits for each of them."""
+        quiet_since_s = time.monotonic()
+        while self._position() < end:
+            found = self.poll(CATCH_UP_MS)
+            if found:
+                self.outage.finish()
+                quiet_since_s = time.monotonic()
+            elif self.outage.stop.is_set() or time.monotonic() - quiet_since_s > ACK_WARNING_S:
+                self.outage.begin(f"topic {self.topic}: no record for {ACK_WARNING_S} s")
+            for record in found:
+                if record.value is not None and record.offset < end:
+                    yield record.offset, record.value
 
-    def miss(self, topic: str) -> None:
-        """Record that the broker answers and has no such topic."""
-        if self.missing != topic:
-            self.finish()
-            self.missing = topic
-            log.warning("waiting for topic %s: (re)start the hub, which creates it", topic)
+    def move(self, offset: int) -> None:
+        """Read on from another offset."""
+        self.offset = offset
+        self.close()
 
-    def await_topic(self, topic: str) -> None:
-        """Record it and wait a while; StopRequested if the agent has to stop."""
-        self.miss(topic)
-        if self.stop.wait(MISSING_PAUSE_S):
-            raise StopRequested
+    def open(self) -> KafkaConsumer:
+        """The consumer, opened anew if Kafka's options were changed; KafkaError if it cannot be."""
+        access = self.outage.access
+        if self.consumer is not None and self.options_number != access.options.number:
+            self.close()
+        if self.consumer is None:
+            self.options_number = access.options.number
+            self.consumer = _consumer(access, TopicPartition(self.topic, 0), self.offset)
+        return self.consumer
 
-    def found(self, topic: str) -> None:
-        """Record that the topic is there."""
-        if self.missing == topic:
-            log.info("topic %s is there", topic)
-            self.missing = None
+    def failed(self, error: KafkaError) -> None:
+        """Record that the consumer failed and pause; StopRequested if the agent has to stop."""
+        self.close()
+        self.outage.pause(f"topic {self.topic}: {error!r}")
 
-    def finish(self) -> None:
-        """Record that the broker answered."""
-        if self.since_s is not None:
-            log.warning("Kafka answers again after %.1f s", time.monotonic() - self.since_s)
-        self.since_s, self.pause_s = None, RETRY_PAUSE_S[0]
+    def close(self) -> None:
+        """Close the connection."""
+        if self.consumer is not None:
+            self.consumer.close(autocommit=False)
+            self.consumer = None
 
-
-def _common(settings: AgentSettings) -> dict[str, Any]:
-    return {
-        "bootstrap_servers": settings.bootstrap_servers,
-        "bootstrap_timeout_ms": REQUEST_MS,
-        "allow_auto_create_topics": False,
-        "metrics_enabled": False,
-        **client_options(settings.options),
-    }
+    def _position(self) -> int:
+        """The next offset, also where the last records are none that a reader is given."""
+        try:
+            found = self.open().position(TopicPartition(self.topic, 0))
+        except KafkaError as error:
+            self.failed(error)
+            return self.offset
+        return int(found)
 
 
-def _consumer(settings: AgentSettings, partition: TopicPartition, offset: int) -> KafkaConsumer:
+def _consumer(access: KafkaAccess, partition: TopicPartition, offset: int) -> KafkaConsumer:
     consumer = KafkaConsumer(
         group_id=None,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         max_partition_fetch_bytes=REQUEST_BYTES_MAX // 8,
-        **_common(settings),
+        **access.client(),
     )
     consumer.assign([partition])
     consumer.seek(partition, offset)
@@ -116,33 +133,36 @@ def _consumer(settings: AgentSettings, partition: TopicPartition, offset: int) -
 class ChangesTopic:
     """The replica's own topic: read to its end at the start, then only written."""
 
-    settings: AgentSettings
     outage: Outage
     producer: KafkaProducer | None = None
+    options_number: int = 0
 
     def read(self, offset: int) -> Iterator[tuple[int, bytes]]:
         """Every record from this offset to the end as it is now, as (offset, value)."""
-        partition = TopicPartition(self.settings.changes_topic, 0)
-        consumer, end = _reader(self.settings, partition, offset, self.outage)
-        if offset > end:
-            log.warning(
-                "topic %s is shorter than before: it is read from its beginning", partition.topic
-            )
-            consumer.seek(partition, 0)
+        reader = self._reader(offset)
         try:
-            yield from _up_to(consumer, partition, end, self.outage)
+            end = reader.end()
+            if offset > end:
+                log.warning(
+                    "topic %s is shorter than before: it is read from its beginning", reader.topic
+                )
+                reader.move(0)
+            yield from reader.up_to(end)
         finally:
-            consumer.close(autocommit=False)
+            reader.close()
 
     def last(self) -> bytes | None:
         """The last record that is there now; None: there is none."""
-        partition = TopicPartition(self.settings.changes_topic, 0)
-        consumer, end = _reader(self.settings, partition, 0, self.outage)
+        reader = self._reader(0)
         try:
-            consumer.seek(partition, max(0, end - 1))
-            return next((value for _, value in _up_to(consumer, partition, end, self.outage)), None)
+            end = reader.end()
+            reader.move(max(0, end - 1))
+            return next((value for _, value in reader.up_to(end)), None)
         finally:
-            consumer.close(autocommit=False)
+            reader.close()
+
+    def _reader(self, offset: int) -> TopicReader:
+        return TopicReader(self.outage, self.outage.access.settings.changes_topic, offset)
 
     @property
     def is_connected(self) -> bool:
@@ -175,8 +195,9 @@ class ChangesTopic:
         done, sent = 0, list[Any]()
         failure: KafkaError | None = None
         try:
+            producer = self._open()
             for value in values:
-                sent.append(self._open().send(partition=0, value=value, **self._address()))
+                sent.append(producer.send(partition=0, value=value, **self._address()))
         except KafkaError as error:
             failure = error
         try:
@@ -193,10 +214,14 @@ class ChangesTopic:
         return done
 
     def _address(self) -> dict[str, Any]:
-        return {"topic": self.settings.changes_topic, "key": self.settings.replica.encode()}
+        settings = self.outage.access.settings
+        return {"topic": settings.changes_topic, "key": settings.replica.encode()}
 
     def _wait(self, future: Any) -> None:  # noqa: ANN401 kafka-python has no types
-        """Wait for an acknowledgement as long as it takes; KafkaError if it fails."""
+        """Wait for an acknowledgement as long as it takes; KafkaError if it fails.
+
+        A producer that connects again and again with a certificate that has expired does not fail.
+        """
         started_s = time.monotonic()
         while True:
             try:
@@ -206,11 +231,16 @@ class ChangesTopic:
                     raise
                 if self.outage.stop.is_set() or time.monotonic() - started_s > ACK_WARNING_S:
                     self.outage.begin(f"no acknowledgement for {ACK_WARNING_S} s")
+                if self._is_outdated():
+                    raise KafkaConnectionError("Kafka's options were changed") from None
             else:
                 return
 
     def _open(self) -> KafkaProducer:
+        if self.producer is not None and self._is_outdated():
+            self.close()
         if self.producer is None:
+            self.options_number = self.outage.access.options.number
             self.producer = KafkaProducer(
                 acks="all",
                 enable_idempotence=True,  # a repeated request neither doubles nor overtakes
@@ -218,86 +248,44 @@ class ChangesTopic:
                 delivery_timeout_ms=NO_TIMEOUT_MS,
                 max_block_ms=REQUEST_MS,
                 max_request_size=REQUEST_BYTES_MAX,
-                **_common(self.settings),
+                **self.outage.access.client(),
             )
         return self.producer
 
+    def _is_outdated(self) -> bool:
+        """Return whether Kafka's options were changed since the producer was opened."""
+        return self.options_number != self.outage.access.options.number
 
-@dataclass(slots=True)
+
 class UpdatesTopic:
     """The topic in which the hub publishes to this replica, read from a stored offset on."""
 
-    settings: AgentSettings
-    topic: str
-    offset: int
-    outage: Outage
-    consumer: KafkaConsumer | None = field(default=None)
+    def __init__(self, topic: str, offset: int, outage: Outage) -> None:
+        self._reader, self._outage = TopicReader(outage, topic, offset), outage
 
     def poll(self, timeout_ms: int) -> list[tuple[int, bytes]]:
         """The next records as (offset, value); empty if none arrives in that time."""
-        partition = TopicPartition(self.topic, 0)
+        reader = self._reader
+        if reader.consumer is None:
+            self._look_for_topic()
+        return [(one.offset, one.value) for one in reader.poll(timeout_ms) if one.value is not None]
+
+    def _look_for_topic(self) -> None:
         try:
-            if self.consumer is None:
-                self.consumer = _consumer(self.settings, partition, self.offset)
-                if not self.consumer.partitions_for_topic(self.topic):
-                    self.outage.miss(self.topic)
-            found = self.consumer.poll(timeout_ms=timeout_ms).get(partition, [])
+            is_there = self._reader.open().partitions_for_topic(self._reader.topic)
         except KafkaError as error:
-            self.close()
-            self.outage.pause(f"topic {self.topic}: {error!r}")
-            return []
-        if found:
-            self.outage.found(self.topic)
-            self.offset = found[-1].offset + 1
-        return [(record.offset, record.value) for record in found if record.value is not None]
+            self._reader.failed(error)
+            return
+        if not is_there:
+            self._outage.miss(self._reader.topic)
 
     def end(self) -> int:
         """The offset behind the last record that is there now."""
-        consumer, end = _reader(self.settings, TopicPartition(self.topic, 0), 0, self.outage)
-        consumer.close(autocommit=False)
-        return end
+        try:
+            return self._reader.end()
+        finally:
+            self._reader.close()
 
     def close(self) -> None:
         """Close the connection."""
-        if self.consumer is not None:
-            self.consumer.close(autocommit=False)
-            self.consumer = None
-
-
-def _reader(
-    settings: AgentSettings, partition: TopicPartition, offset: int, outage: Outage
-) -> tuple[KafkaConsumer, int]:
-    """A consumer at this offset, and the end of the topic."""
-    while True:
-        consumer = None
-        try:
-            consumer = _consumer(settings, partition, offset)
-            if not consumer.partitions_for_topic(partition.topic):
-                consumer.close(autocommit=False)
-                outage.await_topic(partition.topic)
-                continue
-            end = consumer.end_offsets([partition], timeout_ms=REQUEST_MS)[partition]
-        except KafkaError as error:
-            if consumer is not None:
-                consumer.close(autocommit=False)
-            outage.pause(f"topic {partition.topic}: {error!r}")
-        else:
-            outage.finish()
-            outage.found(partition.topic)
-            return consumer, end
-
-
-def _up_to(
-    consumer: KafkaConsumer, partition: TopicPartition, end: int, outage: Outage
-) -> Iterator[tuple[int, bytes]]:
-    quiet_since_s = time.monotonic()
-    while consumer.position(partition) < end:
-        found = consumer.poll(timeout_ms=500).get(partition, [])
-        if found:
-            outage.finish()
-            quiet_since_s = time.monotonic()
-        elif outage.stop.is_set() or time.monotonic() - quiet_since_s > ACK_WARNING_S:
-            outage.begin(f"topic {partition.topic}: no record for {ACK_WARNING_S} s")
-        for record in found:
-            if record.value is not None and record.offset < end:
-                yield record.offset, record.value
+        self._reader.close()

@@ -63,9 +63,10 @@ _BY_TEXT = {
 
 
 def fault_of(text: str) -> ClientFault | None:
-    """The fault that a client's words tell of; None: none that is known."""
+    """The fault that a client's words, or its own sentence, tell of; None: none that is known."""
+    said = (fault for fault in ClientFault if fault in text)
     matching = (fault for fault, words in _BY_TEXT.items() if re.search(words, text, re.IGNORECASE))
-    return next(matching, None)
+    return next(said, None) or next(matching, None)
 
 
 class HeardFault(logging.Handler):

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 
 from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import KafkaError
 
 from connectors.kafka.options import client_options
+from connectors.kafka.source_errors import source_errors
 from connectors.wire import decode_answer
 from streaming.core.model.errors import SourceError, WireError
 from streaming.core.model.put_back import SentPosition
@@ -30,7 +30,7 @@ def last_updates(
     found = dict[str, SentPosition]()
     if not any(ends.values()):
         return found
-    try:
+    with source_errors(bootstrap, " for the last updates"):
         consumer = KafkaConsumer(
             bootstrap_servers=bootstrap,
             group_id=None,
@@ -47,10 +47,6 @@ def last_updates(
                     if sent:
                         found[topic] = max(sent)
                         break
-    except KafkaError as error:
-        raise SourceError(
-            f"the last updates cannot be read ({error}): is the broker up?"
-        ) from error
     return found
 
 

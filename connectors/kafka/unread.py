@@ -2,16 +2,16 @@
 
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import KafkaError
 
 from connectors.kafka.options import client_options
+from connectors.kafka.source_errors import source_errors
 from connectors.kafka.topics import Topics
 from connectors.wire import decode
-from streaming.core.model.errors import SourceError, WireError
+from streaming.core.model.errors import WireError
 from streaming.core.model.record import Applied, Hello, Record
 
 _POLL_MS = 200
@@ -48,35 +48,30 @@ def unread(
         return UnreadPositions((), at, end)
     deadline = time.monotonic() + read_ms / 1000
     partition = TopicPartition(topic, 0)
-    consumer = _consumer(bootstrap, options, connect_ms)
-    try:
+    with (
+        source_errors(bootstrap, f" for {topic} from offset {at} on"),
+        closing(_consumer(bootstrap, options, connect_ms)) as consumer,
+    ):
         consumer.assign([partition])
         consumer.seek(partition, at)
         while at < end and time.monotonic() < deadline:
             values = [record.value for record in consumer.poll(_POLL_MS).get(partition, ())]
             found += [position for value in values if (position := _position(value)) is not None]
             at = consumer.position(partition)
-    except KafkaError as error:
-        raise SourceError(f"{topic} cannot be read after offset {at} ({error})") from error
-    finally:
-        consumer.close()
     return UnreadPositions(tuple(found), at, end)
 
 
-def _consumer(bootstrap: str, options: Mapping[str, str], connect_ms: int) -> Any:  # noqa: ANN401
-    try:
-        return KafkaConsumer(
-            bootstrap_servers=bootstrap,
-            bootstrap_timeout_ms=connect_ms,
-            group_id=None,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            allow_auto_create_topics=False,
-            fetch_max_wait_ms=1,
-            **client_options(options),
-        )
-    except KafkaError as error:
-        raise SourceError(f"Kafka at {bootstrap} does not answer ({error})") from error
+def _consumer(bootstrap: str, options: Mapping[str, str], connect_ms: int) -> KafkaConsumer:
+    return KafkaConsumer(
+        bootstrap_servers=bootstrap,
+        bootstrap_timeout_ms=connect_ms,
+        group_id=None,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        allow_auto_create_topics=False,
+        fetch_max_wait_ms=1,
+        **client_options(options),
+    )
 
 
 def _position(value: bytes | None) -> tuple[str, Record] | None:

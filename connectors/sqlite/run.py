@@ -6,10 +6,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from connectors.agent.access import KafkaAccess
 from connectors.agent.loop import compare
+from connectors.agent.outage import Outage
 from connectors.agent.process import run_process
 from connectors.agent.settings import AgentSettings
-from connectors.agent.topics import ChangesTopic, Outage, UpdatesTopic
+from connectors.agent.topics import ChangesTopic, UpdatesTopic
+from connectors.kafka.live_options import LiveOptions
 from connectors.sqlite.journal import JournalBound
 from connectors.sqlite.load import prepare_of
 from connectors.sqlite.lock import exclusive
@@ -26,9 +29,9 @@ class KnownOwn:
     opno: int = 0
 
 
-def run_agent(settings: AgentSettings) -> int:
+def run_agent(settings: AgentSettings, options: LiveOptions) -> int:
     """Run the agent until SIGTERM or SIGINT; its exit code, 1 with the reason if it failed."""
-    return run_process(settings, open_store)
+    return run_process(settings, options, open_store)
 
 
 @contextmanager
@@ -70,13 +73,13 @@ def reinit(settings: AgentSettings, known: KnownOwn, is_known: IsKnown, path: Pa
 
 def _new_start(settings: AgentSettings, store: SqliteStore, known: KnownOwn) -> NewStart:
     """Read both topics to their ends."""
-    outage = Outage(threading.Event())
+    outage = Outage(threading.Event(), KafkaAccess(settings, LiveOptions(settings.options)))
     end, past = store.compared_up_to()
-    with closing(ChangesTopic(settings, outage)) as changes:
+    with outage.heard, closing(ChangesTopic(outage)) as changes:
         for offset, value in changes.read(end):
             compare(past, value, settings.rid, lambda _: None)
             end = offset + 1
+        updates = settings.updates_topic
+        updates_end = UpdatesTopic(updates, 0, outage).end() if updates else 0
     past.csn, past.opno = max(past.csn, known.csn), max(past.opno, known.opno)
-    updates = settings.updates_topic
-    updates_end = UpdatesTopic(settings, updates, 0, outage).end() if updates else 0
     return NewStart(past, end, updates_end)

@@ -25,6 +25,7 @@ from streaming.cli.output import (
     write_table,
 )
 from streaming.config.config import load
+from streaming.config.live import live_options
 from streaming.core.model.errors import ConfigError
 from streaming.facts.documents import document_text
 
@@ -126,7 +127,8 @@ def agent(
     if print_:
         typer.echo(settings.text())
         return
-    raise typer.Exit(import_module("connectors.sqlite.run").run_agent(settings))
+    options = live_options(config, configured)
+    raise typer.Exit(import_module("connectors.sqlite.run").run_agent(settings, options))
 
 
 @app.command()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from checkpoints.reader import Reader, open_state
+from connectors.kafka.client_errors import OnlyFaults
 from streaming.cli.agent import Database, Load
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now
 from streaming.cli.output import as_count, write_error, write_json, write_line, write_sentence
@@ -40,7 +41,8 @@ def reinit(
         configured, replica, database.absolute(), load=load_
     )
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # topics.py logs an outage once
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(OnlyFaults())
     reader = _state_of(configured)
     images = (
         {}

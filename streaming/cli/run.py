@@ -8,6 +8,7 @@ import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.config.config import load
+from streaming.config.live import live_options
 from streaming.demo.scenario import DemoScenario
 from streaming.hub.stopping import stop_signals
 
@@ -58,7 +59,8 @@ def run(
     with stop_signals() as stop:
         configured = load(config)
         process = import_module("streaming.hub.process")  # it imports Spark
-        process.run(configured, stop, available_now=available_now, standby=standby)
+        options = live_options(config, configured)
+        process.run(configured, stop, options, available_now=available_now, standby=standby)
 
 
 def demo(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from streaming.config.config import Config
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.rights import NeededRight, TopicRight
+from streaming.core.model.rights import NeededRight, TopicRight, agent_rights
 
 
 class Role(StrEnum):
@@ -82,10 +82,9 @@ def parse_role(config: Config, text: str) -> RoleOf:
     return known[text]
 
 
-def _of_agent(config: Config, replica: str) -> Iterator[NeededRight]:
-    yield from _each([config.changes_topic(replica)], TopicRight.READ, TopicRight.WRITE)
+def _of_agent(config: Config, replica: str) -> list[NeededRight]:
     sent = [one.name for one in config.agreements if one.consumer == replica]
-    yield from _each([config.updates_topic(name) for name in sent], TopicRight.READ)
+    return agent_rights(config.changes_topic(replica), map(config.updates_topic, sent))
 
 
 def _each(topics: list[str], *rights: TopicRight) -> Iterator[NeededRight]:

@@ -21,17 +21,29 @@ def secrets_folder() -> Path | None:
 
 def secret_files() -> list[str]:
     """The names of the files in it; ConfigError if one of them cannot be read."""
-    folder = secrets_folder()
-    if folder is None:
-        return []
+    files = secret_paths()
     try:
-        files = [file for file in folder.iterdir() if not file.name.startswith(".")]
         for file in files:
             file.open("rb").close()
             if file.is_file():
                 check_trusted(file)
     except OSError as error:
-        raise ConfigError(
-            f"{FOLDER_VARIABLE}={folder}: {error}: name a folder of files that this user can read"
-        ) from None
-    return sorted(file.name for file in files)
+        raise _unusable(error) from None
+    return [file.name for file in files]
+
+
+def secret_paths() -> list[Path]:
+    """The files in it, by name; ConfigError if it is no folder that this user can read."""
+    folder = secrets_folder()
+    try:
+        found = [] if folder is None else [*folder.iterdir()]
+    except OSError as error:
+        raise _unusable(error) from None
+    return sorted(file for file in found if not file.name.startswith("."))
+
+
+def _unusable(error: OSError) -> ConfigError:
+    return ConfigError(
+        f"{FOLDER_VARIABLE}={secrets_folder()}: {error}: name a folder of files that this user can"
+        " read"
+    )

@@ -34,7 +34,8 @@ class Freshness:
 
     `age_s`: the age of the facts. A hub that has polled counts by its polls alone, because it can
     commit an operator's command while Kafka does not answer. `ended`: the last hub ended in order.
-    `away`: the broker for which a running hub waits, `away_s`: for how long. `owner`: the hub that
+    `away`: the broker for which a running hub waits, `away_s`: for how long, `away_why`: what it
+    refuses. `owner`: the hub that
     is running or starting.
     """
 
@@ -44,6 +45,7 @@ class Freshness:
     ended: bool = False
     away: str = ""
     away_s: float = 0.0
+    away_why: str = ""
     presence: HubPresence = HubPresence.UNKNOWN
     owner: str = ""
 
@@ -63,7 +65,8 @@ def freshness(reader: Reader, now_s: float) -> Freshness:
     age = replace(_ages(reader, poll, now_s), presence=presence, owner=lock.owner)
     if poll is None or not poll.away or now_s - poll.away_at_ms / 1000 > MAX_AGE_S:
         return age
-    return replace(age, away=poll.away, away_s=now_s - poll.away_since_ms / 1000)
+    away_s = now_s - poll.away_since_ms / 1000
+    return replace(age, away=poll.away, away_s=away_s, away_why=poll.away_why)
 
 
 def _presence(lock: StateLock, poll: LastPoll | None, now_s: float) -> HubPresence:
@@ -103,7 +106,8 @@ def doubt_of(age: Freshness) -> str | None:
 def late_text(age: Freshness) -> str:
     """Say why the facts are too old, for people: by the lock, as far as it can be seen."""
     if age.away:
-        return f"the hub waits for Kafka at {age.away}, which last answered {as_age(age.away_s)}"
+        waits = f"the hub waits for Kafka at {age.away}, which last answered {as_age(age.away_s)}"
+        return f"{waits}: {age.away_why}" if age.away_why else waits
     return f"{_hub_text(age)} ({_stale_text(age)})"
 
 

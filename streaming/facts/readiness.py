@@ -63,16 +63,17 @@ def readiness(
     reads: bool,
     status: HubStatus | None,
     under_way: BatchUnderWay | None,
-    away: tuple[str, float] | None = None,
+    away: tuple[str, float, str] | None = None,
 ) -> Readiness:
     """Whether a hub at this stage is ready; `status` None: it has none yet.
 
-    `away`: the broker that it waits for, and for how many seconds; None: it waits for none.
+    `away`: the broker that it waits for, for how many seconds, and what that refuses; None: it
+    waits for none.
     """
     if away is not None:
-        broker, seconds = away
+        broker, seconds, why = away
         waits = f"the hub waits for Kafka at {broker} since {as_age(seconds)}"
-        reasons: tuple[str, ...] = (waits,)
+        reasons: tuple[str, ...] = (f"{waits}: {why}" if why else waits,)
     else:
         reasons = tuple(_reasons(stage, status, under_way, reads=reads))
     return Readiness(

@@ -48,6 +48,20 @@ def find_topics(
     What only one replica lacks is no reason to stop the others: a changes topic that may not be
     read makes it unreadable, an updates topic that may not be written unwritable.
     """
+    hidden = check_rights(admin, needed, changes, updates)
+    seen = [topic for topic in changes if topic not in hidden]
+    admin.ensure([*seen, *updates], record_bytes, changes)
+    ids = admin.ids([*seen, *updates])
+    return FoundTopics(ids, admin.first_offsets(seen), admin.end_offsets([*updates]))
+
+
+def check_rights(
+    admin: Topics,
+    needed: Collection[NeededRight],
+    changes: Collection[str],
+    updates: Collection[str],
+) -> Collection[str]:
+    """The changes topics that Kafka hides; SourceError if no hub can work with what it grants."""
     allowed = admin.allowed([*changes, *updates])
     refused = lacking(needed, allowed)
     hidden = {topic for topic in changes if topic in allowed and not allowed[topic]}
@@ -59,10 +73,7 @@ def find_topics(
         raise SourceError(text)
     if refused:
         LOG.warning("%s", text)
-    seen = [topic for topic in changes if topic not in hidden]
-    admin.ensure([*seen, *updates], record_bytes, changes)
-    ids = admin.ids([*seen, *updates])
-    return FoundTopics(ids, admin.first_offsets(seen), admin.end_offsets([*updates]))
+    return hidden
 
 
 def _is_of_one_replica(one: NeededRight, changes: Collection[str], hidden: Collection[str]) -> bool:

@@ -1,5 +1,8 @@
 """A hub whose broker is away: it waits for as long as that takes, says so, and is opened anew.
 
+So does one that has worked and that its broker then refuses: a password or a certificate that is
+changed is wrong on one side for a while.
+
 What a hub that dies leaves behind is finished by the next one: its plan is judged, and what it
 published is published again with the same ids. So is what a failed batch of this very process left.
 """
@@ -10,19 +13,18 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from kafka.errors import (
-    AuthorizationError,
-    IllegalSaslStateError,
-    SaslAuthenticationFailedError,
-    UnsupportedSaslMechanismError,
-)
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from checkpoints.last_poll import note_away
+from connectors.kafka.client_errors import ClientFault, fault_of
+from connectors.kafka.live_options import LiveOptions
+from connectors.kafka.options import principal_of
 from connectors.kafka.topics import Topics
 from streaming.config.config import Config
+from streaming.config.rights import HUB, needed_rights
 from streaming.core.model.errors import ConfigError, HubError, OvertakenError, StateError
+from streaming.hub.found_topics import check_rights
 from streaming.hub.poll import CONNECT_MS
 from streaming.hub.view import HubView
 
@@ -37,13 +39,14 @@ PAUSE_S = 2.0
 """The pause between two attempts to reach Kafka."""
 
 _NOT_OF_KAFKA = (OvertakenError, StateError, ConfigError)
-_REFUSED = (
-    AuthorizationError,
-    IllegalSaslStateError,
-    SaslAuthenticationFailedError,
-    UnsupportedSaslMechanismError,
-)
-"""What no waiting changes: the user, the password or the rights are wrong."""
+_REFUSED = {
+    ClientFault.LOGIN,
+    ClientFault.CERTIFICATE,
+    ClientFault.OWN_CERTIFICATE,
+    ClientFault.PROTOCOL,
+    ClientFault.RIGHT,
+}
+"""What Kafka and its clients say of the user, of its rights or of TLS."""
 _NOT_DELIVERED = (
     "Cannot fetch record for offset",
     "org.apache.kafka.common.errors.Timeout",
@@ -56,13 +59,17 @@ not let a topic be read: a hub that is opened anew reads the others."""
 
 @dataclass(slots=True)
 class KafkaOutage:
-    """Tells whether a service failed because its broker is away, and waits for it.
+    """Tells whether a service failed because its broker is away or refuses it, and waits for it.
 
-    `ask`: reaches Kafka, or raises HubError.
+    `options`: as they are now. `has_worked`: Kafka let this process work before, so what it refuses
+    was changed; otherwise it was never right, and the hub ends. `ask`: reaches Kafka, or raises
+    HubError.
     """
 
     config: Config
     view: HubView
+    options: LiveOptions
+    has_worked: bool = False
     ask: Callable[[], None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -74,19 +81,22 @@ class KafkaOutage:
 
         A broker that has just come back counts too: what failed is tried again.
         """
-        if isinstance(error, _NOT_OF_KAFKA) or _is_refused(error):
+        if isinstance(error, _NOT_OF_KAFKA):
             return False
+        if _refusal(error) is not None:
+            return self.has_worked
         is_told = any(text in str(one) for one in _causes(error) for text in _NOT_DELIVERED)
         return is_missed or is_told or self._failure() is not None
 
     def is_over(self, error: BaseException, end: threading.Event) -> bool:
         """Wait until Kafka answers; False: the hub has to end before that.
 
-        HubError if Kafka refuses the hub's user.
+        HubError if Kafka refuses a hub that it has never let work.
         """
         since_s, said_s = time.time(), float("-inf")
-        self.view.away_s = since_s
-        LOG.warning("Kafka is away: %s", str(error).partition("\n")[0])
+        self.view.away_s, self.view.away_why = since_s, self._why(error)
+        why = self.view.away_why
+        LOG.warning("%s", why or f"Kafka is away: {str(error).splitlines()[0]}")
         try:
             while not end.is_set():
                 failed = self._failure()
@@ -96,16 +106,33 @@ class KafkaOutage:
                 if time.monotonic() - said_s >= SAID_EVERY_S:
                     said_s = time.monotonic()
                     self._say(since_s, failed)
-                note_away(self.config.hub.state, since_s, self.config.kafka.bootstrap_servers)
+                self._note_why(failed)
+                at = self.config.hub.state, since_s, self.config.kafka.bootstrap_servers
+                note_away(*at, self.view.away_why)
                 end.wait(PAUSE_S)
         finally:
-            self.view.away_s = None
+            self.view.away_s, self.view.away_why = None, ""
         LOG.info("stopped while it waited for Kafka; the next start goes on from here")
         return False
 
+    def _note_why(self, failed: HubError) -> None:
+        """Keep what Kafka refuses where a client says no more than that its connection was ended.
+
+        kafka-python often misses the answer to a wrong password.
+        """
+        if fault_of(str(failed)) is not ClientFault.ENDED:
+            self.view.away_why = self._why(failed)
+
+    def _why(self, error: BaseException) -> str:
+        """What Kafka refuses, and whom; "": it does not answer."""
+        fault = _refusal(error)
+        if fault is ClientFault.RIGHT:
+            return str(error).partition("\n")[0]
+        return f"{fault} (as {principal_of(self.options.now()) or 'the hub'})" if fault else ""
+
     def _say(self, since_s: float, reason: HubError) -> None:
         LOG.warning(
-            "the hub waits for Kafka at %s, which does not answer since %s UTC: %s",
+            "the hub waits for Kafka at %s since %s UTC: %s",
             self.config.kafka.bootstrap_servers,
             time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(since_s)),
             reason,
@@ -116,19 +143,23 @@ class KafkaOutage:
         try:
             self.ask()
         except HubError as error:
-            if _is_refused(error):
+            if _refusal(error) is not None and not self.has_worked:
                 raise
             return error
         return None
 
     def _connect(self) -> None:
-        kafka = self.config.kafka
-        with Topics(kafka.bootstrap_servers, kafka.options, CONNECT_MS) as topics:
-            topics.existing([])
+        config, address = self.config, self.config.kafka.bootstrap_servers
+        changes = [config.changes_topic(one.name) for one in config.replicas]
+        updates = [config.updates_topic(one.name) for one in config.agreements]
+        with Topics(address, self.options.now(), CONNECT_MS) as topics:
+            check_rights(topics, needed_rights(config, HUB), changes, updates)
 
 
-def _is_refused(error: BaseException) -> bool:
-    return any(isinstance(one, _REFUSED) for one in _causes(error))
+def _refusal(error: BaseException) -> ClientFault | None:
+    """What Kafka refuses of the user or of TLS, by what the error or a cause of it says."""
+    found = (fault_of(str(one)) for one in _causes(error))
+    return next((one for one in found if one in _REFUSED), None)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -15,6 +15,7 @@ from checkpoints.last_poll import (
     read_poll,
     write_poll,
 )
+from connectors.kafka.client_errors import fault_of
 from streaming.core.intake.input_lost import TopicFacts, unreadable
 from streaming.core.model.errors import SourceError
 from streaming.core.model.root import StateRoot
@@ -170,7 +171,9 @@ class TopicPoll:
             LOG.warning("no answer from Kafka, the hub retries: %s", error)
         if self.broker:
             away_s = self.failed_s - self.failing_since_s
-            note_away(self.root, time.time() - away_s, self.broker)
+            fault = fault_of(str(error))
+            why = f"{fault} (as {self.principal or 'the hub'})" if fault else ""
+            note_away(self.root, time.time() - away_s, self.broker, why)
 
     def _answered(self) -> None:
         if self.failing_since_s is not None:

@@ -3,8 +3,9 @@
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from checkpoints import faults
@@ -12,10 +13,12 @@ from checkpoints.config import documents
 from checkpoints.lock import only_hub, start_again
 from checkpoints.root import local_folder
 from checkpoints.store import storage_errors
+from connectors.kafka.live_options import LiveOptions
 from connectors.logs import configure_logs, is_json
 from streaming.config.config import Config
 from streaming.config.functions import check_modules
 from streaming.config.history import check_history, config_history
+from streaming.config.live import with_options
 from streaming.core.model.secret_names import secrets_of
 from streaming.facts.readiness import HubStage
 from streaming.hub.followed import FollowedWindow
@@ -41,9 +44,14 @@ FAULT_VARIABLE = "SLACKWATER_FAULT"
 
 
 def run(
-    config: Config, stop: StopSignals, *, available_now: bool = False, standby: bool = False
+    config: Config,
+    stop: StopSignals,
+    options: LiveOptions,
+    *,
+    available_now: bool = False,
+    standby: bool = False,
 ) -> None:
-    """Run the hub until a signal stops it.
+    """Run the hub until a signal stops it; `options`: [kafka.options] as they are now.
 
     HubError: it could not start or go on, with the reason. StartInterrupted: it was stopped while
     it started. `available_now`: process what is there, publish all of it, then end. `standby`:
@@ -51,16 +59,23 @@ def run(
     """
     check_modules(config.table_map().values(), config.functions.modules)
     view = HubView(config)
+    options.changed = partial(_write_log, config, view)
+    options.changed(config.kafka.options)
+    at_work = _standby(view, config) if standby else _at_once(view, config)
+    with storage_errors(config.hub.state), lineage(config), traced(view), at_work as own:
+        outage = KafkaOutage(config, view, options)
+        _run_on_spark(own, outage, stop, available_now=available_now)
+
+
+def _write_log(config: Config, view: HubView, options: Mapping[str, str]) -> None:
+    """Write the log as the configuration says, without its secrets and those of these options."""
     sections = (config.s3, config.lineage, config.http)
     secrets = secrets_of(
-        config.kafka.options, config.spark, *(section.options for section in sections)
+        config.kafka.options, options, config.spark, *(section.options for section in sections)
     )
     configure_logs(
         config.log.format, config.log.level, "slackwater", lambda: _fields(view), secrets
     )
-    at_work = _standby(view, config) if standby else _at_once(view, config)
-    with storage_errors(config.hub.state), lineage(config), traced(view), at_work as own:
-        _run_on_spark(config, own, view, stop, available_now=available_now)
 
 
 def _fields(view: HubView) -> dict[str, object]:
@@ -117,22 +132,21 @@ def _spark(config: Config) -> Iterator["SparkSession"]:
 
 
 def _run_on_spark(
-    config: Config,
-    own: _AtWork,
-    view: HubView,
-    stop: StopSignals,
-    *,
-    available_now: bool,
+    own: _AtWork, outage: KafkaOutage, stop: StopSignals, *, available_now: bool
 ) -> None:
+    """Run one service after the other, each with Kafka's options as they are then."""
+    view = outage.view
     reach = faults.parse_fault(os.environ.get(FAULT_VARIABLE))
     watchdog = _watchdog(view, own.spark)
     watchdog.start()
-    outage, followed = KafkaOutage(config, view), own.followed
+    followed = own.followed
     try:
         while True:
             service: Service | None = None
             try:
-                service = Service(config, own.spark, reach, view, followed)
+                config, options = with_options(outage.config, outage.options), outage.options
+                service = Service(config, own.spark, reach, view, followed, options)
+                outage.has_worked = True
                 watchdog.waiting, watchdog.is_away = service.waiting, service.is_away
                 stop.started()
                 service.run(stop.end, available_now=available_now)
@@ -145,7 +159,7 @@ def _run_on_spark(
                 view.stage = HubStage.STARTING
                 if not outage.is_over(error, stop.end):
                     return
-                start_again(config.hub.state)
+                start_again(outage.config.hub.state)
                 followed = None  # it is older than what this process has committed since
             else:
                 return

@@ -25,6 +25,7 @@ from checkpoints.pins import keep_pinned
 from checkpoints.root import local_folder
 from checkpoints.store import StateStore, storage_errors
 from checkpoints.tables import TableName
+from connectors.kafka.live_options import LiveOptions
 from connectors.kafka.options import principal_of
 from connectors.kafka.topics import Topics
 from streaming.carriers.carrier import Carrier, is_carried_by_executors
@@ -71,7 +72,10 @@ SCRATCH = "spark"
 
 
 class Service:
-    """A hub with its surroundings: the state root, the topics, the session and the clock."""
+    """A hub with its surroundings: the state root, the topics, the session and the clock.
+
+    `options`: [kafka.options] as they are now, for connections that are opened while it works.
+    """
 
     def __init__(
         self,
@@ -80,8 +84,10 @@ class Service:
         reach: faults.FaultHook = faults.no_fault,
         view: HubView | None = None,
         followed: FollowedWindow | None = None,
+        options: LiveOptions | None = None,
     ) -> None:
         self.config = config
+        self.options = options or LiveOptions(config.kafka.options)
         self.view = view or HubView(config)
         self.spark = spark
         self.source = Source(spark, config)
@@ -145,8 +151,7 @@ class Service:
         return TopicLook(self._connected, self.configured, self.config.limits.record_bytes, changes)
 
     def _connected(self) -> Topics:
-        kafka = self.config.kafka
-        return Topics(kafka.bootstrap_servers, kafka.options, CONNECT_MS)
+        return Topics(self.config.kafka.bootstrap_servers, self.options.now(), CONNECT_MS)
 
     def _outlets(self, settings: BatchSettings) -> Effects:
         """Where a hub with these settings reaches out."""
@@ -216,7 +221,7 @@ class Service:
                 if query is None and available_now:
                     break
         except StreamingQueryException as error:
-            if not (self.is_misplaced or self._find_losses() or self.is_misplaced):
+            if self.ended or not (self.is_misplaced or self._find_losses() or self.is_misplaced):
                 raise failure(error, self.store.root) from error
         finally:
             self.view.query = False
@@ -228,6 +233,7 @@ class Service:
         return self.is_misplaced and not (end.is_set() or self.failure)
 
     ended = False
+    """A batch failed, so that no other may follow, or the service ended."""
     failure: HubError | None = None
     query_number = 0
     holds = False

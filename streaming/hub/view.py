@@ -54,6 +54,7 @@ class HubView:
     hub: Hub | None = None
     query: bool = False
     away_s: float | None = None
+    away_why: str = ""
     paused: frozenset[int] = frozenset()
     kafka: KafkaBehind | None = None
     files: StateFiles | None = None
@@ -190,7 +191,8 @@ class HubView:
     def _readiness(self, status: HubStatus | None) -> Readiness:
         away = None
         if self.away_s is not None:
-            away = self.config.kafka.bootstrap_servers, time.time() - self.away_s
+            seconds = time.time() - self.away_s
+            away = self.config.kafka.bootstrap_servers, seconds, self.away_why
         return readiness(
             self.stage, reads=self.query, status=status, under_way=self.under_way(), away=away
         )

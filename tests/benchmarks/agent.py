@@ -13,9 +13,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from connectors import wire
+from connectors.agent.access import KafkaAccess
 from connectors.agent.loop import Agent
+from connectors.agent.outage import Outage
 from connectors.agent.settings import AgentSettings
-from connectors.agent.topics import ChangesTopic, Outage, UpdatesTopic
+from connectors.agent.topics import ChangesTopic, UpdatesTopic
+from connectors.kafka.live_options import LiveOptions
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics
 from connectors.sqlite.run import open_store
@@ -134,9 +137,9 @@ def _agent(bootstrap: str, prefix: str, database: Path, rid: int) -> Iterator[Ag
     topics = f"{prefix}changes.{rid}", f"{prefix}updates.{rid}"
     ensure_topics(bootstrap, {}, topics, 10_000_000)
     settings = AgentSettings(database, f"r{rid}", rid, bootstrap, *topics, (TABLE,))
-    outage = Outage(threading.Event())
-    updates = UpdatesTopic(settings, topics[1], 0, outage)
-    with open_store(settings) as store, closing(ChangesTopic(settings, outage)) as changes:
+    outage = Outage(threading.Event(), KafkaAccess(settings, LiveOptions({})))
+    updates = UpdatesTopic(topics[1], 0, outage)
+    with open_store(settings) as store, closing(ChangesTopic(outage)) as changes:
         try:
             running = Agent(rid, store, changes, updates)
             running.start()

@@ -225,10 +225,12 @@ def site(
     names: str = "ab",
     limits: Mapping[str, object] | None = None,
     functions: Mapping[str, str] = _ONE_TABLE,
+    options: Mapping[str, str] | None = None,
 ) -> Iterator[Site]:
     """A site with a replica and an agreement for each letter of `names`, its topics made.
 
-    `functions`: table -> its conflict function; all tables have the same columns.
+    `functions`: table -> its conflict function; all tables have the same columns. `options`:
+    Kafka's for the scripted replicas, and for whoever makes the topics; the hub's are not written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     known = "\n".join(f"{k} = {v}" for k, v in {**_LIMITS, **(limits or {})}.items())
@@ -237,8 +239,8 @@ def site(
     tables = "".join(_TABLE.format(name=n, function=f) for n, f in functions.items())
     (folder / "hub.toml").write_text(text + tables + members)
     topics = [f"{prefix}{way}.{name}" for name in names for way in ("changes", "updates")]
-    ensure_topics(bootstrap, {}, topics, RECORD_BYTES)
-    with TopicEnds(bootstrap) as ends:
+    ensure_topics(bootstrap, options or {}, topics, RECORD_BYTES)
+    with TopicEnds(bootstrap, options or {}) as ends:
         clock_s = int(time.time())
         replicas = {
             name: ScriptedReplica(

@@ -1,7 +1,8 @@
 """Topics as a test touches them: append one record, read all records."""
 
 import time
-from types import TracebackType
+from collections.abc import Mapping
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
@@ -15,13 +16,16 @@ AT_ONCE = 1_000_000
 """A poll gives all that was fetched: kafka-python 3.0.12 keeps the rest of a partition that is
 paused meanwhile, and then neither gives it nor fetches it again."""
 
+_OPEN: Mapping[str, str] = MappingProxyType({})
+"""Options for a broker that asks nobody who it is."""
+
 
 class TopicEnds:
     """A producer and a consumer for all topics of one broker."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, options: Mapping[str, str] = _OPEN) -> None:
         self.bootstrap = bootstrap
-        common = {"bootstrap_servers": bootstrap, **client_options({})}
+        common = {"bootstrap_servers": bootstrap, **client_options(options)}
         self._producer = KafkaProducer(acks="all", **common)
         self._consumer = KafkaConsumer(
             enable_auto_commit=False, fetch_max_wait_ms=1, max_poll_records=AT_ONCE, **common

@@ -32,6 +32,12 @@ class NeededRight:
         return f"{self.right.operation} on topic {self.topic}"
 
 
+def agent_rights(changes: str, updates: Iterable[str]) -> list[NeededRight]:
+    """The rights of an agent: on its own topic, and on those in which the hub sends to it."""
+    own = [NeededRight(changes, TopicRight.READ), NeededRight(changes, TopicRight.WRITE)]
+    return own + [NeededRight(topic, TopicRight.READ) for topic in updates]
+
+
 REMEDY = "`slackwater acls` prints the rights that are needed, and the commands that give them"
 
 

@@ -59,6 +59,7 @@ WORDS = {
 def test_each_clients_words_are_understood(fault: ClientFault | None, words: str) -> None:
     """Whoever mistyped a password must not look for a broker that is down."""
     assert fault_of(words) is fault
+    assert fault is None or fault_of(f"no answer ({fault} ({words}))") is fault, "its own sentence"
 
 
 def test_what_the_log_said_explains_the_error() -> None:

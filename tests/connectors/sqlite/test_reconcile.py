@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from connectors import wire
 from connectors.agent.loop import Agent, wall_ms
-from connectors.agent.topics import StopRequested
+from connectors.agent.outage import StopRequested
 from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
 from connectors.sqlite.transaction import transaction
 from streaming.core.model.change import Change, Op

@@ -1,6 +1,8 @@
 """A hub whose batch failed behind its commit: what it has in memory is not what is committed."""
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,9 @@ from streaming.hub.service import Service
 from tests.harness import verdict
 from tests.harness.site import Site, site
 from tests.model.hub import HubKilledError
+
+ENDS_S = 120
+"""How long a hub may take to start, and then to end."""
 
 
 @pytest.fixture
@@ -53,3 +58,24 @@ def test_no_batch_follows_one_that_failed(pair: Site, spark: SparkSession) -> No
         again.takes(a, b)
         again.brings(a, b)
     verdict.check(pair)
+
+
+def test_a_hub_whose_batch_failed_ends_even_if_its_topics_changed(
+    pair: Site, spark: SparkSession
+) -> None:
+    """A right that is taken away makes both happen; it would read on, and process nothing more."""
+    service: Service
+
+    def both(point: FaultPoint) -> None:
+        if point is FaultPoint.BEFORE_COMMIT:
+            service.is_misplaced = True
+            raise HubKilledError
+
+    service = Service(pair.config(), spark, both)
+    with ThreadPoolExecutor(1) as pool:
+        end = threading.Event()
+        work = pool.submit(service.run, end)
+        try:
+            assert HubKilledError.__name__ in str(work.exception(ENDS_S))
+        finally:
+            end.set()

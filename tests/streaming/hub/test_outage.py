@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from kafka.errors import KafkaTimeoutError, SaslAuthenticationFailedError
 
+from connectors.kafka.client_errors import ClientFault
+from connectors.kafka.live_options import LiveOptions
 from streaming.config.config import Config, load
 from streaming.core.model.errors import HubError, OvertakenError, PublishError, SourceError
 from streaming.hub.outage import KafkaOutage
@@ -23,10 +25,10 @@ def config(folder: Path) -> Config:
     return sample.model_copy(update={"hub": hub, "kafka": kafka})
 
 
-def outage(folder: Path, *answers: Exception | None) -> KafkaOutage:
+def outage(folder: Path, *answers: Exception | None, has_worked: bool = False) -> KafkaOutage:
     """An outage in which Kafka gives these answers, the last one for ever."""
-    left = list(answers)
-    found = KafkaOutage(config(folder), HubView(config(folder)))
+    left, options = list(answers), LiveOptions({"sasl.username": "hub", "sasl.password": "word"})
+    found = KafkaOutage(config(folder), HubView(config(folder)), options, has_worked)
 
     def ask() -> None:
         answer = left.pop(0) if len(left) > 1 else left[0]
@@ -63,6 +65,41 @@ def test_a_hub_waits_only_for_a_broker_that_is_away(
     assert outage(tmp_path, answer).is_why(error, is_missed=is_missed) is is_why
 
 
+REFUSED = {
+    ClientFault.LOGIN: refused(SaslAuthenticationFailedError("Authentication failed")),
+    ClientFault.OWN_CERTIFICATE: HubError("SSL handshake failed: alert bad certificate"),
+    ClientFault.RIGHT: SourceError(
+        "Kafka refuses User:hub Write on topic x (TOPIC_AUTHORIZATION_FAILED): give it"
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_a_hub_that_has_worked_waits_where_kafka_refuses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: ClientFault
+) -> None:
+    """A password, a certificate and a right are wrong for a while when they are changed."""
+    monkeypatch.setattr("streaming.hub.outage.PAUSE_S", 0.0)
+    error, seen = REFUSED[fault], list[str]()
+    cut_off = SourceError(f"no answer ({ClientFault.ENDED} (socket disconnected))")
+    found = outage(tmp_path, error, cut_off, None, has_worked=True)
+    ask = found.ask
+
+    def asked() -> None:
+        seen.append(found.view.away_why)
+        ask()
+
+    found.ask = asked
+
+    assert found.is_why(error, is_missed=False)
+    assert found.is_over(error, threading.Event())
+    assert seen[1] == seen[2], "a client that is told nothing knows no better"
+    assert "User:hub" in seen[1]
+    assert seen[1].startswith("Kafka refuses" if fault is ClientFault.RIGHT else fault.value)
+    assert not found.view.away_why
+    assert not outage(tmp_path, error).is_why(error, is_missed=False), "it was never right"
+
+
 def test_a_hub_goes_on_when_kafka_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -75,7 +112,7 @@ def test_a_hub_goes_on_when_kafka_answers(
 
     said = [one.getMessage() for one in caplog.records]
     assert said[0] == "Kafka is away: Cannot fetch record for offset 7 in 30000 milliseconds"
-    assert said[1].startswith("the hub waits for Kafka at b:1, which does not answer since 2")
+    assert said[1].startswith("the hub waits for Kafka at b:1 since 2")
     assert len(said) == 3, "once a minute, and at the end"
     assert not found.view.is_waiting()
 

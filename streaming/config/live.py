@@ -1,0 +1,20 @@
+"""What of a configuration is read again while a process runs: how Kafka is reached."""
+
+from pathlib import Path
+
+from connectors.kafka.live_options import LiveOptions
+from streaming.config.config import Config, load
+from streaming.config.secret_files import secret_paths
+
+
+def live_options(path: Path, config: Config) -> LiveOptions:
+    """[kafka.options] of the configuration at the path, which holds `config` now."""
+    return LiveOptions(
+        config.kafka.options, lambda: load(path).kafka.options, lambda: [path, *secret_paths()]
+    )
+
+
+def with_options(config: Config, live: LiveOptions) -> Config:
+    """The configuration with its [kafka.options] as they are now."""
+    kafka = config.kafka.model_copy(update={"options": live.now()})
+    return config.model_copy(update={"kafka": kafka})
