@@ -28,13 +28,16 @@ COMMANDS = (
 )
 
 
-def failure(seed: int, count: int) -> str | None:
-    """What goes wrong about so many records in quarantine; None: nothing does."""
+def failure(seed: int, count: int, times: int = 1) -> str | None:
+    """What goes wrong about so many records in quarantine; None: nothing does.
+
+    `times`: how often each of them came.
+    """
     with TemporaryDirectory() as folder:
         file = Path(folder) / "hub.toml"
         file.write_text(CONFIG, encoding="utf-8")
         state = WrittenState(file.parent / "state").create()
-        keep(state, list(mutated_values(seed, count)), KNOWN)
+        keep(state, list(mutated_values(seed, count)), KNOWN, times)
         for command in COMMANDS:
             if said := _fault([*command, "--config", str(file)]):
                 return f"{' '.join(command)}: {said}"
@@ -55,15 +58,19 @@ def _fault(arguments: list[str]) -> str | None:
 
 
 def main(arguments: list[str]) -> int:
-    """Arguments: the number of records, and a seed."""
+    """Arguments: the number of records, and a seed; in the end as many are in one state."""
     left = int(arguments[0]) if arguments else 1_000_000
     seed = int(arguments[1]) if len(arguments) > 1 else int(time.time())
+    times, flood = left // AT_ONCE, seed
     while left > 0:
         found = failure(seed, min(left, AT_ONCE))
         if found:
             sys.stdout.write(f"seed {seed}, {min(left, AT_ONCE)} records: {found}\n")
             return 1
         left, seed = left - AT_ONCE, seed + 1
+    if times and (found := failure(flood, AT_ONCE, times)):
+        sys.stdout.write(f"seed {flood}, {AT_ONCE} records {times} times: {found}\n")
+        return 1
     sys.stdout.write("commands and port answer\n")
     return 0
 

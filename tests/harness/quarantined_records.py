@@ -27,11 +27,20 @@ def mutated_values(seed: int, count: int) -> Iterator[bytes]:
             yield value
 
 
-def keep(state: WrittenState, values: Sequence[bytes], tables: Mapping[str, Table]) -> None:
-    """Let the quarantine of a state have these records of replica 1, each with its offset."""
+def keep(
+    state: WrittenState, values: Sequence[bytes], tables: Mapping[str, Table], times: int = 1
+) -> None:
+    """Let the quarantine of a state have these records of replica 1, each with its offset.
+
+    `times`: how often each of them came.
+    """
     state.commit(2, 0, ruv())
     rows = [_kept_row(offset, value, tables) for offset, value in enumerate(values)]
-    state.append(TableName.QUARANTINE, *rows)
+    for round_ in range(times):
+        first = round_ * len(rows)
+        places = ({"id": f"1-{n}", "offset": n} for n in range(first, first + len(rows)))
+        again = (row | place for row, place in zip(rows, places, strict=True))
+        state.append(TableName.QUARANTINE, *again)
 
 
 def _kept_row(offset: int, value: bytes, tables: Mapping[str, Table]) -> dict[str, object]:
