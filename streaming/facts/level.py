@@ -124,7 +124,7 @@ def hub_level(
         unnamed=unnamed,
     )
     of_each = lags(config, reader)
-    is_level = open_.is_all_named and all(lag.has_all for lag in of_each)
+    is_level = open_.is_only_unnamed and all(lag.has_all for lag in of_each)
     agreements = tuple(_agreement(lag, open_, names_of(config)) for lag in of_each)
     return HubLevel(
         level=is_level and not unnamed,

@@ -33,13 +33,8 @@ class Unsettled:
     unnamed: Collection[str] = ()
 
     @property
-    def is_nothing(self) -> bool:
-        """Return whether all that was written is in the hub, and stands alike in each database."""
-        return self.is_all_named and not self.unnamed
-
-    @property
-    def is_all_named(self) -> bool:
-        """Return whether that is so of all that names a row."""
+    def is_only_unnamed(self) -> bool:
+        """Return whether what names a row is in the hub, and stands alike in each database."""
         return self._is_judged and not self.differing
 
     def is_level(self, lag: Lag) -> bool:
