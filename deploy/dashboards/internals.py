@@ -100,12 +100,11 @@ BOARD = Board(
                 ),
                 graph(
                     "Kafka",
-                    "Offsets that Spark's query is behind the ends of the topics.",
+                    "Offsets that the hub is behind the ends of the topics.",
                     (
                         "max by (statistic) (slackwater_kafka_offsets_behind)",
                         "{{statistic}}",
                     ),
-                    ("max(slackwater_kafka_behind_bytes)", "bytes"),
                 ),
                 graph(
                     "Memory for judging",

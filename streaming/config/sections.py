@@ -360,6 +360,13 @@ class LimitsConfig(_Section):
     offsets_per_batch: Positive = 200_000
     """The most input records of one batch; all of them are in memory at once, several times over,
     so set it lower where records have tens of kilobytes."""
+    batch_ms: Positive = 10_000
+    """How many milliseconds a batch should take at most, by what records of its replicas took
+    lately. A batch that would take longer takes fewer of them."""
+    flood_ms: Positive = 1_000
+    """While other replicas write: how many milliseconds of a batch the records of replicas should
+    take at most that have more than that waiting. It is never more than a batch usually takes, so
+    the changes of the others take twice as long at most. What waits is read faster with more."""
     driver_batch_records: NumberOrAuto = "auto"
     """A batch of at most so many records is parsed and carried by the driver, a larger one by the
     executors; 0: every batch. "auto": 50,000 on a cluster, no bound where `spark.master` is local.

@@ -15,22 +15,11 @@ DRAIN_WINDOW_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaBehind:
-    """How far Spark's query is behind the ends of its topics, as Spark says itself.
-
-    `offsets`: avg, max and min over the topics.
-    """
-
-    offsets: Mapping[str, float]
-    bytes: float
-
-
-@dataclass(frozen=True, slots=True)
 class LiveFacts:
     """A hub at work at one moment.
 
-    `files`, `kafka`, `polled_s` None: not known yet. `polled_s`: when it last reached Kafka, since
-    1970. `topics`: replica -> its changes topic. `functions`: table -> the rule of its function.
+    `files`, `polled_s` None: not known yet. `polled_s`: when it last reached Kafka, since 1970.
+    `topics`: replica -> its changes topic. `functions`: table -> the rule of its function.
     `purge_horizon`: the hub epoch that all have. `time_to_level_s`: agreement -> in how long its
     consumer has everything at its present rate, math.inf: never. `certificates`: option -> when the
     file's first certificate expires, since 1970.
@@ -46,7 +35,6 @@ class LiveFacts:
     rows_epoch: int
     hubs_seen: int
     polled_s: float | None
-    kafka: KafkaBehind | None
     files: StateFiles | None
     purge_horizon: int
     time_to_level_s: Mapping[str, float]

@@ -5,6 +5,8 @@ from dataclasses import replace
 from streaming.config.config import Config
 from streaming.config.functions import loaded
 from streaming.config.history import ConfigHistory
+from streaming.config.sections import LimitsConfig
+from streaming.core.intake.shares import BatchBounds
 from streaming.core.model.topology import Subscription, Topology
 from streaming.hub.settings import BatchSettings
 from streaming.hub.upkeep import MaterializeEvery
@@ -42,7 +44,7 @@ def settings_of(config: Config, *, judges: bool = True) -> BatchSettings:
         {config.hub.rid: "hub", **{replica.rid: replica.name for replica in config.replicas}},
         config.hub.rid,
         ChunkLimits(config.limits.chunk_items, config.limits.chunk_bytes),
-        config.limits.offsets_per_batch,
+        _bounds(config.limits),
         config.limits.pending_changes,
         config.limits.open_transactions,
         config.limits.window_rows,
@@ -53,6 +55,12 @@ def settings_of(config: Config, *, judges: bool = True) -> BatchSettings:
         writes=_writes(config),
         quarantine=config.limits.quarantine,
     )
+
+
+def _bounds(limits: LimitsConfig) -> BatchBounds:
+    """How much a batch takes at most."""
+    whole_s, shared_s = limits.batch_ms / 1_000, limits.flood_ms / 1_000
+    return BatchBounds(limits.offsets_per_batch, whole_s, shared_s)
 
 
 def _writes(config: Config) -> dict[int, frozenset[str]]:

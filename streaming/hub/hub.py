@@ -12,6 +12,7 @@ from streaming.core.conflict.window import Window, key_of, text_of, unpacked
 from streaming.core.delivery.sending import wants_batch
 from streaming.core.intake.input_lost import TopicFacts, TopicLoss, losses
 from streaming.core.intake.refused_rows import due
+from streaming.core.intake.shares import WROTE_MS, BatchCosts, shares
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import Command
 from streaming.core.model.row import RowState
@@ -34,7 +35,8 @@ class Hub:
     retired in it, differ from the last commit, so a batch is due that commits it. `unread`: the
     replicas whose topics may hold records that the batch does not read. `undelivered`: the
     agreements whose topics refused what the last batch sent them. `held`: what was read behind the
-    last commit and needs none.
+    last commit and needs none. `costs`: of the batches before. `wrote_ms`: when each replica's last
+    change was read; neither outlives the hub, for a plan once written names its offsets.
     """
 
     ledger: Ledger
@@ -50,6 +52,8 @@ class Hub:
     unread: frozenset[int] = frozenset()
     undelivered: frozenset[str] = frozenset()
     held: HeldHeartbeats = NOTHING_HELD
+    costs: BatchCosts = field(default_factory=BatchCosts)
+    wrote_ms: dict[int, int] = field(default_factory=dict)
 
     @property
     def read_to(self) -> Mapping[str, int]:
@@ -94,7 +98,7 @@ class Hub:
             max(at_ms, last.at_ms),
             last.config_version,
             last.offsets,
-            {**last.offsets, **self._read_to(ends)},
+            {**last.offsets, **self._read_to(ends, at_ms)},
             tuple(commands),
             self.ledger.store.versions(),
             last.topic_ids,
@@ -148,27 +152,44 @@ class Hub:
         found = self.state.open_transactions(self.settings.open_transactions)
         return {rid: n for rid, n in found.items() if not self.state.replicas[rid].is_stopped}
 
-    def _read_to(self, ends: Mapping[str, int]) -> dict[str, int]:
+    def _read_to(self, ends: Mapping[str, int], at_ms: int) -> dict[str, int]:
         """How far a batch reads; what it leaves is read later, from where it stopped.
 
-        Nothing of replicas that are retired or paused, and no more of others than a batch may be.
+        Nothing of replicas that are retired or paused, and of others their fair shares.
         Of a stopped one all that it left unread, when there is more of it than was looked at.
         """
-        paused, room, found = self.paused(), self.settings.offsets_per_batch, dict[str, int]()
+        topics, offsets = self.settings.topics, self.ledger.last.offsets
+        paused, room = self.paused(), self.settings.bounds.records
+        found, waiting = dict[str, int](), dict[int, int]()
         for topic, end in ends.items():
-            rid, first = self.settings.topics.get(topic), self.ledger.last.offsets[topic]
+            rid, first = topics.get(topic), offsets[topic]
             if rid is None:
                 continue
             if self.state.replicas[rid].is_stopped:
                 looked = max(first, self.looked.get(topic, 0))
-                end = min(end, looked + self.settings.kept_behind_stop)  # noqa: PLW2901
-                if end <= looked or end > first + room:
-                    continue
-            elif rid in paused:
-                continue
-            found[topic] = max(first, min(end, first + room))
-            room -= found[topic] - first
-        return found
+                kept = min(end, looked + self.settings.kept_behind_stop)
+                if looked < kept <= first + room:
+                    found[topic], room = kept, room - (kept - first)
+            elif rid not in paused and end > first:
+                waiting[rid] = end - first
+        bounds = replace(self.settings.bounds, records=room)
+        writing = {rid for rid, wrote_ms in self.wrote_ms.items() if at_ms - wrote_ms < WROTE_MS}
+        taken = shares(waiting, writing, self.costs, bounds)
+        known = self.settings.known_topics
+        return found | {known[rid]: offsets[known[rid]] + count for rid, count in taken.items()}
+
+    def leaves(self, ends: Mapping[str, int], at_ms: int) -> bool:
+        """Return whether the next batch leaves some of what may be read."""
+        return any(end < ends[topic] for topic, end in self._read_to(ends, at_ms).items())
+
+    def note_cost(self, plan: Plan, before: HubState, seconds: float) -> None:
+        """Note what a batch that is committed took, and which replicas wrote changes."""
+        topics, largest = self.settings.topics, before.largest
+        named = plan.named.items()
+        taken = {topics[topic]: end - first for topic, (first, end) in named if topic in topics}
+        self.costs = self.costs.after(taken, seconds)
+        wrote = [rid for rid, csn in self.state.largest.items() if csn != largest.get(rid)]
+        self.wrote_ms |= dict.fromkeys(wrote, plan.at_ms + round(seconds * 1_000))
 
     def mark_looked(self, plan: Plan, before: HubState) -> None:
         """Note how far the topics were read by a batch that is committed.

@@ -104,13 +104,14 @@ class BatchPhases:
         """End a batch that failed or is not needed; nobody is told its times."""
         self.running, self.ended_s = None, time.monotonic()
 
-    def end(self) -> None:
-        """End the batch."""
+    def end(self) -> float:
+        """End the batch; how many seconds it took."""
         was = self.running
         if was is None:
-            return
+            return 0.0
         self.enter(was.phase)
         self.running, self.ended_s = None, time.monotonic()
         found = BatchTimes(was.batch, was.began_ns, tuple(self._done))
         for observer in self.observers:
             observer(found)
+        return found.seconds

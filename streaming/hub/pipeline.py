@@ -81,7 +81,7 @@ def process(hub: Hub, plan: Plan, read: Read) -> Plan:
     hub.upkeep.maintain(hub.state.batch, is_new_day=is_new_day)
     conflicts = decided.tables[TableName.CONFLICTS]
     hub.outlets.committed(CommittedBatch(decided.checkpoint, decided.outgoing.log, conflicts))
-    phases.end()
+    hub.note_cost(decided.plan, before, phases.end())
     return decided.plan
 
 

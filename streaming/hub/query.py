@@ -16,10 +16,8 @@ from checkpoints.root import local_folder
 from connectors.kafka.client_errors import fault_of
 from streaming.core.model.errors import HubError
 from streaming.core.model.root import StateRoot
-from streaming.facts.live import KafkaBehind
 from streaming.jvm.private import innermost
 
-_STATISTICS = ("avg", "max", "min")
 STALE_CHECKPOINT_S = 86_400
 ROOM_BYTES = 1_000_000
 """What must be free in the state root for a query to start."""
@@ -48,16 +46,6 @@ def failure(error: StreamingQueryException, root: StateRoot) -> HubError:
     message = re.split(r"JVM stacktrace|=== Streaming Query ===", str(error))[0]
     fault = fault_of(str(error))
     return HubError(f"{fault} ({message.strip()})" if fault else message.strip())
-
-
-def kafka_behind(query: StreamingQuery) -> KafkaBehind | None:
-    """How far the query is behind its topics, by its own progress; None: it has not said yet."""
-    progress = query.lastProgress
-    found = progress.sources[0].metrics if progress and progress.sources else None
-    if not found:
-        return None
-    offsets = {name: float(found.get(f"{name}OffsetsBehindLatest", 0)) for name in _STATISTICS}
-    return KafkaBehind(offsets, float(found.get("estimatedTotalBytesBehindLatest", 0)))
 
 
 def check_room(root: StateRoot) -> None:

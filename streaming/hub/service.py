@@ -37,7 +37,7 @@ from streaming.config.history import check_history, config_history
 from streaming.config.rights import HUB, needed_rights
 from streaming.core.intake.input_lost import TopicFacts, heads, unreadable
 from streaming.core.model.command import Command
-from streaming.core.model.errors import HubError
+from streaming.core.model.errors import HubError, SourceError
 from streaming.core.model.wording import as_count
 from streaming.facts.readiness import HubStage
 from streaming.hub.configured import settings_of, with_retired
@@ -51,13 +51,13 @@ from streaming.hub.originals import originals
 from streaming.hub.phases import BatchPhases
 from streaming.hub.pipeline import bring_rows_up, hold, process
 from streaming.hub.poll import CONNECT_MS, TopicPoll
-from streaming.hub.query import failure, kafka_behind, remove_stale, start
+from streaming.hub.query import failure, remove_stale, start
 from streaming.hub.readable import Unreadable
 from streaming.hub.report import HubReport
 from streaming.hub.rest import NOTHING_HELD, read_once
 from streaming.hub.resync_source import StateSource
 from streaming.hub.settings import BatchSettings, Effects
-from streaming.hub.source import Source, ranges
+from streaming.hub.source import Source, furthest, ranges
 from streaming.hub.topic_look import TopicLook
 from streaming.hub.updates import UpdatesTopics
 from streaming.hub.view import HubView
@@ -66,8 +66,8 @@ from streaming.jvm.master import is_local_master
 LOG = logging.getLogger("slackwater")
 
 IDLE_S = 0.2
-PROGRESS_S = 2.0
-"""How often Spark is asked how far its query is behind."""
+AT_ONCE_S = 0.01
+"""The wait for input where batches left some that they may not take at once."""
 SCRATCH = "spark"
 
 
@@ -98,7 +98,6 @@ class Service:
         self.resyncs = StateSource(spark, root, self.name, workers)
         self.turn = threading.Lock()
         self.looked_at_s = 0.0
-        self.noted_at_s = 0.0
         self.looked_at_version: int | None = None
         self.paused: AbstractSet[int] = frozenset()
         self.unreadable = Unreadable(principal_of(config.kafka.options))
@@ -214,10 +213,10 @@ class Service:
         self.view.query = query is not None
         try:
             while not (end.is_set() or self.failure or self._has_to_read_anew()):
-                if end.wait(IDLE_S) if query is None else query.awaitTermination(IDLE_S):  # type: ignore[arg-type]
+                wait_s = AT_ONCE_S if self._waiting(self.shown) else IDLE_S
+                if end.wait(wait_s) if query is None else query.awaitTermination(wait_s):  # type: ignore[arg-type]
                     break
                 self._idle()
-                self._note_progress(query)
                 if query is None and available_now:
                     break
         except StreamingQueryException as error:
@@ -243,7 +242,9 @@ class Service:
     than the hub may read."""
     polled: Mapping[str, TopicFacts] | None = None
     shown: Mapping[str, int]
-    """Topic -> the offset after the last micro-batch; a batch may have left some of that."""
+    """Topic -> up to where there is something; a batch may have left some of that."""
+    spark_read: Mapping[str, int]
+    """Topic -> the offset after the last micro-batch."""
 
     # -- batches ----------------------------------------------------------------------------
 
@@ -281,7 +282,8 @@ class Service:
 
     def _begin_behind_commit(self) -> None:
         """Read from the last commit on; what was held is read again."""
-        self.shown, self.hub.held = dict(self.hub.ledger.last.offsets), NOTHING_HELD
+        self.spark_read = self.shown = dict(self.hub.ledger.last.offsets)
+        self.hub.held = NOTHING_HELD
 
     def _micro_batch(self, query_number: int, records: DataFrame, batch_id: int) -> None:
         with self.turn:
@@ -289,8 +291,13 @@ class Service:
                 return
             try:
                 with storage_errors(self.store.root):
-                    before, self.shown = self.shown, end_offsets(self._checkpoint(), batch_id)
-                    self._process(lambda plan: self._of_micro_batch(records, before, plan))
+                    before, ends = self.spark_read, end_offsets(self._checkpoint(), batch_id)
+                    self.spark_read, self.shown = ends, furthest(self.shown, ends)
+                    if self.hub.leaves(self.shown, _now_ms()):
+                        self.shown = self._ends()
+                    is_shorter = any(end < before.get(topic, 0) for topic, end in ends.items())
+                    topics = self._look() if is_shorter else None
+                    self._process(lambda plan: self._of_micro_batch(records, before, plan), topics)
             except HubError as error:
                 self.failure = error  # raised by `run`, without the stack of Spark and the JVM
 
@@ -305,18 +312,13 @@ class Service:
                 if self.warm is not None:
                     self.warm.keep()
                 self.hub.resyncs.follow(self.hub.state, self.hub.upkeep.rows_epoch)
+                if self._waiting(self.shown):
+                    self.shown = self._ends()
                 if not self._process(self.planned):
                     bring_rows_up(self.hub, _now_ms())
                 self.report.tick(self.hub.state, self._unread())
         finally:
             self.turn.release()
-
-    def _note_progress(self, query: StreamingQuery | None) -> None:
-        """Let those who look know how far Spark says that its query is behind."""
-        now_s = time.monotonic()
-        if query is not None and now_s - self.noted_at_s >= PROGRESS_S:
-            self.noted_at_s = now_s
-            self.view.kafka = kafka_behind(query) or self.view.kafka
 
     def _drain(self) -> None:
         """Publish what is left for agreements that are catching up."""
@@ -359,19 +361,28 @@ class Service:
             raise
 
     def _suspected(self) -> Mapping[str, TopicFacts]:
-        """The topics as they are now, if the last poll or Spark found that something is lost."""
+        """The topics as they are now, if the last poll found that something is lost."""
         polled, self.polled = self.polled, self.poll.facts
-        offsets = self.hub.ledger.last.offsets
-        is_suspected = any(end < offsets[topic] for topic, end in self.shown.items())
-        if self.polled is not polled:
-            is_missing = any(one.is_gone for one in self.polled.values())
-            is_suspected |= is_missing or bool(self.hub.losses(heads(self.polled)))
-        return self._look() if is_suspected else {}
+        if self.polled is polled:
+            return {}
+        is_missing = any(one.is_gone for one in self.polled.values())
+        return self._look() if is_missing or self.hub.losses(heads(self.polled)) else {}
 
     def _look(self) -> Mapping[str, TopicFacts]:
         found = self.topics.look([*self.settings.topics, *self.settings.updates_topics])
         self.is_misplaced |= self.unreadable.note(unreadable(found) & self.settings.topics.keys())
         return found
+
+    def _ends(self) -> Mapping[str, int]:
+        """Where the topics end now, for a batch that does not take what Spark offers.
+
+        Spark offers no more than a full batch, of each topic by how much waits there.
+        """
+        try:
+            found = self.topics.look_once([*self.shown])
+        except SourceError:
+            return self.shown
+        return furthest(self.shown, {t: one.end for t, one in found.items() if one.is_readable})
 
     def _has_to_read_anew(self) -> bool:
         """Return whether another query has to go on, also because other topics may be read now."""
@@ -395,7 +406,7 @@ class Service:
         """The records of a plan out of a micro-batch; read anew where it is not that of Spark."""
         held, new = self.hub.held, self.hub.held.beyond(plan)
         read = ranges(new.offsets_from, new.offsets_to)
-        if not held.is_in(plan) or read != ranges(before, self.shown):
+        if not held.is_in(plan) or read != ranges(before, self.spark_read):
             return self.planned(plan)
         settings, limits = self.settings, self.config.limits
         carried = partial(self.source.carried, records, settings=settings, limits=limits)
@@ -408,11 +419,13 @@ class Service:
 
     def waiting(self) -> int:
         """How many records wait that the next batch would read; 0 while Kafka does not answer."""
-        if self.poll.failing_since_s is not None:
-            return 0
+        return 0 if self.poll.failing_since_s is not None else self._waiting(self.poll.ends)
+
+    def _waiting(self, ends: Mapping[str, int]) -> int:
+        """How many records stand before these ends that the next batches would read."""
         known, offsets = self.hub.state.replicas, self.hub.read_to
         return sum(
-            max(0, self.poll.ends.get(topic, 0) - offsets.get(topic, 0))
+            max(0, ends.get(topic, 0) - offsets.get(topic, 0))
             for topic, rid in self.settings.topics.items()
             if rid not in self.paused and not (rid in known and known[rid].is_stopped)
         )

@@ -8,6 +8,7 @@ import pyarrow as pa
 from checkpoints.epochs import Checkpoint
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.intake.quarantine_budget import DEFAULT_LIMITS, QuarantineLimits
+from streaming.core.intake.shares import BatchBounds
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.model.topology import Topology
 from streaming.hub.phases import BatchPhases
@@ -35,7 +36,7 @@ class BatchSettings:
     names: Mapping[int, str]
     hub_rid: int
     chunks: ChunkLimits
-    offsets_per_batch: int
+    bounds: BatchBounds
     pending_changes: int
     open_transactions: int
     window_rows: int
@@ -62,7 +63,7 @@ class BatchSettings:
     @property
     def kept_behind_stop(self) -> int:
         """How many records a stopped replica's topic may hold unread; a batch must hold them."""
-        return min(KEPT_BEHIND_STOP, self.offsets_per_batch)
+        return min(KEPT_BEHIND_STOP, self.bounds.records)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,11 @@ def ranges(from_: Mapping[str, int], to: Mapping[str, int]) -> dict[str, tuple[i
     return {topic: (from_[topic], end) for topic, end in to.items() if end > from_[topic]}
 
 
+def furthest(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    """Topic -> the larger of two offsets, of the topics that are in `one`."""
+    return {topic: max(end, other.get(topic, end)) for topic, end in one.items()}
+
+
 def limits_of(limits: LimitsConfig, settings: BatchSettings) -> Limits:
     """Return a record's limits under a configuration."""
     return Limits(record_bytes=limits.record_bytes, writes=settings.writes)

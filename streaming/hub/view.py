@@ -22,7 +22,7 @@ from streaming.facts.backlog import acknowledged_by_all, unacknowledged
 from streaming.facts.conflict_counters import conflict_kinds
 from streaming.facts.conflicts import conflicts
 from streaming.facts.events import CONFLICTS_MAX
-from streaming.facts.live import BacklogDrain, KafkaBehind, LiveFacts
+from streaming.facts.live import BacklogDrain, LiveFacts
 from streaming.facts.open_in_memory import open_changes
 from streaming.facts.readiness import BatchUnderWay, HubStage, Readiness, readiness
 from streaming.facts.recorded import RecordedFacts, recorded_facts
@@ -56,7 +56,6 @@ class HubView:
     away_s: float | None = None
     away_why: str = ""
     paused: frozenset[int] = frozenset()
-    kafka: KafkaBehind | None = None
     files: StateFiles | None = None
     certificates: Mapping[str, float] = field(default_factory=dict)
     recorded: RecordedFacts = field(default_factory=RecordedFacts)
@@ -160,7 +159,6 @@ class HubView:
             rows_epoch=hub.upkeep.rows_epoch,
             hubs_seen=self.hubs_seen(),
             polled_s=None if status.polled_age_s is None else now_s - status.polled_age_s,
-            kafka=self.kafka,
             files=self.files,
             purge_horizon=acknowledged_by_all(self.config, self._reader(checkpoint)),
             time_to_level_s=self._time_to_level_s(checkpoint.state),

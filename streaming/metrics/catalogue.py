@@ -181,15 +181,9 @@ PENDING_OLDEST = seconds(
 )
 KAFKA_BEHIND = gauge(
     "slackwater_kafka_offsets_behind",
-    "Offsets that Spark's query is behind the end of a topic: avg, max and min over all topics.",
+    "Offsets that the hub is behind the end of a topic: avg, max and min over all topics.",
     'slackwater_kafka_offsets_behind{statistic="max"}',
     "statistic",
-)
-KAFKA_BYTES_BEHIND = gauge(
-    "slackwater_kafka_behind_bytes",
-    "Bytes that Spark's query is behind, as Spark estimates them.",
-    "slackwater_kafka_behind_bytes",
-    unit="bytes",
 )
 
 # -- conflicts ------------------------------------------------------------------------------------
@@ -440,7 +434,7 @@ HUB = (
         (
             *(RECORDS_READ, UNREAD, CHANGES, DUPLICATES, LATE, QUARANTINED, QUARANTINE),
             *(KEPT_RECORDS, KEPT_BYTES, KEPT_RATIO),
-            *(PENDING, PENDING_OLDEST, KAFKA_BEHIND, KAFKA_BYTES_BEHIND),
+            *(PENDING, PENDING_OLDEST, KAFKA_BEHIND),
         ),
     ),
     MetricGroup("Conflicts", (CONFLICTS, REFRESHES, REFUSED_ROWS, DIFFERING_ROWS, HANDLING)),

@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import cache
 from importlib import metadata
 from itertools import product
+from statistics import fmean
 
 from checkpoints.format_number import FORMAT
 from streaming.core.conflict.counters import REFRESH
@@ -78,10 +79,9 @@ def _input(found: LiveFacts) -> Iterator[Sample]:
     if found.files is not None:  # then the tables were read
         for reason in Reason:
             yield c.QUARANTINE, (reason,), found.status.quarantine.by_reason.get(reason, 0)
-    if found.kafka is not None:
-        for statistic, offsets in found.kafka.offsets.items():
-            yield c.KAFKA_BEHIND, (statistic,), offsets
-        yield c.KAFKA_BYTES_BEHIND, (), found.kafka.bytes
+    behind = [found.status.unread.get(name, 0) for name in found.topics] or [0]
+    for statistic, of in (("avg", fmean), ("max", max), ("min", min)):
+        yield c.KAFKA_BEHIND, (statistic,), of(behind)
 
 
 def _conflicts(found: LiveFacts) -> Iterator[Sample]:

@@ -12,6 +12,7 @@ from tests.benchmarks.batch_time import batch_1000
 from tests.benchmarks.cluster import cluster
 from tests.benchmarks.contention import contention
 from tests.benchmarks.fan_out import fan_out
+from tests.benchmarks.flood import flood
 from tests.benchmarks.foreign import foreign
 from tests.benchmarks.growth import growth
 from tests.benchmarks.idle import idle
@@ -33,6 +34,7 @@ MEASURES = {
     "contention": contention,
     "foreign": foreign,
     "bad": bad,
+    "flood": flood,
     "transaction_1m": transaction_1m,
     "fan_out": fan_out,
     "growth": growth,

@@ -45,6 +45,9 @@ HEADLINE: Mapping[str, str] = {
         "Throughput of records written by another JSON library, compared with our agent's"
     ),
     "bad.per_s": "Broken records quarantined a second, each broken in another way",
+    "flood.others_p99_ratio": (
+        "Seconds for 99 of 100 changes while another replica floods its topic, compared with usual"
+    ),
     "transaction_1m.seconds": "Seconds for one transaction of 1,000,000 rows",
     "growth.rows_ratio": "Batch time with 10 million rows, compared with 1 million",
     "backlog.ratio_to_throughput": "Throughput after a long outage, compared with the usual one",
@@ -80,6 +83,11 @@ MEASURES: Mapping[str, str] = {
         "One replica's records are all broken, each in another way, while the others write good"
         " ones. `good_waited_batches`: how many batches ended between the append of a good record"
         " and its own; the one under way counts."
+    ),
+    "flood": (
+        "One replica floods its topic with junk, with changes at full speed, and with changes that"
+        " are wide and in conflict, while the others write 300 changes a second; before each flood"
+        " they are measured without it (`usual`)."
     ),
     "transaction_1m": "One transaction of 1,000,000 changed rows and its commit.",
     "fan_out": (

@@ -47,6 +47,7 @@ TARGETS: Mapping[str, Target] = {
     "bad.per_s": Target(15_000, at_least=True),
     "bad.good_waited_batches": Target(1),
     "bad.memory_last_to_first": Target(1.1),
+    "flood.others_p99_ratio": Target(2),
     "transaction_1m.share_passed": Target(1, at_least=True),
     "fan_out.cost_ratio_last_to_first": Target(1),
     **{

@@ -37,6 +37,10 @@ class Sizes:
     """broken records"""
     bad_good_s: float = 20
     """of good records beside them"""
+    floods: tuple[str, ...] = ("junk", "valid", "dear")
+    """kinds of records with which one replica floods its topic"""
+    flood_s: float = 30
+    """for which the others write, without a flood and beside one"""
     transaction_rows: int = 1_000_000
     """of one transaction"""
     fan_out_events: int = 100_000
@@ -101,5 +105,6 @@ QUICK = Sizes(
     foreign_events=60_000,
     bad_events=30_000,
     bad_good_s=5,
+    flood_s=10,
 )
 """The sizes of `make bench-quick`."""

@@ -29,6 +29,7 @@ from streaming.core.delivery.sending import EpochMark, RangeRefresh, Refresh, Se
 from streaming.core.intake.arrival import ControlOutcome
 from streaming.core.intake.intake import Intake
 from streaming.core.intake.kept_bytes import KeptBytes
+from streaming.core.intake.shares import BatchBounds
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.kinds import KIND_OF
 from streaming.core.model.membership import adopted
@@ -150,7 +151,7 @@ def real_hub(
         {1: "one", 2: "two", 3: "three"},
         65_534,
         ChunkLimits(3, 1_000),
-        offsets_per_batch=1_000_000,
+        BatchBounds(1_000_000, 1_000.0, 1_000.0),
         pending_changes=pending_changes,
         open_transactions=1_000_000,
         window_rows=window_rows,

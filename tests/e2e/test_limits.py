@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from checkpoints.faults import FaultPoint
 from checkpoints.tables import TableName
 from connectors.kafka.broker import Broker
+from streaming.core.intake.shares import LEAST_RECORDS
 from streaming.core.model.record import Commit
 from tests.harness import verdict
 from tests.harness.scripted import ScriptedReplica
@@ -19,6 +20,7 @@ OPEN_TRANSACTIONS = 3
 OFFSETS_PER_BATCH = 4
 PENDING_CHANGES = 10
 LARGE = 15
+FLOOD = 2 * LEAST_RECORDS + 50
 
 
 @pytest.fixture
@@ -34,6 +36,14 @@ def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
     """A hub with three replicas that keeps few open changes in memory."""
     limits = {"pending_changes": PENDING_CHANGES, "offsets_per_batch": 3 * OFFSETS_PER_BATCH}
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", limits) as made:
+        yield made
+
+
+@pytest.fixture
+def hasty(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+    """A hub with two replicas whose batches have time for the fewest records of each."""
+    limits = {"batch_ms": 1}
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "ab", limits) as made:
         yield made
 
 
@@ -110,6 +120,41 @@ def test_a_replica_with_too_many_open_transactions_is_paused_until_one_aborts(
     steps = [after - before for before, after in pairwise(offsets(small, a))]
     assert max(steps) <= OFFSETS_PER_BATCH
     verdict.check(small)
+
+
+def test_a_flood_of_one_replica_is_read_in_shares_and_the_others_pass(
+    hasty: Site, spark: SparkSession
+) -> None:
+    """A batch of all that waits would be long; the other's change would come behind it."""
+    a, b = hasty.replicas["a"], hasty.replicas["b"]
+    a.hello()
+    b.hello()
+    level(hasty, spark)
+    for number in range(FLOOD):
+        a.send_bytes(b"junk %d" % number)
+    b.write("meanwhile", "by b")
+    before = len(offsets(hasty, a)) - 1
+
+    hasty.run_available(spark)
+
+    read, of_b = offsets(hasty, a)[before:], offsets(hasty, b)[before:]
+    steps = [after - at for at, after in pairwise(read)]
+    assert sum(steps) >= FLOOD
+    assert max(steps) == LEAST_RECORDS
+    assert of_b[1] > of_b[0]
+    a.catch_up()
+    assert b.rows == a.rows
+
+    with hasty.running(spark) as hub:
+        for number in range(FLOOD):
+            a.send_bytes(b"more junk %d" % number)
+        for number in range(3):
+            b.write(f"later {number}", "by b")
+            hub.takes(b)
+        a.write("behind the flood", "by a")
+        hub.takes(a)
+        hub.brings(a, b)
+    verdict.check(hasty)
 
 
 def test_a_paused_replica_is_read_on_with_a_larger_limit(small: Site, spark: SparkSession) -> None:
