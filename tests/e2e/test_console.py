@@ -157,11 +157,49 @@ def test_its_numbers_are_those_of_the_command_line(at: Site, page: OpenPage) -> 
     assert page.texts("#conflict-count") == [str(status["conflicts"]["total"])]
     assert page.texts("#quarantine li") == ["json: 1"]
     assert page.texts("#unread") == ["0"]
-    assert rows["a"][:3] == ["in_sync", "not level", "0"]  # b alone has what is no JSON
+    assert rows["a"][:3] == ["in_sync", "level", "0"]
+    assert rows["b"][:3] == ["in_sync", "not level", "0"]  # what is no JSON may be a change of b
     assert rows["c"][0] == behind["state"]
     assert rows["c"][2] == str(behind["lag_changes"]) != "0"
     changes = [str(one["changes"]) for one in behind["origins"]]
     assert [text.rpartition(" ")[2] for text in matrix["c"] if text != NOTHING] == changes
+
+
+HOSTILE = (
+    "<img src=x onerror=\"window.owned = 'image'\">",
+    "</td></script><script>window.owned = 'script'</script>",
+    "<svg onload=\"window.owned = 'svg'\"><a href=\"javascript:window.owned = 'link'\">x</a></svg>",
+    "<link rel=stylesheet href=//127.0.0.1:1/owned.css><style>*{display:none}</style>",
+    "<iframe src=//127.0.0.1:1/ srcdoc=\"<script>top.owned = 'frame'</script>\"></iframe>",
+    "<form action=//127.0.0.1:1/><input autofocus onfocus=\"window.owned = 'form'\"></form>",
+    "\N{RIGHT-TO-LEFT OVERRIDE}gnp.exe\x1b[2J\x00\r\nevent: state\ndata: {}\n\n",
+)
+"""What a page that took a value for markup would run, load or show as something else."""
+
+
+def test_a_hostile_value_is_text_and_nothing_else(at: Site, hub: ServedHub, page: OpenPage) -> None:
+    """Whoever may write a row must not run anything at an operator's, nor learn who looks at it."""
+    a, b, *_ = at.replicas.values()
+    for text in HOSTILE:
+        for one in (a, b):
+            key = text.replace(".", "")  # a scripted replica takes what is before it for a table
+            one.write(key, f"{one.name} {text} {'x' * 5_000}")
+        b.send_bytes(text.encode())
+        hub.takes(a, b)
+        hub.brings(a, b)
+    shows(page, "gnp.exe")
+    page.page.reload()  # the same by its other way: not as events, but as what is recorded
+    is_filled(page)
+    shows(page, "gnp.exe")
+
+    shown = page.page.locator("#conflicts")
+    for text in HOSTILE[:-1]:
+        assert text in shown.inner_text()
+    assert page.page.evaluate("window.owned") is None
+    assert shown.locator("img, script, svg, a, link, style, iframe, form, input").count() == 0
+    assert all(url.startswith(address(hub)) for url in page.fetched)
+    assert page.complaints == []
+    assert not page.is_wider_than_the_screen()
 
 
 def test_the_picture_of_the_readme(hub: ServedHub, browser: Browser, tmp_path: Path) -> None:
