@@ -229,7 +229,12 @@ def as_text(value: object) -> str:
             return text if text.isprintable() else text.translate(_CONTROLS)
 
 
-_CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if chr(n) != "\n"}
+_BIDIRECTIONAL = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""What turns the order of letters: a line would be read as another one."""
+_CONTROLS = {
+    **{n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if chr(n) != "\n"},
+    **{n: f"\\u{n:04x}" for n in _BIDIRECTIONAL},
+}
 """A terminal would obey what somebody wrote into a row."""
 
 

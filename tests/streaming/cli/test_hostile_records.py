@@ -19,7 +19,7 @@ HOSTILE = (
     b'{"v":1,"kind":"change","table":[["t"]],"key":[[[]]],"session":{"a":[]}}',
     b'{"v":1,"kind":"change","csn":{"x":"y"},"table":"t","key":"' + b"x" * 100_000 + b'"}',
     b'{"v":1,"kind":"hello","session":"\\ud800","table":"t","key":{"k":"\\ud800"}}',
-    b'{"v":1,"kind":"change","table":"\\u001b[2J","key":{"\\u001b]0;title\\u0007":"a\\nb"}}',
+    b'{"v":1,"kind":"change","table":"\\u001b[2J\\u202egnp","key":{"\\u001b]0;title\\u0007":"a\\nb"}}',
     b'{"v":' + b"9" * 5_000 + b',"epoch":' + b"1" * 400 + b"e" + b"9" * 400 + b"}",
     b"NaN",
     b"null",
@@ -60,6 +60,7 @@ def test_a_command_answers(slackwater: Slackwater, command: list[str], form: lis
     assert found.code in (0, 1)
     assert "Traceback" not in found.err
     assert "\x1b" not in found.out
+    assert form or "\N{RIGHT-TO-LEFT OVERRIDE}" not in found.out
 
 
 def test_the_port_answers(config_file: Path) -> None:
