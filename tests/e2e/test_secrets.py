@@ -27,6 +27,8 @@ _SPARK = """[spark]
 "spark.driver.defaultJavaOptions" = "-Dmyapp.dbpass=Planted-in-options"
 """
 
+TOKEN = "Planted-for-the-port"
+
 _SECTIONS = """
 [kafka.options]
 "ssl.key.password" = "Planted for TLS"
@@ -62,6 +64,7 @@ def planted(
     events.mkdir()
     (files / "SLACKWATER_LINEAGE__ACCESS_TOKEN").write_text("Planted in a file")
     monkeypatch.setenv("SLACKWATER_SECRETS", str(files))
+    monkeypatch.setenv("SLACKWATER_HTTP__TOKEN", TOKEN)
     monkeypatch.setenv("SLACKWATER_S3__SECRET_ACCESS_KEY", "Planted in a variable")
     monkeypatch.setenv(
         "SLACKWATER_KAFKA__OPTIONS__SASL__JAAS__CONFIG", f'{_JAAS}"Planted in JAAS";'
@@ -81,6 +84,12 @@ def files_below(folder: Path) -> Iterator[tuple[str, str]]:
             yield str(file), file.read_bytes().decode(errors="replace")
 
 
+def readable_by_others(folder: Path) -> list[Path]:
+    """What the group or others may read: the folder itself, and files, of which none is theirs."""
+    files = (one for one in folder.rglob("*") if one.is_file())
+    return [one for one in (folder, *files) if one.stat().st_mode & 0o077]
+
+
 def rows_below(folder: Path) -> Iterator[tuple[str, str]]:
     """Name and rows of each table's files, in which they are compressed."""
     for table in folder.iterdir():
@@ -93,7 +102,7 @@ def test_no_secret_leaves_the_configuration(
 ) -> None:
     """Command lines are everybody's, and logs, tables, pages and backups go where a key may not."""
     config = planted.config()
-    port, ui = Port(config.http.port), Port(int(config.spark["spark.ui.port"]))
+    port, ui = Port(config.http.port, TOKEN), Port(int(config.spark["spark.ui.port"]))
     a = planted.replicas["a"]
     a.hello()
     a.write("k", "new")
@@ -121,6 +130,7 @@ def test_no_secret_leaves_the_configuration(
     found |= dict(files_below(tmp_path / "events"))
 
     assert {where for where, text in found.items() if SECRET in text} == set()
+    assert readable_by_others(planted.state) == []
     # every place was looked into: it has what is no secret
     assert any(b"SparkSubmit" in line for line in lines)
     assert "spark.hadoop.myapp.dbpass" in found["Spark's page"]

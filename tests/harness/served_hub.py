@@ -69,14 +69,15 @@ def _events(lines: Iterable[str]) -> Iterator[Event]:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """The port that a hub serves at."""
+    """The port that a hub serves at; `token`: of whoever asks."""
 
     number: int
+    token: str = ""
 
     def get(self, path: str, accept: str = "*/*") -> Answered:
         """Ask for a path."""
         url = f"http://127.0.0.1:{self.number}{path}"
-        request = urllib.request.Request(url, headers={"accept": accept})
+        request = urllib.request.Request(url, headers={"accept": accept, **self._login()})
         try:
             with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
                 text = answer.read().decode()
@@ -88,8 +89,8 @@ class Port:
     def events(self, last: int | None = None) -> Iterator[Iterator["Event"]]:
         """The server-sent events from now on, or behind the last one that a client knows."""
         client = http.client.HTTPConnection("127.0.0.1", self.number, timeout=TIMEOUT_S)
-        headers = {} if last is None else {"last-event-id": str(last)}
-        client.request("GET", "/events", headers=headers)
+        after = {} if last is None else {"last-event-id": str(last)}
+        client.request("GET", "/events", headers={**after, **self._login()})
         answer = client.getresponse()
         assert answer.status == 200, answer.read()
         assert answer.headers["content-type"].startswith("text/event-stream")
@@ -97,6 +98,9 @@ class Port:
             yield _events(line.decode().rstrip("\n") for line in answer)
         finally:
             client.close()
+
+    def _login(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.token}"} if self.token else {}
 
     def names(self) -> dict[str, int]:
         """Metric -> how many values it has, of all that are ours."""
