@@ -12,6 +12,11 @@ from statistics import median
 LEAST_RECORDS = 100
 """A batch takes so many records of each replica, whatever they cost: every replica goes on."""
 
+FEW_RECORDS = 1_000
+"""So many records of a replica tell what they cost. A replica that begins to flood gets as many of
+a short batch, and then four times more with each."""
+_GROWTH = 4
+
 FIRST_COST_S = 50e-6
 """What a record is taken to cost until a batch has shown it; a plain change costs a quarter."""
 _CHEAPEST_S = 1e-6
@@ -48,10 +53,12 @@ class BatchCosts:
     """What batches cost lately.
 
     `recent_s`: how long those took that took little. `record_s`: rid -> seconds for each record.
+    `taken`: rid -> how many records the last one took.
     """
 
     recent_s: tuple[float, ...] = (_FIRST_USUAL_S,)
     record_s: Mapping[int, float] = field(default_factory=dict)
+    taken: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def usual_s(self) -> float:
@@ -73,18 +80,18 @@ class BatchCosts:
         expected = {rid: count * self.of(rid) for rid, count in taken.items() if count}
         in_all_s, usual_s, recent_s = sum(expected.values()), self.usual_s, self.recent_s
         is_least = all(count <= LEAST_RECORDS for count in taken.values())
-        is_little = in_all_s <= usual_s / 4
+        is_little = in_all_s <= usual_s / 4 and all(n < FEW_RECORDS for n in taken.values())
         if is_least or is_little:
             recent_s = (*recent_s, seconds)[-USUAL_BATCHES:]
         if is_little:
-            return replace(self, recent_s=recent_s)
+            return replace(self, recent_s=recent_s, taken=taken)
         most = 1.0 if is_least or seconds <= 2 * usual_s else inf
         factor = min(max((seconds - usual_s) / in_all_s, 0.5), most)
         record_s = {
             rid: max(self.of(rid) * (1 + part_s / in_all_s * (factor - 1)), _CHEAPEST_S)
             for rid, part_s in expected.items()
         }
-        return BatchCosts(recent_s, {**self.record_s, **record_s})
+        return BatchCosts(recent_s, {**self.record_s, **record_s}, taken)
 
 
 def shares(
@@ -98,8 +105,12 @@ def shares(
     """
     level = max(waiting.values(), default=0) / LEVEL
     is_short = any(waiting.get(rid, 0) <= level for rid in writing)
-    seconds = min(bounds.shared_s, costs.usual_s) if is_short else bounds.whole_s
-    return _split(waiting, costs, min(seconds, bounds.whole_s), bounds.records)
+    if not is_short:
+        return _split(waiting, costs, bounds.whole_s, bounds.records)
+    seconds = min(bounds.shared_s, costs.usual_s, bounds.whole_s)
+    most = {rid: max(FEW_RECORDS, _GROWTH * costs.taken.get(rid, 0)) for rid in waiting}
+    few = {rid: min(count, most[rid]) for rid, count in waiting.items()}
+    return _split(few, costs, seconds, bounds.records)
 
 
 def _split(

@@ -31,7 +31,7 @@ def expected_s(taken: dict[int, int], costs: BatchCosts) -> float:
 
 def test_beside_writers_a_flood_takes_as_long_as_a_usual_batch() -> None:
     """The batch of the others lasts twice as long at most, so they wait no longer than that."""
-    costs = BatchCosts(recent_s=(0.4,), record_s={FLOODER: 50e-6})
+    costs = BatchCosts(recent_s=(0.4,), record_s={FLOODER: 50e-6}, taken={FLOODER: 5_000})
 
     found = shares({FLOODER: MUCH, ONE: 30, OTHER: 40}, {ONE, OTHER}, costs, BOUNDS)
 
@@ -97,7 +97,7 @@ def test_what_one_does_not_need_the_others_get(
     waiting: dict[int, int], writing: set[int], record_s: dict[int, float], bounds: BatchBounds
 ) -> None:
     """If anything is left over, the batch is full: by its time, or by its records."""
-    costs = BatchCosts(record_s=record_s)
+    costs = BatchCosts(record_s=record_s, taken=waiting)
 
     found = shares(waiting, writing, costs, bounds)
 
@@ -134,6 +134,17 @@ def test_a_record_that_is_dearer_than_expected_is_found_by_one_batch() -> None:
 
     assert 0.9e-3 < costs.of(FLOODER) < 1.1e-3
     assert costs.of(ONE) < 2 * FIRST_COST_S
+
+
+def test_the_first_batch_of_a_flood_is_small() -> None:
+    """Nobody knows yet what its records cost; if they are dear, the others wait for that batch."""
+    costs = BatchCosts(recent_s=(1.0,) * USUAL_BATCHES)
+    for most_s in (2.5, 2.5, 2.5):
+        taken = shares({FLOODER: MUCH, ONE: 30}, {ONE}, costs, BOUNDS)
+        seconds = 1.0 + taken[FLOODER] * 1.4e-3
+        costs = costs.after(taken, seconds)
+
+        assert seconds < most_s
 
 
 def test_one_slow_batch_is_forgotten() -> None:
