@@ -61,10 +61,11 @@ class Outage:
         if fault is ClientFault.RIGHT:
             return f"{self.access.refused() or fault}; the agent retries, and loses nothing"
         said = repr(reason) if isinstance(reason, KafkaError) else reason
-        if fault is not None:
-            who = self.access.principal or "this agent"
-            return f"{fault} (as {who}: {said}); the agent retries, and loses nothing"
-        return f"Kafka does not answer, the agent retries: {said}"
+        if fault is None or fault is ClientFault.ENDED:
+            why = f" ({fault})" if fault else ""
+            return f"Kafka does not answer, the agent retries: {said}{why}"
+        who = self.access.principal or "this agent"
+        return f"{fault} (as {who}: {said}); the agent retries, and loses nothing"
 
     def pause(self, reason: object) -> None:
         """Record it and wait, longer each time up to a bound; StopRequested likewise."""

@@ -38,6 +38,10 @@ def outage() -> Outage:
         (InvalidTimestampError("out of range"), REFUSED_TIME),
         (AWAY, f"Kafka does not answer, the agent retries: {AWAY}"),
         (
+            "socket disconnected",
+            f"Kafka does not answer, the agent retries: socket disconnected ({ClientFault.ENDED})",
+        ),
+        (
             SaslAuthenticationFailedError("invalid credentials"),
             REFUSED_LOGIN,
         ),
