@@ -170,18 +170,22 @@ def hub_at(bootstrap: str, prefix: str) -> Iterator[Hub]:
     partition = TopicPartition(f"{prefix}changes.r7", 0)
     consumer.assign([partition])
     consumer.seek(partition, 0)
-    yield Hub(bootstrap, prefix, sink, consumer)
-    consumer.close()
-    sink.close()
+    try:
+        yield Hub(bootstrap, prefix, sink, consumer)
+    finally:  # a client that looks for its broker for ever disturbs the tests behind a failed one
+        consumer.close()
+        sink.close()
 
 
 @contextmanager
 def agents_of(settings: AgentSettings, folder: Path) -> Iterator[Agents]:
     """The agents of a replica; all are stopped at the end."""
     agents = Agents(settings, folder, [])
-    yield agents
-    for one in agents.started:
-        one.kill()
+    try:
+        yield agents
+    finally:
+        for one in agents.started:
+            one.kill()
 
 
 def write(replica: Replica, first: int, count: int) -> None:
