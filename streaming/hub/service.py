@@ -229,10 +229,14 @@ class Service:
             if query is not None:
                 query.stop()
             shutil.rmtree(checkpoint, ignore_errors=True)
+        if self.broke is not None and self.failure is None:
+            raise HubError(f"a batch failed: {self.broke!r}") from self.broke
         return self.is_misplaced and not (end.is_set() or self.failure)
 
     ended = False
     """A batch failed, so that no other may follow, or the service ended."""
+    broke: BaseException | None = None
+    """Why a batch failed, which its query may be stopped before it says."""
     failure: HubError | None = None
     query_number = 0
     holds = False
@@ -356,8 +360,8 @@ class Service:
                 self.poll.early.set()
                 return None
             return process(self.hub, plan, read)
-        except BaseException:
-            self.ended = True  # the hub in memory is not the committed one
+        except BaseException as error:
+            self.ended, self.broke = True, error  # the hub in memory is not the committed one
             raise
 
     def _suspected(self) -> Mapping[str, TopicFacts]:

@@ -14,11 +14,9 @@ from streaming.core.model.errors import OvertakenError
 from streaming.hub.pipeline import process
 from streaming.hub.service import Service
 from tests.harness import verdict
+from tests.harness.hub_process import TIMEOUT_S
 from tests.harness.site import Site, site
 from tests.model.hub import HubKilledError
-
-ENDS_S = 120
-"""How long a hub may take to start, and then to end."""
 
 
 @pytest.fixture
@@ -76,6 +74,6 @@ def test_a_hub_whose_batch_failed_ends_even_if_its_topics_changed(
         end = threading.Event()
         work = pool.submit(service.run, end)
         try:
-            assert HubKilledError.__name__ in str(work.exception(ENDS_S))
+            assert HubKilledError.__name__ in repr(work.exception(TIMEOUT_S))
         finally:
             end.set()
