@@ -83,7 +83,8 @@ class TopicReader:
     def move(self, offset: int) -> None:
         """Read on from another offset."""
         self.offset = offset
-        self.close()
+        if self.consumer is not None:
+            self.consumer.seek(TopicPartition(self.topic, 0), offset)
 
     def open(self) -> KafkaConsumer:
         """The consumer, opened anew if Kafka's options were changed; KafkaError if it cannot be."""

@@ -52,11 +52,11 @@ class Admission:
 
     def set_rights(self, rights: Mapping[str, Sequence[NeededRight]]) -> None:
         """Make these the only rules of the broker."""
-        wanted = {_rule(user, one) for user, needed in rights.items() for one in needed}
+        wanted = {rule_of(user, one) for user, needed in rights.items() for one in needed}
         with source_errors(self._bootstrap):
             given = set(self._admin.describe_acls(_EVERY_RULE)[0])
             made = self._admin.create_acls([*(wanted - given)])
-            taken = self._admin.delete_acls([_only(rule) for rule in given - wanted])
+            taken = self._admin.delete_acls([filter_of(rule) for rule in given - wanted])
         failed = [error for *_, error in taken if error.errno]
         _check(str(error.__name__) for error in (*made["failed"], *failed))
 
@@ -71,7 +71,7 @@ class Admission:
         self.close()
 
 
-def _rule(user: str, one: NeededRight) -> ACL:
+def rule_of(user: str, one: NeededRight) -> ACL:
     """The rule that gives a user a right from everywhere."""
     return ACL(
         f"User:{user}",
@@ -82,7 +82,7 @@ def _rule(user: str, one: NeededRight) -> ACL:
     )
 
 
-def _only(rule: ACL) -> ACLFilter:
+def filter_of(rule: ACL) -> ACLFilter:
     """What selects this rule and no other."""
     where = rule.resource_pattern
     place = ResourcePatternFilter(where.resource_type, where.resource_name, where.pattern_type)

@@ -69,6 +69,11 @@ def fault_of(text: str) -> ClientFault | None:
     return next(said, None) or next(matching, None)
 
 
+def refused_text(fault: ClientFault, principal: str, otherwise: str) -> str:
+    """The fault, and whom it is of; `otherwise`: who that is if only the broker knows its name."""
+    return f"{fault} (as {principal or otherwise})"
+
+
 class HeardFault(logging.Handler):
     """Listens to the clients' log while they connect; as a context manager."""
 

@@ -6,7 +6,7 @@ from contextlib import closing
 
 from kafka import KafkaConsumer, TopicPartition
 
-from connectors.kafka.options import client_options
+from connectors.kafka.looking import looking_consumer
 from connectors.kafka.source_errors import source_errors
 from connectors.wire import decode_answer
 from streaming.core.model.errors import SourceError, WireError
@@ -30,23 +30,16 @@ def last_updates(
     found = dict[str, SentPosition]()
     if not any(ends.values()):
         return found
-    with source_errors(bootstrap, " for the last updates"):
-        consumer = KafkaConsumer(
-            bootstrap_servers=bootstrap,
-            group_id=None,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            allow_auto_create_topics=False,
-            fetch_max_wait_ms=1,
-            **client_options(options),
-        )
-        with closing(consumer):
-            for topic, end in ends.items():
-                for back in _LOOK_BACK:
-                    sent = [*_positions(consumer, topic, max(0, end - back), end)]
-                    if sent:
-                        found[topic] = max(sent)
-                        break
+    with (
+        source_errors(bootstrap, " for the last updates"),
+        closing(looking_consumer(bootstrap, options)) as consumer,
+    ):
+        for topic, end in ends.items():
+            for back in _LOOK_BACK:
+                sent = [*_positions(consumer, topic, max(0, end - back), end)]
+                if sent:
+                    found[topic] = max(sent)
+                    break
     return found
 
 

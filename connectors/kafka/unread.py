@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 
-from connectors.kafka.options import client_options
+from connectors.kafka.looking import looking_consumer
 from connectors.kafka.source_errors import source_errors
 from connectors.kafka.topics import Topics
 from connectors.wire import decode
@@ -50,7 +50,7 @@ def unread(
     partition = TopicPartition(topic, 0)
     with (
         source_errors(bootstrap, f" for {topic} from offset {at} on"),
-        closing(_consumer(bootstrap, options, connect_ms)) as consumer,
+        closing(looking_consumer(bootstrap, options, bootstrap_timeout_ms=connect_ms)) as consumer,
     ):
         consumer.assign([partition])
         consumer.seek(partition, at)
@@ -59,19 +59,6 @@ def unread(
             found += [position for value in values if (position := _position(value)) is not None]
             at = consumer.position(partition)
     return UnreadPositions(tuple(found), at, end)
-
-
-def _consumer(bootstrap: str, options: Mapping[str, str], connect_ms: int) -> KafkaConsumer:
-    return KafkaConsumer(
-        bootstrap_servers=bootstrap,
-        bootstrap_timeout_ms=connect_ms,
-        group_id=None,
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        allow_auto_create_topics=False,
-        fetch_max_wait_ms=1,
-        **client_options(options),
-    )
 
 
 def _position(value: bytes | None) -> tuple[str, Record] | None:

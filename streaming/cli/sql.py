@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import chain, count
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -94,9 +94,6 @@ def sql(
         return
     write_table(names, shown)
     write_line(f"{as_count(len(rows), 'row')} as of hub epoch {epoch}, at most {limit} are shown")
-
-
-Rows = Sequence[Sequence[Any]]
 
 
 def _check_text(text: str) -> None:

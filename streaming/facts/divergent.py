@@ -65,8 +65,9 @@ def divergent_rows(config: Config, reader: Reader) -> tuple[DivergentRow, ...]:
 def unnamed_counts(config: Config, reader: Reader) -> dict[str, dict[str, int]]:
     """Replica -> reason -> how many of its kept records may have written any row."""
     found: dict[str, dict[str, int]] = {}
+    names = names_of(config)
     for row in _unnamed(config, reader, one_by_one=False):
-        of = found.setdefault(_name(config, row), {})
+        of = found.setdefault(_name(names, row), {})
         of[row["reason"]] = of.get(row["reason"], 0) + row["count"]
     return found
 
@@ -104,15 +105,17 @@ def kept_different(config: Config, reader: Reader) -> Iterable[DivergentRow]:
     A change of the hub itself is in no database. A released one became a change of the hub, and a
     dropped one is closed by the operator's decision. Behind them those whose row is not known.
     """
+    names = names_of(config)
     yield from _named(config, reader)
     for row in _unnamed(config, reader, one_by_one=True):
-        yield _divergent(config, {**row, "table": None, "key": None})
+        yield _divergent(names, {**row, "table": None, "key": None})
 
 
 def _named(config: Config, reader: Reader) -> Iterator[DivergentRow]:
+    names = names_of(config)
     for row in quarantined_rows(reader, _receives(config), config.table_map()):
         if row["rid"] != config.hub.rid:
-            yield _divergent(config, row)
+            yield _divergent(names, row)
 
 
 def _unnamed(config: Config, reader: Reader, *, one_by_one: bool) -> Iterator[Mapping[str, Any]]:
@@ -122,9 +125,9 @@ def _unnamed(config: Config, reader: Reader, *, one_by_one: bool) -> Iterator[Ma
             yield row
 
 
-def _divergent(config: Config, row: Mapping[str, Any]) -> DivergentRow:
+def _divergent(names: Mapping[int, str], row: Mapping[str, Any]) -> DivergentRow:
     return DivergentRow(
-        _name(config, row),
+        _name(names, row),
         kind_of(Reason(row["reason"])),
         row["table"],
         row["key"],
@@ -134,8 +137,8 @@ def _divergent(config: Config, row: Mapping[str, Any]) -> DivergentRow:
     )
 
 
-def _name(config: Config, row: Mapping[str, Any]) -> str:
-    return names_of(config).get(row["rid"], str(row["rid"]))
+def _name(names: Mapping[int, str], row: Mapping[str, Any]) -> str:
+    return names.get(row["rid"], str(row["rid"]))
 
 
 def kind_of(reason: Reason) -> DivergenceKind:

@@ -17,7 +17,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from checkpoints.last_poll import note_away
-from connectors.kafka.client_errors import ClientFault, fault_of
+from connectors.kafka.client_errors import ClientFault, fault_of, refused_text
 from connectors.kafka.live_options import LiveOptions
 from connectors.kafka.options import principal_of
 from connectors.kafka.topics import Topics
@@ -95,8 +95,8 @@ class KafkaOutage:
         """
         since_s, said_s = time.time(), float("-inf")
         self.view.away_s, self.view.away_why = since_s, self._why(error)
-        why = self.view.away_why
-        LOG.warning("%s", why or f"Kafka is away: {str(error).splitlines()[0]}")
+        line = str(error).partition("\n")[0]
+        LOG.warning("%s", self.view.away_why or f"Kafka is away: {line}")
         try:
             while not end.is_set():
                 failed = self._failure()
@@ -128,7 +128,7 @@ class KafkaOutage:
         fault = _refusal(error)
         if fault is ClientFault.RIGHT:
             return str(error).partition("\n")[0]
-        return f"{fault} (as {principal_of(self.options.now()) or 'the hub'})" if fault else ""
+        return refused_text(fault, principal_of(self.options.now()), "the hub") if fault else ""
 
     def _say(self, since_s: float, reason: HubError) -> None:
         LOG.warning(

@@ -15,7 +15,7 @@ from checkpoints.last_poll import (
     read_poll,
     write_poll,
 )
-from connectors.kafka.client_errors import fault_of
+from connectors.kafka.client_errors import fault_of, refused_text
 from streaming.core.intake.input_lost import TopicFacts, unreadable
 from streaming.core.model.errors import SourceError
 from streaming.core.model.root import StateRoot
@@ -172,7 +172,7 @@ class TopicPoll:
         if self.broker:
             away_s = self.failed_s - self.failing_since_s
             fault = fault_of(str(error))
-            why = f"{fault} (as {self.principal or 'the hub'})" if fault else ""
+            why = refused_text(fault, self.principal, "the hub") if fault else ""
             note_away(self.root, time.time() - away_s, self.broker, why)
 
     def _answered(self) -> None:

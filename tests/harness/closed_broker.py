@@ -5,19 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka import KafkaAdminClient
-from kafka.admin import (
-    ACL,
-    ACLFilter,
-    ACLOperation,
-    ACLPermissionType,
-    ACLResourcePatternType,
-    ResourcePattern,
-    ResourcePatternFilter,
-    ResourceType,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
 
+from connectors.kafka.admission import Admission, filter_of, rule_of
 from connectors.kafka.broker import Broker
 from connectors.kafka.options import client_options
 from streaming.core.model.rights import NeededRight
@@ -103,39 +92,22 @@ def changeable(user: str, password: str) -> dict[str, str]:
 
 def set_password(bootstrap: str, user: str, password: str) -> None:
     """Give a user this password, and take the one that it had."""
-    client = _admin(bootstrap)
-    word = UserScramCredentialUpsertion(user, ScramMechanism.SCRAM_SHA_512, password)
-    failed = {name: why for name, why in client.alter_user_scram_credentials([word]).items() if why}
-    client.close()
-    assert not failed, failed
+    with Admission(bootstrap, options(ADMIN)) as admission:
+        admission.set_passwords({user: password})
 
 
 def grant(bootstrap: str, user: str, rights: Iterable[NeededRight]) -> None:
     """Give a user exactly these rights beside those that it has."""
-    rules = [
-        ACL(
-            f"User:{user}",
-            "*",
-            ACLOperation[one.right.name],
-            ACLPermissionType.ALLOW,
-            ResourcePattern(ResourceType.TOPIC, one.topic),
-        )
-        for one in rights
-    ]
     client = _admin(bootstrap)
-    found = client.create_acls(rules)
+    found = client.create_acls([rule_of(user, one) for one in rights])
     client.close()
     assert not found["failed"], found
 
 
 def revoke(bootstrap: str, user: str, right: NeededRight) -> None:
     """Take one right away from a user."""
-    where = ResourcePatternFilter(ResourceType.TOPIC, right.topic, ACLResourcePatternType.LITERAL)
-    rule = ACLFilter(
-        f"User:{user}", None, ACLOperation[right.right.name], ACLPermissionType.ALLOW, where
-    )
     client = _admin(bootstrap)
-    client.delete_acls([rule])
+    client.delete_acls([filter_of(rule_of(user, right))])
     client.close()
 
 
