@@ -1,10 +1,12 @@
 """The entry point: it imports almost nothing before an interruption is dealt with."""
 
+import atexit
 import gc
 import io
 import os
 import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
 from types import FrameType
 from typing import TextIO
@@ -14,10 +16,35 @@ _SERVING = ("run", "agent")
 
 
 def main() -> int:
-    """Run the command line; an interrupted command says so in a line."""
+    """Run the command line; its exit code."""
+    ended = _Ended()
     if len(sys.argv) > 1 and sys.argv[1] in _SERVING:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _end)
+        atexit.register(ended.leave)  # the first to be registered is the last to be called
+    ended.code = _run()
+    return ended.code
+
+
+class _Ended:
+    """How a command ended; its exit code is 1 where it had none."""
+
+    code = 1
+
+    def leave(self) -> None:
+        """End without Python's finalization, which aborts a thread that is inside of a library.
+
+        A daemon thread may be reading a table, for the page or a standby's window: a hub that
+        ended well would end with SIGABRT.
+        """
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # nobody reads it, or it is closed
+                stream.flush()
+        os._exit(self.code)
+
+
+def _run() -> int:
+    """Run the command; an interrupted one says so in a line."""
     keep_files_private()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it looks for some everywhere
     for stream in (sys.stdout, sys.stderr):
