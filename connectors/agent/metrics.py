@@ -1,7 +1,7 @@
 """An agent's metrics for Prometheus, at a port of its own if it is given one."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
@@ -9,11 +9,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from connectors.agent.counts import AgentCounts
-from connectors.agent.metrics_server import metrics_served
-from connectors.agent.settings import LOOPBACK
+from connectors.metrics_server import metrics_served
 from connectors.tls import tls_faults
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.port_access import EVERYBODY, PortAccess
+from streaming.core.model.port_access import EVERYBODY, LOOPBACK, PortAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +125,5 @@ def served_metrics(
         raise ConfigError("; ".join(faults))
     registry = CollectorRegistry()
     registry.register(AgentCollector(replica, counts))
-    with ExitStack() as opened:
-        _open(opened, registry, host, port, access)
+    with metrics_served(registry, host, port, access):
         yield
-
-
-def _open(
-    opened: ExitStack, registry: CollectorRegistry, host: str, port: int, access: PortAccess
-) -> None:
-    try:
-        opened.enter_context(metrics_served(registry, host, port, access))
-    except OSError as error:
-        raise ConfigError(
-            f"the agent's metrics cannot be served at {host}:{port} ({error.strerror}): give"
-            " another --metrics-port, or none, or an address of this machine as --metrics-host"
-        ) from error

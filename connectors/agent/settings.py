@@ -1,7 +1,7 @@
 """An agent's settings: one JSON document, so that no secret is on a command line."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +9,10 @@ from connectors import wire
 from connectors.log_format import LogFormat
 from streaming.core.model.csn import MAX_SKEW_S
 from streaming.core.model.errors import ConfigError, WireError
-from streaming.core.model.port_access import EVERYBODY, PortAccess
+from streaming.core.model.port_access import EVERYBODY, LOOPBACK, PortAccess
 from streaming.core.model.record import RECORD_BYTES
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
-
-LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +78,12 @@ class AgentSettings:
             }
         )
 
-    def _access(self) -> dict[str, str]:
+    def _access(self) -> dict[str, Any]:
         """What is set of who may read its metrics; nothing where there are none."""
-        values = asdict(self.metrics_access) if self.metrics_port else {}
-        return {name: str(value) for name, value in values.items() if value is not None}
+        access = self.metrics_access if self.metrics_port else PortAccess()
+        texts = {"token": access.token, **{name: getattr(access, name) for name in _FILES}}
+        found = {name: str(value) for name, value in texts.items() if value is not None}
+        return {**found, "names": access.names} if access.names else found
 
 
 def parse(text: str) -> AgentSettings:
@@ -103,9 +103,12 @@ def parse(text: str) -> AgentSettings:
         raise ConfigError(f"the agent's settings are not of the right form: {error}") from error
 
 
-def _access(values: Mapping[str, str]) -> PortAccess:
-    files = {name: Path(text) for name, text in values.items() if name != "token"}
-    return PortAccess(token=values.get("token"), **files)
+_FILES = ("certificate", "key", "client_ca")
+
+
+def _access(values: Mapping[str, Any]) -> PortAccess:
+    files = {name: Path(values[name]) for name in _FILES if name in values}
+    return PortAccess(values.get("token"), **files, names=tuple(values.get("names", ())))
 
 
 def _table(values: Mapping[str, Any]) -> Table:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from connectors.agent.settings import LOOPBACK
 from connectors.sqlite import saved_rows
 from connectors.sqlite.check import DatabaseCheck, check_database
 from connectors.sqlite.document import schema_in
@@ -27,6 +26,7 @@ from streaming.cli.output import (
 from streaming.config.config import load
 from streaming.config.live import live_options
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.port_access import LOOPBACK
 from streaming.facts.documents import document_text
 
 app = typer.Typer(rich_markup_mode=None)

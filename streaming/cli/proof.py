@@ -1,18 +1,22 @@
 """The metrics of `verify --continuous`: up to where the history is proven, and since when."""
 
 import time
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Gauge, start_http_server
+from prometheus_client import CollectorRegistry, Gauge
+
+from connectors.metrics_server import metrics_served
+from streaming.core.model.port_access import EVERYBODY, LOOPBACK
 
 if TYPE_CHECKING:
     from streaming.replay.verify import Audit
 
 
 class Proof:
-    """The last sound audit; `port`: where Prometheus finds it on this machine, None: nowhere."""
+    """The last sound audit."""
 
-    def __init__(self, port: int | None) -> None:
+    def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.epoch = Gauge(
             "slackwater_proven_hub_epoch",
@@ -26,8 +30,10 @@ class Proof:
         )
         self.at_s = time.monotonic()
         self.age.set_function(lambda: time.monotonic() - self.at_s)
-        if port is not None:
-            start_http_server(port, addr="127.0.0.1", registry=self.registry)
+
+    def served(self, port: int) -> AbstractContextManager[None]:
+        """Serve it to this machine as long as the block takes; ConfigError: it cannot be."""
+        return metrics_served(self.registry, LOOPBACK, port, EVERYBODY)
 
     def note(self, audit: "Audit") -> None:
         """Note an audit, if it is sound."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,13 +50,15 @@ def verify(
     may be judged twice, every RUV must end where the changelog does, and the full state must follow
     from the changelog. Exit 0 if all that holds, 1 if not, 2 if that cannot be said.
     """
-    with cannot_say():
+    with cannot_say(), ExitStack() as opened:
         configured = load(config)
         first, last = (None if text is None else parse_moment(text) for text in (begin, end))
         if continuous:
             from streaming.cli.proof import Proof  # noqa: PLC0415  # others need no metrics
 
-            proof = Proof(metrics_port)
+            proof = Proof()
+            if metrics_port is not None:
+                opened.enter_context(proof.served(metrics_port))
             audits = audits_of_what_is_new(configured, first, lambda: time.sleep(every), proof.note)
         else:
             audits = iter([_audited(configured, first, last)])

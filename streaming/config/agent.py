@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from connectors.agent.settings import LOOPBACK, AgentSettings
+from connectors.agent.settings import AgentSettings
 from streaming.config.config import Config
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.port_access import LOOPBACK
 
 
 def agent_settings(

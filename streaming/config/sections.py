@@ -206,7 +206,7 @@ class HttpConfig(_SectionWithSecret):
     @property
     def access(self) -> PortAccess:
         """Who may read the port."""
-        return PortAccess(self.token, self.certificate, self.key, self.client_ca)
+        return PortAccess(self.token, self.certificate, self.key, self.client_ca, self.names)
 
 
 class LogConfig(_Section):

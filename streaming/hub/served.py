@@ -61,9 +61,8 @@ def _application(view: HubView, registry: CollectorRegistry, feed: EpochFeed) ->
     from streaming.http.application import application  # noqa: PLC0415 in the server's thread
 
     http = view.config.http
-    names = {http.host, socket.gethostname(), *http.names}
-    known = frozenset(name.lower() for name in names)
-    return application(view, registry, feed, http.access, known)
+    names = http.access.known_as(http.host, socket.gethostname())
+    return application(view, registry, feed, http.access, names)
 
 
 def registry_of(view: HubView) -> CollectorRegistry:

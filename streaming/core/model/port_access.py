@@ -17,13 +17,14 @@ class PortAccess:
     """What a client of a port must have: the token, or a certificate of `client_ca`.
 
     Neither: whoever reaches the port may read, so it must be one of loopback. `certificate` and
-    `key`: the port's own, for TLS.
+    `key`: the port's own, for TLS. `names`: those under which clients ask for it.
     """
 
     token: str | None = field(default=None, repr=False)
     certificate: Path | None = None
     key: Path | None = None
     client_ca: Path | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def is_asked(self) -> bool:
@@ -56,11 +57,16 @@ class PortAccess:
             or _is_same(cookie, self.cookie(), self.token)
         )
 
+    def known_as(self, host: str, machine: str) -> frozenset[str]:
+        """The names that a Host header may have, of a port that listens at `host`."""
+        return frozenset(name.lower() for name in (host, machine, *self.names))
+
     def cookie(self) -> str:
         """What a browser keeps for the token, from which the token cannot be had."""
         return hmac.digest((self.token or "").encode(), b"slackwater page", "sha256").hex()
 
 
+LOOPBACK = "127.0.0.1"
 EVERYBODY = PortAccess()
 """A port of loopback that asks for nothing."""
 

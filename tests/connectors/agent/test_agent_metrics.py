@@ -1,14 +1,17 @@
 """Claims about the metrics of an agent."""
 
 import socket
+import time
 import urllib.error
 import urllib.request
+from contextlib import ExitStack
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from connectors.agent.counts import AgentCounts
 from connectors.agent.metrics import METRICS, served_metrics
+from connectors.metrics_server import CONNECTIONS_MAX
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.port_access import PortAccess
 from streaming.metrics.catalogue import HUB, metrics_of
@@ -83,3 +86,41 @@ def test_an_address_that_others_reach_is_not_opened_without_one(port: int) -> No
         served_metrics(port, "oslo", AgentCounts(), "0.0.0.0"),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    ("host", "code"), [("evil.example", 421), ("Oslo.example:9471", 200), ("localhost", 200)]
+)
+def test_it_answers_only_under_a_name_that_it_has(port: int, host: str, code: int) -> None:
+    """A page of somebody else's may let its own name point here, and a browser then asks for it."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/metrics", headers={"host": host})
+    access = PortAccess(names=("oslo.example",))
+
+    with served_metrics(port, "oslo", AgentCounts(), access=access):
+        assert _status(request) == code
+
+
+def test_clients_that_say_nothing_hold_up_no_other_for_long(port: int) -> None:
+    """More of them than are answered at once are closed, and the next one is answered again."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/metrics")
+
+    with served_metrics(port, "oslo", AgentCounts()):
+        with ExitStack() as opened:
+            for _ in range(CONNECTIONS_MAX):
+                opened.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as one_more:
+                assert one_more.recv(1) == b""
+        deadline = time.monotonic() + 60
+        while _status(request) != 200:
+            assert time.monotonic() < deadline
+
+
+def _status(request: urllib.request.Request) -> int:
+    """The status of an answer; 0: the connection was closed."""
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return 0

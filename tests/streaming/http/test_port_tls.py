@@ -107,7 +107,7 @@ def test_a_client_that_never_speaks_tls_is_cut(
 ) -> None:
     """It would hold a connection that no bound counts."""
     monkeypatch.setattr("streaming.http.protocol.REQUEST_S", 0.5)
-    monkeypatch.setattr("connectors.agent.metrics_server._Handler.timeout", 0.5)
+    monkeypatch.setattr("connectors.metrics_server._Handler.timeout", 0.5)
     with open_port(folder, tmp_path) as port, connected(port) as client:
         client.sendall(b"\x16\x03")
 

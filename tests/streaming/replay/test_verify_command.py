@@ -1,6 +1,9 @@
 """Claims about `verify`: a sound state is sound, and each kind of damage is found."""
 
 import shutil
+import socket
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +16,7 @@ from checkpoints.tables import TableName
 from streaming.cli.proof import Proof
 from streaming.cli.verify import audits_of_what_is_new
 from streaming.config.config import load
+from streaming.core.model.errors import ConfigError
 from tests.checkpoints.spoilt_state import spoil
 from tests.streaming.cli.conftest import Answer, Slackwater
 from tests.streaming.replay.conftest import History
@@ -124,7 +128,7 @@ def test_an_audit_goes_on_with_what_is_new(recorded: History, tmp_path: Path) ->
     shutil.copytree(recorded.folder, tmp_path / "hub")
     grown = History(tmp_path / "hub")
     grown.rewrite(TableName.EPOCHS, whole.filter(pc.less_equal(whole["batch"], 6)))
-    config, proof = load(grown.folder / "hub.toml"), Proof(None)
+    config, proof = load(grown.folder / "hub.toml"), Proof()
 
     def grow() -> None:
         grown.rewrite(TableName.EPOCHS, whole)
@@ -154,3 +158,21 @@ def test_a_history_with_a_very_large_record_is_read_through(
 
     assert answer.code == 1
     assert checks(answer) == {"fact"}
+
+
+def test_the_proof_is_served_to_this_machine_under_its_own_names() -> None:
+    """Prometheus asks for it there; a page that a browser shows must not."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = int(found.getsockname()[1])
+    url = f"http://127.0.0.1:{port}/metrics"
+    strange = urllib.request.Request(url, headers={"host": "evil.example"})
+
+    with Proof().served(port):
+        with urllib.request.urlopen(url) as answer:
+            text = answer.read().decode()
+        with pytest.raises(urllib.error.HTTPError, match="421"):
+            urllib.request.urlopen(strange)
+        with pytest.raises(ConfigError, match="give another --metrics-port"), Proof().served(port):
+            pass
+
+    assert "slackwater_proof_age_seconds" in text

@@ -12,23 +12,32 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
 from connectors.tls import server_context
-from streaming.core.model.port_access import PortAccess
+from streaming.core.model.errors import ConfigError
+from streaming.core.model.port_access import PortAccess, is_known_host, is_loopback
 
 REQUEST_S = 5.0
 """How long a client may take between two parts of its request."""
+CONNECTIONS_MAX = 32
+"""So many clients are answered at once; the next one's connection is closed."""
 _CERTIFICATE = "slackwater.has_certificate"
 
 Respond = Callable[..., Any]
+Connection = Any
+"""What socketserver says of a client: its socket, its address."""
 
 
 @contextmanager
 def metrics_served(
     registry: CollectorRegistry, host: str, port: int, access: PortAccess
 ) -> Iterator[None]:
-    """Serve them as long as the block takes; OSError if that cannot be."""
+    """Serve them as long as the block takes; ConfigError says why that cannot be."""
     metrics, context = make_wsgi_app(registry), server_context(access)
+    names = access.known_as(host, socket.gethostname())
 
     def app(environ: dict[str, Any], respond: Respond) -> Iterable[bytes]:
+        if not is_known_host(environ.get("HTTP_HOST", ""), names):
+            respond("421 Misdirected Request", [])
+            return [b"this agent has no such name: ask by its address, or add it to http.names\n"]
         given = environ.get("HTTP_AUTHORIZATION", "")
         if access.admits(given, has_certificate=environ[_CERTIFICATE]):
             body: Iterable[bytes] = metrics(environ, respond)
@@ -36,9 +45,7 @@ def metrics_served(
         respond("401 Unauthorized", [("www-authenticate", "Bearer")])
         return [b"give the token of http.token, or a certificate of http.client_ca\n"]
 
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    kind: type[_Server] = type("_Server", (_Server,), {"address_family": family})
-    with make_server(str(address[0]), port, app, kind, _Handler) as server:
+    with _listening(host, port, app) as server:
         if context is not None:  # without a handshake here: one client would keep out all others
             server.socket = context.wrap_socket(
                 server.socket, server_side=True, do_handshake_on_connect=False
@@ -52,10 +59,40 @@ def metrics_served(
             thread.join()
 
 
+def _listening(host: str, port: int, app: Callable[..., Any]) -> "_Server":
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+
+        class Server(_Server):
+            address_family = family
+            free = threading.Semaphore(CONNECTIONS_MAX)
+
+        return make_server(str(address[0]), port, app, Server, _Handler)
+    except OSError as error:
+        other = "" if is_loopback(host) else ", or an address of this machine as --metrics-host"
+        raise ConfigError(
+            f"metrics cannot be served at {host}:{port} ({error.strerror}): give another"
+            f" --metrics-port, or none{other}"
+        ) from error
+
+
 class _Server(ThreadingMixIn, WSGIServer):
     """A thread for each connection."""
 
     daemon_threads = True
+    free: threading.Semaphore
+    """How many more are answered at once."""
+
+    def verify_request(self, *_: object) -> bool:
+        """Return whether this one is answered; else its connection is closed."""
+        return self.free.acquire(blocking=False)
+
+    def process_request_thread(self, request: Connection, client_address: Connection) -> None:
+        """Answer, in that thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.free.release()
 
     def handle_error(self, *_: object) -> None:
         """Say nothing of a client that sends what is no request."""
