@@ -114,7 +114,10 @@ def remedy_of(reason: Reason) -> str:
                 "correct the clock of its replica, then write the row again or release the record"
             )
         case Reason.RIGHTS:
-            return "name its table in `writes` of the replica and release the record, or delete it"
+            return (
+                "name its table in `writes` of the replica, restart the hub and release the record;"
+                " or drop it"
+            )
         case Reason.TABLE | Reason.KEY | Reason.SIZE:
             return "write the row again so that the others can take it, or delete it"
         case _:
