@@ -6,7 +6,7 @@ from typing import Protocol
 
 from checkpoints.faults import FaultPoint
 from streaming.core.model.change import RowKey
-from streaming.core.model.record import Record, Stopped, Update
+from streaming.core.model.record import Reason, Record, Stopped, Update
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.topology import Topology
 
@@ -101,6 +101,12 @@ class Backend(Protocol):
     def refuse_sent(self, rid: int, *, is_refused: bool) -> None:
         """Have the topic of this consumer's agreement refuse what it is sent, or take it again."""
 
+    def may_write(self, rid: int, table: str, *, is_allowed: bool) -> None:
+        """Start it again with a configuration by which this replica may write a table, or not.
+
+        Nothing is unread: what was sent before is taken by what held then.
+        """
+
     def mark_away(self, rid: int) -> None:
         """Mark a consumer as away, as when it has acknowledged nothing in time."""
 
@@ -149,8 +155,8 @@ class Backend(Protocol):
     def drop_uncarried(self) -> None:
         """Append an operator's commands to drop every record of each uncarried row."""
 
-    def release_skewed(self) -> None:
-        """Append an operator's commands to release all that is in quarantine as `skew`."""
+    def release(self, reason: Reason) -> None:
+        """Append an operator's commands to release all that is in quarantine for this reason."""
 
     def quarantine(self) -> Sequence[Kept]:
         """Everything in quarantine."""

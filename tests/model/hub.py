@@ -29,7 +29,7 @@ from streaming.core.delivery.sending import (
     wants_batch,
 )
 from streaming.core.intake.arrival import AbortTransaction, ControlOutcome, Quarantined
-from streaming.core.intake.check import check
+from streaming.core.intake.check import CheckedRecord, Limits, check
 from streaming.core.intake.heard import unheard
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.refused_rows import due
@@ -129,7 +129,8 @@ class Plan:
     takes out for good. `resumes`: the agreements that he resumes. `losses`: those of which input
     is lost. `resyncs`: the agreements that he brings what they lack; `pauses`: those that he
     pauses. `pages`: of resyncs. `undelivered`: the agreements whose topics refused the last batch.
-    `drops`: the records in quarantine that he drops; `releases`: those that he releases.
+    `drops`: the records in quarantine that he drops; `releases`: those that he releases, which are
+    checked by `writes`: see `PureHub`.
     """
 
     ends: Mapping[int, int]
@@ -146,6 +147,7 @@ class Plan:
     undelivered: tuple[str, ...] = ()
     drops: tuple[Place, ...] = ()
     releases: tuple[Release, ...] = ()
+    writes: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ class PureHub:
     `requested_resumes`, `requested_resyncs`, `requested_pauses`, `requested_drops`,
     `requested_releases`: the arguments of commands that no batch has processed. `firsts`: rid ->
     the offset of the first record that its topic still has. `refusing`: the consumers whose topics
-    refuse what they are sent.
+    refuse what they are sent. `writes`: rid -> the tables that this replica may write, if not all.
     """
 
     topology: Topology
@@ -200,6 +202,7 @@ class PureHub:
     requested_releases: list[Release] = field(default_factory=list)
     firsts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     refusing: set[int] = field(default_factory=set)
+    writes: dict[int, frozenset[str]] = field(default_factory=dict)
     undelivered: tuple[str, ...] = ()
     kill: FaultPoint | None = None
     up: bool = True
@@ -221,7 +224,7 @@ class PureHub:
 
     def send(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
         """Append a record to a replica's topic."""
-        found = check(wire.encode(session or "", record), rid, self.topology.tables)
+        found = self._check(rid, session, record, self.writes)
         is_uncarried = found.reason is not None and found.reason.is_uncarried
         received = ReceivedRecord(rid, len(self.topics[rid]), time_ms, session, record)
         if is_uncarried:
@@ -230,6 +233,12 @@ class PureHub:
             )
         self.topics[rid].append(received)
         self.arrivals.append(received)
+
+    def _check(
+        self, rid: int, session: str | None, record: Record, writes: Mapping[int, frozenset[str]]
+    ) -> CheckedRecord:
+        value = wire.encode(session or "", record)
+        return check(value, rid, self.topology.tables, Limits(writes=writes))
 
     def updates(self, rid: int) -> Sequence[Update | Stopped]:
         """Every record of the updates topic of this consumer's agreement, from the first."""
@@ -271,7 +280,7 @@ class PureHub:
             releases, self.requested_releases = tuple(self.requested_releases), []
             commands = aborts, retries, recovers, retires, resumes
             orders = losses, resyncs, pauses, due_pages
-            left = self.undelivered, drops, releases
+            left = self.undelivered, drops, releases, dict(self.writes)
             self.run(Plan(ends, now_ms, *commands, *orders, *left))
 
     def _pages(self, rids: Collection[int]) -> tuple[PlannedPage, ...]:
@@ -374,6 +383,12 @@ class PureHub:
     def refuse_sent(self, rid: int, *, is_refused: bool) -> None:
         """Have the topic of this consumer's agreement refuse what it is sent, or take it again."""
         self.refusing = self.refusing | {rid} if is_refused else self.refusing - {rid}
+
+    def may_write(self, rid: int, table: str, *, is_allowed: bool) -> None:
+        """Start again with a configuration by which this replica may write a table, or not."""
+        before, one = self.writes.get(rid, frozenset(self.topology.tables)), {table}
+        self.writes[rid] = before | one if is_allowed else before - one
+        self.restart(0)
 
     def mark_away(self, rid: int) -> None:
         """Mark a consumer as away, as when it has acknowledged nothing in time."""
@@ -528,11 +543,12 @@ class PureHub:
     def _own_changes(self, plan: Plan) -> list[tuple[str, Arrived]]:
         """The CSN of what is released, with the hub's change in its place; none of a truncate."""
         kept = {(one.rid, one.offset): one.change for one in self.kept}
+        made_of = self._released(plan) - self.dropped
         generator = Generator.behind(HUB_RID, self.state.largest.get(HUB_RID))
         made = list[tuple[str, Arrived]]()
         for rid, offset, seen in sorted(plan.releases):
             change = kept[rid, offset]
-            if change is None or change.op is Op.TRUNCATE or (rid, offset) in self.dropped:
+            if change is None or (rid, offset) not in made_of:
                 continue
             csn, generator = generator.next(plan.clock_ms // 1_000)
             own = Change(csn, HUB_RID, 0, *change.row, change.op, change.after, change.before)
@@ -708,21 +724,24 @@ class PureHub:
             if one.change and one.reason.is_uncarried and (one.rid, one.change.row) in listed
         ]
 
-    def release_skewed(self) -> None:
-        """Append an operator's commands to release all that is in quarantine as `skew`."""
+    def release(self, reason: Reason) -> None:
+        """Append an operator's commands to release all that is in quarantine for this reason."""
         self.requested_releases += [
             (one.rid, one.offset, self.state.hub_epoch)
             for one in self.kept
-            if one.reason is Reason.SKEW and (one.rid, one.offset) not in self.dropped
+            if one.reason is reason and (one.rid, one.offset) not in self.dropped
         ]
 
     def _released(self, plan: Plan) -> set[Place]:
-        """What becomes a change of the hub; a truncate stays in quarantine."""
+        """What becomes a change of the hub; a truncate and what is still wrong stay as they are."""
         places = {(rid, offset) for rid, offset, _ in plan.releases}
         return {
             (one.rid, one.offset)
             for one in self.kept
-            if one.change and one.change.op is not Op.TRUNCATE and (one.rid, one.offset) in places
+            if one.change
+            and one.change.op is not Op.TRUNCATE
+            and (one.rid, one.offset) in places
+            and self._check(one.rid, "-", one.change, plan.writes).reason is None
         }
 
     def _left(self, places: Collection[Place] | None = None) -> list[tuple[Quarantined, RowKey]]:

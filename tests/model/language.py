@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection
 
 from checkpoints.faults import FaultPoint
-from streaming.core.model.record import Item, RangeItem, Update
+from streaming.core.model.record import Item, RangeItem, Reason, Update
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import OnRefused
 from tests.model.replica import Replica, row_of, value_of
@@ -52,13 +52,14 @@ def given(story: Story, names: str) -> None:
 
     Behind them may stand the tables: `; t is EPOCH_TRANS; u is MAX(v), hidden from r3`. A row `k`
     is of table t, a row `u.k` of table u. `t is EPOCH, on_refused stop`: what follows a refusal.
+    `t is EPOCH, not written by r3`: what r3 writes there is quarantined as `rights`.
 
     `; r3 joins later`: it is configured, and its agent was never started.
     """
-    who, *parts = names.split("; ")
+    named, *parts = names.split("; ")
     later = [part.removesuffix(LATER) for part in parts if part.endswith(LATER)]
     tables = [part for part in parts if not part.endswith(LATER)]
-    words = [re.fullmatch(r"(\w+)((?:\(\w+\))*)", word) for word in [*who.split(), *later]]
+    words = [re.fullmatch(r"(\w+)((?:\(\w+\))*)", word) for word in [*named.split(), *later]]
     replicas = {
         word[1]: Replica(
             word[1],
@@ -73,16 +74,21 @@ def given(story: Story, names: str) -> None:
     functions: dict[str, str] = {}
     hidden: list[tuple[str, str]] = []
     on_refused: dict[str, OnRefused] = {}
+    forbidden: list[tuple[str, str]] = []
     for table in tables:
         name, _, rest = table.partition(" is ")
         functions[name], *others = rest.split(", ")
         for word, _, what in (other.rpartition(" ") for other in others):
             if word == "on_refused":
                 on_refused[name] = OnRefused(what)
+            elif word == "not written by":
+                forbidden.append((name, what))
             else:
                 hidden.append((name, what))
     made = topology(list(replicas.values()), functions or None, hidden, on_refused=on_refused)
     story.world = World(replicas, story.make(made))
+    for name, who in forbidden:
+        story.world.hub.may_write(replicas[who].rid, name, is_allowed=False)
     story.world.run_until_quiet()
 
 
@@ -678,7 +684,31 @@ def operator_drops(story: Story) -> None:
 @sentence("the operator releases what is skewed")
 def operator_releases(story: Story) -> None:
     """`slackwater quarantine release --reason skew --yes`."""
-    story.world.hub.release_skewed()
+    story.world.hub.release(Reason.SKEW)
+
+
+@sentence("the operator releases what was forbidden")
+def operator_releases_forbidden(story: Story) -> None:
+    """`slackwater quarantine release --reason rights --yes`."""
+    story.world.hub.release(Reason.RIGHTS)
+
+
+@sentence("{replica} may write {table}")
+def may_write(story: Story, replica: str, table: str) -> None:
+    """The operator names the table in `writes` of the replica; see `_may_write`."""
+    _may_write(story, replica, table, is_allowed=True)
+
+
+@sentence("{replica} may not write {table}")
+def may_not_write(story: Story, replica: str, table: str) -> None:
+    """The operator takes the table out of `writes` of the replica; see `_may_write`."""
+    _may_write(story, replica, table, is_allowed=False)
+
+
+def _may_write(story: Story, replica: str, table: str, *, is_allowed: bool) -> None:
+    """The hub takes all there is, ends, and starts again with the new configuration."""
+    _take(story, "all", None)
+    story.world.hub.may_write(story.replica(replica).rid, table, is_allowed=is_allowed)
 
 
 @sentence("{hours} hours pass")

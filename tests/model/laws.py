@@ -204,7 +204,7 @@ def _meetings(world: World) -> list[Meeting]:
 
 def _released(world: World) -> Iterator[Write]:
     """The changes that the hub made of quarantined ones: whoever released them wrote them."""
-    kept = _quarantined_changes(world, {Reason.SKEW})
+    kept = _quarantined_changes(world, {Reason.SKEW, Reason.RIGHTS})
     for judged in world.hub.changelog():
         for change in kept if rid_of(judged.csn) == HUB_RID else ():
             own = Change(judged.csn, HUB_RID, 0, *change.row, change.op, change.after)

@@ -66,20 +66,24 @@ class RealHub:
     unread: set[int] = field(default_factory=set)
     ended_at: dict[str, int] = field(default_factory=dict)
     read: dict[TableName, list[dict[str, Any]]] = field(default_factory=dict)
+    writes: dict[int, frozenset[str]] = field(default_factory=dict)
     is_cut: bool = False
     is_standing: bool = False
 
     def __post_init__(self) -> None:
         """Configure it, make its topics, start it."""
-        path = self.folder / "hub.toml"
-        path.write_text(self._text(), encoding="utf-8")
-        self.config = load(path)
+        self._configure()
         self.tables = StateStore(self.config.hub.state)
         names = [s.name for s in self.topology.subscriptions.values()]
         topics = [self.config.changes_topic(n) for n in names]
         topics += [self.config.updates_topic(n) for n in names]
         self._make_topics(topics)
         self.restart(0)
+
+    def _configure(self) -> None:
+        path = self.folder / "hub.toml"
+        path.write_text(self._text(), encoding="utf-8")
+        self.config = load(path)
 
     def _make_topics(self, topics: Sequence[str]) -> None:
         ensure_topics(self.ends.bootstrap, {}, topics, RECORD_BYTES)
@@ -97,7 +101,8 @@ class RealHub:
                 f"resync_page_rows = {self.topology.resync_page_rows}",
                 *map(_table_text, self.topology.tables.values()),
                 *(
-                    f'[[replicas]]\nname = "{s.name}"\nrid = {s.consumer}\nwrites = ["*"]'
+                    f'[[replicas]]\nname = "{s.name}"\nrid = {s.consumer}\n'
+                    f"writes = {sorted(self.writes.get(s.consumer, '*'))}"
                     for s in subscriptions
                 ),
                 *(
@@ -188,6 +193,14 @@ class RealHub:
         topic = self.config.updates_topic(self._name(rid))
         change = deny_write if is_refused else allow_all
         change(self.ends.bootstrap, topic)
+
+    def may_write(self, rid: int, table: str, *, is_allowed: bool) -> None:
+        """Change `writes` of this replica in the configuration, and start the hub again."""
+        before, one = self.writes.get(rid, frozenset(self.topology.tables)), {table}
+        self.writes[rid] = before | one if is_allowed else before - one
+        self._configure()
+        self._close()
+        self.restart(0)
 
     def says_level(self) -> bool:
         """Return what `slackwater level` says, however old the last commit is."""
@@ -374,10 +387,10 @@ class RealHub:
             if id_ in ids:
                 append_command(reader, CommandName.DROP, id_, at)
 
-    def release_skewed(self) -> None:
+    def release(self, reason: Reason) -> None:
         """Append an operator's commands, as `slackwater quarantine release` does."""
         at, reader = datetime.now(UTC), open_state(self.config.hub.state)
-        for id_ in kept_ids(reader, reason=Reason.SKEW):
+        for id_ in kept_ids(reader, reason=reason):
             append_command(reader, CommandName.RELEASE, id_, at)
 
     def _uncarried(self) -> list[DivergentRow]:

@@ -71,6 +71,9 @@ RESUMES = {**REFUSES, "resume": 2}
 UNCARRIED = {**BY_HAND, "write_uncarried": 5, "write_uncarried_in_transaction": 2, "drop": 1}
 """The same with values that nobody else can take, and an operator who drops some."""
 
+FORBIDDEN = {**UNCARRIED, "allow": 4, "release_forbidden": 3}
+"""The same with tables that not everybody may write, and an operator who allows and releases."""
+
 CLOCKS = {
     **UNCARRIED,
     "set_clock": 5,
@@ -114,7 +117,16 @@ JOINS = {**AWAY, **LOSES, **TELLS}
 PUTS_BACK = {**AWAY, **LOSES, "back_up_hub": 3, "put_back_hub": 3}
 """The same with a hub whose state is put back from a backup, and an operator who recovers."""
 
-EVERYTHING = {**LOSES, **REORDERS, **REUSES, **REFUSES, **UNWRITABLE, **TELLS, **CLOCKS}
+EVERYTHING = {
+    **LOSES,
+    **REORDERS,
+    **REUSES,
+    **REFUSES,
+    **UNWRITABLE,
+    **TELLS,
+    **CLOCKS,
+    **FORBIDDEN,
+}
 """All at once."""
 
 FUNCTIONS = (
@@ -345,6 +357,15 @@ class Storyteller:
         if key in one.open[label].rows or not one.is_locked(key):
             what = f"{self._name()} in {label}, which is too {LONG if number % 2 else ODD}"
             self.add_sentence(f"{replica} writes {key} = {what}")
+
+    def allow(self, replica: str, key: str, number: int) -> None:
+        """An operator lets a replica write a table, or no more; r1, which writes last, may all."""
+        if replica != "r1":
+            self.add_sentence(f"{replica} may {'not ' * (number % 2)}write {table_of(key)}")
+
+    def release_forbidden(self, _: str, __: str, ___: int) -> None:
+        """An operator releases what was forbidden; what still is stays where it is."""
+        self.add_sentence("the operator releases what was forbidden")
 
     def set_clock(self, replica: str, _: str, number: int) -> None:
         """A clock is days ahead or years behind; perhaps its agent runs by a right one."""

@@ -20,6 +20,7 @@ from tests.model.storyteller import (
     CLOCKS,
     EMPTIES,
     EVERYTHING,
+    FORBIDDEN,
     GOOD,
     JOINS,
     LOSES,
@@ -87,6 +88,13 @@ def test_replicas_converge_under_any_functions(plot: Plot) -> None:
 @given(plots({**UNCARRIED, **AWAY}, several=True))
 def test_replicas_differ_only_in_rows_that_are_listed_as_uncarried(plot: Plot) -> None:
     """A user's write is never destroyed; once all is dropped or written again all are equal."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots({**FORBIDDEN, **AWAY}, several=True))
+def test_replicas_differ_only_in_rows_that_were_forbidden(plot: Plot) -> None:
+    """A forbidden write stays at its writer until it is released to all, or dropped."""
     hold(plot, AT_REST)
 
 
