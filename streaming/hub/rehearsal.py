@@ -24,7 +24,7 @@ from streaming.core.model.errors import HubError
 from streaming.hub.configured import settings_of
 from streaming.hub.followed import FollowedWindow
 from streaming.hub.query import start
-from streaming.hub.source import Source, limits_of
+from streaming.hub.source import Source, last_records, limits_of
 
 LOG = logging.getLogger("slackwater")
 
@@ -87,7 +87,8 @@ class Rehearsal:
         """Read the last records of the topics until it is warm; False: there are none."""
         ends = self._ends()
         if ends:
-            self._source.warm_up(self._settings, self._config.limits, ends)
+            named = last_records(ends, ends)
+            self._source.warm_up(self._settings, self._config.limits, named)
         more = bool(ends)
         while more and not self._is_over():
             before = self._batches

@@ -41,6 +41,7 @@ from streaming.core.model.errors import HubError, SourceError
 from streaming.core.model.wording import as_count
 from streaming.facts.readiness import HubStage
 from streaming.hub.configured import settings_of, with_retired
+from streaming.hub.first_read import FirstRead
 from streaming.hub.followed import FollowedWindow
 from streaming.hub.found_topics import FoundTopics, find_topics
 from streaming.hub.hub import Hub
@@ -57,7 +58,7 @@ from streaming.hub.report import HubReport
 from streaming.hub.rest import NOTHING_HELD, read_once
 from streaming.hub.resync_source import StateSource
 from streaming.hub.settings import BatchSettings, Effects
-from streaming.hub.source import Source, furthest, ranges
+from streaming.hub.source import Source, furthest, last_records, ranges
 from streaming.hub.topic_look import TopicLook
 from streaming.hub.updates import UpdatesTopics
 from streaming.hub.view import HubView
@@ -113,6 +114,7 @@ class Service:
             principal=self.unreadable.principal,
             at_rest=lambda: self.hub.held.at_rest,
         )
+        self.first_read = FirstRead(self._read_for_nobody)
         self.view.hubs_seen = self.poll.hubs_seen
         self.view.opened(self.hub)
 
@@ -175,6 +177,7 @@ class Service:
             self._find_losses()
             self.poll.start()
             self._warm_up(end)
+            self.first_read.start()
             self.report.ready(self.hub.state, self.config.kafka.bootstrap_servers)
             while self._read(end, available_now=available_now):
                 LOG.info("reading the topics again from where the hub goes on in them")
@@ -187,6 +190,7 @@ class Service:
             self.view.stage = HubStage.ENDED
             with self.turn:
                 self.ended = True
+            self.first_read.close()
             self.poll.stop(ended=sys.exception() is None or not self.poll.has_missed)
             self.maintenance.close()
             self.resyncs.close()
@@ -201,7 +205,10 @@ class Service:
         if self.warm is not None:
             self.warm.wait(end)
             if not end.is_set():
-                self.source.warm_up(self.settings, self.config.limits, self._look())
+                self._read_for_nobody(last_records(self.settings.topics, self._look()))
+
+    def _read_for_nobody(self, named: Mapping[str, tuple[int, int]]) -> None:
+        self.source.warm_up(self.settings, self.config.limits, named)
 
     def _read(self, end: threading.Event, *, available_now: bool) -> bool:
         """Let one query read until it or the hub ends; whether another one has to go on.
@@ -414,7 +421,9 @@ class Service:
             return self.planned(plan)
         settings, limits = self.settings, self.config.limits
         carried = partial(self.source.carried, records, settings=settings, limits=limits)
-        return held.read(plan, carried)
+        found = held.read(plan, carried)
+        self.first_read.can_read(read)
+        return found
 
     def _unread(self) -> int:
         """How many records the topics held at the last poll that are not read."""

@@ -1,6 +1,7 @@
 """The source of a batch's records: a micro-batch of Spark, or the topics by their offsets."""
 
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 
 import pyarrow as pa
@@ -31,6 +32,8 @@ class Source:
     """The changes topics, as Spark reads them.
 
     Settings and limits come with each call: a plan is read under the configuration of its version.
+    `plan_options`: those for a plan; its group only names the consumers that Spark keeps for the
+    next plan, and nobody joins it. Without a group each plan connects anew.
     """
 
     def __init__(self, spark: SparkSession, config: Config) -> None:
@@ -38,6 +41,7 @@ class Source:
         self.kafka = kafka
         self.spark = spark
         self.options = source_options(kafka.bootstrap_servers, kafka.options)
+        self.plan_options = {"kafka.group.id": f"slackwater-{uuid.uuid4()}", **self.options}
         self.sink = Sink(sink_options(kafka.bootstrap_servers, kafka.options), config.updates_topic)
 
     def planned(self, plan: Plan, settings: BatchSettings, limits: LimitsConfig) -> Carrier:
@@ -47,7 +51,7 @@ class Source:
             return DriverCarrier(NO_CHECKED)
         records = batch(
             self.spark,
-            self.options,
+            self.plan_options,
             {topic: settings.topics[topic] for topic in named},
             {topic: first for topic, (first, _) in named.items()},
             {topic: end for topic, (_, end) in named.items()},
@@ -80,20 +84,19 @@ class Source:
         return carrier
 
     def warm_up(
-        self, settings: BatchSettings, limits: LimitsConfig, topics: Mapping[str, TopicFacts]
+        self, settings: BatchSettings, limits: LimitsConfig, named: Mapping[str, tuple[int, int]]
     ) -> None:
-        """Read the last records of the topics, on every core, so that the next read is no first."""
-        known = {topic: topics[topic] for topic in settings.topics if topics[topic].id}
-        there = {topic: one for topic, one in known.items() if one.is_readable}
-        ends = {topic: one.end for topic, one in there.items() if one.end > one.first}
-        first = {
-            topic: max(there[topic].first, end - WARM_UP_RECORDS) for topic, end in ends.items()
-        }
-        if ends:
-            cores = self.spark.sparkContext.defaultParallelism
-            records = batch(self.spark, self.options, ends, first, ends, min_partitions=cores)
-            allowed = limits_of(limits, settings)
-            parse_on_driver(records, settings.topics, settings.topology.tables, allowed)
+        """Read these offsets for nobody, on every core, so that the next read is no first one.
+
+        `named`: topic -> [first, end).
+        """
+        first = {topic: first for topic, (first, _) in named.items()}
+        ends = {topic: end for topic, (_, end) in named.items()}
+        topics = {topic: settings.topics[topic] for topic in named}
+        cores = self.spark.sparkContext.defaultParallelism
+        records = batch(self.spark, self.plan_options, topics, first, ends, min_partitions=cores)
+        allowed = limits_of(limits, settings)
+        parse_on_driver(records, topics, settings.topology.tables, allowed)
 
     def revalidated(
         self, records: pa.Table, settings: BatchSettings, limits: LimitsConfig
@@ -101,6 +104,18 @@ class Source:
         """CHECKED of records that were in quarantine, under these settings and limits."""
         topics, tables = settings.all_topics, settings.topology.tables
         return check_records(records, topics, tables, limits_of(limits, settings))
+
+
+def last_records(
+    names: Iterable[str], topics: Mapping[str, TopicFacts]
+) -> dict[str, tuple[int, int]]:
+    """Topic -> [first, end) of its last records, of those that may be read and hold some."""
+    found = {name: topics[name] for name in names if name in topics}
+    there = {name: one for name, one in found.items() if one.id and one.is_readable}
+    firsts = {name: max(one.first, one.end - WARM_UP_RECORDS) for name, one in there.items()}
+    return {
+        name: (first, there[name].end) for name, first in firsts.items() if first < there[name].end
+    }
 
 
 def ranges(from_: Mapping[str, int], to: Mapping[str, int]) -> dict[str, tuple[int, int]]:
