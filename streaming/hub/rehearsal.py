@@ -1,8 +1,9 @@
-"""What a standby does before it takes over: it reads what the hub reads, and writes nothing.
+"""What a standby does before it takes over: it reads as the hub reads, and writes nothing.
 
 The first query of a JVM, and the first records that it reads and parses, take seconds. A standby
-that has read some is as quick as the hub was; nothing is judged, written or sent. Then it keeps the
-window up with what the hub commits.
+that has read some is as quick as the hub was; nothing is judged, written or sent. It reads what the
+hub sent, for a changes topic may hold what no JVM can read. Then it keeps the window up with what
+the hub commits.
 """
 
 import logging
@@ -77,7 +78,9 @@ class Rehearsal:
         while not self._over.wait(wait_s):
             try:
                 if not is_warm and (is_warm := self._has_read()):
-                    LOG.info("%s: it has read the last records as the hub does", WARM)
+                    LOG.info(
+                        "%s: it has read the last records that the hub sent, as a hub reads", WARM
+                    )
                 self.window.follow()
             except (HubError, OSError, Py4JError, PySparkException) as error:
                 LOG.debug("stands by, and could not read yet: %s", str(error).split("\n")[0])
@@ -97,15 +100,15 @@ class Rehearsal:
         return self._batches >= BATCHES
 
     def _ends(self) -> Mapping[str, TopicFacts]:
-        """The topics with records to read; they are looked at only, the hub creates them."""
+        """The updates topics with records; they are looked at only, the hub creates them."""
         kafka = self._config.kafka
         with Topics(kafka.bootstrap_servers, kafka.options) as admin:
-            found = admin.look([*self._settings.topics])
+            found = admin.look([*self._settings.updates_topics])
         return {name: one for name, one in found.items() if one.is_readable and one.end > one.first}
 
     def _read(self, ends: Mapping[str, TopicFacts]) -> None:
         """Parse the last records as a hub does, until there are no more or it is warm."""
-        topics, tables = self._settings.topics, self._settings.topology.tables
+        topics, tables = dict.fromkeys(ends, 0), self._settings.topology.tables
         first = {n: max(one.first, one.end - RECORDS * BATCHES) for n, one in ends.items()}
         limits = limits_of(self._config.limits, self._settings)
 
@@ -122,7 +125,7 @@ class Rehearsal:
         records = stream(
             self._spark,
             self._source.options,
-            {name: topics[name] for name in ends},
+            topics,
             first,
             offsets_per_batch=RECORDS * len(ends),
             min_partitions=self._config.limits.min_partitions,

@@ -205,7 +205,7 @@ class Service:
         if self.warm is not None:
             self.warm.wait(end)
             if not end.is_set():
-                self._read_for_nobody(last_records(self.settings.topics, self._look()))
+                self._read_for_nobody(last_records(self.settings.updates_topics, self._look()))
 
     def _read_for_nobody(self, named: Mapping[str, tuple[int, int]]) -> None:
         self.source.warm_up(self.settings, self.config.limits, named)

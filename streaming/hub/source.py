@@ -92,7 +92,7 @@ class Source:
         """
         first = {topic: first for topic, (first, _) in named.items()}
         ends = {topic: end for topic, (_, end) in named.items()}
-        topics = {topic: settings.topics[topic] for topic in named}
+        topics = dict.fromkeys(named, 0)
         cores = self.spark.sparkContext.defaultParallelism
         records = batch(self.spark, self.plan_options, topics, first, ends, min_partitions=cores)
         allowed = limits_of(limits, settings)
