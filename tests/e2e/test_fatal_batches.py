@@ -1,6 +1,7 @@
 """A batch that Java cannot read ends a hub twice, and is then read without Java: it is no loop."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from connectors import wire
 from connectors.kafka.broker import Broker
 from streaming.core.intake.kept_bytes import HEAD_BYTES
 from streaming.hub.outage import FAILURES
+from streaming.hub.rehearsal import WARM, Rehearsal
 from tests.harness import verdict
+from tests.harness.hub_process import wait_until
 from tests.harness.record_batches import break_last_batch, send_batch
 from tests.harness.site import Site, site
 
@@ -24,9 +27,16 @@ def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
 
 
 def test_a_batch_that_two_hubs_died_of_is_read_with_care(
-    pair: Site, broker: Broker, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+    pair: Site,
+    broker: Broker,
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Else whoever runs the hub with Restart=always runs it for ever, and nobody gets anything."""
+    """Else whoever runs the hub with Restart=always runs it for ever, and nobody gets anything.
+
+    A standby does not read it at all.
+    """
     a, b = pair.replicas.values()
     for replica in (a, b):
         replica.hello()
@@ -53,6 +63,9 @@ def test_a_batch_that_two_hubs_died_of_is_read_with_care(
     assert judged == set(good)
     assert pair.slackwater("verify")["sound"]
     assert pair.slackwater("replay")["equal"]
+    with caplog.at_level("INFO", "slackwater"), closing(Rehearsal(pair.config(), spark)) as standby:
+        standby.start()
+        wait_until(lambda: WARM in caplog.text, lambda: caplog.text)
 
 
 @pytest.mark.slow
