@@ -76,6 +76,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "versions": "Delta version of every other table",
         "pages": "of a plan: the pages of resyncs that the batch sends",
         "undelivered": "of a plan: the agreements whose topics refused what the batch before sent",
+        "writable": "of a plan: the agreements whose topics had, and may be written again",
         "sending": "of every agreement: its resync, and what else is noted of sending to it",
         "ranges": "ranges of keys that were sent as a whole: each realigns its keys",
         "snapshots": "rid -> snapshot that its replica is telling",

@@ -41,7 +41,8 @@ class Plan:
     Offsets: topic -> first offset, and topic -> next offset behind the batch. `topic_ids`: topic ->
     the id of the topic that they are of. `lost`: topic -> what happened to it; its offsets and id
     are those of what there is now. `pages`: those of resyncs that the batch sends.
-    `undelivered`: the agreements whose topics refused what the batch before sent them.
+    `undelivered`: the agreements whose topics refused what the batch before sent them. `writable`:
+    those that are away because of that, and whose topics may be written again.
     """
 
     batch: int
@@ -55,6 +56,7 @@ class Plan:
     lost: Mapping[str, str] = field(default_factory=dict)
     pages: tuple[PlannedPage, ...] = ()
     undelivered: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
 
     @property
     def named(self) -> dict[str, tuple[int, int]]:
@@ -124,6 +126,7 @@ def plan_row(plan: Plan, last: Checkpoint, hub: str) -> dict[str, object]:
             for page in plan.pages
         ],
         "undelivered": list(plan.undelivered),
+        "writable": list(plan.writable),
     }
 
 
@@ -151,6 +154,7 @@ def plan_of(row: Mapping[str, Any], commands: Mapping[int, Command]) -> Plan:
             for page in row.get("pages") or ()
         ),
         tuple(row.get("undelivered") or ()),
+        tuple(row.get("writable") or ()),
     )
 
 

@@ -359,6 +359,7 @@ EPOCHS = pa.schema(
             pa.list_(pa.struct([("agreement", pa.string()), ("parts", pa.list_(_RANGE))])),
         ),
         ("undelivered", pa.list_(pa.string())),
+        ("writable", pa.list_(pa.string())),
         ("sending", pa.list_(_SENDING)),
         (
             "ranges",

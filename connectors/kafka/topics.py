@@ -145,6 +145,7 @@ class Topics:
                 firsts[name],
                 ends[name],
                 is_readable=TopicRight.READ in _rights_on(one),
+                is_writable=TopicRight.WRITE in _rights_on(one),
             )
             for name, one in there.items()
         }

@@ -34,7 +34,8 @@ class Hub:
     where a stop keeps its offset back. `reconfigured`: the agreements of the state, or what is
     retired in it, differ from the last commit, so a batch is due that commits it. `unread`: the
     replicas whose topics may hold records that the batch does not read. `undelivered`: the
-    agreements whose topics refused what the last batch sent them. `held`: what was read behind the
+    agreements whose topics refused what the last batch sent them. `writable`: those that are away
+    because of that, and whose topics may be written again. `held`: what was read behind the
     last commit and needs none. `costs`: of the batches before. `wrote_ms`: when each replica's last
     change was read; neither outlives the hub, for a plan once written names its offsets.
     """
@@ -51,6 +52,7 @@ class Hub:
     reconfigured: bool = False
     unread: frozenset[int] = frozenset()
     undelivered: frozenset[str] = frozenset()
+    writable: frozenset[str] = frozenset()
     held: HeldHeartbeats = NOTHING_HELD
     costs: BatchCosts = field(default_factory=BatchCosts)
     wrote_ms: dict[int, int] = field(default_factory=dict)
@@ -103,6 +105,7 @@ class Hub:
             self.ledger.store.versions(),
             last.topic_ids,
             undelivered=tuple(sorted(self.undelivered)),
+            writable=tuple(sorted(self.writable)),
         )
         count = sum(end - first for first, end in plan.named.values())
         if not self.settings.is_carried_by_executors(count):
@@ -133,7 +136,7 @@ class Hub:
 
     def has_to_do(self, plan: Plan) -> bool:
         """Return whether the batch has something to do, send or record, whatever it reads."""
-        if plan.commands or plan.lost or plan.pages or plan.undelivered:
+        if plan.commands or plan.lost or plan.pages or plan.undelivered or plan.writable:
             return True
         if self.reconfigured:
             return True

@@ -62,6 +62,7 @@ from streaming.hub.source import Source, furthest, last_records, ranges
 from streaming.hub.topic_look import TopicLook
 from streaming.hub.updates import UpdatesTopics
 from streaming.hub.view import HubView
+from streaming.hub.writable import Unwritable
 from streaming.jvm.master import is_local_master
 
 LOG = logging.getLogger("slackwater")
@@ -104,6 +105,7 @@ class Service:
         self.unreadable = Unreadable(principal_of(config.kafka.options))
         self.report = HubReport({replica.rid: replica.name for replica in config.replicas})
         self.settings, self.hub = self._open(_followed(self.view.phases, reach), followed)
+        self.unwritable = Unwritable(self.settings.updates_topics)
         keep_pinned(self.store, _now_ms())
         is_local = is_local_master(spark.sparkContext.master or "")
         self.warm = None if is_local else WarmExecutors(spark, root)
@@ -344,6 +346,7 @@ class Service:
     def _process(self, read: Read, topics: Mapping[str, TopicFacts] | None = None) -> bool:
         """Run the next batch if one is due; whether one was. `topics`: as they are now."""
         topics = self._suspected() if topics is None else topics
+        self._note_writable()
         plan = self.hub.next_plan(self.shown, _now_ms(), self._commands(), topics)
         unread = self.poll.with_more(plan.offsets_to)
         self.hub.unread = frozenset(self.settings.topics[topic] for topic in unread)
@@ -351,6 +354,9 @@ class Service:
             return False
         before, done = self.hub.state, self._run_batch(plan, read_once(read))
         if done is not None:
+            self.hub.writable = frozenset()
+            if self.hub.undelivered:
+                self.poll.early.set()
             self.is_misplaced |= any(topic in self.settings.topics for topic in done.lost)
             self.report.batch(before, self.hub.state, self.hub.ledger.last.counts)
             self.report.sent_again([t for t in done.lost if t in self.settings.updates_topics])
@@ -383,6 +389,11 @@ class Service:
         found = self.topics.look([*self.settings.topics, *self.settings.updates_topics])
         self.is_misplaced |= self.unreadable.note(unreadable(found) & self.settings.topics.keys())
         return found
+
+    def _note_writable(self) -> None:
+        """Take over whose topics may be written again, of those that are away because of that."""
+        again, agreements = self.unwritable.note(self.poll.facts), self.hub.state.agreements
+        self.hub.writable |= {name for name in again if agreements[name].is_unwritable}
 
     def _ends(self) -> Mapping[str, int]:
         """Where the topics end now, for a batch that does not take what Spark offers.

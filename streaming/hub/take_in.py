@@ -66,6 +66,8 @@ def _take(hub: Hub, state: HubState, plan: Plan, facts: CheckedRecords) -> tuple
     intake = Intake(state, settings.topology, history, at_ms=plan.at_ms)
     for agreement in plan.undelivered:
         orders.note_undelivered(intake, agreement)
+    for agreement in plan.writable:
+        orders.note_writable(intake, agreement)
     _apply_losses(plan, intake, settings)
     commands = carry_out(
         plan,

@@ -234,7 +234,6 @@ def test_what_is_refused_for_a_while_stops_nobody_for_good(
         with closed_site.without("hub", TopicRight.WRITE, "updates.b"):
             closed_site.written("a", "unwritable")
             hub.waits_for(lambda: "unwritable" in closed_site.status(), "b is unwritable")
-        at.slackwater("resync", "b")  # it would be tried again by itself in five minutes
         closed_site.arrives("b", "unwritable")
 
         for user in ("hub", "a"):

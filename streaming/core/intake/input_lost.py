@@ -17,13 +17,14 @@ class TopicFacts:
     """A topic as Kafka has it: its id, its oldest offset and the next one; `id` "": it is gone.
 
     `is_readable` False: Kafka refuses the right to read it. It may hide all else then, so that
-    nobody knows whether it is there: HIDDEN.
+    nobody knows whether it is there: HIDDEN. `is_writable` False: it refuses the right to write it.
     """
 
     id: str
     first: int = 0
     end: int = 0
     is_readable: bool = True
+    is_writable: bool = True
 
     @property
     def is_gone(self) -> bool:
@@ -32,7 +33,7 @@ class TopicFacts:
 
 
 GONE = TopicFacts("")
-HIDDEN = TopicFacts("", is_readable=False)
+HIDDEN = TopicFacts("", is_readable=False, is_writable=False)
 
 
 def unreadable(topics: Mapping[str, TopicFacts]) -> frozenset[str]:

@@ -152,6 +152,13 @@ def note_undelivered(intake: Intake, name: str) -> None:
         intake.agreements[name] = one.sent_again().away(AwayReason.UNWRITABLE, intake.at_ms)
 
 
+def note_writable(intake: Intake, name: str) -> None:
+    """Bring back a consumer that is away because its topic could not be written, and now can."""
+    one = intake.agreements.get(name)
+    if one is not None and one.is_unwritable:
+        intake.begin_resync(name)
+
+
 def pause(intake: Intake, name: str) -> None:
     """Send nothing more to a consumer until an operator orders a resync."""
     one = intake.agreements.get(name)

@@ -174,8 +174,13 @@ class AgreementState:
         """
         if self.status is not AgreementStatus.CHANGE_TRACKING or self.detail == AwayReason.PAUSED:
             return False
-        is_refused = self.detail == AwayReason.UNWRITABLE
-        return not is_refused or clock_ms - self.away_ms >= again_ms
+        return not self.is_unwritable or clock_ms - self.away_ms >= again_ms
+
+    @property
+    def is_unwritable(self) -> bool:
+        """Return whether its consumer is away because its topic refused what it was sent."""
+        is_away = self.status is AgreementStatus.CHANGE_TRACKING
+        return is_away and self.detail == AwayReason.UNWRITABLE
 
     def away(self, why: AwayReason, at_ms: int) -> "AgreementState":
         """The agreement when its consumer counts as away: what it lacks adds up from the acked."""

@@ -136,9 +136,9 @@ _SILENT = (
 
 
 _UNWRITABLE = (
-    "its updates topic refuses what the hub sends, and the hub's log says why: mend the topic's"
-    f" settings or the hub's rights on it, then run `slackwater resync {AGREEMENT}`, or wait until"
-    " the hub tries again"
+    "its updates topic refuses what the hub sends, and the hub's log says why: give the hub its"
+    " rights on it back, and it goes on by itself; or mend the topic's settings, then run"
+    f" `slackwater resync {AGREEMENT}`, or wait until the hub tries again"
 )
 
 

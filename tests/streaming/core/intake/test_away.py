@@ -291,6 +291,31 @@ def test_who_is_paused_is_read_and_not_brought_back() -> None:
     assert numbers(intake) == [10]
 
 
+def test_who_was_unwritable_is_brought_back_when_its_topic_may_be_written() -> None:
+    """At once, from what it acknowledged; by nothing that it says itself before its time."""
+    unwritable = replace(SILENT, detail=AwayReason.UNWRITABLE.value, away_ms=NOW_MS)
+    intake = heard(unwritable, *speaking().send(Heartbeat(4)))
+    assert intake.agreements["a1"].status_text == "change_tracking: unwritable"
+
+    orders.note_writable(intake, "a1")
+
+    assert begun(intake.agreements["a1"]) == Resync(None, ACKED, NOW_MS)
+
+
+@pytest.mark.parametrize("agreement", [PAUSED, IN_STEP, SILENT], ids=lambda one: one.status_text)
+def test_a_topic_that_may_be_written_again_brings_nobody_else_back(
+    agreement: AgreementState,
+) -> None:
+    """An operator may have paused the consumer, or a resync may have begun before."""
+    intake = heard(agreement)
+    before = dict(intake.agreements)
+
+    orders.note_writable(intake, "a1")
+    orders.note_writable(intake, "no such agreement")
+
+    assert intake.agreements == before
+
+
 def test_a_replica_that_stops_with_its_next_record_stays_stopped() -> None:
     """A resync of it would be sent to an agent that ends."""
     intake = heard(SILENT, *speaking().applied(1, HUB_EPOCH + 1))
