@@ -392,8 +392,8 @@ class Service:
 
     def _note_writable(self) -> None:
         """Take over whose topics may be written again, of those that are away because of that."""
-        again, agreements = self.unwritable.note(self.poll.facts), self.hub.state.agreements
-        self.hub.writable |= {name for name in again if agreements[name].is_unwritable}
+        again, known = self.unwritable.note(self.poll.facts), self.hub.state.agreements
+        self.hub.writable |= {name for name in again & known.keys() if known[name].is_unwritable}
 
     def _ends(self) -> Mapping[str, int]:
         """Where the topics end now, for a batch that does not take what Spark offers.
