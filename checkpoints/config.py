@@ -1,5 +1,7 @@
 """Table `config`: every version of the configuration, and the operators' commands."""
 
+from collections.abc import Collection
+
 import pyarrow.dataset as ds
 
 from checkpoints import query
@@ -54,13 +56,25 @@ def documents(root: StateRoot) -> list[str]:
     return [text for text in rows["document"].to_pylist() if text is not None]
 
 
-def commands(store: StateStore, after: int) -> tuple[Command, ...]:
-    """The operator's first commands with a number above `after`, in order, COMMANDS_MAX at most.
+def next_commands(store: StateStore, after: int) -> tuple[Command, ...]:
+    """What the next batch takes: the first commands above `after`, in order, COMMANDS_MAX at most.
 
     Those that only a later version knows are left out.
     """
     found = _commands(store, ds.field("number") > after)
     return tuple(found[:COMMANDS_MAX])
+
+
+def commands_numbered(store: StateStore, numbers: Collection[int]) -> dict[int, Command]:
+    """Number -> command, of those that a plan takes; one that only a later version knows is absent.
+
+    The numbers of a plan stand close together.
+    """
+    if not numbers:
+        return {}
+    number, taken = ds.field("number"), frozenset(numbers)
+    found = _commands(store, (number >= min(taken)) & (number <= max(taken)))
+    return {one.number: one for one in found if one.number in taken}
 
 
 def commands_named(store: StateStore, *names: CommandName) -> list[Command]:

@@ -3,9 +3,15 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from checkpoints.commit import Ledger, create_state, open_ledger
-from checkpoints.config import commands, settings_document, store_configuration
+from checkpoints.config import (
+    commands_named,
+    commands_numbered,
+    settings_document,
+    store_configuration,
+)
 from checkpoints.epochs import Checkpoint, Plan, plan_of
 from checkpoints.faults import FaultHook
 from checkpoints.finishing import was_begun
@@ -93,7 +99,7 @@ class Opening:
             if not is_raised:
                 publish(hub, sending_only(hub.state, self.settings.topology.subscriptions))
             return hub
-        plan = plan_of(unfinished, {c.number: c for c in commands(ledger.store, 0)})
+        plan = _plan(ledger.store, unfinished)
         config = self._config_of(ledger.store, plan.config_version)
         settings = with_retired(config, settings_of(config), self.history)
         hub = resume(ledger, settings, self.outlets(settings), self.followed)
@@ -147,8 +153,8 @@ class Opening:
             return False
         orders = [
             one
-            for one in commands(ledger.store, ledger.last.command_number)
-            if one.name is CommandName.RECOVER_HUB
+            for one in commands_named(ledger.store, CommandName.RECOVER_HUB)
+            if one.number > ledger.last.command_number
         ]
         if not orders and is_behind(state, last.values()):
             raise StateError(put_back_text(self.config.hub.state, state, last))
@@ -156,8 +162,7 @@ class Opening:
             return False
         self._check_input(ledger.last, is_lost=orders[-1].argument == "lose")
         if ledger.unfinished is not None:
-            known = {one.number: one for one in commands(ledger.store, 0)}
-            ledger.drop_uncommitted(plan_of(ledger.unfinished, known))
+            ledger.drop_uncommitted(_plan(ledger.store, ledger.unfinished))
         ledger.last = replace(ledger.last, state=raised(state, last.values()))
         LOG.warning(
             "going on from a state that was put back, as generation %d: every consumer gets a full"
@@ -229,3 +234,8 @@ def _count_kept(ledger: Ledger) -> None:
     if last.totals.get("quarantined") and not tallies.kept_sums(last.totals):
         sums = Reader(ledger.store.root, last, None, ledger.hub).quarantine_sums()
         ledger.last = replace(last, totals={**last.totals, **tallies.kept_records(sums)})
+
+
+def _plan(store: StateStore, row: Mapping[str, Any]) -> Plan:
+    """The plan of a batch that is not finished, with its commands."""
+    return plan_of(row, commands_numbered(store, row["commands"] or ()))

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from checkpoints import faults
-from checkpoints.config import COMMANDS_MAX, commands, documents
+from checkpoints.config import COMMANDS_MAX, documents, next_commands
 from checkpoints.epochs import Plan
 from checkpoints.maintenance import Maintenance
 from checkpoints.pins import keep_pinned
@@ -486,7 +486,7 @@ class Service:
         version = self.store.refreshed(TableName.CONFIG).version()
         if version == self.looked_at_version:
             return ()
-        found = commands(self.store, self.hub.ledger.last.command_number)
+        found = next_commands(self.store, self.hub.ledger.last.command_number)
         self.looked_at_version = version if len(found) < COMMANDS_MAX else None
         return found
 

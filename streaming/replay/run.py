@@ -14,13 +14,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from checkpoints.config import commands
+from checkpoints.config import commands_numbered
 from checkpoints.epochs import Checkpoint, Plan, checkpoint_of
 from checkpoints.past import PastStore
 from checkpoints.recorded import BatchMark, Read, RecordedRows, commit_of, recorded_rows
 from checkpoints.tables import TableName
 from streaming.carriers.driver import DriverCarrier
-from streaming.core.model.command import Command
 from streaming.core.model.errors import StateError
 from streaming.core.model.put_back import SentPosition
 from streaming.core.replay.compare import Difference
@@ -67,7 +66,6 @@ class Replay:
     configs: ConfigsThen
     hub: PastHub
     arrivals: Arrivals
-    commands: Mapping[int, Command]
     process: str
     version: int
 
@@ -79,7 +77,8 @@ class Replay:
     def _again(self, rows: RecordedRows) -> ReplayedBatch:
         config = self._configured(rows)
         after, hub = checkpoint_of(rows.commit), self.hub
-        plan = plan_as_run(rows, self.commands, after, config.settings)
+        commands = commands_numbered(self.store, rows.plan["commands"] or ())
+        plan = plan_as_run(rows, commands, after, config.settings)
         rested = state_after_rest(hub.state, rows, plan, after)
         if rested is not None:
             hub.go_on(rested, after)
@@ -119,6 +118,5 @@ def replay_from(store: PastStore, configs: ConfigsThen, span: Span) -> Replay:
     commit = checkpoint_of(row)
     config = configs.at(commit.config_version or configs.first())
     hub = hub_before(store, commit, config)
-    known = {command.number: command for command in commands(store, 0)}
     version = commit.config_version
-    return Replay(store, configs, hub, Arrivals(store), known, row["hub"], version)
+    return Replay(store, configs, hub, Arrivals(store), row["hub"], version)

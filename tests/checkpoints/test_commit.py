@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from checkpoints.commit import BatchOutcome, Ledger, create_state, open_ledger, run
-from checkpoints.config import KEY, commands
+from checkpoints.config import KEY, next_commands
 from checkpoints.epochs import Checkpoint, Plan, plan_of
 from checkpoints.faults import FaultPoint, parse_fault
 from checkpoints.store import StateStore, rows_of
@@ -230,7 +230,7 @@ def test_a_command_of_another_version_is_left_out(store: StateStore) -> None:
     ]
     store.append_once(TableName.CONFIG, rows_of(TableName.CONFIG, rows), KEY, 2)
 
-    assert commands(store, 0) == (Command(2, CommandName.DROP, "1-5", 4),)
+    assert next_commands(store, 0) == (Command(2, CommandName.DROP, "1-5", 4),)
 
 
 def test_a_ledger_reads_tables_that_hold_what_its_commit_names(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from kafka import KafkaAdminClient, TopicPartition
 from pyspark.sql import SparkSession
 
-from checkpoints.config import commands
+from checkpoints.config import next_commands
 from checkpoints.faults import FaultPoint
 from checkpoints.reader import open_state
 from checkpoints.root import local_folder
@@ -151,7 +151,7 @@ class RealHub:
             first, end = hub.ledger.last.offsets[topic], self.ended_at.get(topic, 0)
             limit = end if counts is None else first + counts.get(subscription.consumer, 0)
             to[topic] = min(end, limit)
-        ordered = commands(hub.ledger.store, hub.ledger.last.command_number)
+        ordered = next_commands(hub.ledger.store, hub.ledger.last.command_number)
         settings = hub.settings
         looked = [*settings.topics, *settings.updates_topics] if self.is_cut else []
         now = hub.outlets.look(looked)

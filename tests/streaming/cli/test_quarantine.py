@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from checkpoints.config import COMMANDS_MAX
-from checkpoints.config import commands as hub_commands
+from checkpoints.config import COMMANDS_MAX, next_commands
 from checkpoints.reader import open_state
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
@@ -186,8 +185,8 @@ def test_a_batch_takes_so_many_commands_and_the_next_one_goes_on(state: WrittenS
     store, ids = StateStore(state.root), [f"1-{n}" for n in range(COMMANDS_MAX + 5)]
     append_commands(open_state(state.root), CommandName.DROP, ids, None, as_json=True)
 
-    first = hub_commands(store, 0)
-    rest = hub_commands(store, first[-1].number)
+    first = next_commands(store, 0)
+    rest = next_commands(store, first[-1].number)
 
     assert [one.argument for one in (*first, *rest)] == ids
     assert (len(first), len(rest)) == (COMMANDS_MAX, 5)
