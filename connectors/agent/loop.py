@@ -26,6 +26,7 @@ from connectors.agent.contract import (
     StoreBusyError,
 )
 from connectors.agent.counts import AgentCounts
+from connectors.agent.ignored import IgnoredRecords
 from connectors.agent.metrics import served_metrics
 from connectors.agent.outage import Outage, StopRequested
 from connectors.agent.own_topic import FindEntry, OwnTopic
@@ -140,6 +141,7 @@ class Agent:
     kept: KeptRows = field(default_factory=KeptRows)
     uncarried: UncarriedLog = field(default_factory=UncarriedLog)
     counts: AgentCounts = field(default_factory=AgentCounts)
+    ignored: IgnoredRecords = field(default_factory=IgnoredRecords)
 
     # -- the start of a session -------------------------------------------------------------
 
@@ -147,9 +149,9 @@ class Agent:
         """Compare the database with its own topic, then publish a hello."""
         self._end_session_before()
         offset, past = self.store.compared_up_to()
-        end = offset
+        end, ignored = offset, IgnoredRecords()
         for place, value in self.changes.read(offset):
-            compare(past, value, self.rid, self.store.find)
+            compare(past, value, self.rid, self.store.find, ignored)
             end = place + 1
         own = self.store.reconcile(past)
         self.own_csn = max(past.csn, self.store.published_own() or "")
@@ -292,7 +294,7 @@ class Agent:
         try:
             update = wire.decode_answer(value)
         except WireError as error:  # the next batch detects the gap
-            log.warning("update at offset %d is ignored: %s", offset, error)
+            self.ignored.note(f"update at offset {offset}", error)
             return
         outcome = receive(self.store.position, update)
         match outcome:
@@ -362,12 +364,14 @@ class Agent:
         self.changes.publish([wire.encode(self.session, record)])
 
 
-def compare(past: OwnTopic, value: bytes, rid: int, find: FindEntry) -> None:
+def compare(
+    past: OwnTopic, value: bytes, rid: int, find: FindEntry, ignored: IgnoredRecords
+) -> None:
     """Add a record of the replica's own topic to what it holds."""
     try:
         session, record = wire.decode(value)
     except WireError as error:
-        log.warning("a record of the own topic is ignored: %s", error)
+        ignored.note("a record of the own topic", error)
         return
     if not isinstance(record, Change) or rid_of(record.csn) == rid:
         past.add(session, record, find)

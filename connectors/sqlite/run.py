@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from connectors.agent.access import KafkaAccess
+from connectors.agent.ignored import IgnoredRecords
 from connectors.agent.loop import compare
 from connectors.agent.outage import Outage
 from connectors.agent.process import run_process
@@ -75,9 +76,10 @@ def _new_start(settings: AgentSettings, store: SqliteStore, known: KnownOwn) -> 
     """Read both topics to their ends."""
     outage = Outage(threading.Event(), KafkaAccess(settings, LiveOptions(settings.options)))
     end, past = store.compared_up_to()
+    ignored = IgnoredRecords()
     with outage.heard, closing(ChangesTopic(outage)) as changes:
         for offset, value in changes.read(end):
-            compare(past, value, settings.rid, lambda _: None)
+            compare(past, value, settings.rid, lambda _: None, ignored)
             end = offset + 1
         updates = settings.updates_topic
         updates_end = UpdatesTopic(updates, 0, outage).end() if updates else 0
