@@ -26,6 +26,15 @@ KEY_PREFIX = "key "
 UNIQUE_PREFIX = "unique "
 """The prefix there of a column that is in a unique constraint."""
 
+CAPTURING_EVENTS = (
+    "before_insert",
+    "after_insert",
+    "before_update",
+    "after_update",
+    "after_delete",
+)
+"""Parts of the names of the triggers without which a write is not captured, or not as it was."""
+
 
 def triggers(table: Table, catalog: Catalog, *, has_actions: bool = False) -> dict[str, str]:
     """Name -> CREATE statement of everything that captures this table.

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from connectors.sqlite import sql, user_triggers
-from connectors.sqlite.capture import row_images
+from connectors.sqlite.capture import CAPTURING_EVENTS, row_images
 from connectors.sqlite.catalog import BINARY, Catalog, UniqueColumn, read
 from connectors.sqlite.columns import AFFINITIES, STORED_AS, Affinity
 from connectors.sqlite.compiled import compile_faults
 from connectors.sqlite.constraints import ConstraintKind, TableConstraint, constraints_of
 from connectors.sqlite.defaults import default_fault
 from connectors.sqlite.references import action_warnings
-from connectors.sqlite.system import PREFIX
+from connectors.sqlite.system import CAPTURE_VIEW, PREFIX
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import ColumnType, Table
 
@@ -80,11 +80,13 @@ def inspect(
             for text in faults.others
         ]
         found.constraints += constraints_of(connection, table)
-        if not rows_are_shared and not is_captured(connection, table):
-            if _was_captured(connection, table):
-                found.complaints.append(about + _UNCAPTURED)
-            elif connection.execute(sql.any_row(table.name)).fetchone():
-                found.untold.append(table.name)
+        if rows_are_shared or is_captured(connection, table):
+            continue
+        lost = lost_triggers(connection, table)
+        if lost:
+            found.complaints.append(about + _lost_text(connection, table, lost))
+        elif connection.execute(sql.any_row(table.name)).fetchone():
+            found.untold.append(table.name)
     found.actions += action_warnings(connection, tables)
     found.complaints += user_triggers.complaints(connection, tables)
     return found
@@ -242,26 +244,52 @@ def _key_complaints(catalog: Catalog, table: Table) -> list[str]:
     return [complaint]
 
 
-_UNCAPTURED = (
-    "it has lost its triggers, because they were dropped, or the table was and was created again:"
-    " what was written since then was not captured. Write these rows to another replica, or take"
-    " the others' rows: start the agent with --rows-are-shared, then run `slackwater resync"
-    " AGREEMENT --table TABLE`, which overwrites them"
-)
-
-
-def _was_captured(connection: sqlite3.Connection, table: Table) -> bool:
-    """Return whether the agent's triggers once were on the table."""
-    noted = f"{PREFIX}replaced_{table.name}"
-    there = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (noted,))
-    return there.fetchone() is not None
+def _lost_text(connection: sqlite3.Connection, table: Table, lost: Sequence[str]) -> str:
+    """What the agent says of a table that has lost these of its triggers, or all."""
+    if not _triggers_on(connection, table.name):
+        what = "triggers, because they were dropped, or the table was and was created again"
+    elif len(lost) > 1:
+        what = f"triggers {', '.join(lost)}, because they were dropped"
+    else:
+        what = f"trigger {lost[0]}, because it was dropped"
+    return (
+        f"it has lost its {what}: what was written since then was not captured. Write these rows to"
+        " another replica, or take the others' rows: start the agent with --rows-are-shared, then"
+        " run `slackwater resync AGREEMENT --table TABLE`, which overwrites them"
+    )
 
 
 def is_captured(connection: sqlite3.Connection, table: Table) -> bool:
-    """Return whether the agent's triggers are on the table."""
-    found = connection.execute(
-        "SELECT 1 FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = lower(?)"
-        " AND substr(name, 1, ?) = ?",
-        (table.name, len(PREFIX), PREFIX),
+    """Return whether all triggers that capture what is written to the table are there."""
+    there = _triggers_on(connection, table.name)
+    return bool(there) and not lost_triggers(connection, table)
+
+
+def lost_triggers(connection: sqlite3.Connection, table: Table) -> list[str]:
+    """The triggers that captured the table and are gone; empty if it never was captured.
+
+    Only those without which a write is not captured, and which agents of every version made.
+    """
+    there = _triggers_on(connection, table.name)
+    recorded = connection.execute(
+        "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND lower(name) = lower(?)",
+        (f"{PREFIX}replaced_{table.name}",),
     )
-    return found.fetchone() is not None
+    if not there and recorded.fetchone() is None:
+        return []
+    wanted = [f"{PREFIX}{event}_{table.name}" for event in CAPTURING_EVENTS]
+    view = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (CAPTURE_VIEW,))
+    if view.fetchone():
+        there |= _triggers_on(connection, CAPTURE_VIEW)
+        wanted += [f"{CAPTURE_VIEW}_{op}" for op in ("begin", "change", "commit")]
+    return [name for name in wanted if name.lower() not in there]
+
+
+def _triggers_on(connection: sqlite3.Connection, table: str) -> set[str]:
+    """The names of the agent's triggers on the table or view, in lower case."""
+    found = connection.execute(
+        "SELECT lower(name) FROM sqlite_schema WHERE type = 'trigger'"
+        " AND lower(tbl_name) = lower(?) AND substr(name, 1, ?) = ?",
+        (table, len(PREFIX), PREFIX),
+    )
+    return {str(name) for (name,) in found}

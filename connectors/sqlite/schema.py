@@ -123,6 +123,9 @@ def _apply_schema(connection: sqlite3.Connection, wanted: Mapping[str, str]) -> 
             _create(connection, name, statement)
     if wrong:
         log.info("changed capture objects: %s", ", ".join(sorted(wrong)))
+    new = wanted.keys() - there.keys()
+    if new and there.keys() - TABLES.keys():
+        log.info("created capture objects: %s", ", ".join(sorted(new)))
 
 
 def _create(connection: sqlite3.Connection, name: str, statement: str) -> None:

@@ -161,6 +161,9 @@ def _omitted(column: str) -> str:
     return f"""'{{"whole row":' || {omitted_sql("NEW." + column)} || '}}'"""
 
 
+CAPTURE_VIEW = "_slackwater_capture"
+"""The view that captures."""
+
 CAPTURE = {
     "_slackwater_capture": """CREATE VIEW _slackwater_capture (op, "table", key, before, after)
 AS SELECT NULL, NULL, NULL, NULL, NULL WHERE 0""",

@@ -74,6 +74,27 @@ def test_an_agent_that_ends_says_goodbye(replica: Replica, hub: Hub, agents: Age
     assert hub.received(Goodbye)[1:] == [(killed, Goodbye(1, 0))]
 
 
+def test_a_trigger_that_is_dropped_ends_the_agent_and_is_not_made_again(
+    replica: Replica, hub: Hub, agents: Agents
+) -> None:
+    """Otherwise the row differs for ever, and nobody says so."""
+    trigger = "_slackwater_after_update_items"
+    write(replica, 1, 2)
+    agent = agents.start()
+    until(lambda: len(hub.changes()) == 2)
+    replica.client.execute(f"DROP TRIGGER {trigger}")
+    replica.client.execute("UPDATE items SET price = '1' WHERE id = 2")
+
+    assert agent.process.wait(60) == 1
+    again = agents.start()
+    assert again.process.wait(60) == 1
+    said = f"table items: it has lost its trigger {trigger}"
+    assert all(said in one.log() for one in (agent, again))
+    query = "SELECT count(*) FROM sqlite_schema WHERE name = ?"
+    assert replica.client.execute(query, (trigger,)).fetchone() == (0,)
+    assert isinstance(hub.received(Hello, Goodbye)[-1][1], Goodbye)
+
+
 @pytest.mark.slow
 def test_a_goodbye_does_not_wait_for_a_broker_that_is_away(
     replica: Replica, tmp_path: Path, topic_prefix: str

@@ -101,6 +101,19 @@ def test_a_replica_in_use_can_be_checked(database: Path) -> None:
     assert found.not_configured == ("log", "team")
 
 
+def test_a_trigger_that_is_lost_is_named(database: Path) -> None:
+    """An agent would end with the same, and the table is not captured."""
+    with closing(sqlite3.connect(database, isolation_level=None)) as client:
+        install(client, 7, [ACCOUNT])
+        client.execute("DROP TRIGGER _slackwater_after_delete_account")
+
+    found = check_database(database, [ACCOUNT])
+
+    assert not found.is_good
+    assert "lost its trigger _slackwater_after_delete_account, because" in found.complaints[0]
+    assert [table.is_captured for table in found.tables] == [False]
+
+
 def test_what_is_refused_at_start_is_refused_here(database: Path) -> None:
     """All of it, and other tables are still listed."""
     wrong = Table("account", ("id",), {"id": T.INT64, "balance": T.TEXT, "gone": T.TEXT})

@@ -285,6 +285,50 @@ def test_a_schema_that_no_longer_fits_ends_the_agent(
             store.check_schema()
 
 
+LOST = [
+    *(f"_slackwater_{one}_items" for one in ("before_insert", "after_insert", "before_update")),
+    *(f"_slackwater_{one}_items" for one in ("after_update", "after_delete")),
+    *(f"_slackwater_capture_{one}" for one in ("begin", "change", "commit")),
+]
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_one_trigger_that_is_lost_ends_the_agent(replica: Replica, name: str) -> None:
+    """A write that it would have captured is nowhere, and a new trigger would hide that."""
+    with closing(replica.store()) as store:
+        replica.client.execute(f"DROP TRIGGER {name}")
+        replica.client.execute("INSERT INTO items (id, name) VALUES (1, 'lost?')")
+
+        with pytest.raises(ConfigError, match=f"items: it has lost its trigger {name}, because it"):
+            store.check_schema()
+    with pytest.raises(ConfigError, match="--rows-are-shared, then run `slackwater resync"):
+        replica.store()
+
+    assert name not in dict(objects(replica.client))
+
+
+def test_several_triggers_that_are_lost_are_named_once(replica: Replica) -> None:
+    """Other tables still have theirs."""
+    replica.client.executescript(f"DROP TRIGGER {LOST[1]}; DROP TRIGGER {LOST[3]}")
+
+    with pytest.raises(ConfigError, match=f"^table items: .* triggers {LOST[1]}, {LOST[3]}, bec"):
+        replica.store()
+
+    SqliteStore.open(replica.path, RID, replica.tables, rows_are_shared=True).close()
+    assert {LOST[1], LOST[3]} <= dict(objects(replica.client)).keys()
+
+
+def test_what_an_earlier_agent_did_not_make_is_no_loss(replica: Replica) -> None:
+    """Without these triggers every write was captured."""
+    before = objects(replica.client)
+    for one in ("done_update", "truncate"):
+        replica.client.execute(f"DROP TRIGGER _slackwater_{one}_items")
+
+    replica.store().close()
+
+    assert objects(replica.client) == before
+
+
 def test_a_new_unique_index_costs_none_of_the_agents_own(replica: Replica) -> None:
     """They go with the table of replaced rows, which gets another column."""
     replica.client.execute("CREATE UNIQUE INDEX prices ON items (price)")
