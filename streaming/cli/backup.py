@@ -11,6 +11,7 @@ from streaming.cli.output import as_count, write_json, write_line
 from streaming.config.config import Config, load
 from streaming.core.model.command import CommandName
 from streaming.core.model.root import StateRoot, parse_root
+from streaming.core.model.secret_names import without_login
 
 Place = Annotated[
     str,
@@ -34,7 +35,7 @@ def _root(place: str, config: Config) -> StateRoot:
     try:
         root = parse_root(place)
     except ValueError as error:
-        raise typer.BadParameter(f"{place}: {error}") from None
+        raise typer.BadParameter(f"{without_login(place)}: {error}") from None
     return root.absolute() if isinstance(root, Path) else replace(root, access=config.s3.access)
 
 

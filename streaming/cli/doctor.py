@@ -20,6 +20,7 @@ from streaming.cli.port_check import NO_HUB, NOT_ADMITTED, answer_at
 from streaming.config.config import Config, load
 from streaming.config.rights import Role
 from streaming.core.model.errors import HubError
+from streaming.core.model.secret_names import without_login
 from streaming.core.model.wording import as_bytes, as_count
 from streaming.facts.freshness import doubt_of, freshness
 from streaming.facts.schemas import compared_schemas
@@ -157,7 +158,7 @@ def _port(config: Config) -> str:
     http = config.http
     if not http.port:
         return "off"
-    at = f"{http.host}:{http.port}"
+    at = f"{without_login(http.host)}:{http.port}"
     answer = answer_at(http)
     if answer is None:
         return f"{at} is free"

@@ -34,6 +34,7 @@ from streaming.config.trusted_file import check_trusted
 from streaming.core.model.edited_text import edited_text
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.root import BucketRoot, StateRoot, is_address
+from streaming.core.model.secret_names import without_login
 from streaming.core.model.table import Table
 
 ENV_PREFIX = "SLACKWATER_"
@@ -176,8 +177,8 @@ def _state_folder() -> Path:
     named = os.environ.get(STATE_FOLDER_VARIABLE, "")
     if is_address(named):
         raise ConfigError(
-            f"{STATE_FOLDER_VARIABLE}={named}: give the path of a folder; a bucket is named in"
-            " hub.state, with its prefix"
+            f"{STATE_FOLDER_VARIABLE}={without_login(named)}: give the path of a folder; a"
+            " bucket is named in hub.state, with its prefix"
         )
     return Path(named).expanduser()
 

@@ -7,7 +7,7 @@ from typing import get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from streaming.core.model.secret_names import is_secret
+from streaming.core.model.secret_names import is_secret, without_login
 
 _WORDING = {
     "input should be": "should be",
@@ -52,7 +52,7 @@ def _lines(details: ErrorDetails, model: type[BaseModel]) -> Iterator[str]:
         case "extra_forbidden":
             yield f"{path} is not a field: {_hint(location, model)}"
         case _ if _shown(path, details):
-            yield f"{path} = {details['input']!r:.80}: {message}"
+            yield f"{path} = {_safe(details['input'])!r:.80}: {message}"
         case _:
             yield f"{path}: {message}"
 
@@ -68,6 +68,11 @@ def _shown(path: str, details: ErrorDetails) -> bool:
     """Return whether the value may be shown: a single value that is no secret."""
     is_value = isinstance(details["input"], str | int | float)
     return is_value and "." in path and path != "kafka.options" and not is_secret(path)
+
+
+def _safe(value: object) -> object:
+    """The value without the login of an address."""
+    return without_login(value) if isinstance(value, str) else value
 
 
 def _path_text(location: tuple[int | str, ...]) -> str:

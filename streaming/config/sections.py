@@ -62,7 +62,7 @@ def _like(pattern: str, advice: LiteralString) -> AfterValidator:
 Url = Annotated[
     str,
     _like(
-        r"^https?://[^\s/@]+(/\S*)?$",
+        r"^https?://(?![^\s/@\[]*:(?!\d*/)\S*@)[^\s/@]+(/\S*)?$",
         "give an address with its scheme, as http://host:4318, without a password",
     ),
 ]
@@ -165,6 +165,10 @@ class KafkaConfig(_Section):
     @classmethod
     def _host_and_port(cls, value: str) -> str:
         servers = [server.strip() for server in value.split(",")]
+        if "@" in value:
+            raise PydanticCustomError(
+                "login", "give host:port; a login belongs in [kafka.options], as sasl.username"
+            )
         if not all(_BROKER.match(server) for server in servers):
             raise PydanticCustomError("broker", "give host:port, several separated by commas")
         return ",".join(servers)

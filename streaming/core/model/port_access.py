@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
+from streaming.core.model.secret_names import without_login
+
 _TOKEN = re.compile(r"[!-~]{16,}")
 _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(:\d*)?")
 _LOCAL = "localhost"
@@ -44,8 +46,9 @@ class PortAccess:
             yield "http.client_ca: clients have certificates over TLS only: give http.certificate"
         if not (self.is_asked or is_loopback(host)):
             yield (
-                f"{named} = {host!r} is reached from other machines: give http.token, or"
-                " http.client_ca with http.certificate and http.key, or an address of loopback"
+                f"{named} = {without_login(host)!r} is reached from other machines: give"
+                " http.token, or http.client_ca with http.certificate and http.key, or an"
+                " address of loopback"
             )
 
     def admits(self, authorization: str, *, has_certificate: bool, cookie: str = "") -> bool:

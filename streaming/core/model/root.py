@@ -7,6 +7,10 @@ from typing import TypeAlias
 
 S3 = "s3://"
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_NO_LOGIN = (
+    "an address with keys would be shown wherever the state is named: give s3://bucket/prefix, and"
+    " the keys as s3.access_key_id and SLACKWATER_S3__SECRET_ACCESS_KEY"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ def parse_root(text: str) -> StateRoot:
         raise ValueError("give the path of a folder, or s3://bucket/prefix")
     bucket, _, prefix = text.removeprefix(S3).partition("/")
     prefix = prefix.strip("/")
+    if "@" in bucket or (":" in bucket and "@" in prefix):
+        raise ValueError(_NO_LOGIN)
     if not bucket or not prefix or "//" in prefix:
         raise ValueError("give a bucket and a prefix, as s3://bucket/prefix")
     return BucketRoot(bucket, prefix)

@@ -12,11 +12,17 @@ _SECRET = re.compile(
 )
 _QUOTED = re.compile(r'(\w+\s*=\s*)?"([^"]+)"')
 _USER = re.compile(r"username\s*=\s*", re.IGNORECASE)
+_LOGIN = re.compile(r"^([a-z][a-z0-9+.-]*://)?.*@", re.IGNORECASE | re.DOTALL)
 
 
 def is_secret(name: str) -> bool:
     """Return whether the value of an option of this name must not be shown."""
     return _SECRET.search(name) is not None
+
+
+def without_login(address: str) -> str:
+    """Return an address or URL with what stands before its last `@` replaced, except the scheme."""
+    return _LOGIN.sub(rf"\1{HIDDEN}@", address)
 
 
 def secrets_of(*options: Mapping[str, str]) -> frozenset[str]:

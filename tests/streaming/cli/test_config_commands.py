@@ -234,3 +234,16 @@ def test_schema_needs_no_configuration(slackwater: Slackwater, config_file: Path
 
     assert answer.code == 0
     assert len(answer.out.splitlines()) == len(list(fields())) + 2
+
+
+def test_the_keys_of_a_bucket_are_not_printed(
+    slackwater: Slackwater, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The address was taken, and a warning that the bucket is out of reach named it in full."""
+    monkeypatch.setenv("SLACKWATER_HUB__STATE", "s3://ak:topsecret99@b/x")
+
+    answer = slackwater("config", "check")
+
+    assert answer.code == 2
+    assert "hub.state = 's3://***@b/x'" in answer.err
+    assert "topsecret99" not in answer.out + answer.err

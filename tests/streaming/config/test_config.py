@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from streaming.config.access import check_access
 from streaming.config.config import Config, load
 from streaming.config.errors import section
 from streaming.core.model.errors import ConfigError
@@ -542,3 +543,53 @@ def test_a_configuration_cannot_be_changed(file: Path) -> None:
 
     with pytest.raises(ValidationError):
         config.hub.rid = 7
+
+
+@pytest.mark.parametrize(
+    ("section", "line", "shown", "remedy"),
+    [
+        ("hub", 'state = "s3://ak:topsecret99@b/x"', "s3://***@b/x", "SECRET_ACCESS_KEY"),
+        ("hub", 'state = "s3://ak:top/secret99@b/x"', "s3://***@b/x", "SECRET_ACCESS_KEY"),
+        ("hub", 'state = "https://ak:topsecret99@b/x"', "https://***@b/x", "s3://bucket/prefix"),
+        ("s3", 'endpoint = "http://ak:topsecret99@b:9000"', "http://***@b:9000", "no password"),
+        ("traces", 'endpoint = "http://u:topsecret99@b"', "http://***@b", "without a password"),
+        ("lineage", 'url = "http://u:topsecret99@b"', "http://***@b", "without a password"),
+        ("lineage", 'url = "http://u:top/secret99@b"', "http://***@b", "without a password"),
+        ("http", 'port = "u:topsecret99@b"', "***@b", "integer"),
+        ("http", 'host = "u:topsecret99@b"', "***@b", "http.token"),
+    ],
+)
+def test_the_login_of_an_address_is_refused_and_not_shown(
+    file: Path, section: str, line: str, shown: str, remedy: str
+) -> None:
+    """What a check prints is in the logs of a deployment."""
+    file.write_text(f"{GOOD}\n[{section}]\n{line}\n", encoding="utf-8")
+
+    with pytest.raises(ConfigError) as refused:
+        check_access(load(file).http)
+
+    assert f"= {shown!r}" in str(refused.value)
+    assert remedy in str(refused.value)
+    assert "secret99" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "servers", ["u:topsecret99@b:1", "topsecret99@b:1", "a:1,u:topsecret99@b:1"]
+)
+def test_the_login_of_a_broker_is_refused_and_not_shown(file: Path, servers: str) -> None:
+    """Kafka takes none there; it belongs in the options, which are masked."""
+    text = complaint(file, GOOD.replace("localhost:9092", servers))
+
+    assert "kafka.bootstrap_servers = '***@b:1': give host:port; a login belongs in" in text
+    assert "topsecret99" not in text
+
+
+def test_a_folder_for_the_state_is_named_without_a_login(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An address in the variable is refused like one in the file."""
+    monkeypatch.setenv("SLACKWATER_STATE_FOLDER", "s3://ak:topsecret99@b/x")
+
+    text = complaint(file, GOOD)
+
+    assert "SLACKWATER_STATE_FOLDER=s3://***@b/x" in text
