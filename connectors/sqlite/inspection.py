@@ -71,6 +71,8 @@ def inspect(
         found.complaints += [about + text for text in complaints_of(catalog, table)]
         found.warnings += [about + text for text in warnings_of(catalog, table)]
         found.unreplicated += [f"{table.name}.{name}" for name in unconfigured(catalog, table)]
+        if not set(table.key) <= set(catalog.columns):
+            continue
         known = known_part(catalog, table)
         faults = compile_faults(connection, known, row_images(known, catalog))
         found.complaints += [about + text for text in faults.unknown + faults.limits]
@@ -109,14 +111,9 @@ def _name_complaints(tables: Sequence[Table]) -> list[str]:
 
 def complaints_of(catalog: Catalog, table: Table) -> list[str]:
     """Why the table cannot be replicated as configured; empty if it can."""
-    missing = [
-        f"column {name} is not in the database: add it there first, or remove it from the"
-        " configuration (after a RENAME COLUMN name the new one)"
-        for name in table.columns
-        if name not in catalog.columns
-    ]
+    missing = [name for name in (*table.columns, *table.key) if name not in catalog.columns]
     return [
-        *missing,
+        *(_missing_column(catalog, name) for name in dict.fromkeys(missing)),
         *_type_complaints(catalog, table),
         *_default_complaints(catalog, table),
         *(
@@ -137,6 +134,20 @@ def complaints_of(catalog: Catalog, table: Table) -> list[str]:
         ),
         *([] if missing else _key_complaints(catalog, table)),
     ]
+
+
+def _missing_column(catalog: Catalog, name: str) -> str:
+    """What to do about a column that the database lacks, or has with letters of another case."""
+    there = [one for one in catalog.columns if one.lower() == name.lower()]
+    if there:
+        return (
+            f"column {name} is named {there[0]} in the database: name it so in the configuration,"
+            " where case counts"
+        )
+    return (
+        f"column {name} is not in the database: add it there first, or remove it from the"
+        " configuration (after a RENAME COLUMN name the new one)"
+    )
 
 
 def unconfigured(catalog: Catalog, table: Table) -> list[str]:

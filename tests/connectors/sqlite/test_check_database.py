@@ -134,3 +134,23 @@ def test_a_wrong_path_or_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("hello " * 1000)
     with pytest.raises(StateError, match="cannot be read: file is not a database"):
         check_database(tmp_path / "text.db", [ACCOUNT])
+
+
+def test_a_key_in_another_case_is_a_complaint(database: Path) -> None:
+    """SQLite takes it for the same column; the agents name columns exactly."""
+    found = check_database(database, [Table("account", ("ID",), {"ID": T.INT64, "email": T.TEXT})])
+
+    assert [one for one in found.complaints if " ID " in one] == [
+        "table account: column ID is named id in the database: name it so in the configuration,"
+        " where case counts"
+    ]
+
+
+def test_a_table_may_be_named_in_another_case(database: Path) -> None:
+    """SQLite finds it by either name, and no agent needs the database's own."""
+    columns = {"id": T.INT64, "email": T.TEXT}
+
+    found = check_database(database, [Table("ACCOUNT", ("id",), columns)])
+
+    assert found.complaints == ()
+    assert "account" not in found.not_configured

@@ -110,6 +110,15 @@ def test_rows_from_before_are_told_unless_every_replica_has_them(tmp_path: Path)
         ("CREATE TABLE t (id INT, n TEXT, UNIQUE (id, n))", "neither primary key nor unique"),
         ("CREATE TABLE t (id INT COLLATE NOCASE PRIMARY KEY, n TEXT)", "compare by BINARY"),
         ("CREATE TABLE t (id INT PRIMARY KEY)", "column n is not in the database"),
+        (
+            "CREATE TABLE t (id INT PRIMARY KEY, N TEXT)",
+            "column n is named N in the database: name",
+        ),
+        (
+            "CREATE TABLE t (ID INT PRIMARY KEY, n TEXT)",
+            "column id is named ID in the database: na",
+        ),
+        ("CREATE TABLE t (number INT PRIMARY KEY, n TEXT)", "column id is not in the database"),
         ("CREATE TABLE other (id INT PRIMARY KEY, n TEXT)", "is not in the database"),
         ("CREATE VIEW t AS SELECT 1 AS id, 'n' AS n", "not an ordinary table"),
         (
