@@ -16,7 +16,7 @@ from connectors.sqlite.compiled import compile_faults
 from connectors.sqlite.constraints import ConstraintKind, TableConstraint, constraints_of
 from connectors.sqlite.defaults import default_fault
 from connectors.sqlite.references import action_warnings
-from connectors.sqlite.system import CAPTURE_VIEW, PREFIX
+from connectors.sqlite.system import CAPTURE_VIEW, PREFIX, SQLITE_PREFIX
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import ColumnType, Table
 
@@ -99,7 +99,7 @@ def _name_complaints(tables: Sequence[Table]) -> list[str]:
     reserved = [
         f"table {table.name}: names with this prefix are reserved: give the table another name"
         for table in tables
-        if table.name.lower().startswith((PREFIX, "sqlite_"))
+        if table.name.lower().startswith((PREFIX, SQLITE_PREFIX))
     ]
     double = [
         f"table {table.name}: another name differs only in case, which SQLite ignores: remove one"

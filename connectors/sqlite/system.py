@@ -15,6 +15,8 @@ OVERHEAD_BYTES = 1_000
 
 PREFIX = "_slackwater_"
 """The prefix of all names of the agent."""
+SQLITE_PREFIX = "sqlite_"
+"""The prefix of all names of SQLite itself."""
 
 TABLES = {
     "_slackwater_origin": """CREATE TABLE _slackwater_origin (

@@ -21,6 +21,7 @@ from checkpoints.config import documents
 from connectors.jars import JarsError
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.cli.output import as_count, write_error, write_json, write_line, write_table
+from streaming.cli.table_names import name_warnings
 from streaming.config import functions
 from streaming.config.access import access_faults
 from streaming.config.config import Config, load
@@ -50,7 +51,7 @@ def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> No
     lacks.
     """
     valid = load(config)
-    warnings = list(_option_complaints(valid))
+    warnings = [*name_warnings(list(valid.table_map())), *_option_complaints(valid)]
     try:
         history = config_history(documents(valid.hub.state))
     except StateError as error:  # where a configuration is checked, its state may be out of reach

@@ -49,7 +49,7 @@ _TYPES = {
 }
 """The type of a column in DuckDB; a decimal and bytes stay the text that the wire has."""
 
-_VIEWS = {
+VIEWS = {
     f"{HUB}conflicts_by_hour": """
         SELECT date_trunc('hour', "at") AS hour, "table", kind, count(DISTINCT id) AS conflicts
         FROM hub_conflicts GROUP BY ALL
@@ -156,7 +156,7 @@ class _OpenTables:
     ) -> None:
         self._session, self._store, self._tables, self._last = session, store, tables, last
         self._hub = {f"{HUB}{name.value}": name for name in TableName}
-        known = (*tables, *self._hub, *_VIEWS)
+        known = (*tables, *self._hub, *VIEWS)
         self._known = {name.lower(): name for name in known}
         self._there = set[str]()
 
@@ -173,9 +173,9 @@ class _OpenTables:
         self._there.add(name)
         if name in self._tables:
             self._view(name, self._typed(self._tables[name]))
-        elif name in _VIEWS:
+        elif name in VIEWS:
             self.open(f"{HUB}{'conflicts' if 'conflicts' in name else 'epochs'}")
-            self._view(name, _VIEWS[name])
+            self._view(name, VIEWS[name])
         else:
             self._open_hub(name, self._hub[name])
 

@@ -140,10 +140,11 @@ def test_a_key_in_another_case_is_a_complaint(database: Path) -> None:
     """SQLite takes it for the same column; the agents name columns exactly."""
     found = check_database(database, [Table("account", ("ID",), {"ID": T.INT64, "email": T.TEXT})])
 
-    assert [one for one in found.complaints if " ID " in one] == [
+    [complaint] = [one for one in found.complaints if " ID " in one]
+    assert complaint == (
         "table account: column ID is named id in the database: name it so in the configuration,"
         " where case counts"
-    ]
+    )
 
 
 def test_a_table_may_be_named_in_another_case(database: Path) -> None:

@@ -247,3 +247,34 @@ def test_the_keys_of_a_bucket_are_not_printed(
     assert answer.code == 2
     assert "hub.state = 's3://***@b/x'" in answer.err
     assert "topsecret99" not in answer.out + answer.err
+
+
+def test_names_of_tables_that_an_agent_or_a_command_refuses_are_warnings(
+    slackwater: Slackwater, config_file: Path
+) -> None:
+    """The hub starts, so a running one is not refused; the agent said it first."""
+    names = ("u", "U", "_Slackwater_x", "sqlite_x", "hub_rows", "Hub_lag_by_hour", "hub_mine")
+    tables = (f'[[tables]]\nname = "{n}"\nkey = ["k"]\ncolumns = {{ k = "text" }}\n' for n in names)
+    config_file.write_text(config_file.read_text("utf-8") + "".join(tables), encoding="utf-8")
+
+    answer = slackwater("config", "check")
+
+    assert answer.code == 0
+    refused, hidden = (
+        "the agent of a SQLite replica refuses",
+        "in `slackwater sql` the hub has a table",
+    )
+    expected = (
+        (2, "U", f"'u' differs only in case, which SQLite ignores: {refused} both; remove one"),
+        (3, "_Slackwater_x", f"names with this prefix are reserved: {refused} it; give"),
+        (4, "sqlite_x", f"names with this prefix are reserved: {refused} it; give"),
+        (5, "hub_rows", f"{hidden} of this name, which cannot be read beside this one; give"),
+        (
+            6,
+            "Hub_lag_by_hour",
+            f"{hidden} of this name, which cannot be read beside this one; give",
+        ),
+    )
+    lines = answer.err.splitlines()
+    for (place, name, text), line in zip(expected, lines, strict=True):
+        assert line.startswith(f"slackwater: warning: tables[{place}].name = {name!r}: {text}")
