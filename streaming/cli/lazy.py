@@ -15,6 +15,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
+from streaming.cli.negative_numbers import NumbersCommand
+
 
 class CommandPlace(NamedTuple):
     """Where a command is."""
@@ -61,7 +63,7 @@ def imported(command: CommandPlace) -> Any:  # noqa: ANN401  # typer names no ty
     if isinstance(found, typer.Typer):
         holder.add_typer(found, name=command.name)
     else:
-        holder.command(command.name)(found)
+        holder.command(command.name, cls=NumbersCommand)(found)
     return get_group(holder).commands[command.name]
 
 

@@ -198,7 +198,7 @@ class _OpenTables:
         batches = (batch for part in parts for batch in part.to_batches())
         reader = pa.RecordBatchReader.from_batches(SCHEMAS[TableName.ROWS], batches)
         self._session.register("_arriving", reader)
-        self._session.sql("SELECT * FROM _arriving").create(name)
+        self._session.execute(f"CREATE TABLE {_quoted(name)} AS SELECT * FROM _arriving")  # noqa: S608
         self._session.unregister("_arriving")
 
     def _typed(self, table: Table) -> str:

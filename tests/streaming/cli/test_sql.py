@@ -75,6 +75,20 @@ def test_a_row_is_answered_in_its_types(slackwater: Slackwater) -> None:
     ]
 
 
+def test_a_table_of_any_name_is_read(
+    state: WrittenState, config_file: Path, slackwater: Slackwater
+) -> None:
+    """SQLite has tables of such names, quoted as in SQL."""
+    config_file.write_text(CONFIG.replace('name = "t"', """name = 'x"y'"""), encoding="utf-8")
+    state.append(TableName.CHANGELOG, written(1) | {"table": 'x"y', "image": '{"id":"1"}'})
+    state.commit(1, 1, ruv(r1=1))
+
+    answer = slackwater("sql", 'SELECT id FROM "x""y"', "--json")
+
+    assert answer.code == 0, answer.err
+    assert answer.facts["rows"] == [{"id": 1}]
+
+
 @pytest.mark.usefixtures("rows")
 def test_a_moment_shows_rows_and_tables_of_the_hub_as_they_were(slackwater: Slackwater) -> None:
     """What was written later is in neither."""
