@@ -15,6 +15,7 @@ from connectors.sqlite.columns import AFFINITIES, STORED_AS, Affinity
 from connectors.sqlite.compiled import compile_faults
 from connectors.sqlite.constraints import ConstraintKind, TableConstraint, constraints_of
 from connectors.sqlite.defaults import default_fault
+from connectors.sqlite.own_tables import lost_tables, lost_tables_text
 from connectors.sqlite.references import action_warnings
 from connectors.sqlite.system import CAPTURE_VIEW, PREFIX, SQLITE_PREFIX
 from streaming.core.model.errors import ConfigError
@@ -60,6 +61,8 @@ def inspect(
     """
     found = Inspection()
     found.complaints += _name_complaints(tables)
+    lost_own = lost_tables(connection)
+    found.complaints += [lost_tables_text(lost_own)] if lost_own else []
     for table in tables:
         try:
             catalog = read(connection, table)

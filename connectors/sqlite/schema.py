@@ -96,8 +96,15 @@ def _add_columns(connection: sqlite3.Connection) -> None:
 
 def _add_tables(connection: sqlite3.Connection) -> None:
     there = objects(connection)
-    for name in TABLES.keys() - there.keys():
+    missing = [name for name in TABLES if name not in there]
+    for name in missing:
         connection.execute(TABLES[name])
+    if missing:
+        log.warning(
+            "created %s: an agent of an earlier version did not make that, or somebody dropped it,"
+            " and what it held is gone",
+            ", ".join(missing),
+        )
 
 
 def _create_system(connection: sqlite3.Connection, rid: int, journal_mode: str) -> None:

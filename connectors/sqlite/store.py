@@ -21,6 +21,7 @@ from connectors.sqlite.inspection import constraint_summaries
 from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
 from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.opened_file import OpenedFile, replaced_text
+from connectors.sqlite.own_tables import lost_tables, lost_tables_text
 from connectors.sqlite.reconcile import reconcile
 from connectors.sqlite.reinit import IsKnown, NewStart, reinit
 from connectors.sqlite.renumber import opno_before, renumber
@@ -138,6 +139,9 @@ class SqliteStore:
         In each transaction that goes on from what the agent knows of it: what it writes there may
         hide from its next start that the database is another one.
         """
+        lost = lost_tables(self.connection)
+        if lost:
+            raise StateError(lost_tables_text(lost))
         query = "SELECT 1 FROM sqlite_schema WHERE name = '_slackwater_position'"
         known = (self.position.session, self.position.covers, self.published)
         if not self.connection.execute(query).fetchone() or (

@@ -95,6 +95,21 @@ def test_a_trigger_that_is_dropped_ends_the_agent_and_is_not_made_again(
     assert isinstance(hub.received(Hello, Goodbye)[-1][1], Goodbye)
 
 
+def test_a_journal_that_is_dropped_ends_the_agent_with_what_to_do(
+    replica: Replica, hub: Hub, agents: Agents
+) -> None:
+    """While it runs, and when it starts."""
+    agent = agents.start()
+    hub.session()
+    replica.client.execute("DROP TABLE _slackwater_journal")
+
+    assert agent.process.wait(60) == 1
+    again = agents.start()
+    assert again.process.wait(60) == 1
+    said = "the agent's own table _slackwater_journal was dropped"
+    assert all(said in one.log() for one in (agent, again))
+
+
 @pytest.mark.slow
 def test_a_goodbye_does_not_wait_for_a_broker_that_is_away(
     replica: Replica, tmp_path: Path, topic_prefix: str

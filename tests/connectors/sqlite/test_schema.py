@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from connectors import wire
-from connectors.sqlite import journal, snapshot
+from connectors.sqlite import journal, saved_rows, snapshot
+from connectors.sqlite.check import check_database
 from connectors.sqlite.inspection import inspect
+from connectors.sqlite.own_tables import FIRST_TABLES
 from connectors.sqlite.schema import install
 from connectors.sqlite.store import SqliteStore
+from connectors.sqlite.uninstall import uninstall
 from connectors.sqlite.user_triggers import GUARD
 from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.model.table import ColumnType, Table
@@ -336,6 +339,44 @@ def test_what_an_earlier_agent_did_not_make_is_no_loss(replica: Replica) -> None
     replica.store().close()
 
     assert objects(replica.client) == before
+
+
+@pytest.mark.parametrize("name", FIRST_TABLES)
+def test_a_table_of_the_agents_that_is_dropped_is_named_with_what_to_do(
+    replica: Replica, name: str, tmp_path: Path
+) -> None:
+    """SQLite says only that there is no such table; an empty one would hide what is lost."""
+    with closing(replica.store()) as store:
+        replica.client.execute(f"DROP TABLE {name}")
+        said = f"own table {name} was dropped: .* `slackwater agent uninstall"
+
+        with pytest.raises(StateError, match=said):
+            store.check_schema()
+        with pytest.raises(StateError, match=said):
+            store.unpublished(1, 1)
+    with pytest.raises(ConfigError, match=said):
+        replica.store()
+    with pytest.raises(ConfigError, match=said):
+        SqliteStore.open(replica.path, RID, replica.tables, rows_are_shared=True)
+
+    found = check_database(replica.path, replica.tables)
+    assert name in found.complaints[0]
+    assert not found.is_good
+    assert saved_rows.export(replica.path, tmp_path / "saved") == 0
+    replica.client.close()
+    assert uninstall(replica.path, discards_unpublished=True)
+    SqliteStore.open(replica.path, RID, replica.tables).close()
+
+
+def test_a_later_table_of_the_agents_is_made_again_and_named(
+    replica: Replica, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An earlier agent did not make it."""
+    replica.client.execute("DROP TABLE _slackwater_saved")
+
+    replica.store().close()
+
+    assert any("created _slackwater_saved: " in one for one in caplog.messages)
 
 
 def test_a_new_unique_index_costs_none_of_the_agents_own(replica: Replica) -> None:
