@@ -170,6 +170,8 @@ def check(
         write_json({**asdict(found), "is_good": found.is_good, "schema": schema.document()})
     else:
         _write(found)
+        if document is not None:
+            write_line(f"its schema is written to {document}")
     raise typer.Exit(ExitCode.YES if found.is_good and not found.broken_references else ExitCode.NO)
 
 

@@ -3,7 +3,7 @@
 import ast
 import inspect
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
 from importlib.resources import files
@@ -24,7 +24,7 @@ from streaming.cli.output import as_count, write_error, write_json, write_line, 
 from streaming.cli.table_names import name_warnings
 from streaming.config import functions
 from streaming.config.access import access_faults
-from streaming.config.config import Config, load
+from streaming.config.config import Config, load, options_in
 from streaming.config.errors import section
 from streaming.config.history import config_history, history_faults
 from streaming.core.model.errors import ConfigError, StateError
@@ -50,8 +50,16 @@ def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> No
     Warnings go to standard error: options that nobody knows, and what the state has and the file
     lacks.
     """
-    valid = load(config)
-    warnings = [*name_warnings(list(valid.table_map())), *_option_complaints(valid)]
+    try:
+        valid = load(config)
+    except ConfigError:
+        for complaint in _complaints_of_options(*options_in(config)):
+            write_error(f"warning: {complaint}")
+        raise
+    warnings = [
+        *name_warnings(list(valid.table_map())),
+        *_complaints_of_options(valid.spark, valid.kafka.options),
+    ]
     try:
         history = config_history(documents(valid.hub.state))
     except StateError as error:  # where a configuration is checked, its state may be out of reach
@@ -77,13 +85,13 @@ def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> No
     write_line(f"{config} is valid: {', '.join(counts)}")
 
 
-def _option_complaints(config: Config) -> Iterator[str]:
+def _complaints_of_options(spark: Mapping[str, str], kafka: Mapping[str, str]) -> Iterator[str]:
     """What Spark and Kafka's clients would ignore or refuse, one sentence each."""
     from streaming.jvm.option_names import kafka_complaints, spark_complaints  # noqa: PLC0415
 
     try:
-        yield from spark_complaints(config.spark)
-        yield from kafka_complaints(config.kafka.options)
+        yield from spark_complaints(spark)
+        yield from kafka_complaints(kafka)
     except JarsError as error:
         yield f"the options of [spark] and [kafka.options] are not checked: {error}"
 

@@ -163,6 +163,24 @@ def load(path: Path) -> Config:
     return config.model_copy(update={"hub": hub, "http": _beside(config.http, path)})
 
 
+def options_in(path: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Those of [spark] and of [kafka.options] in a file that may be wrong otherwise.
+
+    Without the address of the brokers, which is no option; ConfigError if it cannot be read.
+    """
+    data = _read(path)
+    kafka = data.get("kafka")
+    options = kafka.get("options") if isinstance(kafka, dict) else None
+    others = {n: v for n, v in _texts(options).items() if n != "bootstrap.servers"}
+    return _texts(data.get("spark")), others
+
+
+def _texts(options: object) -> dict[str, str]:
+    """The options that are text; none if these are no table."""
+    found = options if isinstance(options, dict) else {}
+    return {name: value for name, value in found.items() if isinstance(value, str)}
+
+
 def _beside(http: HttpConfig, path: Path) -> HttpConfig:
     """The section with the paths of its files from the folder of the configuration on."""
     folder, names = path.resolve().parent, ("certificate", "key", "client_ca")

@@ -278,3 +278,25 @@ def test_names_of_tables_that_an_agent_or_a_command_refuses_are_warnings(
     lines = answer.err.splitlines()
     for (place, name, text), line in zip(expected, lines, strict=True):
         assert line.startswith(f"slackwater: warning: tables[{place}].name = {name!r}: {text}")
+
+
+def test_options_are_checked_beside_other_mistakes(
+    slackwater: Slackwater, config_file: Path
+) -> None:
+    """Otherwise each check finds one more."""
+    options = """
+[kafka.options]
+"bootstrap.servers" = "u:topsecret99@b:1"
+"sasl.mechanisms" = "PLAIN"
+[spark]
+"spark.masters" = "topsecret99"
+"""
+    config_file.write_text(config_file.read_text("utf-8") + options, encoding="utf-8")
+
+    answer = slackwater("config", "check")
+
+    assert answer.code == 2
+    assert "give the brokers as kafka.bootstrap_servers" in answer.err
+    assert 'warning: kafka.options."sasl.mechanisms": Kafka does not know this option' in answer.err
+    assert 'warning: spark."spark.masters": Spark does not know this option' in answer.err
+    assert "topsecret99" not in answer.err

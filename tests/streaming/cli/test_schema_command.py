@@ -210,3 +210,15 @@ def test_a_digest_without_its_document_is_unknown(
 
     assert answer.code == 1
     assert "unknown: the schema of a" in answer.out
+
+
+def test_check_says_where_the_document_is(slackwater: Slackwater, tmp_path: Path) -> None:
+    """Who gave the path of another folder finds it."""
+    database, document = tmp_path / "a.db", tmp_path / "a.json"
+    with closing(sqlite3.connect(database)) as client:
+        client.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+
+    answer = slackwater("agent", "check", "--database", str(database), "--document", str(document))
+
+    assert document.exists()
+    assert answer.out.splitlines()[-1] == f"its schema is written to {document}"
