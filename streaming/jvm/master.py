@@ -5,6 +5,7 @@ import socket
 from contextlib import suppress
 
 from streaming.core.model.errors import HubError
+from streaming.core.model.secret_names import without_login
 
 LOCAL = "local[2]"
 """Where Spark is unless configured otherwise."""
@@ -29,8 +30,8 @@ def master_complaint(master: str) -> str | None:
     if _ADDRESS.fullmatch(master.replace(" ", "")):
         return None
     return (
-        f'spark."spark.master" = {master!r}: give spark://HOST:PORT of a cluster, k8s://URL, yarn,'
-        " or local[2] for Spark in the hub's own process"
+        f'spark."spark.master" = {without_login(master)!r}: give spark://HOST:PORT of a'
+        " cluster, k8s://URL, yarn, or local[2] for Spark in the hub's own process"
     )
 
 
@@ -48,6 +49,7 @@ def check_master(master: str) -> None:
         with suppress(OSError, ValueError), socket.create_connection((host, int(port)), _ANSWER_S):
             return
     raise MasterError(
-        f'no Spark master answers at {master}: start it, or correct spark."spark.master" in the'
-        " configuration; nothing is lost, the hub resumes where it stopped"
+        f"no Spark master answers at {without_login(master)}: start it, or correct"
+        ' spark."spark.master" in the configuration; nothing is lost, the hub resumes'
+        " where it stopped"
     )

@@ -55,3 +55,13 @@ def test_one_of_several_masters_is_enough() -> None:
         gone = dead.getsockname()[1]
     with socket.create_server(("127.0.0.1", 0)) as alive:
         check_master(f"spark://127.0.0.1:{gone},127.0.0.1:{alive.getsockname()[1]}")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1"])
+def test_the_login_of_a_master_is_not_shown(address: str) -> None:
+    """Spark takes none there, and an error is in the logs."""
+    with pytest.raises(MasterError) as refused:
+        check_master(f"spark://u:topsecret99@{address}")
+
+    assert f"spark://***@{address}" in str(refused.value)
+    assert "topsecret99" not in str(refused.value)
