@@ -122,7 +122,10 @@ class CaptureJournal(Protocol):
         """
 
     def backlog(self) -> int:
-        """About how many entries are behind the last one marked as published; it must be quick."""
+        """About how many entries are behind the last one marked as published; it must be quick.
+
+        A table of which writes were not captured counts as one, until a full copy of it is applied.
+        """
 
     def mark_published(self, entry: JournalEntry) -> None:
         """Store durably that the changes topic holds the journal up to this entry.

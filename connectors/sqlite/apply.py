@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from connectors.agent.contract import AppliedBatch
-from connectors.sqlite import journal, saved, sql, uncarried
+from connectors.sqlite import journal, saved, sql, uncaptured, uncarried
 from connectors.sqlite.each_item import (
     EachItem,
     StartAgainError,
@@ -81,7 +81,10 @@ def apply_batch(
                 gone = saved.forget_standing(connection, at_risk)
                 position = _end(connection, batch, lacking, next_offset, clock_ms)
                 _move_past(connection, items, clock_ms, max_skew_s)
+                copied = uncaptured.note_copied(connection, batch.items)
                 connection.execute("COMMIT")
+                for table in copied:
+                    log.info("table %s, which was written without capture, is copied", table)
                 return AppliedBatch(position, lacking, gone)
             is_careful = True
             if connection.in_transaction:

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from connectors.sqlite import sql, user_triggers
+from connectors.sqlite import sql, uncaptured, user_triggers
 from connectors.sqlite.capture import CAPTURING_EVENTS, row_images
 from connectors.sqlite.catalog import BINARY, Catalog, UniqueColumn, read
 from connectors.sqlite.columns import AFFINITIES, STORED_AS, Affinity
@@ -29,6 +29,7 @@ class Inspection:
     `constraints`: those beside the keys. `actions`: warnings of what their foreign keys do not do.
     `unreplicated`: the columns of these tables that are not configured, each as table.column.
     `untold`: the tables that have rows which were written before they were captured.
+    `uncaptured`: those that were written while they had lost triggers, and not copied since.
     `uncompiled`: the tables whose functions or collations this connection lacks.
     """
 
@@ -39,6 +40,7 @@ class Inspection:
     actions: list[str] = field(default_factory=list)
     unreplicated: list[str] = field(default_factory=list)
     untold: list[str] = field(default_factory=list)
+    uncaptured: list[str] = field(default_factory=list)
     uncompiled: list[str] = field(default_factory=list)
 
     def check(self) -> None:
@@ -85,11 +87,14 @@ def inspect(
             for text in faults.others
         ]
         found.constraints += constraints_of(connection, table)
-        if rows_are_shared or is_captured(connection, table):
-            continue
         lost = lost_triggers(connection, table)
-        if lost:
+        if lost and not rows_are_shared:
             found.complaints.append(about + _lost_text(connection, table, lost))
+        elif lost or table.name in uncaptured.listed(connection):
+            found.uncaptured.append(table.name)
+            found.warnings.append(about + _UNCAPTURED)
+        elif rows_are_shared or is_captured(connection, table):
+            continue
         elif connection.execute(sql.any_row(table.name)).fetchone():
             found.untold.append(table.name)
     found.actions += action_warnings(connection, tables)
@@ -271,6 +276,12 @@ def _lost_text(connection: sqlite3.Connection, table: Table, lost: Sequence[str]
         " another replica, or take the others' rows: start the agent with --rows-are-shared, then"
         " run `slackwater resync AGREEMENT --table TABLE`, which overwrites them"
     )
+
+
+_UNCAPTURED = (
+    "it was written while it had lost triggers, and nobody knows what: `slackwater level` says no"
+    " until `slackwater resync AGREEMENT --table TABLE` has copied it here"
+)
 
 
 def is_captured(connection: sqlite3.Connection, table: Table) -> bool:

@@ -105,6 +105,7 @@ def _forget(connection: sqlite3.Connection, start: NewStart) -> None:
     connection.execute("DELETE FROM _slackwater_journal")
     connection.execute("DELETE FROM _slackwater_snapshot")
     connection.execute("DELETE FROM _slackwater_uncarried")
+    connection.execute("DELETE FROM _slackwater_uncaptured")
     connection.execute(
         "UPDATE _slackwater_position SET session = NULL, last = 0, covers = 0, ruv = '',"
         " generation = 0, reached = 0, noted = 0, own = NULL, reinit = 1, changes_session = ?,"

@@ -4,13 +4,13 @@ import logging
 import sqlite3
 from collections.abc import Iterable, Mapping
 
-from connectors.sqlite import snapshot, sql
+from connectors.sqlite import snapshot, sql, uncaptured
 from connectors.sqlite.atomic import atomic
 from connectors.sqlite.capture import triggers
 from connectors.sqlite.columns import scales
 from connectors.sqlite.compiled import compile_faults, is_limit
 from connectors.sqlite.format_number import FORMAT
-from connectors.sqlite.inspection import Inspection, inspect
+from connectors.sqlite.inspection import Inspection, inspect, lost_triggers
 from connectors.sqlite.references import acting_parents
 from connectors.sqlite.system import CAPTURE, INDEXES, LATER_COLUMNS, PREFIX, TABLES
 from streaming.core.model.errors import ConfigError, StateError
@@ -51,6 +51,7 @@ def install(
             _create_system(connection, rid, mode)
         connection.execute("UPDATE _slackwater_origin SET record_bytes = ?", (record_bytes,))
         snapshot.begin(connection, [t.name for t in wanted] if tells_rows else found.untold)
+        uncaptured.begin(connection, _now_lost(connection, wanted), [t.name for t in wanted])
         objects_wanted = CAPTURE | INDEXES
         parents = acting_parents(connection, wanted)
         for table in wanted:
@@ -59,6 +60,11 @@ def install(
         _apply_schema(connection, objects_wanted)
         _check_compiled(connection, wanted)
     return found
+
+
+def _now_lost(connection: sqlite3.Connection, tables: Iterable[Table]) -> list[str]:
+    """The tables that have lost triggers, which are about to be made again."""
+    return [table.name for table in tables if lost_triggers(connection, table)]
 
 
 def _check_compiled(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:

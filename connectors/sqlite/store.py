@@ -11,7 +11,7 @@ from typing import Any
 
 from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows
 from connectors.agent.own_topic import OwnTopic
-from connectors.sqlite import journal, saved, snapshot, uncarried
+from connectors.sqlite import journal, saved, snapshot, uncaptured, uncarried
 from connectors.sqlite.apply import apply_batch
 from connectors.sqlite.atomic import atomic
 from connectors.sqlite.conflict_clauses import leave_to_clauses
@@ -214,8 +214,8 @@ class SqliteStore:
 
     @store_errors()
     def backlog(self) -> int:
-        """About how many entries are not yet known to be in the topic."""
-        return journal.backlog(self.connection)
+        """About how many entries are not yet known to be in the topic, and uncaptured tables."""
+        return journal.backlog(self.connection) + len(uncaptured.listed(self.connection))
 
     @store_errors()
     def mark_published(self, entry: JournalEntry) -> None:

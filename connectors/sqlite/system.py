@@ -108,6 +108,11 @@ TABLES = {
   value,  -- as it was, of any storage class
   PRIMARY KEY (saved, name)
 )""",
+    "_slackwater_uncaptured": """CREATE TABLE _slackwater_uncaptured (
+  "table" TEXT PRIMARY KEY,  -- that was written while a trigger was missing
+  since INTEGER NOT NULL,  -- milliseconds since 1970
+  is_copying INTEGER NOT NULL DEFAULT 0  -- 1: a full copy of it has begun since
+)""",
     "_slackwater_scales": CREATE_SCALES,
     **cascades.TABLES,
 }

@@ -1,0 +1,46 @@
+"""A trigger of the agent's that somebody dropped: nobody says yes until the rows are copied."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from connectors.kafka.broker import Broker
+from tests.harness.site import Site, site
+from tests.harness.sqlite_agents import agents, at_work, create, execute, rows
+
+
+@pytest.fixture
+def two(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+    """A hub with two replicas, whose databases are there and empty."""
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "ab") as made:
+        for name in "ab":
+            create(made, name)
+        yield made
+
+
+def test_nobody_is_level_until_the_table_is_copied(two: Site, spark: SparkSession) -> None:
+    """From the write that nobody captured, over the restart that is advised, to the resync."""
+    with two.running(spark) as hub, agents(two, "a"):
+        with at_work(two, "b") as agent:
+            execute(two, "a", "INSERT INTO t VALUES ('k', 'v'), ('l', 'w')")
+            hub.waits_for(lambda: rows(two, "b") == {"k": "v", "l": "w"}, "b has the rows")
+            hub.waits_for(lambda: two.slackwater("level")["level"], "all are level")
+            execute(two, "b", "DROP TRIGGER _slackwater_after_update_t")
+            execute(two, "b", "UPDATE t SET v = 'LOST?' WHERE k = 'k'")
+
+            _, said = agent.communicate(timeout=60)
+            assert agent.returncode == 1
+            assert "table t: it has lost its trigger _slackwater_after_update_t" in said
+        hub.waits_for(lambda: two.slackwater("level")["cannot_say"], "nobody can say")
+
+        with agents(two, "b", "--rows-are-shared"):
+            hub.waits_for(lambda: not two.slackwater("level")["cannot_say"], "b is heard")
+            found = two.slackwater("level")
+            assert (found["level"], found["unpublished"]) == (False, {"b": 1})
+            assert rows(two, "b") != rows(two, "a")
+
+            two.slackwater("resync", "b", "--table", "t")
+            hub.waits_for(lambda: two.slackwater("level")["level"], "all are level again")
+            assert rows(two, "b") == rows(two, "a") == {"k": "v", "l": "w"}
