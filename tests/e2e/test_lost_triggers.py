@@ -1,4 +1,4 @@
-"""A trigger of the agent's that somebody dropped: nobody says yes until the rows are copied."""
+"""A trigger or a table of the agent's that somebody dropped, and the way back that it names."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,8 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors.kafka.broker import Broker
+from connectors.sqlite.uninstall import uninstall
 from tests.harness.site import Site, site
-from tests.harness.sqlite_agents import agents, at_work, create, execute, rows
+from tests.harness.sqlite_agents import agents, at_work, create, database, execute, rows
 
 
 @pytest.fixture
@@ -44,3 +45,28 @@ def test_nobody_is_level_until_the_table_is_copied(two: Site, spark: SparkSessio
             two.slackwater("resync", "b", "--table", "t")
             hub.waits_for(lambda: two.slackwater("level")["level"], "all are level again")
             assert rows(two, "b") == rows(two, "a") == {"k": "v", "l": "w"}
+
+
+def test_a_replica_whose_journal_was_dropped_is_filled_from_the_hub(
+    two: Site, spark: SparkSession
+) -> None:
+    """By the commands that its agent names; what only it has is saved."""
+    with two.running(spark) as hub, agents(two, "a"):
+        with at_work(two, "b") as agent:
+            execute(two, "b", "INSERT INTO t VALUES ('k', 'v'), ('l', 'w')")
+            hub.waits_for(lambda: rows(two, "a") == {"k": "v", "l": "w"}, "a has the rows")
+            execute(two, "b", "DROP TABLE _slackwater_journal")
+            _, said = agent.communicate(timeout=60)
+            assert "the agent's own table _slackwater_journal was dropped" in said
+        uninstall(database(two, "b"), discards_unpublished=True)
+        execute(two, "b", "INSERT INTO t VALUES ('m', 'only here')")
+
+        emptied = two.slackwater("reinit", "b", "--database", str(database(two, "b")))
+
+        assert emptied["saved"] == 1
+        assert "only here" in Path(emptied["file"]).read_text()
+        with agents(two, "b"):
+            hub.waits_for(lambda: rows(two, "b") == {"k": "v", "l": "w"}, "b is filled")
+            hub.waits_for(lambda: two.slackwater("level")["level"], "all are level")
+            execute(two, "b", "UPDATE t SET v = 'new' WHERE k = 'k'")
+            hub.waits_for(lambda: rows(two, "a")["k"] == "new", "b writes again")
