@@ -1,6 +1,7 @@
 """`acls`: the rights that the hub, its agents and those who ask need in Kafka."""
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from itertools import groupby
@@ -13,6 +14,7 @@ from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.cli.output import write_json, write_line, write_table
 from streaming.config.config import Config, load
 from streaming.config.rights import RoleOf, every_role, needed_rights, parse_role, user_of
+from streaming.core.model.errors import ConfigError
 from streaming.core.model.rights import NeededRight
 
 
@@ -66,6 +68,8 @@ def acls(
     with cannot_say():
         configured = load(config)
         roles = [parse_role(configured, role)] if role else every_role(configured)
+        if principal is None:
+            _check_users(roles)
         found = [(principal or user_of(one), one, needed_rights(configured, one)) for one in roles]
     if as_json:
         write_json([_document(u, of, one) for u, of, rights in found for one in rights])
@@ -82,6 +86,17 @@ def acls(
             for user, _, rights in found:
                 for line in _kafka_user(user, rights, cluster):
                     write_line(line)
+
+
+def _check_users(roles: Sequence[RoleOf]) -> None:
+    """ConfigError if two roles would be one user, who then had the rights of both."""
+    counts = Counter(map(user_of, roles))
+    if twice := [name for name, count in counts.items() if count > 1]:
+        name = twice[0]
+        raise ConfigError(
+            f"replica {name!r} has the name of a role, and their users in Kafka would be one: print"
+            f" each with a user of its own, as `slackwater acls agent:{name} --principal NAME`"
+        )
 
 
 def _words(one: NeededRight) -> tuple[str, str]:

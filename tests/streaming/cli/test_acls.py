@@ -1,6 +1,7 @@
 """Claims about `acls`: one list, as a table, as commands, and as resources for Strimzi."""
 
 import shlex
+from pathlib import Path
 
 import yaml
 
@@ -49,3 +50,18 @@ def test_an_unknown_role_names_those_there_are(slackwater: Slackwater) -> None:
 
     assert answer.code == 2
     assert "name one of hub, agent:a" in answer.err
+
+
+def test_a_replica_that_is_called_like_a_role_is_no_user_of_both(
+    slackwater: Slackwater, config_file: Path
+) -> None:
+    """Whoever asks for the level could write as the replica."""
+    renamed = config_file.read_text(encoding="utf-8").replace('"a"', '"level"')
+    config_file.write_text(renamed, encoding="utf-8")
+
+    answer = slackwater("acls", "--format", "kafka-acls")
+    alone = slackwater("acls", "agent:level", "--principal", "oslo")
+
+    assert (answer.code, answer.out) == (2, "")
+    assert "`slackwater acls agent:level --principal NAME`" in answer.err
+    assert "oslo" in alone.out
