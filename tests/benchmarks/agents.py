@@ -30,6 +30,7 @@ _HEAD = re.compile(
 )
 _SENT = re.compile(rb'"sent_ms":"(\d+)"')
 _HEAD_BYTES = 10_000
+_TYPE, _CHANGE = b'"type":"', b"change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,14 @@ class AgentReport:
     latencies_ms: list[int] = field(default_factory=list)
 
 
+def _sent_ms(update: bytes) -> Iterator[int]:
+    """When each change of an update was written; a refresh brings a row of any age once more."""
+    for item in update.split(_TYPE)[1:]:
+        sent = _SENT.search(item) if item.startswith(_CHANGE) else None
+        if sent is not None:
+            yield int(sent[1])
+
+
 class BenchmarkAgents:
     """The replicas of one hub."""
 
@@ -108,7 +117,7 @@ class BenchmarkAgents:
             raise SystemExit(f"an update without a header: {value[:200]!r}")
         if self.task.per_s:
             now_ms, measured_from_ms = round(time.time() * 1000), self.measured_from_ms
-            times = map(int, _SENT.findall(value))
+            times = _sent_ms(value)
             self.seen.latencies_ms += [now_ms - ms for ms in times if ms >= measured_from_ms]
         generation, covers, ruv, chunk, chunks = head.groups()
         if int(chunk) + 1 == int(chunks):
