@@ -1,10 +1,12 @@
 """Table `config`: every version of the configuration, and the operators' commands."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import pyarrow.dataset as ds
 
 from checkpoints import query
+from checkpoints.epochs import Plan, plan_of
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from checkpoints.times import time_of
@@ -75,6 +77,11 @@ def commands_numbered(store: StateStore, numbers: Collection[int]) -> dict[int, 
     number, taken = ds.field("number"), frozenset(numbers)
     found = _commands(store, (number >= min(taken)) & (number <= max(taken)))
     return {one.number: one for one in found if one.number in taken}
+
+
+def plan_with_commands(store: StateStore, row: Mapping[str, Any]) -> Plan:
+    """The plan that a row of `epochs` holds; StateError as plan_of says."""
+    return plan_of(row, commands_numbered(store, row["commands"] or ()))
 
 
 def commands_named(store: StateStore, *names: CommandName) -> list[Command]:

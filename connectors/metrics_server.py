@@ -37,7 +37,7 @@ def metrics_served(
     def app(environ: dict[str, Any], respond: Respond) -> Iterable[bytes]:
         if not is_known_host(environ.get("HTTP_HOST", ""), names):
             respond("421 Misdirected Request", [])
-            return [b"this agent has no such name: ask by its address, or add it to http.names\n"]
+            return [b"this port has no such name: ask by its address, or add it to http.names\n"]
         given = environ.get("HTTP_AUTHORIZATION", "")
         if access.admits(given, has_certificate=environ[_CERTIFICATE]):
             body: Iterable[bytes] = metrics(environ, respond)

@@ -9,7 +9,7 @@ from connectors import wire
 from connectors.log_format import LogFormat
 from streaming.core.model.csn import MAX_SKEW_S
 from streaming.core.model.errors import ConfigError, WireError
-from streaming.core.model.port_access import EVERYBODY, LOOPBACK, PortAccess
+from streaming.core.model.port_access import EVERYBODY, FILES, LOOPBACK, PortAccess
 from streaming.core.model.record import RECORD_BYTES
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
@@ -81,7 +81,7 @@ class AgentSettings:
     def _access(self) -> dict[str, Any]:
         """What is set of who may read its metrics; nothing where there are none."""
         access = self.metrics_access if self.metrics_port else PortAccess()
-        texts = {"token": access.token, **{name: getattr(access, name) for name in _FILES}}
+        texts = {"token": access.token, **{name: getattr(access, name) for name in FILES}}
         found = {name: str(value) for name, value in texts.items() if value is not None}
         return {**found, "names": access.names} if access.names else found
 
@@ -103,11 +103,8 @@ def parse(text: str) -> AgentSettings:
         raise ConfigError(f"the agent's settings are not of the right form: {error}") from error
 
 
-_FILES = ("certificate", "key", "client_ca")
-
-
 def _access(values: Mapping[str, Any]) -> PortAccess:
-    files = {name: Path(values[name]) for name in _FILES if name in values}
+    files = {name: Path(values[name]) for name in FILES if name in values}
     return PortAccess(values.get("token"), **files, names=tuple(values.get("names", ())))
 
 

@@ -172,7 +172,7 @@ CAPTURE_VIEW = "_slackwater_capture"
 """The view that captures."""
 
 CAPTURE = {
-    "_slackwater_capture": """CREATE VIEW _slackwater_capture (op, "table", key, before, after)
+    CAPTURE_VIEW: """CREATE VIEW _slackwater_capture (op, "table", key, before, after)
 AS SELECT NULL, NULL, NULL, NULL, NULL WHERE 0""",
     "_slackwater_capture_begin": """CREATE TRIGGER _slackwater_capture_begin
 INSTEAD OF INSERT ON _slackwater_capture WHEN NEW.op = 'begin'

@@ -1,7 +1,6 @@
 """`acls`: the rights that the hub, its agents and those who ask need in Kafka."""
 
 import shlex
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from itertools import groupby
@@ -13,7 +12,14 @@ from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.cli.output import write_json, write_line, write_table
 from streaming.config.config import Config, load
-from streaming.config.rights import RoleOf, every_role, needed_rights, parse_role, user_of
+from streaming.config.rights import (
+    RoleOf,
+    every_role,
+    names_of_two,
+    needed_rights,
+    parse_role,
+    user_of,
+)
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.rights import NeededRight
 
@@ -90,9 +96,8 @@ def acls(
 
 def _check_users(roles: Sequence[RoleOf]) -> None:
     """ConfigError if two roles would be one user, who then had the rights of both."""
-    counts = Counter(map(user_of, roles))
-    if twice := [name for name, count in counts.items() if count > 1]:
-        name = twice[0]
+    if names := names_of_two(roles):
+        name = names[0]
         raise ConfigError(
             f"replica {name!r} has the name of a role, and their users in Kafka would be one: print"
             f" each with a user of its own, as `slackwater acls agent:{name} --principal NAME`"

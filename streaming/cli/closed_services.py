@@ -1,6 +1,5 @@
 """A closed broker for the users of a configuration: their logins, and exactly their rights."""
 
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from connectors.kafka.broker import Broker, BrokerError, check_listeners
 from connectors.kafka.closed_broker import ADMINISTRATOR, LISTENERS, login_options, start_closed
 from streaming.config.config import Config
 from streaming.config.login_files import has_password, kept_password, write_login
-from streaming.config.rights import every_role, needed_rights, user_of
+from streaming.config.rights import every_role, names_of_two, needed_rights, user_of
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.rights import NeededRight
 
@@ -35,10 +34,9 @@ def secrets_of(folder: Path, user: str = "") -> Path:
 def users_of(config: Config) -> dict[str, tuple[NeededRight, ...]]:
     """User -> its rights; ConfigError if two users would have one name."""
     roles = every_role(config)
-    counts = Counter((ADMINISTRATOR, *map(user_of, roles)))
-    if twice := [name for name, count in counts.items() if count > 1]:
+    if names := names_of_two(roles, ADMINISTRATOR):
         raise ConfigError(
-            f"replica {twice[0]!r} has the name of another user of the broker: rename the replica,"
+            f"replica {names[0]!r} has the name of another user of the broker: rename the replica,"
             " or use a cluster of your own, where users have any names"
         )
     return {user_of(one): needed_rights(config, one) for one in roles}

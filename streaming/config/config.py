@@ -33,6 +33,7 @@ from streaming.config.sections import (
 from streaming.config.trusted_file import check_trusted
 from streaming.core.model.edited_text import edited_text
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.port_access import FILES
 from streaming.core.model.root import BucketRoot, StateRoot, is_address
 from streaming.core.model.secret_names import without_login
 from streaming.core.model.table import Table
@@ -183,8 +184,8 @@ def _texts(options: object) -> dict[str, str]:
 
 def _beside(http: HttpConfig, path: Path) -> HttpConfig:
     """The section with the paths of its files from the folder of the configuration on."""
-    folder, names = path.resolve().parent, ("certificate", "key", "client_ca")
-    files = {name: getattr(http, name) for name in names}
+    folder = path.resolve().parent
+    files = {name: getattr(http, name) for name in FILES}
     return http.model_copy(
         update={name: file and folder / file.expanduser() for name, file in files.items()}
     )

@@ -1,6 +1,7 @@
 """Who needs which rights on which topics: the one list, made from the configuration."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -65,6 +66,12 @@ HUB = RoleOf(Role.HUB)
 def user_of(one: RoleOf) -> str:
     """The name of a role's user in Kafka unless another is given: the replica's or the role's."""
     return one.replica or one.role.value
+
+
+def names_of_two(roles: Iterable[RoleOf], *others: str) -> list[str]:
+    """The names that several of these roles, or a role and another user, have in Kafka."""
+    counts = Counter((*others, *map(user_of, roles)))
+    return [name for name, count in counts.items() if count > 1]
 
 
 def every_role(config: Config) -> list[RoleOf]:

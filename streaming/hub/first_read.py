@@ -45,7 +45,7 @@ class FirstRead:
 
     def can_read(self, offsets: Offsets) -> None:
         """Note offsets that Spark has read; of each topic the last ones are read again."""
-        if not self._may.is_set():
+        if offsets and not self._may.is_set():
             self._offsets = {t: (max(at, end - RECORDS), end) for t, (at, end) in offsets.items()}
             self._may.set()
 

@@ -3,16 +3,15 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from checkpoints.commit import Ledger, create_state, open_ledger
 from checkpoints.config import (
     commands_named,
-    commands_numbered,
+    plan_with_commands,
     settings_document,
     store_configuration,
 )
-from checkpoints.epochs import Checkpoint, Plan, plan_of
+from checkpoints.epochs import Checkpoint, Plan
 from checkpoints.faults import FaultHook
 from checkpoints.finishing import was_begun
 from checkpoints.reader import Reader
@@ -99,7 +98,7 @@ class Opening:
             if not is_raised:
                 publish(hub, sending_only(hub.state, self.settings.topology.subscriptions))
             return hub
-        plan = _plan(ledger.store, unfinished)
+        plan = plan_with_commands(ledger.store, unfinished)
         config = self._config_of(ledger.store, plan.config_version)
         settings = with_retired(config, settings_of(config), self.history)
         hub = resume(ledger, settings, self.outlets(settings), self.followed)
@@ -162,7 +161,7 @@ class Opening:
             return False
         self._check_input(ledger.last, is_lost=orders[-1].argument == "lose")
         if ledger.unfinished is not None:
-            ledger.drop_uncommitted(_plan(ledger.store, ledger.unfinished))
+            ledger.drop_uncommitted(plan_with_commands(ledger.store, ledger.unfinished))
         ledger.last = replace(ledger.last, state=raised(state, last.values()))
         LOG.warning(
             "going on from a state that was put back, as generation %d: every consumer gets a full"
@@ -234,8 +233,3 @@ def _count_kept(ledger: Ledger) -> None:
     if last.totals.get("quarantined") and not tallies.kept_sums(last.totals):
         sums = Reader(ledger.store.root, last, None, ledger.hub).quarantine_sums()
         ledger.last = replace(last, totals={**last.totals, **tallies.kept_records(sums)})
-
-
-def _plan(store: StateStore, row: Mapping[str, Any]) -> Plan:
-    """The plan of a batch that is not finished, with its commands."""
-    return plan_of(row, commands_numbered(store, row["commands"] or ()))

@@ -88,8 +88,10 @@ class Source:
     ) -> None:
         """Read these offsets for nobody, on every core, so that the next read is no first one.
 
-        `named`: topic -> [first, end).
+        `named`: topic -> [first, end); none: nothing is read.
         """
+        if not named:
+            return
         first = {topic: first for topic, (first, _) in named.items()}
         ends = {topic: end for topic, (_, end) in named.items()}
         topics = dict.fromkeys(named, 0)

@@ -5,22 +5,22 @@ for later, and one that finishes the batch of a dead hub sends no page of it. Wh
 records of that comes from outside, as the records do.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from checkpoints.epochs import Checkpoint, Plan, plan_of
+from checkpoints.config import plan_with_commands
+from checkpoints.epochs import Checkpoint, Plan
 from checkpoints.recorded import RecordedRows
+from checkpoints.store import StateStore
 from streaming.core.intake.input_lost import TopicFacts, TopicLoss
-from streaming.core.model.command import Command
 from streaming.core.model.statuses import ReplicaStatus
 from streaming.hub.settings import BatchSettings
 
 
 def plan_as_run(
-    rows: RecordedRows, commands: Mapping[int, Command], after: Checkpoint, settings: BatchSettings
+    store: StateStore, rows: RecordedRows, after: Checkpoint, settings: BatchSettings
 ) -> Plan:
     """The plan by which a batch was decided; `after`: what its commit recorded."""
-    plan = plan_of(rows.plan, commands)
+    plan = plan_with_commands(store, rows.plan)
     if rows.plan["hub"] != rows.commit["hub"]:
         plan = replace(plan, pages=())
     plan = plan.without(_lost_while_read(plan, after, settings))

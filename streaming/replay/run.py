@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from checkpoints.config import commands_numbered
 from checkpoints.epochs import Checkpoint, Plan, checkpoint_of
 from checkpoints.past import PastStore
 from checkpoints.recorded import BatchMark, Read, RecordedRows, commit_of, recorded_rows
@@ -77,8 +76,7 @@ class Replay:
     def _again(self, rows: RecordedRows) -> ReplayedBatch:
         config = self._configured(rows)
         after, hub = checkpoint_of(rows.commit), self.hub
-        commands = commands_numbered(self.store, rows.plan["commands"] or ())
-        plan = plan_as_run(rows, commands, after, config.settings)
+        plan = plan_as_run(self.store, rows, after, config.settings)
         rested = state_after_rest(hub.state, rows, plan, after)
         if rested is not None:
             hub.go_on(rested, after)

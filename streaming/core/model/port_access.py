@@ -69,6 +69,8 @@ class PortAccess:
         return hmac.digest((self.token or "").encode(), b"slackwater page", "sha256").hex()
 
 
+FILES = ("certificate", "key", "client_ca")
+"""The fields of PortAccess that name a file."""
 LOOPBACK = "127.0.0.1"
 EVERYBODY = PortAccess()
 """A port of loopback that asks for nothing."""

@@ -1,31 +1,19 @@
 """A hub whose batch failed behind its commit: what it has in memory is not what is committed."""
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from checkpoints.faults import FaultPoint
-from connectors.kafka.broker import Broker
 from streaming.core.model.errors import OvertakenError
 from streaming.hub.pipeline import process
 from streaming.hub.service import Service
 from tests.harness import verdict
 from tests.harness.hub_process import TIMEOUT_S
-from tests.harness.site import Site, site
+from tests.harness.site import Site
 from tests.model.hub import HubKilledError
-
-
-@pytest.fixture
-def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
-    """A hub with two replicas."""
-    with site(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
-        for replica in made.replicas.values():
-            replica.hello()
-        yield made
 
 
 def publishing_fails(point: FaultPoint) -> None:

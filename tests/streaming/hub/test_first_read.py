@@ -40,6 +40,7 @@ def test_the_last_of_what_was_read_first_is_read_once_more(
     """Only that: a topic may hold what no JVM can, and a hub would end of it at each start."""
     found, made = reads
 
+    made.can_read({})
     made.can_read({"a": (0, 5_000), "b": (7, 9)})
     assert found.done.wait(TIMEOUT_S)
     made.can_read({"a": (5_000, 6_000)})

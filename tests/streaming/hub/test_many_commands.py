@@ -1,32 +1,19 @@
 """More commands than a batch takes: `quarantine drop` orders one for each record."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from pyspark.sql import SparkSession
 
 from checkpoints.config import COMMANDS_MAX, next_commands
 from checkpoints.faults import FaultPoint
 from checkpoints.reader import open_state
-from connectors.kafka.broker import Broker
 from streaming.cli.command import append_commands
 from streaming.core.model.command import CommandName
 from streaming.hub.pipeline import process
 from streaming.hub.service import Service
 from tests.harness import verdict
 from tests.harness.commits import last_commit
-from tests.harness.site import Site, site
+from tests.harness.site import Site
 from tests.model.hub import HubKilledError
-
-
-@pytest.fixture
-def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
-    """A hub with two replicas."""
-    with site(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
-        for replica in made.replicas.values():
-            replica.hello()
-        yield made
 
 
 def take_commands(service: Service) -> None:

@@ -1,0 +1,18 @@
+"""What tests of the hub at work share."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from connectors.kafka.broker import Broker
+from tests.harness.site import Site, site
+
+
+@pytest.fixture
+def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+    """A hub with two replicas."""
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
+        for replica in made.replicas.values():
+            replica.hello()
+        yield made
