@@ -12,10 +12,11 @@ from statistics import median
 LEAST_RECORDS = 100
 """A batch takes so many records of each replica, whatever they cost: every replica goes on."""
 
-FEW_RECORDS = 1_000
-"""So many records of a replica tell what they cost. A replica that begins to flood gets as many of
-a short batch, and then four times more with each."""
+FIRST_RECORDS = 250
+"""A replica that begins to flood gets so many records of a short batch."""
 _GROWTH = 4
+"""It gets so many times more with each further one, or less: not more than would take as much
+longer again as the last one took."""
 
 FIRST_COST_S = 50e-6
 """What a record is taken to cost until a batch has shown it; a plain change costs a quarter."""
@@ -53,12 +54,12 @@ class BatchCosts:
     """What batches cost lately.
 
     `recent_s`: how long those took that took little. `record_s`: rid -> seconds for each record.
-    `taken`: rid -> how many records the last one took.
+    `most`: rid -> how many records the next short batch takes, if not FIRST_RECORDS.
     """
 
     recent_s: tuple[float, ...] = (_FIRST_USUAL_S,)
     record_s: Mapping[int, float] = field(default_factory=dict)
-    taken: Mapping[int, int] = field(default_factory=dict)
+    most: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def usual_s(self) -> float:
@@ -69,29 +70,41 @@ class BatchCosts:
         """Seconds for a record of a replica."""
         return self.record_s.get(rid, FIRST_COST_S)
 
+    def most_of(self, rid: int) -> int:
+        """The records of a replica that the next short batch takes at most."""
+        return self.most.get(rid, FIRST_RECORDS)
+
     def after(self, taken: Mapping[int, int], seconds: float) -> "BatchCosts":
         """The costs after a batch that took so many records of each replica, and so long.
 
         What it took longer than usual is put down to the replicas by what their records were
         expected to take. Batches differ by as much as they take, so one that was expected to take
-        little says nothing of its records, and one below twice the usual time makes none dearer,
-        nor does one of the fewest records. None makes a record cheaper than half.
+        little says nothing of its records unless a replica was cut, and one below twice the usual
+        time makes none dearer, nor does one of the fewest records. None makes a record cheaper than
+        half.
         """
         expected = {rid: count * self.of(rid) for rid, count in taken.items() if count}
         in_all_s, usual_s, recent_s = sum(expected.values()), self.usual_s, self.recent_s
         is_least = all(count <= LEAST_RECORDS for count in taken.values())
-        is_little = in_all_s <= usual_s / 4 and all(n < FEW_RECORDS for n in taken.values())
+        cut = {rid for rid, count in taken.items() if count >= self.most_of(rid)}
+        is_little = in_all_s <= usual_s / 4 and not cut
+        growth = min(_GROWTH, usual_s / max(seconds - usual_s, _CHEAPEST_S))
+        most = {
+            rid: max(FIRST_RECORDS, int(count * (growth if rid in cut else _GROWTH)))
+            for rid, count in taken.items()
+        }
         if is_least or is_little:
-            recent_s = (*recent_s, seconds)[-USUAL_BATCHES:]
+            without_s = max(seconds - in_all_s, min(seconds, usual_s))
+            recent_s = (*recent_s, without_s)[-USUAL_BATCHES:]
         if is_little:
-            return replace(self, recent_s=recent_s, taken=taken)
-        most = 1.0 if is_least or seconds <= 2 * usual_s else inf
-        factor = min(max((seconds - usual_s) / in_all_s, 0.5), most)
+            return replace(self, recent_s=recent_s, most=most)
+        largest = 1.0 if is_least or seconds <= 2 * usual_s else inf
+        factor = min(max((seconds - usual_s) / in_all_s, 0.5), largest)
         record_s = {
             rid: max(self.of(rid) * (1 + part_s / in_all_s * (factor - 1)), _CHEAPEST_S)
             for rid, part_s in expected.items()
         }
-        return BatchCosts(recent_s, {**self.record_s, **record_s}, taken)
+        return BatchCosts(recent_s, {**self.record_s, **record_s}, most)
 
 
 def shares(
@@ -108,8 +121,7 @@ def shares(
     if not is_short:
         return _split(waiting, costs, bounds.whole_s, bounds.records)
     seconds = min(bounds.shared_s, costs.usual_s, bounds.whole_s)
-    most = {rid: max(FEW_RECORDS, _GROWTH * costs.taken.get(rid, 0)) for rid in waiting}
-    few = {rid: min(count, most[rid]) for rid, count in waiting.items()}
+    few = {rid: min(count, costs.most_of(rid)) for rid, count in waiting.items()}
     return _split(few, costs, seconds, bounds.records)
 
 

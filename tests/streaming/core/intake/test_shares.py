@@ -31,7 +31,7 @@ def expected_s(taken: dict[int, int], costs: BatchCosts) -> float:
 
 def test_beside_writers_a_flood_takes_as_long_as_a_usual_batch() -> None:
     """The batch of the others lasts twice as long at most, so they wait no longer than that."""
-    costs = BatchCosts(recent_s=(0.4,), record_s={FLOODER: 50e-6}, taken={FLOODER: 5_000})
+    costs = BatchCosts(recent_s=(0.4,), record_s={FLOODER: 50e-6}, most={FLOODER: 20_000})
 
     found = shares({FLOODER: MUCH, ONE: 30, OTHER: 40}, {ONE, OTHER}, costs, BOUNDS)
 
@@ -97,7 +97,7 @@ def test_what_one_does_not_need_the_others_get(
     waiting: dict[int, int], writing: set[int], record_s: dict[int, float], bounds: BatchBounds
 ) -> None:
     """If anything is left over, the batch is full: by its time, or by its records."""
-    costs = BatchCosts(record_s=record_s, taken=waiting)
+    costs = BatchCosts(record_s=record_s, most=waiting)
 
     found = shares(waiting, writing, costs, bounds)
 
@@ -140,13 +140,34 @@ def test_a_record_that_is_dearer_than_expected_is_found_by_one_batch() -> None:
 
 def test_the_first_batch_of_a_flood_is_small() -> None:
     """Nobody knows yet what its records cost; if they are dear, the others wait for that batch."""
-    costs = BatchCosts(recent_s=(1.0,) * USUAL_BATCHES)
-    for most_s in (2.5, 2.5, 2.5):
+    costs = BatchCosts(recent_s=(0.3,) * USUAL_BATCHES)
+    for _ in range(50):
         taken = shares({FLOODER: MUCH, ONE: 30}, {ONE}, costs, BOUNDS)
-        seconds = 1.0 + taken[FLOODER] * 1.4e-3
+        seconds = 0.3 + taken[FLOODER] * 1.4e-3
         costs = costs.after(taken, seconds)
 
-        assert seconds < most_s
+        assert seconds < 2.2 * 0.3
+
+
+def test_a_flood_of_cheap_records_gets_more_with_each_batch() -> None:
+    """It is kept back for the first batches alone."""
+    costs = BatchCosts(recent_s=(0.3,) * USUAL_BATCHES)
+    for _ in range(4):
+        taken = shares({FLOODER: MUCH, ONE: 30}, {ONE}, costs, BOUNDS)
+        costs = costs.after(taken, 0.3 + taken[FLOODER] * 20e-6)
+
+    assert shares({FLOODER: MUCH, ONE: 30}, {ONE}, costs, BOUNDS)[FLOODER] > 10_000
+
+
+def test_what_a_flood_takes_does_not_become_usual() -> None:
+    """Otherwise its share, which is as long as a usual batch, would become longer and longer."""
+    costs = BatchCosts(recent_s=(0.1,) * USUAL_BATCHES)
+    for _ in range(100):
+        taken = shares({FLOODER: MUCH, ONE: 30}, {ONE}, costs, BOUNDS)
+        costs = costs.after(taken, 0.1 + taken[FLOODER] * 4e-3)
+
+    assert taken[FLOODER] == LEAST_RECORDS
+    assert costs.usual_s <= 0.2
 
 
 def test_one_slow_batch_is_forgotten() -> None:
