@@ -26,6 +26,7 @@ from streaming.core.model.record import (
 )
 from streaming.core.model.ruv import parse_ruv
 from streaming.core.model.table import Table
+from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.model.values import is_utf8, raw_text
 from streaming.core.model.wire_versions import WIRE_VERSIONS
 
@@ -98,15 +99,15 @@ def check(
     fault = form_fault(fields, limits.version) or csn_fault(fields) or rid_fault(fields, rid)
     images = None
     if fault is None and fields["kind"] == RecordKind.CHANGE:
+        found = images_of(fields, tables)
+        images = found if isinstance(found, CanonicalImages) else None
         fault = _rights_fault(fields, rid, tables, limits)
-    if fault is None and fields["kind"] == RecordKind.CHANGE:
-        images = images_of(fields, tables)
-        fault = images if isinstance(images, RecordFault) else None
+        fault = fault or (found if isinstance(found, RecordFault) else None)
     fault = fault or _size_fault(value, limits) or _session_fault(fields)
     if fault is not None:
-        return _quarantined(fields, fault)
-    if isinstance(images, CanonicalImages):
-        return _change(fields, images, row.id if row else None)
+        return _quarantined(fields, fault, images)
+    if images is not None:
+        return _checked_change(fields, images, row.id if row else None)
     return CheckedRecord(
         kind=fields["kind"],
         session=fields["session"],
@@ -169,8 +170,8 @@ def _session_fault(fields: Fields) -> RecordFault | None:
 # -- what is made of the fields --------------------------------------------------------------------
 
 
-def _change(fields: Fields, images: CanonicalImages, snapshot: str | None) -> CheckedRecord:
-    change = Change(
+def _change(fields: Fields, images: CanonicalImages) -> Change:
+    return Change(
         fields["csn"],
         0,
         number(fields["epoch"]) or 0,
@@ -182,6 +183,10 @@ def _change(fields: Fields, images: CanonicalImages, snapshot: str | None) -> Ch
         fields.get("prim_csn"),
         number(fields.get("opno")),
     )
+
+
+def _checked_change(fields: Fields, images: CanonicalImages, snapshot: str | None) -> CheckedRecord:
+    change = _change(fields, images)
     return CheckedRecord(
         None,
         None,
@@ -203,14 +208,23 @@ def _change(fields: Fields, images: CanonicalImages, snapshot: str | None) -> Ch
     )
 
 
-def _quarantined(fields: Fields, fault: RecordFault) -> CheckedRecord:
-    """What an operator sees of a bad record, and by what a repeat of it is known."""
+def _quarantined(
+    fields: Fields, fault: RecordFault, images: CanonicalImages | None
+) -> CheckedRecord:
+    """What an operator sees of a bad record, and by what a repeat of it is known.
+
+    `images`: of a change that may not be written, or is too large, now; it may have been accepted
+    before that, and then this is a repeat of it.
+    """
     kind = _known(fields, "kind")
     values: dict[str, Any] = {name: _known(fields, name) for name in _TEXTS}
     epoch, opno = number(fields.get("epoch")), number(fields.get("opno"))
     content = None
-    if kind == RecordKind.CHANGE and values["csn"] is not None:
-        content = content_of({**values, "epoch": epoch, "opno": opno})
+    if images is not None:
+        content = _change(fields, images).content
+    elif kind == RecordKind.CHANGE and values["csn"] is not None:
+        key = ALL_KEYS if values["op"] == Op.TRUNCATE else values["key"]
+        content = content_of({**values, "key": key, "epoch": epoch, "opno": opno})
     return CheckedRecord(
         *fault,
         kind=kind,

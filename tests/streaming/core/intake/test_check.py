@@ -77,6 +77,30 @@ def test_a_write_in_a_table_of_others_is_refused() -> None:
     assert checked(control("heartbeat"), mine).reason is None
 
 
+@pytest.mark.parametrize("name", [name for name in GOOD if b'"change"' in GOOD[name]])
+def test_a_repeat_is_known_whatever_changed_in_the_configuration(name: str) -> None:
+    """An agent that died publishes again what was accepted; it is no forbidden write by that."""
+    before = checked(GOOD[name])
+
+    forbidden = checked(GOOD[name], Limits(writes={1: frozenset()}))
+    too_large = checked(GOOD[name], Limits(record_bytes=len(GOOD[name]) - 1))
+
+    assert (forbidden.reason, too_large.reason) == (Reason.RIGHTS, Reason.SIZE)
+    assert before.content
+    assert forbidden.content == too_large.content == before.content
+
+
+def test_a_truncate_of_a_table_that_is_gone_is_known_as_well() -> None:
+    """It has no key, however that is written."""
+    value = change(op='"truncate"', key=None, after=None)
+    before = checked(value)
+
+    gone = check(value, 1, {})
+
+    assert (before.reason, gone.reason) == (None, Reason.TABLE)
+    assert gone.content == before.content
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_record_has_its_reason(name: str) -> None:
     """An operator sees which rule it breaks, and where."""
