@@ -11,9 +11,10 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
+from connectors.live_access import LiveAccess
 from connectors.tls import server_context
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.port_access import PortAccess, is_known_host, is_loopback
+from streaming.core.model.port_access import is_known_host, is_loopback
 
 REQUEST_S = 5.0
 """How long a client may take between two parts of its request."""
@@ -28,18 +29,18 @@ Connection = Any
 
 @contextmanager
 def metrics_served(
-    registry: CollectorRegistry, host: str, port: int, access: PortAccess
+    registry: CollectorRegistry, host: str, port: int, access: LiveAccess
 ) -> Iterator[None]:
     """Serve them as long as the block takes; ConfigError says why that cannot be."""
-    metrics, context = make_wsgi_app(registry), server_context(access)
-    names = access.known_as(host, socket.gethostname())
+    metrics, context = make_wsgi_app(registry), server_context(access.latest)
+    names = access.latest.known_as(host, socket.gethostname())
 
     def app(environ: dict[str, Any], respond: Respond) -> Iterable[bytes]:
         if not is_known_host(environ.get("HTTP_HOST", ""), names):
             respond("421 Misdirected Request", [])
             return [b"this port has no such name: ask by its address, or add it to http.names\n"]
         given = environ.get("HTTP_AUTHORIZATION", "")
-        if access.admits(given, has_certificate=environ[_CERTIFICATE]):
+        if access.now().admits(given, has_certificate=environ[_CERTIFICATE]):
             body: Iterable[bytes] = metrics(environ, respond)
             return body
         respond("401 Unauthorized", [("www-authenticate", "Bearer")])

@@ -40,6 +40,7 @@ from connectors.agent.set_back import (
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, UpdatesTopic
 from connectors.agent.uncarried import UncarriedLog
+from connectors.live_access import LiveAccess
 from streaming.core.delivery.consumer import (
     ApplyBatch,
     BufferChunk,
@@ -77,8 +78,13 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def run(access: KafkaAccess, store: ReplicaStore, stop: threading.Event) -> None:
-    """Run one replica's agent on its open store until `stop` is set; HubError if it fails."""
+def run(
+    access: KafkaAccess, readers: LiveAccess, store: ReplicaStore, stop: threading.Event
+) -> None:
+    """Run one replica's agent on its open store until `stop` is set; HubError if it fails.
+
+    `readers`: who may read its metrics now.
+    """
     settings, outage = access.settings, Outage(stop, access)
     with outage.heard, closing(ChangesTopic(outage)) as changes:
         updates = None
@@ -88,8 +94,7 @@ def run(access: KafkaAccess, store: ReplicaStore, stop: threading.Event) -> None
         agent = Agent(settings.rid, store, changes, updates, watch=watch)
         try:
             port, host = settings.metrics_port, settings.metrics_host
-            admitted = settings.metrics_access
-            with served_metrics(port, settings.replica, agent.counts, host, admitted):
+            with served_metrics(port, settings.replica, agent.counts, host, readers):
                 agent.start()
                 log.info("%s", ready_text(settings, store.backlog()))
                 while not stop.is_set():

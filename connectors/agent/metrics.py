@@ -9,10 +9,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from connectors.agent.counts import AgentCounts
+from connectors.live_access import LiveAccess
 from connectors.metrics_server import metrics_served
 from connectors.tls import tls_faults
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.port_access import EVERYBODY, LOOPBACK, PortAccess
+from streaming.core.model.port_access import EVERYBODY, LOOPBACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +116,20 @@ def served_metrics(
     replica: str,
     counts: AgentCounts,
     host: str = LOOPBACK,
-    access: PortAccess = EVERYBODY,
+    readers: LiveAccess | None = None,
 ) -> Iterator[None]:
-    """Serve the counts as long as the block takes; port 0: do not. ConfigError: it may not be."""
+    """Serve the counts as long as the block takes; port 0: do not. ConfigError: it may not be.
+
+    `readers`: who may read them; None: everybody.
+    """
     if not port:
         yield
         return
+    readers = readers or LiveAccess(EVERYBODY)
+    access = readers.latest
     if faults := [*access.faults(host, "--metrics-host"), *tls_faults(access)]:
         raise ConfigError("; ".join(faults))
     registry = CollectorRegistry()
     registry.register(AgentCollector(replica, counts))
-    with metrics_served(registry, host, port, access):
+    with metrics_served(registry, host, port, readers):
         yield

@@ -5,7 +5,6 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 
 from connectors.agent.access import KafkaAccess
@@ -14,9 +13,11 @@ from connectors.agent.loop import run
 from connectors.agent.settings import AgentSettings, parse
 from connectors.failure import tell_failure
 from connectors.kafka.live_options import LiveOptions
+from connectors.live_access import LiveAccess
 from connectors.logs import configure_logs
 from streaming.core.model.edited_text import edited_text
 from streaming.core.model.errors import HubError
+from streaming.core.model.port_access import PortAccess
 from streaming.core.model.secret_names import secrets_of
 
 OpenStore = Callable[[AgentSettings], AbstractContextManager[ReplicaStore]]
@@ -31,10 +32,14 @@ def run_file(source: str, open_store: OpenStore) -> int:
         tell_failure("agent", str(error))
         return 1
     if source == "-":
-        return run_process(settings, LiveOptions(settings.options), open_store)
-    file = Path(source)
-    options = LiveOptions(settings.options, lambda: _read(source).options, lambda: [file])
-    return run_process(settings, options, open_store)
+        live = LiveOptions(settings.options), LiveAccess(settings.metrics_access)
+        return run_process(settings, *live, open_store)
+    files = [Path(source)]
+    options = LiveOptions(settings.options, lambda: _read(source).options, lambda: files)
+    readers = LiveAccess(
+        settings.metrics_access, lambda: _read(source).metrics_access.token, lambda: files
+    )
+    return run_process(settings, options, readers, open_store)
 
 
 def _read(source: str) -> AgentSettings:
@@ -42,29 +47,35 @@ def _read(source: str) -> AgentSettings:
     return parse(edited_text(data, "the standard input" if source == "-" else source))
 
 
-def run_process(settings: AgentSettings, options: LiveOptions, open_store: OpenStore) -> int:
-    """Run the agent until SIGTERM or SIGINT; its exit code, 1 with the reason if it failed."""
+def run_process(
+    settings: AgentSettings, options: LiveOptions, readers: LiveAccess, open_store: OpenStore
+) -> int:
+    """Run the agent until SIGTERM or SIGINT; its exit code, 1 with the reason if it failed.
+
+    `readers`: who may read its metrics now.
+    """
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    options.changed = partial(_write_log, settings)
-    options.changed(settings.options)
+    options.changed = lambda now: _write_log(settings, now, readers.latest)
+    readers.changed = lambda now: _write_log(settings, options.latest, now)
+    _write_log(settings, options.latest, readers.latest)
     try:
         with open_store(settings) as store:
-            run(KafkaAccess(settings, options), store, stop)
+            run(KafkaAccess(settings, options), readers, store, stop)
     except (HubError, OSError) as error:
         tell_failure("agent", str(error))
         return 1
     return 0
 
 
-def _write_log(settings: AgentSettings, options: Mapping[str, str]) -> None:
-    """Write the log as the settings say, without the secrets of these options."""
-    token = settings.metrics_access.token
+def _write_log(settings: AgentSettings, options: Mapping[str, str], readers: PortAccess) -> None:
+    """Write the log as the settings say, without the secrets of these options, nor a token."""
+    tokens = (settings.metrics_access.token, readers.token)
     configure_logs(
         settings.log_format,
         settings.log_level,
         settings.replica,
         lambda: {"replica": settings.replica},
-        secrets_of(settings.options, options, {"token": token} if token else {}),
+        secrets_of(settings.options, options, *({"token": one or ""} for one in tokens)),
     )

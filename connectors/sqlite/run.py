@@ -14,6 +14,7 @@ from connectors.agent.process import run_process
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, UpdatesTopic
 from connectors.kafka.live_options import LiveOptions
+from connectors.live_access import LiveAccess
 from connectors.sqlite.journal import JournalBound
 from connectors.sqlite.load import prepare_of
 from connectors.sqlite.lock import exclusive
@@ -30,9 +31,9 @@ class KnownOwn:
     opno: int = 0
 
 
-def run_agent(settings: AgentSettings, options: LiveOptions) -> int:
+def run_agent(settings: AgentSettings, options: LiveOptions, readers: LiveAccess) -> int:
     """Run the agent until SIGTERM or SIGINT; its exit code, 1 with the reason if it failed."""
-    return run_process(settings, options, open_store)
+    return run_process(settings, options, readers, open_store)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from streaming.cli.output import (
     write_table,
 )
 from streaming.config.config import load
-from streaming.config.live import live_options
+from streaming.config.live import live_access, live_options
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.port_access import LOOPBACK
 from streaming.facts.documents import document_text
@@ -127,8 +127,8 @@ def agent(
     if print_:
         typer.echo(settings.text())
         return
-    options = live_options(config, configured)
-    raise typer.Exit(import_module("connectors.sqlite.run").run_agent(settings, options))
+    live = live_options(config, configured), live_access(config, configured)
+    raise typer.Exit(import_module("connectors.sqlite.run").run_agent(settings, *live))
 
 
 @app.command()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Gauge
 
+from connectors.live_access import LiveAccess
 from connectors.metrics_server import metrics_served
 from streaming.core.model.port_access import EVERYBODY, LOOPBACK
 
@@ -33,7 +34,7 @@ class Proof:
 
     def served(self, port: int) -> AbstractContextManager[None]:
         """Serve it to this machine as long as the block takes; ConfigError: it cannot be."""
-        return metrics_served(self.registry, LOOPBACK, port, EVERYBODY)
+        return metrics_served(self.registry, LOOPBACK, port, LiveAccess(EVERYBODY))
 
     def note(self, audit: "Audit") -> None:
         """Note an audit, if it is sound."""

@@ -8,7 +8,7 @@ import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.config.config import load
-from streaming.config.live import live_options
+from streaming.config.live import live_access, live_options
 from streaming.demo.scenario import DemoScenario
 from streaming.hub.stopping import stop_signals
 
@@ -58,9 +58,9 @@ def run(
     """Run the hub until SIGTERM or Ctrl-C; it stops after a complete batch."""
     with stop_signals() as stop:
         configured = load(config)
+        live = live_options(config, configured), live_access(config, configured)
         process = import_module("streaming.hub.process")  # it imports Spark
-        options = live_options(config, configured)
-        process.run(configured, stop, options, available_now=available_now, standby=standby)
+        process.run(configured, stop, *live, available_now=available_now, standby=standby)
 
 
 def demo(

@@ -1,8 +1,9 @@
-"""What of a configuration is read again while a process runs: how Kafka is reached."""
+"""What of a configuration is read again while a process runs: how Kafka is reached, the token."""
 
 from pathlib import Path
 
 from connectors.kafka.live_options import LiveOptions
+from connectors.live_access import LiveAccess
 from streaming.config.config import Config, load
 from streaming.config.secret_files import secret_paths
 
@@ -11,6 +12,13 @@ def live_options(path: Path, config: Config) -> LiveOptions:
     """[kafka.options] of the configuration at the path, which holds `config` now."""
     return LiveOptions(
         config.kafka.options, lambda: load(path).kafka.options, lambda: [path, *secret_paths()]
+    )
+
+
+def live_access(path: Path, config: Config) -> LiveAccess:
+    """Who may read a port by [http] of the configuration at the path, which holds `config` now."""
+    return LiveAccess(
+        config.http.access, lambda: load(path).http.token, lambda: [path, *secret_paths()]
     )
 
 

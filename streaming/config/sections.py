@@ -195,7 +195,8 @@ class HttpConfig(_SectionWithSecret):
     of loopback needs `token`, or `client_ca` with `certificate` and `key`."""
     token: str | None = None
     """What a client gives as `Authorization: Bearer`, 16 characters at least; the page asks for it
-    once. Set it through the environment or a secret file: SLACKWATER_HTTP__TOKEN."""
+    once. Set it through a secret file, SLACKWATER_HTTP__TOKEN, which is read again when it is
+    changed, or through the environment."""
     certificate: Path | None = None
     """A file with the port's certificate and those above it (PEM), for TLS; a relative path is
     beside this file."""

@@ -22,7 +22,7 @@ from streaming.facts.health import status_document
 from streaming.facts.readiness import Readiness
 from streaming.facts.status import HubStatus
 from streaming.http.bounds import LIVE, Bounds
-from streaming.http.feed import EpochFeed
+from streaming.http.feed import EpochFeed, MayRead
 from streaming.http.guard import MAY_READ, READY, Guard
 from streaming.http.page import page_routes
 from streaming.metrics.exposition import exposition
@@ -51,10 +51,10 @@ def application(
     hub: HubAtWork,
     registry: CollectorRegistry,
     feed: EpochFeed,
-    access: PortAccess,
+    access: Callable[[], PortAccess],
     names: frozenset[str],
 ) -> Starlette:
-    """The application that answers for a hub, by these `names`, to whoever may read."""
+    """The application that answers for a hub, by these `names`, to whoever `access` admits now."""
     answers = Answers(hub, registry, feed)
     return Starlette(
         routes=[
@@ -108,8 +108,8 @@ class Answers:
     def readyz(self, request: Request) -> Response:
         """Whether the hub does its work: 503 if not, with the reasons for whoever may read."""
         found = self.hub.readiness(time.time())
-        may_read = getattr(request.state, MAY_READ)
-        document = found.document() if may_read else {"ready": found.ready}
+        may_read: MayRead = getattr(request.state, MAY_READ)
+        document = found.document() if may_read() else {"ready": found.ready}
         return _json(document_text(document), 200 if found.ready else 503)
 
     def status(self, _: Request) -> Response:
@@ -128,13 +128,13 @@ class Answers:
         """Server-sent events: `epoch` for each hub epoch, whose id it has, and `state`.
 
         A client that comes back (Last-Event-ID) is told those that it missed, as far as they are
-        kept; a new one those from now on.
+        kept; a new one those from now on. They end when it may read no more, by a new token.
         """
         if not self.feed.admit():
             return PlainTextResponse("too many watch already\n", 503)
         last = request.headers.get("last-event-id", "")
         after = int(last) if last.isdecimal() else self.hub.hub_epoch()
-        return EventStream(self.feed, after)
+        return EventStream(self.feed, after, getattr(request.state, MAY_READ))
 
     def _recorded(self, name: str, read: Callable[[], object]) -> Response:
         try:
@@ -146,9 +146,9 @@ class Answers:
 class EventStream(StreamingResponse):
     """The events for one who was admitted, and the end of their being counted."""
 
-    def __init__(self, feed: EpochFeed, after: int) -> None:
+    def __init__(self, feed: EpochFeed, after: int, may_read: MayRead) -> None:
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        super().__init__(feed.events(after), 200, headers, "text/event-stream")
+        super().__init__(feed.events(after, may_read), 200, headers, "text/event-stream")
         self._feed = feed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

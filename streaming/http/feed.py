@@ -24,6 +24,9 @@ LOOK_S = 0.2
 STATE_EVERY_S = 2.0
 WATCHERS_MAX = 20
 
+MayRead = Callable[[], bool]
+"""Says whether who watches may still read."""
+
 
 @dataclass(slots=True)
 class EpochFeed:
@@ -66,11 +69,14 @@ class EpochFeed:
         self.watchers -= 1
         self._left_s = time.monotonic()
 
-    async def events(self, after: int) -> AsyncIterator[str]:
-        """The events of the hub epochs above `after`, and the state every two seconds, for ever."""
+    async def events(self, after: int, may_read: MayRead) -> AsyncIterator[str]:
+        """The events of the hub epochs above `after`, and the state every two seconds.
+
+        They end when the hub does, and when they may be read no more.
+        """
         yield "retry: 2000\n\n"
         state_s = -STATE_EVERY_S
-        while not self.is_closed:
+        while not self.is_closed and may_read():
             for hub_epoch, text in self._new(after):
                 after = hub_epoch
                 yield text

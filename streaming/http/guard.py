@@ -1,6 +1,8 @@
 """Who is answered at all: by the Host header, and by a token, a certificate or a cookie."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -17,37 +19,40 @@ ACCESS = "/access"
 CERTIFICATE = "has_certificate"
 """In the state of a connection: whether its client has shown a certificate of `http.client_ca`."""
 MAY_READ = "may_read"
-"""In the state of a request: whether it may read what the hub holds."""
+"""In the state of a request: a function that says whether it may read what the hub holds."""
 
 _KEPT_NOWHERE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
 @dataclass(slots=True)
 class Guard:
-    """An application that answers whoever may read; `names`: those that this port has."""
+    """An application that answers whoever may read.
+
+    `access`: who may now. `names`: those that this port has.
+    """
 
     app: ASGIApp
-    access: PortAccess
+    access: Callable[[], PortAccess]
     names: frozenset[str]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or refuse; health and the page without its contents are for everybody."""
         request = Request(scope)
         path = scope["path"]
-        may_read = self._may_read(request)
+        may_read = partial(self._may_read, request)
         scope.setdefault("state", {})[MAY_READ] = may_read
         app: ASGIApp = self.app
         if path not in (LIVE, READY):
             if not is_known_host(request.headers.get("host", ""), self.names):
                 app = _UNKNOWN_HOST
-            elif not may_read and path not in PAGE_PATHS:
+            elif path not in PAGE_PATHS and not may_read():
                 app = _NOT_ADMITTED
             elif path == ACCESS:
                 app = self._admitted(request)
         await app(scope, receive, _with_headers(send))
 
     def _may_read(self, request: Request) -> bool:
-        return self.access.admits(
+        return self.access().admits(
             request.headers.get("authorization", ""),
             has_certificate=bool(request.scope.get("state", {}).get(CERTIFICATE)),
             cookie=request.cookies.get(_cookie_name(request), ""),
@@ -56,10 +61,11 @@ class Guard:
     def _admitted(self, request: Request) -> Response:
         """The answer to a page that may read; with the token it gets a cookie, for EventSource."""
         answer = Response(status_code=204)
-        if self.access.token is not None and "authorization" in request.headers:
+        access, given = self.access(), request.headers.get("authorization", "")
+        if access.token is not None and access.admits(given, has_certificate=False):
             answer.set_cookie(
                 _cookie_name(request),
-                self.access.cookie(),
+                access.cookie(),
                 httponly=True,
                 samesite="strict",
                 secure=request.url.scheme == "https",

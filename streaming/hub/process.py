@@ -4,8 +4,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from functools import partial
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from checkpoints import faults
@@ -14,11 +13,13 @@ from checkpoints.lock import only_hub, start_again
 from checkpoints.root import local_folder
 from checkpoints.store import storage_errors
 from connectors.kafka.live_options import LiveOptions
+from connectors.live_access import LiveAccess
 from connectors.logs import configure_logs, is_json
 from streaming.config.config import Config
 from streaming.config.functions import check_modules
 from streaming.config.history import check_history, config_history
 from streaming.config.live import with_options
+from streaming.core.model.port_access import PortAccess
 from streaming.core.model.secret_names import secrets_of
 from streaming.facts.readiness import HubStage
 from streaming.hub.followed import FollowedWindow
@@ -47,32 +48,37 @@ def run(
     config: Config,
     stop: StopSignals,
     options: LiveOptions,
+    access: LiveAccess,
     *,
     available_now: bool = False,
     standby: bool = False,
 ) -> None:
-    """Run the hub until a signal stops it; `options`: [kafka.options] as they are now.
+    """Run the hub until a signal stops it.
 
-    HubError: it could not start or go on, with the reason. StartInterrupted: it was stopped while
-    it started. `available_now`: process what is there, publish all of it, then end. `standby`:
-    where another hub works on the state, wait until it does not, with Spark at work.
+    `options`, `access`: [kafka.options], and who may read the port, as they are now.
+    `available_now`: process what is there, publish all of it, then end. `standby`: where another
+    hub works on the state, wait until it does not, with Spark at work. HubError: it could not start
+    or go on, with the reason. StartInterrupted: it was stopped while it started.
     """
     check_modules(config.table_map().values(), config.functions.modules)
     view = HubView(config)
-    options.changed = partial(_write_log, config, view)
-    options.changed(config.kafka.options)
-    at_work = _standby(view, config) if standby else _at_once(view, config)
+    options.changed = lambda now: _write_log(config, view, now, access.latest)
+    access.changed = lambda now: _write_log(config, view, options.latest, now)
+    _write_log(config, view, options.latest, access.latest)
+    port = served(view, access)
+    at_work = _standby(view, config, port) if standby else _at_once(config, port)
     with storage_errors(config.hub.state), lineage(config), traced(view), at_work as own:
         outage = KafkaOutage(config, view, options)
         _run_on_spark(own, outage, stop, available_now=available_now)
 
 
-def _write_log(config: Config, view: HubView, options: Mapping[str, str]) -> None:
+def _write_log(
+    config: Config, view: HubView, options: Mapping[str, str], access: PortAccess
+) -> None:
     """Write the log as the configuration says, without its secrets and those of these options."""
     sections = (config.s3, config.lineage, config.http)
-    secrets = secrets_of(
-        config.kafka.options, options, config.spark, *(section.options for section in sections)
-    )
+    configured = config.kafka.options, config.spark, *(section.options for section in sections)
+    secrets = secrets_of(*configured, options, {"token": access.token or ""})
     configure_logs(
         config.log.format, config.log.level, "slackwater", lambda: _fields(view), secrets
     )
@@ -91,19 +97,21 @@ class _AtWork(NamedTuple):
 
 
 @contextmanager
-def _at_once(view: HubView, config: Config) -> Iterator[_AtWork]:
+def _at_once(config: Config, port: AbstractContextManager[None]) -> Iterator[_AtWork]:
     """Spark, for the only hub: what can be refused without it is refused before it starts."""
     with only_hub(config.hub.state):
         check_history(config, config_history(documents(config.hub.state)))
-        with served(view), _spark(config) as spark:
+        with port, _spark(config) as spark:
             yield _AtWork(spark)
 
 
 @contextmanager
-def _standby(view: HubView, config: Config) -> Iterator[_AtWork]:
+def _standby(
+    view: HubView, config: Config, port: AbstractContextManager[None]
+) -> Iterator[_AtWork]:
     """Spark, once no other hub works on the state: it is started, and warm, before that."""
     view.stage = HubStage.STANDBY
-    with served(view), _spark(config) as spark, closing(Rehearsal(config, spark)) as rehearsal:
+    with port, _spark(config) as spark, closing(Rehearsal(config, spark)) as rehearsal:
 
         def waits(owner: str) -> None:
             LOG.info("stands by: %s works on the state", owner)

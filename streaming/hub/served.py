@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from connectors.live_access import LiveAccess
 from connectors.tls import server_context
 from streaming.config.access import check_access
 from streaming.facts.readiness import HubStage
@@ -35,16 +36,21 @@ REFRESH_SHARE = 100
 
 
 @contextmanager
-def served(view: HubView) -> Iterator[None]:
-    """Serve the view at [http] as long as the block takes; ConfigError if the port is not free."""
+def served(view: HubView, access: LiveAccess | None = None) -> Iterator[None]:
+    """Serve the view at [http] as long as the block takes.
+
+    `access`: who may read now; None: who may by [http]. ConfigError if the port is not free, or may
+    not be opened.
+    """
     http = view.config.http
+    access = access or LiveAccess(http.access)
     if not http.port:
         yield
         return
     check_access(http)
-    tls, at = server_context(http.access), listening(http.host, http.port)
+    tls, at = server_context(access.latest), listening(http.host, http.port)
     refresher, registry, feed = TableRefresher(view), registry_of(view), EpochFeed(view.facts)
-    server = HttpServer(at, lambda: _application(view, registry, feed), tls)
+    server = HttpServer(at, lambda: _application(view, access, registry, feed), tls)
     view.watchers.append(feed.note)
     server.start()
     refresher.start()
@@ -57,12 +63,14 @@ def served(view: HubView) -> Iterator[None]:
         server.stop()
 
 
-def _application(view: HubView, registry: CollectorRegistry, feed: EpochFeed) -> "Starlette":
+def _application(
+    view: HubView, access: LiveAccess, registry: CollectorRegistry, feed: EpochFeed
+) -> "Starlette":
     from streaming.http.application import application  # noqa: PLC0415 in the server's thread
 
     http = view.config.http
-    names = http.access.known_as(http.host, socket.gethostname())
-    return application(view, registry, feed, http.access, names)
+    names = access.latest.known_as(http.host, socket.gethostname())
+    return application(view, registry, feed, access.now, names)
 
 
 def registry_of(view: HubView) -> CollectorRegistry:

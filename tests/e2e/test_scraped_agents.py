@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from connectors.agent.metrics import METRICS
 from connectors.kafka.broker import Broker
-from tests.harness.served_hub import free_port
+from tests.harness.served_hub import Port, free_port
 from tests.harness.site import Site, site
 from tests.harness.sqlite_agents import at_work, create, execute, rows
 
@@ -30,6 +30,24 @@ def values(port: int) -> dict[str, float]:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
         families = text_string_to_metric_families(answer.read().decode())
         return {one.name: one.value for family in families for one in family.samples}
+
+
+def test_a_token_that_is_configured_later_closes_the_port_of_an_agent(
+    pair: Site, spark: SparkSession
+) -> None:
+    """It is read again while the agent works, by the file that `slackwater agent` was given."""
+    token, port = "a-token-that-nobody-guesses", free_port()
+    with (
+        pair.running(spark) as hub,
+        at_work(pair, "a", "--metrics-port", str(port)),
+    ):
+        hub.waits_for(lambda: pair.replica_states()["a"] == "live", "it is live")
+        before = Port(port).get("/metrics").code
+        text = pair.file.read_text()
+        pair.file.write_text(text.replace("[http]\n", f'[http]\ntoken = "{token}"\n'))
+        hub.waits_for(lambda: Port(port).get("/metrics").code == 401, "it asks for the token")
+
+        assert (before, Port(port, token).get("/metrics").code) == (200, 200)
 
 
 def test_agents_at_work_expose_what_their_page_lists(pair: Site, spark: SparkSession) -> None:

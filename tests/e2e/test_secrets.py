@@ -27,7 +27,8 @@ _SPARK = """[spark]
 "spark.driver.defaultJavaOptions" = "-Dmyapp.dbpass=Planted-in-options"
 """
 
-TOKEN = "Planted-for-the-port"
+TOKEN, NEW_TOKEN = "Planted-for-the-port", "Planted-while-it-is-served"
+TOKEN_FILE = "SLACKWATER_HTTP__TOKEN"
 
 _SECTIONS = """
 [kafka.options]
@@ -63,8 +64,8 @@ def planted(
     files.mkdir()
     events.mkdir()
     (files / "SLACKWATER_LINEAGE__ACCESS_TOKEN").write_text("Planted in a file")
+    (files / TOKEN_FILE).write_text(TOKEN)
     monkeypatch.setenv("SLACKWATER_SECRETS", str(files))
-    monkeypatch.setenv("SLACKWATER_HTTP__TOKEN", TOKEN)
     monkeypatch.setenv("SLACKWATER_S3__SECRET_ACCESS_KEY", "Planted in a variable")
     monkeypatch.setenv(
         "SLACKWATER_KAFKA__OPTIONS__SASL__JAAS__CONFIG", f'{_JAAS}"Planted in JAAS";'
@@ -119,6 +120,9 @@ def test_no_secret_leaves_the_configuration(
         found["Spark's page"] = ui.get(f"/api/v1/applications/{application['id']}/environment").text
         for words in ("status", "config check", "doctor", f"backup {tmp_path / 'backup'}"):
             found[words] = str(planted.slackwater(*words.split()))
+        (tmp_path / "secrets" / TOKEN_FILE).write_text(NEW_TOKEN)
+        hub.waits_for(lambda: port.get("/metrics").code == 401, "it refuses the old token")
+        found["/metrics again"] = _text(Port(config.http.port, NEW_TOKEN), "/metrics")
         hub.terminate()
         assert hub.ends() == 0
         found["log"] = hub.output
@@ -130,6 +134,7 @@ def test_no_secret_leaves_the_configuration(
     found |= dict(files_below(tmp_path / "events"))
 
     assert {where for where, text in found.items() if SECRET in text} == set()
+    assert "slackwater_hub_epoch" in found["/metrics again"]
     assert readable_by_others(planted.state) == []
     # every place was looked into: it has what is no secret
     assert any(b"SparkSubmit" in line for line in lines)

@@ -16,7 +16,7 @@ from streaming.hub.view import HubView
 @contextmanager
 def served(config: Config) -> Iterator[int]:
     """The port at which a hub of this configuration answers."""
-    at, access = listening("127.0.0.1", 0), PortAccess()
+    at, access = listening("127.0.0.1", 0), PortAccess
     view, feed = HubView(config), EpochFeed(lambda _: None)
     server = HttpServer(
         at, lambda: application(view, CollectorRegistry(), feed, access, frozenset()), None

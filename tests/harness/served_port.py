@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from streaming.config.config import load
+from streaming.config.live import live_access
 from streaming.hub.served import served
 from streaming.hub.view import HubView
 from tests.harness.hub_process import wait_until
@@ -38,7 +39,8 @@ def port_of_a_hub(folder: Path, http: str = "") -> Iterator[int]:
             client.sendall(b"\r\n")
             return True
 
-    with served(HubView(load(file))):
+    config = load(file)
+    with served(HubView(config), live_access(file, config)):
         wait_until(answers, lambda: "the port is served")
         yield port
 

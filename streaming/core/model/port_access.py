@@ -3,10 +3,11 @@
 import hmac
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 
+from streaming.core.model.errors import ConfigError
 from streaming.core.model.secret_names import without_login
 
 _TOKEN = re.compile(r"[!-~]{16,}")
@@ -59,6 +60,15 @@ class PortAccess:
             or _is_same(authorization, f"Bearer {self.token}", self.token)
             or _is_same(cookie, self.cookie(), self.token)
         )
+
+    def with_token(self, token: str | None) -> "PortAccess":
+        """The same with another token; ConfigError: it cannot be one, or was taken away."""
+        if token is None and self.token is not None:
+            raise ConfigError("it was taken away, and the port is opened at the next start only")
+        found = replace(self, token=token)
+        if faults := list(found.faults(_LOCAL, "http.host")):
+            raise ConfigError("; ".join(faults))
+        return found
 
     def known_as(self, host: str, machine: str) -> frozenset[str]:
         """The names that a Host header may have, of a port that listens at `host`."""

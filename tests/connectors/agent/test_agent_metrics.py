@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from connectors.agent.counts import AgentCounts
 from connectors.agent.metrics import METRICS, served_metrics
+from connectors.live_access import LiveAccess
 from connectors.metrics_server import CONNECTIONS_MAX
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.port_access import PortAccess
@@ -70,7 +71,7 @@ def test_an_address_that_others_reach_asks_for_the_token(port: int) -> None:
     url, token = f"http://127.0.0.1:{port}/metrics", "a-token-that-nobody-guesses"
     request = urllib.request.Request(url, headers={"authorization": f"Bearer {token}"})
 
-    with served_metrics(port, "oslo", AgentCounts(), "0.0.0.0", PortAccess(token)):
+    with served_metrics(port, "oslo", AgentCounts(), "0.0.0.0", LiveAccess(PortAccess(token))):
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(url)
         with urllib.request.urlopen(request) as answer:
@@ -94,9 +95,9 @@ def test_an_address_that_others_reach_is_not_opened_without_one(port: int) -> No
 def test_it_answers_only_under_a_name_that_it_has(port: int, host: str, code: int) -> None:
     """A page of somebody else's may let its own name point here, and a browser then asks for it."""
     request = urllib.request.Request(f"http://127.0.0.1:{port}/metrics", headers={"host": host})
-    access = PortAccess(names=("oslo.example",))
+    readers = LiveAccess(PortAccess(names=("oslo.example",)))
 
-    with served_metrics(port, "oslo", AgentCounts(), access=access):
+    with served_metrics(port, "oslo", AgentCounts(), readers=readers):
         assert _status(request) == code
 
 

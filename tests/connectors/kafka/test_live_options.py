@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka import live_options
+from connectors import live_value
 from connectors.kafka.live_options import LiveOptions
 from streaming.config.config import load
 from streaming.config.live import live_options as of_configuration
@@ -17,7 +17,7 @@ SECRET = "SLACKWATER_KAFKA__OPTIONS__SASL__PASSWORD"
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each question looks at the files."""
-    monkeypatch.setattr(live_options, "LOOK_S", 0.0)
+    monkeypatch.setattr(live_value, "LOOK_S", 0.0)
 
 
 def replace(file: Path, text: str) -> None:
@@ -82,5 +82,5 @@ def test_options_that_cannot_be_read_are_told_once_for_each_change(
 
     assert [live.now(), live.now()] == [{"a": "b"}] * 2
     assert caplog.messages == [
-        "kafka.options cannot be read again, so the old ones stay: line 1 is wrong"
+        "kafka.options cannot be read again, so the old one stays: line 1 is wrong"
     ]

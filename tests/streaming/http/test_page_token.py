@@ -11,6 +11,9 @@ from tests.harness.served_port import port_of_a_hub
 TOKEN = "a-token-that-nobody-guesses"
 
 
+NEW = "another-that-nobody-guesses"
+
+
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[OpenPage]:
     """The page, which does not know the token."""
@@ -46,3 +49,18 @@ def test_the_page_asks_for_the_token_once(page: OpenPage) -> None:
     with page.page.expect_response(lambda one: one.url.endswith("/events") and one.ok):
         page.page.reload()
     assert TOKEN not in "".join(page.fetched)
+
+
+def test_a_token_that_is_replaced_is_asked_for(page: OpenPage, tmp_path: Path) -> None:
+    """A page that is open shows nothing more to whoever has the old one only."""
+    page.page.locator("#access").wait_for()
+    with page.page.expect_response(lambda one: one.url.endswith("/events") and one.ok):
+        give(page, TOKEN)
+    file = tmp_path / "hub.toml"
+    file.write_text(file.read_text().replace(TOKEN, NEW))
+
+    page.page.locator("#access").wait_for()
+    with page.page.expect_response(lambda one: one.url.endswith("/events") and one.ok):
+        give(page, NEW)
+
+    assert page.page.locator("#access").is_hidden()

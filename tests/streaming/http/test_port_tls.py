@@ -12,6 +12,7 @@ import pytest
 
 from connectors.agent.counts import AgentCounts
 from connectors.agent.metrics import served_metrics
+from connectors.live_access import LiveAccess
 from streaming.core.model.port_access import PortAccess
 from tests.harness.served_hub import free_port
 from tests.harness.served_port import answer, connected, port_of_a_hub
@@ -44,7 +45,7 @@ def agent_port(folder: Path, _: Path) -> Iterator[int]:
     """An agent's."""
     port = free_port()
     access = PortAccess(None, folder / "hub.crt", folder / "hub.key", folder / "ca.crt")
-    with served_metrics(port, "oslo", AgentCounts(), "0.0.0.0", access):
+    with served_metrics(port, "oslo", AgentCounts(), "0.0.0.0", LiveAccess(access)):
         yield port
 
 

@@ -1,0 +1,86 @@
+"""A part of the configuration as its files have it now."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from threading import Lock
+from typing import Generic, TypeVar
+
+from connectors.file_mark import FileMark, mark_of
+from streaming.core.model.errors import HubError
+
+LOG = logging.getLogger(__name__)
+
+LOOK_S = 2.0
+"""How often the files are looked at, at most."""
+
+Value = TypeVar("Value")
+
+
+class LiveValue(Generic[Value]):
+    """A value that is read again when a file that it comes from, or that it names, is changed.
+
+    `name`: what the log calls it. `read`: reads it; HubError or OSError: what was read before
+    stays, and the log says so. `files`: those of a value. Several threads may ask.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        value: Value,
+        read: Callable[[], Value],
+        files: Callable[[Value], Iterable[Path]],
+    ) -> None:
+        self._name, self._read, self._files = name, read, files
+        self.latest = value
+        """The value as it was last read; no file is looked at for it."""
+        self._looked_s = time.monotonic()
+        self._marks = self._marked(value)
+        self._number, self._failure = 0, ""
+        self._turn = Lock()
+        self.changed: Callable[[Value], None] = _nothing
+        """Called with the new value when it was read again."""
+
+    def now(self) -> Value:
+        """The value as it is now."""
+        self._look()
+        return self.latest
+
+    @property
+    def number(self) -> int:
+        """How often it, or a file of it, was changed: what an older one opened is stale."""
+        self._look()
+        return self._number
+
+    def _look(self) -> None:
+        with self._turn:
+            if time.monotonic() - self._looked_s >= LOOK_S:
+                self._looked_s = time.monotonic()
+                self._read_again()
+
+    def _read_again(self) -> None:
+        try:
+            found = self._marked(self.latest)
+            if found == self._marks:
+                return
+            value = self._read()
+            self._marks = {
+                file: found.get(file, mark) for file, mark in self._marked(value).items()
+            }
+        except (HubError, OSError) as error:
+            if str(error) != self._failure:
+                LOG.warning("%s cannot be read again, so the old one stays: %s", self._name, error)
+            self._failure = str(error)
+            return
+        self.latest, self._failure = value, ""
+        self._number += 1
+        self.changed(value)
+        LOG.info("%s: its files were changed and are read again", self._name)
+
+    def _marked(self, value: Value) -> dict[Path, FileMark | None]:
+        return {file: mark_of(file) for file in self._files(value)}
+
+
+def _nothing(_: object) -> None:
+    """Nobody has to know."""
