@@ -101,6 +101,12 @@ class Backend(Protocol):
     def refuse_sent(self, rid: int, *, is_refused: bool) -> None:
         """Have the topic of this consumer's agreement refuse what it is sent, or take it again."""
 
+    def find_writable(self, rid: int) -> None:
+        """Have it look at the topic of this consumer's agreement, which may be written again.
+
+        Nothing follows unless the consumer is away because its topic refused something.
+        """
+
     def may_write(self, rid: int, table: str, *, is_allowed: bool) -> None:
         """Start it again with a configuration by which this replica may write a table, or not.
 

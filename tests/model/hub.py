@@ -129,6 +129,7 @@ class Plan:
     takes out for good. `resumes`: the agreements that he resumes. `losses`: those of which input
     is lost. `resyncs`: the agreements that he brings what they lack; `pauses`: those that he
     pauses. `pages`: of resyncs. `undelivered`: the agreements whose topics refused the last batch.
+    `writable`: those whose topics had, and may be written again.
     `drops`: the records in quarantine that he drops; `releases`: those that he releases, which are
     checked by `writes`: see `PureHub`.
     """
@@ -145,6 +146,7 @@ class Plan:
     pauses: tuple[str, ...] = ()
     pages: tuple[PlannedPage, ...] = ()
     undelivered: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
     drops: tuple[Place, ...] = ()
     releases: tuple[Release, ...] = ()
     writes: Mapping[int, frozenset[str]] = field(default_factory=dict)
@@ -161,7 +163,7 @@ class DecidedBatch:
 
 @dataclass(slots=True)
 class PureHub:
-    """The order of a batch (docs/protocol.md) around the pure core; every attribute is durable.
+    """The order of a batch (docs/protocol.md) around the pure core; all but `writable` is durable.
 
     `log`: per batch its entries, which count once the batch is committed. `decided`: the committed
     batches. `kept_in`: by record in quarantine, its batch; `hellos`: those that were
@@ -172,6 +174,7 @@ class PureHub:
     `requested_releases`: the arguments of commands that no batch has processed. `firsts`: rid ->
     the offset of the first record that its topic still has. `refusing`: the consumers whose topics
     refuse what they are sent. `writes`: rid -> the tables that this replica may write, if not all.
+    `writable`: the agreements away because of that whose topics it found to take it again.
     """
 
     topology: Topology
@@ -204,6 +207,7 @@ class PureHub:
     refusing: set[int] = field(default_factory=set)
     writes: dict[int, frozenset[str]] = field(default_factory=dict)
     undelivered: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
     kill: FaultPoint | None = None
     up: bool = True
     backup: dict[str, Any] = field(default_factory=dict)
@@ -266,6 +270,7 @@ class PureHub:
             or self.requested_drops
             or self.requested_releases
             or self.undelivered
+            or self.writable
         )
         losses, due_pages = self.losses(ends), self._pages(pages)
         if has_input or has_command or losses or due_pages or self.wants_batch(now_ms):
@@ -280,8 +285,9 @@ class PureHub:
             releases, self.requested_releases = tuple(self.requested_releases), []
             commands = aborts, retries, recovers, retires, resumes
             orders = losses, resyncs, pauses, due_pages
-            left = self.undelivered, drops, releases, dict(self.writes)
-            self.run(Plan(ends, now_ms, *commands, *orders, *left))
+            topics, self.writable = (self.undelivered, self.writable), ()
+            plan = Plan(ends, now_ms, *commands, *orders, *topics)
+            self.run(replace(plan, drops=drops, releases=releases, writes=dict(self.writes)))
 
     def _pages(self, rids: Collection[int]) -> tuple[PlannedPage, ...]:
         """The next pages of the resyncs of these consumers that have one."""
@@ -384,6 +390,12 @@ class PureHub:
         """Have the topic of this consumer's agreement refuse what it is sent, or take it again."""
         self.refusing = self.refusing | {rid} if is_refused else self.refusing - {rid}
 
+    def find_writable(self, rid: int) -> None:
+        """Have it look at the topic of this consumer's agreement, which may be written again."""
+        agreement = self.agreement_with(rid)
+        if agreement.is_unwritable:
+            self.writable = (*self.writable, agreement.name)
+
     def may_write(self, rid: int, table: str, *, is_allowed: bool) -> None:
         """Start again with a configuration by which this replica may write a table, or not."""
         before, one = self.writes.get(rid, frozenset(self.topology.tables)), {table}
@@ -421,7 +433,7 @@ class PureHub:
     def restart(self, now_ms: int) -> None:
         """Finish the plan that was left; without one, publish the last batch again."""
         del now_ms
-        self.kill, self.up = None, True
+        self.kill, self.up, self.writable = None, True, ()
         self.state = self.state.without_ranges()
         if self.plan is None:
             self._publish()
@@ -535,6 +547,7 @@ class PureHub:
             plan.pauses,
             [self._resolved(page) for page in plan.pages],
             plan.undelivered,
+            plan.writable,
             {(one.rid, row): one.reason for one, row in self._left(plan.drops)},
             behind,
             self._own_changes(plan),

@@ -443,6 +443,12 @@ def takes_sent(story: Story, replica: str) -> None:
     story.world.hub.refuse_sent(story.replica(replica).rid, is_refused=False)
 
 
+@sentence("the hub finds that the topic of {replica} may be written")
+def finds_writable(story: Story, replica: str) -> None:
+    """It looked at its topics; its next batch brings the consumer back if that was away for it."""
+    story.world.hub.find_writable(story.replica(replica).rid)
+
+
 @sentence("the operator pauses {replica}")
 def operator_pauses(story: Story, replica: str) -> None:
     """`slackwater pause`; the hub reads the command with its next batch."""

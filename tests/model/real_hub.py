@@ -160,6 +160,7 @@ class RealHub:
         if hub.is_due(plan):
             try:
                 process(hub, plan, self._service().planned)
+                hub.writable = frozenset()
             except HubKilledError:
                 self._close()
 
@@ -193,6 +194,12 @@ class RealHub:
         topic = self.config.updates_topic(self._name(rid))
         change = deny_write if is_refused else allow_all
         change(self.ends.bootstrap, topic)
+
+    def find_writable(self, rid: int) -> None:
+        """Note that the topic may be written again, as the hub's own look at its topics does."""
+        hub, name = self._service().hub, self._name(rid)
+        if hub.state.agreements[name].is_unwritable:
+            hub.writable |= {name}
 
     def may_write(self, rid: int, table: str, *, is_allowed: bool) -> None:
         """Change `writes` of this replica in the configuration, and start the hub again."""

@@ -15,6 +15,7 @@ from checkpoints.faults import FaultPoint
 from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
 from streaming.core.model.record import Abort, Applied, Commit, Hello, Record, Refused, Update
+from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import OnRefused
 from tests.model.hub import PureHub
 from tests.model.language import run
@@ -23,6 +24,8 @@ from tests.model.sentences import Story
 from tests.model.world import MERGE, World
 
 REPLICAS = ("r1", "r2", "r3")
+AWAY_UNWRITABLE = f"{AgreementStatus.CHANGE_TRACKING}: {AwayReason.UNWRITABLE}"
+AWAY_PAUSED = f"{AgreementStatus.CHANGE_TRACKING}: {AwayReason.PAUSED}"
 POINTS = tuple(FaultPoint)
 OPEN_TRANSACTIONS = 3
 DAYS_S, YEARS_S, PASSED_HOURS = 30 * 3_600, 20 * 365 * 86_400, 36
@@ -104,8 +107,8 @@ AWAY = {
 }
 """The same with consumers that are away, and come back by pages."""
 
-UNWRITABLE = {**AWAY, "refuse_sent": 3, "take_sent": 1}
-"""The same with topics that refuse what they are sent for a while."""
+UNWRITABLE = {**AWAY, "refuse_sent": 3, "take_sent": 1, "find_writable": 3}
+"""The same with topics that refuse what they are sent for a while, until the hub looks again."""
 
 AWAY_AND_LOST = {**AWAY, **LOSES, **REFUSES}
 """The same with databases that are restored, emptied, or do not take what is sent to them."""
@@ -287,11 +290,13 @@ class Storyteller:
         for name in REPLICAS:
             self.take_sent(name, "", 0)
         self.add_sentence("everything settles")
-        waits = ("change_tracking: paused", "change_tracking: unwritable")
-        waiting = [name for name in REPLICAS if self._state(name) in waits]
-        for name in waiting:
+        paused = [name for name in REPLICAS if self._state(name) == AWAY_PAUSED]
+        for name in paused:
             self.add_sentence(f"the operator resyncs {name}")
-        if waiting:
+        unwritable = [name for name in REPLICAS if self._state(name) == AWAY_UNWRITABLE]
+        for name in unwritable:
+            self.find_writable(name, "", 0)
+        if paused or unwritable:
             self.add_sentence("everything settles")
         stopped = [name for name in REPLICAS if self._is_stopped(name)]
         for name in stopped:
@@ -651,6 +656,18 @@ class Storyteller:
         if replica in self.refusing:
             self.refusing.discard(replica)
             self.add_sentence(f"the topic of {replica} takes what it is sent")
+
+    def find_writable(self, replica: str, _: str, number: int) -> None:
+        """The hub looks at its topics: who is away because its topic refused comes back.
+
+        The topic is mended before, perhaps, or refuses again before the hub sends anything.
+        """
+        if self._state(replica) != AWAY_UNWRITABLE:
+            return
+        self.take_sent(replica, "", 0)
+        self.add_sentence(f"the hub finds that the topic of {replica} may be written")
+        if number == 1:
+            self.refuse_sent(replica, "", 0)
 
     def pause(self, replica: str, _: str, __: int) -> None:
         """An operator pauses a consumer."""

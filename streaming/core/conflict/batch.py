@@ -65,6 +65,7 @@ def decide(
     pauses: Sequence[str] = (),
     pages: Sequence[ResyncPage] = (),
     undelivered: Sequence[str] = (),
+    writable: Sequence[str] = (),
     drops: Mapping[tuple[int, RowKey], str] = MappingProxyType({}),
     behind: Mapping[int, int] = MappingProxyType({}),
     own: Sequence[tuple[str, Arrived]] = (),
@@ -79,14 +80,16 @@ def decide(
     gives up; `retires`: rid -> the offset before which he takes that replica out for good;
     `resumes`: the agreements that he resumes; `resyncs`: those that he brings what they lack;
     `pauses`: those that he pauses. `pages`: the pages of resyncs that the batch sends.
-    `undelivered`: the agreements whose topics refused what the last batch sent. `drops`: (rid, row)
-    -> the reason, of quarantined changes that he drops; `behind`: rid -> the last offset read of
-    its topic when he did. `own`: the CSNs of quarantined changes that he releases, each with the
-    hub's change in its place.
+    `undelivered`: the agreements whose topics refused what the last batch sent; `writable`: those
+    whose topics had, and may be written again. `drops`: (rid, row) -> the reason, of quarantined
+    changes that he drops; `behind`: rid -> the last offset read of its topic when he did. `own`:
+    the CSNs of quarantined changes that he releases, each with the hub's change in its place.
     """
     intake = Intake(state, topology, history or {}, at_ms=view.clock_ms)
     for name in undelivered:
         orders.note_undelivered(intake, name)
+    for name in writable:
+        orders.note_writable(intake, name)
     for loss in losses:
         orders.lose_input(intake, loss)
     for rid in recovers:
