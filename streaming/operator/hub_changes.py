@@ -13,22 +13,28 @@ class HubChangeWriter:
         self._intake, self._rid, self._at_ms = intake, hub_rid, at_ms
         self._generator = Generator.behind(hub_rid, intake.known.largest.get(hub_rid))
 
-    def accept(self, released: Csn) -> None:
-        """Believe the CSN of a replica's change that an operator released."""
-        self._intake.believed.accept(released)
-
     def knows(self, table: str) -> bool:
         """Return whether the table is configured, so that a change of it can be judged."""
         return table in self._intake.topology.tables
 
     def make(
-        self, table: str, key: str, op: Op, after: str | None, before: str | None, seen: int
+        self,
+        table: str,
+        key: str,
+        op: Op,
+        after: str | None,
+        before: str | None,
+        seen: int,
+        released: str | None = None,
     ) -> Arrived:
-        """Make a change; it is judged as if its author had seen all hub epochs to `seen`."""
+        """Make a change; it is judged as if its author had seen all hub epochs to `seen`.
+
+        `released`: the CSN of the replica's change in whose place it stands.
+        """
         csn = self._next()
         change = Change(csn, self._rid, 0, table, key, op, after, before)
         arrived = Arrived(change, change.content, "", 0, self._at_ms, seen, seen)
-        self._intake.take_own(arrived)
+        self._intake.take_own(arrived, released)
         return arrived
 
     def _next(self) -> Csn:

@@ -125,9 +125,8 @@ def _release(fact: Mapping[str, Any], author: HubChangeWriter, seen: int) -> boo
     """Make the record's change a change of the hub; False if it is still invalid."""
     if fact["reason"] is not None or fact["kind"] != RecordKind.CHANGE or fact["op"] == Op.TRUNCATE:
         return False
-    op = Op(fact["op"])
-    author.make(fact["table"], fact["key"], op, fact["after"], fact["before"], seen)
-    author.accept(fact["csn"])
+    images = fact["after"], fact["before"]
+    author.make(fact["table"], fact["key"], Op(fact["op"]), *images, seen, fact["csn"])
     return True
 
 

@@ -126,6 +126,7 @@ def judge(
         list(state.ranges),
         dict(state.truncations),
         cache(lambda table: beside(table, known[table])),
+        released=intake.released,
     )
     names = few["tx"].to_pylist()
     judged, refreshes = _judge_contended(batch_judge, places, arrived, names, intake.repairs)

@@ -110,8 +110,7 @@ def decide(
     for (rid, row), reason in drops.items():
         orders.refresh_dropped(intake, rid, row, reason, behind)
     for released, arrived in own:
-        intake.take_own(arrived)
-        intake.believed.accept(released)
+        intake.take_own(arrived, released)
     for record in received:
         intake.take(record)
     intake.leave_unread(KEPT_BEHIND_STOP)
@@ -125,6 +124,7 @@ def decide(
         refusals=intake.refused.for_judging(),
         ranges=list(state.ranges),
         truncations=dict(state.truncations),
+        released=intake.released,
     )
     batch_judge.realign(intake.repairs)
     for transaction in in_order(intake.eligible, topology.order):

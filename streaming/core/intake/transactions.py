@@ -59,6 +59,7 @@ class TransactionIntake:
     `history`: see KnownCsns. A CSN is known, and an opno is taken, whatever the data set; it is
     late within its own. `wanted`: the transactions of which evicted facts are needed after all: if
     there are some, nothing of this holds, and with them restored the batch must be taken anew.
+    `released`: CSN of the hub's change -> the rid whose change an operator released by it.
     """
 
     state: HubState
@@ -69,6 +70,7 @@ class TransactionIntake:
     wanted: set[Context] = field(default_factory=set)
     quarantined: list[Quarantined] = field(default_factory=list)
     repairs: list[Repair] = field(default_factory=list)
+    released: dict[str, int] = field(default_factory=dict)
     ended: list[tuple[Context, str, tuple[Arrived, ...]]] = field(default_factory=list)
     events: list[tuple[ReceivedRecord, ControlOutcome]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -302,8 +304,14 @@ class TransactionIntake:
         self.known.make_eligible(csn, key[1], content)
         self.spans.extend(key, csn, csn)
 
-    def take_own(self, arrived: Arrived) -> None:
-        """Take a change that the hub itself makes; its CSN is above all of the hub's."""
+    def take_own(self, arrived: Arrived, released: str | None = None) -> None:
+        """Take a change that the hub itself makes; its CSN is above all of the hub's.
+
+        `released`: of a change that an operator released, the CSN that it had; it is believed.
+        """
+        if released is not None:
+            self.released[arrived.change.csn] = rid_of(released)
+            self.believed.accept(released)
         self.eligible.append((arrived,))
         self._pass(arrived.change.csn, self._list_of(arrived.change), arrived.content)
 
