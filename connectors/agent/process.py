@@ -15,6 +15,7 @@ from connectors.failure import tell_failure
 from connectors.kafka.live_options import LiveOptions
 from connectors.live_access import LiveAccess
 from connectors.logs import configure_logs
+from connectors.trusted_file import check_trusted
 from streaming.core.model.edited_text import edited_text
 from streaming.core.model.errors import HubError
 from streaming.core.model.port_access import PortAccess
@@ -43,8 +44,11 @@ def run_file(source: str, open_store: OpenStore) -> int:
 
 
 def _read(source: str) -> AgentSettings:
-    data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
-    return parse(edited_text(data, "the standard input" if source == "-" else source))
+    if source == "-":
+        return parse(edited_text(sys.stdin.buffer.read(), "the standard input"))
+    file = Path(source)
+    check_trusted(file)
+    return parse(edited_text(file.read_bytes(), source))
 
 
 def run_process(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
+from connectors.trusted_file import check_module
 from streaming.core.model.errors import ConfigError
 
 Prepare = Callable[[sqlite3.Connection], object]
@@ -27,7 +28,10 @@ def prepare_of(path: str | None) -> Prepare:
     if not (module and colon and name):
         raise ConfigError(f"--load {path}: give MODULE:function")
     try:
+        check_module(module)
         function = getattr(import_module(module), name)
+    except ConfigError as error:
+        raise ConfigError(f"--load {path}: {error}") from error
     except Exception as error:  # the user's module may raise anything
         raise ConfigError(
             f"--load {path} cannot be loaded: {type(error).__name__}: {error}; put its module on"

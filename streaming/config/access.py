@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from connectors.tls import tls_faults
+from connectors.trusted_file import check_trusted
 from streaming.config.sections import HttpConfig
-from streaming.config.trusted_file import check_trusted
 from streaming.core.model.errors import ConfigError
 
 
@@ -17,14 +17,18 @@ def access_faults(http: HttpConfig) -> Iterator[str]:
 
 
 def _writable(http: HttpConfig) -> Iterator[str]:
-    """One sentence if another user may write the key of the port."""
-    try:
-        if http.key is not None:
-            check_trusted(http.key)
-    except ConfigError as error:
-        yield str(error)
-    except OSError:
-        return  # TLS says it
+    """One sentence for each file of the port that another user may write.
+
+    Its certificate is none: who has another one does not have the key of the port.
+    """
+    for file in (http.key, http.client_ca):
+        try:
+            if file is not None:
+                check_trusted(file)
+        except ConfigError as error:
+            yield str(error)
+        except OSError:
+            continue  # TLS says it
 
 
 def check_access(http: HttpConfig) -> None:

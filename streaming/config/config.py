@@ -12,6 +12,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from connectors.trusted_file import check_trusted
 from streaming.config.errors import explain
 from streaming.config.options import Options, all_masked, flat, masked, masked_values
 from streaming.config.parts import problems
@@ -30,7 +31,6 @@ from streaming.config.sections import (
     TableConfig,
     TracesConfig,
 )
-from streaming.config.trusted_file import check_trusted
 from streaming.core.model.edited_text import edited_text
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.port_access import FILES

@@ -4,6 +4,7 @@ import importlib
 from collections.abc import Collection, Iterable, Iterator
 from typing import cast
 
+from connectors.trusted_file import check_module
 from streaming.core.conflict.function import ConflictRule
 from streaming.core.conflict.winner import UserFunction
 from streaming.core.model.errors import ConfigError, FunctionError
@@ -48,7 +49,10 @@ def check_modules(tables: Iterable[Table], modules: Collection[str]) -> None:
 def _loaded(path: str, table: str) -> UserFunction:
     module, name = path.split(":")
     try:
+        check_module(module)
         function = getattr(importlib.import_module(module), name)
+    except ConfigError as error:
+        raise FunctionError(f"conflict function {path} of table {table}: {error}") from error
     except Exception as error:  # the user's module may raise anything
         raise FunctionError(
             f"conflict function {path} of table {table} cannot be loaded:"

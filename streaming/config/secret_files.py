@@ -7,7 +7,7 @@ file is readable by its owner only.
 import os
 from pathlib import Path
 
-from streaming.config.trusted_file import check_trusted
+from connectors.trusted_file import check_trusted
 from streaming.core.model.errors import ConfigError
 
 FOLDER_VARIABLE = "SLACKWATER_SECRETS"
