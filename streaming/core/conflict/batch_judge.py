@@ -123,8 +123,18 @@ class BatchJudge:
 
     def _of_table(self, table: str) -> list[RowState]:
         """The rows of a table as they are here, with what stands for those that are not known."""
-        keys = {key for key in (*self.rows, *self.changed) if key[0] == table}
-        return [*map(self.row, keys), *self._beside(table)]
+        return [*map(self.row, self._keys_of(table)), *self._beside(table)]
+
+    def _keys_of(self, table: str) -> set[RowKey]:
+        return {key for key in (*self.rows, *self.changed) if key[0] == table}
+
+    def _realigns_of(self, table: str) -> list[Realign]:
+        """The realigns of a table's rows, and those of its ranges: neither takes others away."""
+        rows = [
+            self.changed.get(key) or self._truncated(key, self.rows[key])
+            for key in self._keys_of(table)
+        ]
+        return [one for row in (*rows, *self._beside(table)) for one in row.realign]
 
     def _beside(self, table: str) -> list[RowState]:
         """What stands for the rows of a table that are not in `rows`, written or not."""
@@ -180,9 +190,8 @@ class BatchJudge:
         if cause is not None:
             self._send_table(change.rid, change.table)
             return
-        rows = self._of_table(change.table)
         # what is repaired in this batch is sent as it stands behind the truncate
-        earlier = [r for row in rows for r in row.realign if r.epoch < self.hub_epoch]
+        earlier = [r for r in self._realigns_of(change.table) if r.epoch < self.hub_epoch]
         behind = self._overtaking(one, earlier)
         known = self.truncations.get(change.table)
         number = known.incarnation + 1 if known else 1

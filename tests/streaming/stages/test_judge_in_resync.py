@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streaming.core.conflict.batch_judge import BatchJudge
@@ -154,7 +154,21 @@ def verdicts_of(found: Verdicts) -> list[tuple[str, Verdict, Cause | None]]:
     return [(text, *asked.get(n, (Verdict.ACCEPTED, None))) for n, text in enumerate(csns)]
 
 
+def truncating() -> list[ReceivedRecord]:
+    """A transaction that empties table t, whose last change is the record at offset 2."""
+    speaker = Speaker(1)
+    speaker.hello(covers=0)
+    one = change(40, "a", "x", rid=1, tx=40)
+    speaker.send(one, truncate(change(41, "a", "z", rid=1, tx=40)), Commit(csn(40, 1)))
+    return speaker.received
+
+
+BEHIND = RowState(1, 1, csn(1, 1), realign=(Realign(1, 0, 2, is_of_range=True),))
+"""A row that its replica was sent behind its record at offset 2."""
+
+
 @examples(200)
+@example(truncating(), {row_key("b"): BEHIND}, (RangeRealign(KeyRange("t"), 1, 0),), [], "EPOCH")
 @given(topics(), rows, ranges, pages(), st.sampled_from(FUNCTIONS))
 def test_columns_leave_to_core_what_a_range_or_a_page_touches(
     received: list[ReceivedRecord],
