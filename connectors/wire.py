@@ -6,8 +6,6 @@ nothing escaped that need not be.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,13 +30,11 @@ from streaming.core.model.record import (
     UpdateKind,
 )
 from streaming.core.model.ruv import Ruv, parse_ruv
-from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.table import Table
 from streaming.core.model.truncation import ALL_KEYS
-from streaming.core.model.values import Value, from_json, json_text, to_json
+from streaming.core.model.values import Value, from_json, json_text
 
 _CSN = re.compile(CSN_PATTERN)
-_Given = TypeVar("_Given")
-_Made = TypeVar("_Made")
 
 
 def loads(text: str | bytes) -> dict[str, object]:
@@ -55,45 +51,16 @@ def loads(text: str | bytes) -> dict[str, object]:
 # -- images -----------------------------------------------------------------------------------
 
 
-def image_text(values: Mapping[str, Value], table: Table) -> str:
-    """The canonical text of a row; columns that `values` lacks are left out."""
-    _check_columns(values, table)
-    present = {name: kind for name, kind in table.columns.items() if name in values}
-    return json_text(
-        {name: _convert(name, to_json, values[name], kind) for name, kind in present.items()}
-    )
-
-
-def key_text(values: Mapping[str, Value], table: Table) -> str:
-    """The canonical text of a row's key, in key order; WireError if a part is missing or null."""
-    for name in table.key:
-        if values.get(name) is None:
-            raise WireError(f"column {name} of the key of table {table.name} is missing or null")
-    return json_text(
-        {name: _convert(name, to_json, values[name], table.columns[name]) for name in table.key}
-    )
-
-
 def image_values(text: str, table: Table) -> dict[str, Value]:
     """The values of an image or key text, in its order; WireError names the column."""
-    image = loads(text)
-    _check_columns(image, table)
-    return {
-        name: _convert(name, from_json, json_, table.columns[name]) for name, json_ in image.items()
-    }
+    return {name: _value(name, json_, table) for name, json_ in loads(text).items()}
 
 
-def _check_columns(image: Mapping[str, object], table: Table) -> None:
-    unknown = [name for name in image if name not in table.columns]
-    if unknown:
-        raise WireError(f"column {unknown[0]} is not in table {table.name}: add it to its columns")
-
-
-def _convert(
-    name: str, convert: Callable[[_Given, ColumnType], _Made], value: _Given, kind: ColumnType
-) -> _Made:
+def _value(name: str, json_: object, table: Table) -> Value:
+    if name not in table.columns:
+        raise WireError(f"column {name} is not in table {table.name}: add it to its columns")
     try:
-        return convert(value, kind)
+        return from_json(json_, table.columns[name])
     except WireError as error:
         raise WireError(f"column {name}: {error}") from error
 
@@ -150,11 +117,6 @@ def decode(value: bytes) -> tuple[str, Record]:
 
 
 # -- updates of the hub ----------------------------------------------------------------------
-
-
-def encode_update(update: Update) -> bytes:
-    """A chunk of a batch as it stands in an updates topic."""
-    return update_of(update, ",".join(item_text(item) for item in update.items).encode())
 
 
 def update_of(header: Update, items: bytes) -> bytes:

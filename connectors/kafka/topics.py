@@ -326,12 +326,6 @@ def ensure_topics(
         topics.ensure(names, record_bytes, changes)
 
 
-def topic_ids(bootstrap: str, options: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
-    """Topics.ids on a connection of its own."""
-    with Topics(bootstrap, options) as topics:
-        return topics.ids(names)
-
-
 def end_offsets(bootstrap: str, options: Mapping[str, str], names: Sequence[str]) -> dict[str, int]:
     """Topics.end_offsets on a connection of its own."""
     with Topics(bootstrap, options) as topics:

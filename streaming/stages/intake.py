@@ -326,10 +326,7 @@ def _with_partial(rows: pa.Table, intake: Intake) -> pa.Table:
 
 
 def _ordered(parts: list[pa.Table], order: JudgingOrder) -> pa.Table:
-    """Return the transactions in the order in which they are judged, inside in CSN order.
-
-    This is the rule of core's `in_order`.
-    """
+    """Return the transactions in the order in which they are judged, inside in CSN order."""
     table = pa.concat_tables(parts).combine_chunks()
     if table.num_rows == 0:
         return table

@@ -1,4 +1,9 @@
-"""Who is sent which changelog rows: the rule of core's `is_for`, on columns."""
+"""Who is sent which changelog rows.
+
+Changes that its RUV covers a consumer is not sent, nor its own, unless it lost them. Refreshes are
+skipped by covers only, because they have the CSN of an old winner (docs/traps.md, A refresh carries
+an old CSN). tests/reference/sending.py says the same of one entry.
+"""
 
 from collections.abc import Iterable
 
@@ -82,7 +87,8 @@ def sent_rows(
 def _last_of_rows(log: pa.Table, rows: Ints) -> Ints:
     """Return, of these row numbers in hub order, the last one of each table and key.
 
-    This is the rule of core's `last_of_rows`.
+    What stands before a truncate of its table is left out. A consumer applies a page as one local
+    transaction and never shows what lay in between.
     """
     keys = log.select(["table", "key"]).take(pa.array(rows))
     truncates = np.flatnonzero(bools(pc.equal(keys["key"], ALL_KEYS)))

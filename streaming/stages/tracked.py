@@ -1,4 +1,4 @@
-"""The rows that a consumer lacks: core's `tracked`, on columns of the changelog."""
+"""The rows that a consumer lacks, of the changelog."""
 
 from collections.abc import Iterable
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from connectors import wire
 from connectors.agent.access import KafkaAccess
 from connectors.agent.loop import Agent
 from connectors.agent.outage import Outage
@@ -30,6 +29,7 @@ from tests.benchmarks.environment import BenchmarkEnvironment
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.rounds import Round, middle, ratio
 from tests.benchmarks.sizes import Sizes
+from tests.reference.wire import encode_update
 
 TABLE = Table(
     "account",
@@ -157,7 +157,7 @@ def _send(bootstrap: str, prefix: str, session: str, changes: Sequence[Change]) 
                 for c in changes[first : first + BATCH]
             )
             update = Update("r2", 1, session, epoch, epoch - 1, epoch, Ruv("5f00"), 0, 1, items)
-            sink.send(f"{prefix}updates.2", b"r2", wire.encode_update(update))
+            sink.send(f"{prefix}updates.2", b"r2", encode_update(update))
         sink.flush()
 
 

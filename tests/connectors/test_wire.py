@@ -34,6 +34,7 @@ from streaming.core.model.record import (
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Json, Value, from_json, json_text, to_json
+from tests.reference.wire import encode_update, image_text, key_text
 
 TABLE = Table(
     "all types",
@@ -245,7 +246,7 @@ def test_an_image_comes_back(data: st.DataObject) -> None:
         name: data.draw(VALUES[kind], name) for name, kind in reversed(list(TABLE.columns.items()))
     }
 
-    image, key = wire.image_text(values, TABLE), wire.key_text(values, TABLE)
+    image, key = image_text(values, TABLE), key_text(values, TABLE)
 
     assert list(json.loads(image)) == list(TABLE.columns)
     assert list(json.loads(key)) == ["id", "code"]
@@ -255,7 +256,7 @@ def test_an_image_comes_back(data: st.DataObject) -> None:
 
 def test_an_absent_column_stays_absent() -> None:
     """Absent is unknown, not null; the hub merges it with what it has."""
-    text = wire.image_text({"id": 1, "code": None}, TABLE)
+    text = image_text({"id": 1, "code": None}, TABLE)
 
     assert text == '{"code":null,"id":"1"}'
     assert wire.image_values(text, TABLE) == {"code": None, "id": 1}
@@ -265,7 +266,7 @@ def test_an_absent_column_stays_absent() -> None:
 def test_a_key_must_be_whole(values: dict[str, Value]) -> None:
     """Half a key names no row."""
     with pytest.raises(WireError, match="column code of the key of table all types"):
-        wire.key_text(values, TABLE)
+        key_text(values, TABLE)
 
 
 def test_a_bad_column_is_named() -> None:
@@ -352,7 +353,7 @@ def test_bytes_that_are_not_utf8_are_refused() -> None:
 @given(UPDATES)
 def test_an_update_comes_back(update: Update) -> None:
     """What the hub sends is what the agent reads."""
-    assert wire.decode_update(wire.encode_update(update)) == update
+    assert wire.decode_update(encode_update(update)) == update
 
 
 @given(UPDATES)
@@ -360,7 +361,7 @@ def test_an_update_composed_of_ready_items_is_the_same(update: Update) -> None:
     """The hub's hot path writes what the plain encoder writes."""
     texts = [wire.item_text(item) for item in update.items]
 
-    assert wire.update_of(update, ",".join(texts).encode()) == wire.encode_update(update)
+    assert wire.update_of(update, ",".join(texts).encode()) == encode_update(update)
 
 
 @given(st.lists(ITEMS, max_size=8), st.sampled_from([pa.string(), pa.large_string()]))

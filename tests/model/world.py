@@ -350,7 +350,7 @@ class World:
         """Return whether the replica's last position record has the hub's covers and RUV."""
         standing = self.hub.standing(self.replicas[replica].rid)
         level = standing.covers == self.hub.hub_epoch()
-        return level and standing.ruv.same_position(self.hub.ruv())
+        return level and standing.ruv.max_csns() == self.hub.ruv().max_csns()
 
     def judgement(self, name: str) -> Judgement | None:
         """The changelog row of a change; None: it was not judged."""

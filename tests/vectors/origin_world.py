@@ -4,16 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from streaming.core.conflict.batch import decide
 from streaming.core.conflict.judge import Judged
-from streaming.core.delivery.sending import (
-    EpochMark,
-    LogEntry,
-    RangeRefresh,
-    SendingView,
-    is_for,
-    item,
-)
+from streaming.core.delivery.sending import EpochMark, LogEntry, RangeRefresh, SendingView
 from streaming.core.intake.arrival import Quarantined
 from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.change import NOBODY, Change, Op, RowKey
@@ -25,6 +17,8 @@ from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.state import HubState
 from streaming.core.model.table import Table
 from streaming.core.model.topology import Subscription, Topology
+from tests.reference.batch import decide
+from tests.reference.sending import is_for, item
 
 GENERATION = 1
 CLOCK_S = 1_700_000_000

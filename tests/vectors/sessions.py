@@ -10,6 +10,7 @@ from typing import Any
 from streaming.core.delivery.lack import Lack, SendingRefused, lack, refused
 from streaming.core.model.csn import rid_of
 from streaming.core.model.ruv import Element, Ruv, parse_ruv
+from tests.reference.lack import must_send
 from tests.vectors.outcome import About, Case, Difference, Explains, VectorError
 
 START_ITERATION = "00000000-00000000-00000000-00000000"
@@ -63,7 +64,7 @@ def logged(session: Session, lacking: Lack) -> list[str]:
     if anchor is None:
         return []
     behind = [c for c in session.log if c > anchor.csn or (c == anchor.csn and anchor.at)]
-    return [c for c in behind if lacking.must_send(c) and c not in session.marks]
+    return [c for c in behind if must_send(lacking, c) and c not in session.marks]
 
 
 def read(case: Case) -> Session:

@@ -4,12 +4,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from streaming.core.conflict.counters import in_conflict
 from streaming.core.delivery.sending import (
     EpochMark,
-    LogEntry,
     SendingView,
-    is_for,
     plan,
 )
 from streaming.core.intake.intake import Intake
@@ -18,7 +15,6 @@ from streaming.core.model.change import RowKey
 from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import RowState
 from streaming.core.model.state import HubState
-from streaming.core.model.topology import Topology
 from streaming.core.model.truncation import Truncation
 from streaming.core.tracking.ranges import KeyRange, RangeRealign, key_order, with_range
 from streaming.core.tracking.resync import ResyncPage
@@ -36,35 +32,6 @@ class TablesAfter(NamedTuple):
     ranges: tuple[RangeRealign, ...]
     truncations: Mapping[str, Truncation]
     rescans: frozenset[tuple[int, str]]
-
-
-def after(
-    intake: Intake,
-    hub_epoch: int,
-    entries: Sequence[LogEntry],
-    topology: Topology,
-    view: SendingView,
-    pages: Sequence[ResyncPage],
-    tables: TablesAfter,
-) -> HubState:
-    """Return the state after a batch, from its entries."""
-    has_items = {
-        name: any(
-            is_for(
-                entry,
-                a.consumer,
-                topology.subscriptions[name].tables,
-                a.sent_ruv,
-                intake.replicas[a.consumer].floors,
-            )
-            for entry in entries
-        )
-        for name, a in intake.agreements.items()
-        if a.is_sent_to
-    }
-    conflicted = in_conflict(entries)
-    count = len(entries)
-    return state_after(intake, hub_epoch, count, has_items, view, tables, conflicted, pages)
 
 
 def settle_refusals(

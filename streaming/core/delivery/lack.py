@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from streaming.core.model.csn import rid_of
 from streaming.core.model.ruv import Ruv
 
 NO_RID = 0
@@ -60,14 +59,6 @@ class Lack:
         reload.
         """
         return min(self.starts.values(), key=lambda start: (start.csn, not start.at), default=None)
-
-    def must_send(self, csn: str) -> bool:
-        """Return whether the consumer lacks this change, which is at or after the anchor.
-
-        Skipped are helper records, replicas without lacking changes, changes that the consumer
-        has, and changes beyond `stop` (the next calculation includes them).
-        """
-        return rid_of(csn) in self.starts and self.stop.covers(csn) and not self.has.covers(csn)
 
 
 def lack(supplier: Ruv, consumer: Ruv) -> Lack:

@@ -1,14 +1,14 @@
 """What an agreement is sent by a batch: live, page by page while catching up, or nothing."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from streaming.core.conflict.judge import Judged, Verdict
+from streaming.core.conflict.judge import Judged
 from streaming.core.model.agreement_state import AgreementState, SendRange
-from streaming.core.model.change import NOBODY, Op, RowKey
-from streaming.core.model.record import KEEP, Item, ItemType, RangeItem, Stopped
-from streaming.core.model.row import ALL_OFFSETS, Floor, RowState
+from streaming.core.model.change import NOBODY
+from streaming.core.model.record import KEEP, Item, ItemType, Stopped
+from streaming.core.model.row import ALL_OFFSETS, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, remedy_of
@@ -202,115 +202,6 @@ def _same_stop(one: AgreementState, other: AgreementState) -> bool:
     return (one.status_text, one.session) == (other.status_text, other.session)
 
 
-def is_for(
-    entry: LogEntry, consumer: int, tables: Iterable[str], ruv: Ruv, floors: Iterable[Floor] = ()
-) -> bool:
-    """Return whether a changelog entry is sent to this consumer.
-
-    Changes that its RUV covers are skipped. Its own changes are not sent back, unless it lost them
-    (`floors`). Refreshes are skipped by covers only, because they have the CSN of an old winner
-    (docs/traps.md, A refresh carries an old CSN).
-    """
-    if isinstance(entry, Refresh | RangeRefresh):
-        return entry.to == consumer
-    change = entry.arrived.change
-    accepted = entry.verdict is Verdict.ACCEPTED and change.table in tables
-    if change.rid == consumer:
-        return accepted and any(floor.gives_back(change.csn) for floor in floors)
-    return accepted and not ruv.covers(change.csn)
-
-
-RowEntry = Judged | Refresh
-"""An entry of one row."""
-
-
-def row_of(entry: RowEntry) -> RowKey:
-    """Return the row that an entry is of."""
-    return (entry.table, entry.key) if isinstance(entry, Refresh) else entry.arrived.change.row
-
-
-def last_of_rows(entries: Sequence[RowEntry]) -> list[RowEntry]:
-    """Return the entries of a page that are sent: of each row the last one, in hub order.
-
-    What stands before a truncate of its table is left out. A consumer applies a page as one local
-    transaction and never shows what lay in between.
-    """
-    last = dict[RowKey, int]()
-    for place, entry in enumerate(entries):
-        if is_truncate(entry):
-            last = {row: at for row, at in last.items() if row[0] != row_of(entry)[0]}
-        last[row_of(entry)] = place
-    return [entries[place] for place in sorted(last.values())]
-
-
-def is_truncate(entry: LogEntry) -> bool:
-    """Return whether an entry is of a truncate."""
-    return isinstance(entry, Judged) and entry.arrived.change.op is Op.TRUNCATE
-
-
-def tracked(
-    entries: Iterable[tuple[int, LogEntry]],
-    consumer: int,
-    tables: Iterable[str],
-    ruv: Ruv,
-    floors: Iterable[Floor] = (),
-) -> dict[RowKey, int]:
-    """Return the rows that these entries would have sent, each with the hub epoch of its version.
-
-    `entries`: with their hub epochs; the other arguments as in `is_for`. Of a refresh it is the hub
-    epoch of the row that it sent (docs/traps.md, A refresh carries an old CSN).
-    """
-    found = dict[RowKey, int]()
-    for hub_epoch, entry in entries:
-        if isinstance(entry, RangeRefresh) or is_truncate(entry):
-            continue
-        if not is_for(entry, consumer, tables, ruv, floors):
-            continue
-        row = row_of(entry)
-        version = entry.row.epoch if isinstance(entry, Refresh) else hub_epoch
-        found[row] = max(version, found.get(row, 0))
-    return found
-
-
-def items_of(entry: LogEntry) -> tuple[Item | RangeItem, ...]:
-    """Return the items that a consumer is sent for an entry; of a range its rows behind it."""
-    if not isinstance(entry, RangeRefresh):
-        return (item(entry),)
-    table = entry.range.table
-    rows = [Refresh(entry.to, table, key, row, PAGE) for key, row in entry.rows]
-    kept = [kept_item(table, key) for key in entry.kept]
-    return (RangeItem(*entry.range, len(rows) + len(kept)), *map(item, rows), *kept)
-
-
 def kept_item(table: str, key: str) -> Item:
     """Return the item of a row that a range leaves to its consumer."""
     return Item(ItemType.KEPT, table, key, KEEP, None, None, NOBODY)
-
-
-def item(entry: RowEntry) -> Item:
-    """Return the item that a consumer is sent for an entry of one row."""
-    if isinstance(entry, Refresh):
-        op = Op.DELETE if entry.row.image is None else Op.UPDATE
-        row = entry.row
-        return Item(
-            ItemType.REFRESH,
-            entry.table,
-            entry.key,
-            op,
-            row.image,
-            row.csn,
-            row.author,
-            None,
-            entry.cause,
-        )
-    change = entry.arrived.change
-    return Item(
-        ItemType.CHANGE,
-        change.table,
-        change.key,
-        change.op,
-        entry.after.image,
-        change.csn,
-        change.rid,
-        change.prim_csn,
-    )

@@ -5,7 +5,7 @@ Decided record by record, so nothing depends on how the input is cut into batche
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
@@ -29,7 +29,6 @@ from streaming.core.intake.ruv_builder import RuvBuilder
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.csn import is_csn_of, rid_of
 from streaming.core.model.open_transactions import EndedTransaction, OpenTransactions
-from streaming.core.model.order import JudgingOrder
 from streaming.core.model.record import Reason, ReceivedRecord
 from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Arrived
@@ -422,21 +421,3 @@ _REASONS = {
     if reason.is_uncarried or reason in {Reason.LATE, Reason.REUSED, Reason.PURGED, Reason.ENDED}
 }
 """Why a transaction ended that one of its changes took along: the others have that reason too."""
-
-
-def in_order(
-    transactions: Sequence[Transaction], order: JudgingOrder = JudgingOrder.LARGEST_CSN
-) -> list[Transaction]:
-    """Return the transactions in the order in which they are judged; each is in CSN order."""
-    match order:
-        case JudgingOrder.LARGEST_CSN:
-            return sorted(transactions, key=lambda t: t[-1].change.csn)
-        case JudgingOrder.PRIMARY_CSN:
-            return sorted(transactions, key=lambda t: (t[0].change.csn, t[-1].change.csn))
-        case JudgingOrder.ARRIVAL:
-            return sorted(transactions, key=_arrival)
-
-
-def _arrival(transaction: Transaction) -> tuple[int, str]:
-    """When the last record of a transaction came; of several at once the largest CSN decides."""
-    return max(one.time_ms for one in transaction), transaction[-1].change.csn

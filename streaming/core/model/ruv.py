@@ -70,14 +70,6 @@ class Ruv:
         """Return whether this RUV covers all that the other covers, whatever their generations."""
         return all(self.covers(csn) for csn in other.max_csns().values())
 
-    def same_position(self, other: "Ruv") -> bool:
-        """Return whether both cover the same changes, whatever their minima and URLs."""
-        return self.max_csns() == other.max_csns()
-
-    def same_generation(self, other: "Ruv") -> bool:
-        """Return whether both are of one initial load; case is ignored (389: repl5_ruv.c)."""
-        return self.generation.lower() == other.generation.lower()
-
     def compare(self, other: "Ruv") -> RuvComparison:
         """Compare this position with the other's."""
         match self.covers_all(other), other.covers_all(self):

@@ -29,6 +29,7 @@ from streaming.core.model.record import (
     Update,
 )
 from streaming.core.model.ruv import Ruv
+from tests.reference.wire import encode_update
 
 RID = 7
 CSN = "65e0f1c0000000070000"
@@ -202,7 +203,7 @@ def agent(store: MemoryStore, topics: MemoryTopics) -> Agent:
 def batch(session: str, offset: int = 0) -> tuple[int, bytes]:
     """The hub's first batch, without items."""
     update = Update("to-r7", 1, session, 1, 0, 1, Ruv("5f00"), 0, 1, ())
-    return offset, wire.encode_update(update)
+    return offset, encode_update(update)
 
 
 def test_a_round_publishes_then_applies_and_the_next_answers(

@@ -6,7 +6,7 @@ from kafka import KafkaAdminClient, TopicPartition
 
 from connectors.kafka.broker import Broker
 from connectors.kafka.sink import UpdatesSink
-from connectors.kafka.topics import Topics, end_offsets, ensure_topics, topic_ids
+from connectors.kafka.topics import Topics, end_offsets, ensure_topics
 from streaming.core.model.errors import SourceError
 
 RECORD_BYTES = 1_000_000
@@ -29,7 +29,8 @@ def test_a_missing_topic_is_created_as_the_hub_needs_it(broker: Broker, topic_pr
     ensure_topics(broker.bootstrap_servers, {}, names, RECORD_BYTES)
     ensure_topics(broker.bootstrap_servers, {}, names, RECORD_BYTES)
 
-    ids = topic_ids(broker.bootstrap_servers, {}, names)
+    with Topics(broker.bootstrap_servers, {}) as topics:
+        ids = topics.ids(names)
     assert set(ids) == set(names)
     assert len(set(ids.values())) == 2
     assert end_offsets(broker.bootstrap_servers, {}, names) == dict.fromkeys(names, 0)

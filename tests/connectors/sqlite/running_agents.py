@@ -28,6 +28,7 @@ from streaming.core.model.record import (
 )
 from streaming.core.model.ruv import Ruv
 from tests.connectors.sqlite.sqlite_replica import RID, Replica
+from tests.reference.wire import encode_update
 
 T = TypeVar("T")
 TIMEOUT_S = 60
@@ -78,7 +79,7 @@ class Hub:
     def send(self, *updates: Update) -> None:
         """Write updates to the topic of the agreement."""
         for update in updates:
-            self.sink.send(f"{self.prefix}updates.to-r7", b"to-r7", wire.encode_update(update))
+            self.sink.send(f"{self.prefix}updates.to-r7", b"to-r7", encode_update(update))
         self.sink.flush()
 
     def changes(self) -> list[Change]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.delivery.lack import Anchor, lack
-from streaming.core.delivery.sending import EpochMark, SendingView, is_for, plan
+from streaming.core.delivery.sending import EpochMark, SendingView, plan
 from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.csn import rid_of
 from streaming.core.model.row import Arrived, RowState
@@ -16,6 +16,8 @@ from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
 from tests.harness.builders import change, csn
+from tests.reference.lack import must_send
+from tests.reference.sending import is_for
 from tests.streaming.core.delivery.logs import RIDS, ruv_of
 from tests.streaming.core.reload import Session, first_load, read, reload
 
@@ -126,7 +128,7 @@ def from_scratch(story: Story, size: int) -> list[str]:
         supplier.receive(step.between)
         rest = behind(supplier.log, lacking.anchor)
         supplier.receive(step.during)
-        now = [c for c in rest if lacking.must_send(c)][:size]
+        now = [c for c in rest if must_send(lacking, c)][:size]
         for each in now:
             consumer = consumer.with_csn(each)
         sent += now
@@ -176,7 +178,7 @@ def in_hub_epochs(story: Story, covers: int, page_items: int) -> tuple[Ruv, list
         if to_send is not None:
             page = [c for _, csns in epochs[to_send.after : to_send.to] for c in csns]
             sent += [c for c in page if is_for(accepted(c), CONSUMER, ["t"], to_send.known)]
-    assert agreement.sent_ruv.same_position(supplier.ruv)
+    assert agreement.sent_ruv.max_csns() == supplier.ruv.max_csns()
     return consumer, sent
 
 

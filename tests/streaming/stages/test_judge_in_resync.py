@@ -13,7 +13,6 @@ from streaming.core.conflict.judge import Cause, Judged, Verdict
 from streaming.core.conflict.window import WindowRow, key_of, packed, text_of
 from streaming.core.delivery.sending import PAGE, Refresh
 from streaming.core.intake.intake import Intake
-from streaming.core.intake.transactions import in_order
 from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.record import Commit, ReceivedRecord, Record
@@ -29,6 +28,7 @@ from streaming.core.tracking.resync import PagePart, PageRows, ResyncPage
 from streaming.stages.judge import LAST, Verdicts
 from tests.harness.builders import change, csn
 from tests.harness.examples import examples
+from tests.reference.batch import in_order
 from tests.streaming.core.intake.speaker import RULES, Speaker, T, fresh_state
 from tests.streaming.stages.batches import HUB_EPOCH, judged
 

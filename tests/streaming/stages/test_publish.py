@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from checkpoints.tables import CHANGELOG
 from streaming.core.conflict.judge import Judged, Verdict
-from streaming.core.delivery.sending import Refresh, RowEntry, is_for, last_of_rows, row_of
+from streaming.core.delivery.sending import Refresh
 from streaming.core.model.change import Change, Op
 from streaming.core.model.row import Arrived, Floor, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.stages.publish import ChunkLimits, Outgoing, cuts
 from streaming.stages.recipients import sent_rows
 from tests.harness.builders import csn, send_range
+from tests.reference.sending import RowEntry, is_for, last_of_rows, row_of
 
 ITEMS = st.lists(st.binary(min_size=1, max_size=9).map(lambda b: b.replace(b",", b".")))
 

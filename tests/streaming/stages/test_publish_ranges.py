@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from checkpoints.resync_rows import SORTED
 from checkpoints.tables import CHANGELOG
 from connectors.wire import decode_update, item_text
-from streaming.core.delivery.sending import RangeRefresh, Refresh, item, items_of
+from streaming.core.delivery.sending import RangeRefresh, Refresh
 from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.record import Item, RangeItem
 from streaming.core.model.row import RowState
@@ -28,6 +28,7 @@ from streaming.stages.publish import (
     page_items,
 )
 from tests.harness.builders import change, csn
+from tests.reference.sending import item, items_of
 from tests.streaming.stages.batches import HUB_EPOCH, judged, records_of
 
 CONSUMER = 2

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from checkpoints.tables import CHANGELOG
 from streaming.core.conflict.judge import Judged, Verdict
-from streaming.core.delivery.sending import LogEntry, RangeRefresh, Refresh, tracked
+from streaming.core.delivery.sending import LogEntry, RangeRefresh, Refresh
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.row import Arrived, Floor, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
@@ -24,6 +24,7 @@ from streaming.stages.tracked import (
 )
 from tests.harness.builders import change, csn
 from tests.harness.examples import examples
+from tests.reference.sending import tracked
 from tests.streaming.stages.batches import HUB_EPOCH, judged, records_of
 
 Logged = tuple[int, LogEntry]

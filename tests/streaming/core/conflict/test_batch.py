@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.conflict.batch import BatchDecision, decide
 from streaming.core.conflict.batch_judge import BatchJudge
 from streaming.core.conflict.function import ConflictFunction, ConflictRule
 from streaming.core.conflict.judge import Cause, Judged, Verdict
@@ -23,6 +22,7 @@ from streaming.core.model.state import HubState
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.model.topology import Topology
 from tests.harness.builders import change, csn
+from tests.reference.batch import BatchDecision, decide
 from tests.streaming.core.intake.speaker import RULES, Speaker, T, fresh_state
 
 K: RowKey = ("t", '{"k":"k"}')

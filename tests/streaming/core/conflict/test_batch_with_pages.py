@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from streaming.core.conflict.after import settle_refusals
-from streaming.core.conflict.batch import BatchDecision, decide
 from streaming.core.conflict.batch_judge import BatchJudge
 from streaming.core.conflict.judge import Cause, Judged, Verdict
 from streaming.core.delivery.sending import (
@@ -34,6 +33,7 @@ from streaming.core.tracking.ranges import KeyRange, RangeRealign, key_order
 from streaming.core.tracking.resync import PagePart, PageRows, Resync, ResyncPage
 from streaming.core.tracking.work import Piece
 from tests.harness.builders import change, csn
+from tests.reference.batch import BatchDecision, decide
 from tests.streaming.core.intake.speaker import RULES, Speaker, T, fresh_state
 
 END, NOW = 5, 9

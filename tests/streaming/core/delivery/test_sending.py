@@ -12,8 +12,6 @@ from streaming.core.delivery.sending import (
     Refresh,
     SendingView,
     SendPlan,
-    is_for,
-    item,
     plan,
     wants_batch,
 )
@@ -25,6 +23,7 @@ from streaming.core.model.ruv import NOTHING_KNOWN, Element, Ruv
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
 from tests.harness.builders import change, csn, send_range
+from tests.reference.sending import is_for, item
 
 RUV = Ruv("g", {1: Element(csn(1, 1), csn(9, 1))})
 INTERVAL_MS = 1_000

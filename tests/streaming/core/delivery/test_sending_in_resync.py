@@ -6,17 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.delivery.sending import (
-    PAGE,
-    RangeRefresh,
-    Refresh,
-    SendPlan,
-    is_for,
-    items_of,
-    plan,
-    tracked,
-    wants_batch,
-)
+from streaming.core.delivery.sending import PAGE, RangeRefresh, Refresh, SendPlan, plan, wants_batch
 from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import Op
 from streaming.core.model.record import Item, ItemType, RangeItem
@@ -33,6 +23,7 @@ from streaming.core.tracking.ranges import KeyRange
 from streaming.core.tracking.resync import Resync, UnackedPage
 from streaming.core.tracking.work import Piece
 from tests.harness.builders import csn
+from tests.reference.sending import is_for, items_of, tracked
 from tests.streaming.core.delivery.test_sending import (
     INTERVAL_MS,
     in_step,

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from streaming.core.intake.intake import Intake
-from streaming.core.intake.transactions import in_order
 from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.record import Applied, Hello, Reason, ReceivedRecord, Record
 from streaming.core.model.replica_state import ReplicaState
@@ -13,6 +12,7 @@ from streaming.core.model.state import HubState
 from streaming.core.model.table import DEFAULT_DATASET, ColumnType, Table
 from streaming.core.model.topology import Subscription, Topology
 from tests.harness.builders import csn
+from tests.reference.batch import in_order
 
 T = Table("t", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.TEXT})
 COLUMNS = tuple(T.columns)
