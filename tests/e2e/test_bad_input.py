@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from checkpoints.faults import FaultPoint
+from checkpoints.store import rows_of
 from checkpoints.tables import TableName
 from connectors import wire
 from connectors.kafka.broker import Broker
+from streaming.core.intake.kept_bytes import SHORT_HEAD_BYTES
 from streaming.core.model.change import Change
 from streaming.core.model.record import Applied, Commit, Reason
 from streaming.core.model.ruv import Ruv
@@ -29,6 +31,8 @@ LATER = {
 """What no record can be here: EPOCH needs nothing (tests/e2e/test_conflict_functions.py has tables
 that do), no filter hides yet, and nothing is purged yet; what cannot be read ends a hub first
 (test_fatal_batches.py), and both replicas may write the only table."""
+
+LIST_ALL = ("quarantine", "list", "--all")
 
 Kept = dict[Reason, list[tuple[int, bytes]]]
 """Reason -> (offset, bytes) of what is expected in quarantine."""
@@ -148,6 +152,51 @@ def test_release_and_drop(pair: Site, spark: SparkSession) -> None:
         assert replica.rows == {("u", '{"k":"k"}'): image("k", "v")}
     (change,) = verdict.rows_of(pair.state, TableName.CHANGELOG)
     assert change["rid"] == pair.config().hub.rid
+
+
+def test_beyond_the_budget_a_record_is_released_whole_or_not_at_all(
+    pair: Site, spark: SparkSession
+) -> None:
+    """Only a short head of it is kept, and the hash that tells whether its topic has it still."""
+    limit = "[limits]\nquarantine_bytes = 1\n"
+    pair.file.write_text(pair.file.read_text().replace("[limits]\n", limit))
+    a, b = pair.replicas["a"], pair.replicas["b"]
+    a.hello()
+    b.hello()
+    spent = a.send_bytes(b"{")
+    text = "x" * (RECORD_BYTES // 2)
+
+    def larger(key: str) -> bytes:
+        new = {"table": "u", "key": {"k": key}, "after": {"k": key, "v": key + text}}
+        return altered(a, lambda record: record.update(new))
+
+    sent = {key: larger(key) for key in ("gone", "another", "whole")}
+    ids = {key: f"1-{a.send_bytes(value)}" for key, value in sent.items()}
+    pair.run_available(spark)
+    rows = verdict.rows_of(pair.state, TableName.QUARANTINE)
+    kept = {row["id"]: row["value"] for row in rows}
+    (other,) = (row for row in rows if row["id"] == ids["another"])
+    other["sha256"] = "0" * 64
+    replaced = rows_of(TableName.QUARANTINE, rows)
+    write_deltalake(pair.state / TableName.QUARANTINE, replaced, mode="overwrite")
+    pair.ends.cut(a.changes, spent + 2)
+    pair.learn_second_table()
+
+    pair.slackwater("quarantine", "release", *ids.values())
+    pair.run_available(spark)
+
+    assert kept == {
+        f"1-{spent}": b"{",
+        **{ids[key]: value[:SHORT_HEAD_BYTES] for key, value in sent.items()},
+    }
+    found = {r["id"]: (r["action"], r["detail"]) for r in pair.slackwater(*LIST_ALL)}
+    assert found[ids["whole"]][0] == "released"
+    for key in ("gone", "another"):
+        action, detail = found[ids[key]]
+        assert (action, detail.partition(" bytes ")[0]) == ("kept", "cannot be released: its")
+    for replica in (a, b):
+        replica.catch_up()
+        assert replica.rows == {("u", '{"k":"whole"}'): image("whole", f"whole{text}")}
 
 
 def test_what_is_dropped_is_taken_back_where_it_was_written(

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kafka import KafkaAdminClient, TopicPartition
 from pyspark.sql import SparkSession
 
 from checkpoints.tables import TableName
@@ -100,10 +99,8 @@ def test_what_no_topic_holds_any_more_is_not_deleted_everywhere_in_silence(
     restored: Site, spark: SparkSession
 ) -> None:
     """The databases have it, and the full copies would take it from them."""
-    admin = KafkaAdminClient(bootstrap_servers=restored.ends.bootstrap)
     topic = restored.replicas["a"].changes
-    admin.delete_records({TopicPartition(topic, 0): restored.ends.end(topic)})
-    admin.close()
+    restored.ends.cut(topic, restored.ends.end(topic))
     assert told(restored, "recover") == 0
 
     with pytest.raises(StateError, match=r"begins at offset \d+, .* `slackwater recover --lose`"):

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from types import MappingProxyType, TracebackType
 from typing import Self
 
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from connectors.kafka.options import client_options
 from tests.harness.hub_process import TIMEOUT_S
@@ -25,7 +26,7 @@ class TopicEnds:
 
     def __init__(self, bootstrap: str, options: Mapping[str, str] = _OPEN) -> None:
         self.bootstrap = bootstrap
-        common = {"bootstrap_servers": bootstrap, **client_options(options)}
+        self._common = common = {"bootstrap_servers": bootstrap, **client_options(options)}
         self._producer = KafkaProducer(acks="all", **common)
         self._consumer = KafkaConsumer(
             enable_auto_commit=False, fetch_max_wait_ms=1, max_poll_records=AT_ONCE, **common
@@ -65,6 +66,11 @@ class TopicEnds:
         """The offset that the topic's next record will get."""
         partition = TopicPartition(topic, 0)
         return int(self._consumer.end_offsets([partition])[partition])
+
+    def cut(self, topic: str, offset: int) -> None:
+        """Let retention delete the records below this offset."""
+        with closing(KafkaAdminClient(**self._common)) as admin:
+            admin.delete_records({TopicPartition(topic, 0): offset})
 
     def close(self) -> None:
         """End both connections."""
