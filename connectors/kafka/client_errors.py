@@ -49,7 +49,7 @@ _BY_TEXT = {
     r"|IllegalSaslState|Authentication failed|SASL \S+ mechanism handshake failed",
     ClientFault.CERTIFICATE: r"certificate.verify.failed|PKIX path|broker certificate could not be"
     r"|No subject alternative|certificate is not valid for",
-    ClientFault.OWN_CERTIFICATE: r"alert.(unknown.ca|bad.certificate|certificate)"
+    ClientFault.OWN_CERTIFICATE: r"alert:?.(unknown.ca|bad.certificate|certificate)"
     r"|certificate.(required|unknown)|bad_certificate",
     ClientFault.PROTOCOL: r"wrong.version.number|record.layer.failure|unsupported.protocol"
     r"|Unrecognized SSL message|incorrect security\.protocol|unexpected.(eof|message)"

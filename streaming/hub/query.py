@@ -16,7 +16,7 @@ from checkpoints.root import local_folder
 from connectors.kafka.client_errors import fault_of
 from streaming.core.model.errors import HubError
 from streaming.core.model.root import StateRoot
-from streaming.jvm.private import innermost
+from streaming.jvm.private import causes, innermost
 
 STALE_CHECKPOINT_S = 86_400
 ROOM_BYTES = 1_000_000
@@ -40,11 +40,11 @@ def start(writer: DataStreamWriter, checkpoint: Path, root: StateRoot) -> Stream
 def failure(error: StreamingQueryException, root: StateRoot) -> HubError:
     """What ended the query, without the JVM's part of it; OSError if the state root takes no file.
 
-    Spark's own error does not say that the disk is full.
+    Spark's own error does not say that the disk is full, nor why a TLS handshake failed.
     """
     check_room(root)
     message = re.split(r"JVM stacktrace|=== Streaming Query ===", str(error))[0]
-    fault = fault_of(str(error))
+    fault = fault_of("\n".join([str(error), *causes(error)]))
     return HubError(f"{fault} ({message.strip()})" if fault else message.strip())
 
 

@@ -121,16 +121,22 @@ def map_batches(
     return DataFrame(mapped, frame.sparkSession)
 
 
-def innermost(error: Exception) -> str:
-    """The innermost cause of an error, in a line: of one from the JVM what Java says of it."""
+def causes(error: Exception) -> list[str]:
+    """The first line of an error and of each cause of it: of those in the JVM what Java says."""
     java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     try:
-        while java is not None and java.getCause() is not None:
+        said = list[str]()
+        while java is not None:
+            said.append(java.toString())
             java = java.getCause()
-        text = str(error) if java is None else java.toString()
     except (Py4JError, OSError):  # the JVM is gone, and its exception with it
-        text = str(error)
-    return text.strip().partition("\n")[0]
+        said = []
+    return [text.strip().partition("\n")[0] for text in said or [str(error)]]
+
+
+def innermost(error: Exception) -> str:
+    """The innermost of these lines."""
+    return causes(error)[-1]
 
 
 def jvm(spark: SparkSession) -> Any:  # noqa: ANN401 - py4j has no types

@@ -33,6 +33,8 @@ WORDS = {
     ClientFault.OWN_CERTIFICATE: [
         "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required",
         "Received fatal alert: bad_certificate",
+        "javax.net.ssl.SSLHandshakeException: Received fatal alert: unknown_ca",
+        "javax.net.ssl.SSLHandshakeException: Received fatal alert: certificate_expired",
     ],
     ClientFault.PROTOCOL: [
         "Handshake failed: [SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)",
