@@ -8,12 +8,10 @@ from checkpoints.times import ms_of, time_of
 from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.ruv import parse_ruv
 from streaming.core.tracking.held import CoveredPosition
-from streaming.core.tracking.incarnation import WorkKind
-from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import Accounting, PieceAccount
 from streaming.core.tracking.ranges import KeyRange, RangeRealign
 from streaming.core.tracking.resync import Resync, UnackedPage
-from streaming.core.tracking.work import Piece
+from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 
 Row = Mapping[str, Any]
 
@@ -107,8 +105,8 @@ def _resync(row: Row) -> Resync:
     started_ms, accounting = ms_of(row["started_at"]), None
     if row["mode"]:
         accounts = [_piece(piece) for piece in row["pieces"]]
-        by_name = {account.piece.name: account for account in accounts}
-        accounting = Accounting(ResyncMode(row["mode"]), started_ms // 1000, by_name)
+        by_table = {account.piece.table: account for account in accounts}
+        accounting = Accounting(ResyncMode(row["mode"]), started_ms // 1000, by_table)
     return Resync(
         row["end"],
         CoveredPosition(row["held_covers"], parse_ruv(row["held_ruv"])),
@@ -134,5 +132,5 @@ def _piece_row(account: PieceAccount) -> dict[str, object]:
 
 
 def _piece(row: Row) -> PieceAccount:
-    piece = Piece(row["table"], 0, WorkKind(row["kind"]), row["total"], row["after"])
+    piece = Piece(row["table"], WorkKind(row["kind"]), row["total"], row["after"])
     return PieceAccount(piece, row["total"], row["sent"], row["closed"])

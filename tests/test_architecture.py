@@ -73,12 +73,11 @@ def test_a_rule_names_its_function_and_its_test(rule: list[str]) -> None:
 
 
 def test_every_page_of_rules_is_in_the_index() -> None:
-    """Four documents, none of them with a handful of rules only."""
+    """A page that nobody links is not read."""
     listed = set(re.findall(r"\]\((\w+\.md)\)", INDEX.read_text(encoding="utf-8")))
 
     assert listed == {page.name for page in RULES}
-    assert len(RULES) == 4
-    assert all(len(rules) > 20 for rules in RULES.values())
+    assert all(RULES.values())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: Path(page).name)

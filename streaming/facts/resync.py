@@ -18,7 +18,6 @@ from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, AwayReason, remedy_of
 from streaming.core.model.wording import as_percent
-from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import Accounting, estimated_end, progress
 from streaming.core.tracking.waits import (
     ResyncWait,
@@ -26,6 +25,7 @@ from streaming.core.tracking.waits import (
     prepares_rows,
     waiting_resync,
 )
+from streaming.core.tracking.work import ResyncMode
 from streaming.facts.names import agreement_named, committed
 from streaming.facts.ruvs import state_of
 

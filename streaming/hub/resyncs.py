@@ -35,7 +35,6 @@ from streaming.core.tracking.resync import (
     Resync,
     ResyncPage,
     marked,
-    name_in,
     planned_page,
     scanned,
 )
@@ -207,7 +206,7 @@ class Resyncs:
         accounting = (resync.accounting if resync else None) or marks.accounting
         parts, uncarried = [], set[RowKey]()
         for part in page.parts:
-            kind = accounting.accounts[name_in(accounting, part.table)].piece.kind
+            kind = accounting.accounts[part.table].piece.kind
             base = self._base(page.agreement, part)
             rows = base.num_rows
             if kind.is_whole:

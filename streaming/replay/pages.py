@@ -19,10 +19,10 @@ from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
 from streaming.core.model.state import HubState
 from streaming.core.model.truncation import Truncations
-from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import Accounting, PieceAccount
 from streaming.core.tracking.ranges import KeyRange
-from streaming.core.tracking.resync import PageRows, PlannedPage, ResyncPage, name_in
+from streaming.core.tracking.resync import PageRows, PlannedPage, ResyncPage
+from streaming.core.tracking.work import ResyncMode
 from streaming.hub.resyncs import Resyncs
 from streaming.stages.log import REFRESH
 
@@ -51,9 +51,8 @@ class RecordedPages(Resyncs):
         before, keys = known or _unsent(sent), self._keys(agreement.consumer)
         parts = []
         for part in page.parts:
-            name = name_in(before, part.table)
-            kind = before.accounts[name].piece.kind
-            rows = sent.accounts[name].sent - before.accounts[name].sent
+            kind = before.accounts[part.table].piece.kind
+            rows = sent.accounts[part.table].sent - before.accounts[part.table].sent
             tracked = () if kind.is_whole else tuple((k, ANY_EPOCH) for k in keys[part.table])
             parts.append(PageRows(part, kind, rows, tracked))
         return ResyncPage(page.agreement, before, tuple(parts))

@@ -15,12 +15,10 @@ from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.tracking.held import CoveredPosition
-from streaming.core.tracking.incarnation import WorkKind
-from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import Accounting, PieceAccount
 from streaming.core.tracking.ranges import KeyRange, RangeRealign
 from streaming.core.tracking.resync import PagePart, PlannedPage, Resync, UnackedPage
-from streaming.core.tracking.work import Piece
+from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from tests.checkpoints.written_state import START_S, agreement, replica, ruv
 from tests.harness.examples import examples
 
@@ -38,7 +36,7 @@ RANGES = st.builds(KeyRange, TEXTS, KEYS, KEYS)
 def accounts(draw: st.DrawFn) -> PieceAccount:
     """A table's work as far as it is sent."""
     total = draw(EPOCHS)
-    piece = Piece(draw(TEXTS), 0, draw(st.sampled_from(WorkKind)), total, draw(KEYS))
+    piece = Piece(draw(TEXTS), draw(st.sampled_from(WorkKind)), total, draw(KEYS))
     return PieceAccount(piece, total, draw(EPOCHS), draw(st.booleans()))
 
 
@@ -47,8 +45,8 @@ def resyncs(draw: st.DrawFn) -> Resync:
     """A resync, marked or not, with pages on their way."""
     started_ms, accounting = draw(TIMES_MS), None
     if draw(st.booleans()):
-        found = draw(st.lists(accounts(), max_size=3, unique_by=lambda one: one.piece.name))
-        by_name = {one.piece.name: one for one in found}
+        found = draw(st.lists(accounts(), max_size=3, unique_by=lambda one: one.piece.table))
+        by_name = {one.piece.table: one for one in found}
         accounting = Accounting(draw(st.sampled_from(ResyncMode)), started_ms // 1000, by_name)
     unacked = st.builds(UnackedPage, EPOCHS, st.lists(accounts(), max_size=2).map(tuple))
     return Resync(

@@ -49,7 +49,6 @@ from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AwayReason
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.model.topology import Topology
-from streaming.core.tracking.incarnation import WorkKind
 from streaming.core.tracking.progress import Accounting
 from streaming.core.tracking.ranges import KeyOrder, KeyRange, key_order
 from streaming.core.tracking.resync import (
@@ -57,17 +56,16 @@ from streaming.core.tracking.resync import (
     PageRows,
     PlannedPage,
     ResyncPage,
-    bound_of,
     marked,
-    name_in,
     planned_page,
     scanned,
 )
-from streaming.core.tracking.work import Piece
+from streaming.core.tracking.work import Piece, WorkKind
 from streaming.facts.lag import acked
 from streaming.facts.resync import lacks_rows
 from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
 from tests.reference.batch import BatchDecision, decide
+from tests.reference.pages import bound_of
 from tests.reference.sending import is_for, items_of, last_of_rows, row_of, tracked
 
 CHUNK_ITEMS = 2
@@ -340,7 +338,7 @@ class PureHub:
         lacking = self._tracked(agreement)
         accounting, parts = self._accounting(agreement, lacking), list[PageRows]()
         for part in page.parts:
-            kind = accounting.accounts[name_in(accounting, part.table)].piece.kind
+            kind = accounting.accounts[part.table].piece.kind
             of_table = [(k, h) for (table, k), h in lacking.items() if table == part.table]
             keys = [key for table, key in self._rows_of(kind, lacking) if table == part.table]
             held = [key for key in keys if KeyRange(*part).holds(key, order[part.table])]

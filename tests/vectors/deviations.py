@@ -31,16 +31,15 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Cases that are not run: of a kind or variant, with a function on a table, or an operation.
+    """Cases that are not run: of a kind, with a function on a table, or an operation.
 
-    `kinds`: as the cases name them; `function` and `variant` are patterns.
+    `kinds`: as the cases name them; `function` is a pattern.
     """
 
     reason: str
     kinds: tuple[str, ...] = ()
     function: str | None = None
     op: str | None = None
-    variant: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +52,21 @@ class CounterRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Ignored:
+    """A member of cases (its path, see reading.py) that nobody need read."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Deviations:
     """All of them."""
 
     rules: tuple[Rule, ...]
     skips: tuple[Skip, ...]
     counters: tuple[CounterRule, ...]
+    ignored: tuple[Ignored, ...]
 
     @classmethod
     def load(cls, path: Path = FILE) -> "Deviations":
@@ -68,11 +76,16 @@ class Deviations:
             tuple(Rule(**_with_tuples(table)) for table in tables.pop("rule", [])),
             tuple(Skip(**_with_tuples(table)) for table in tables.pop("skip", [])),
             tuple(CounterRule(**table) for table in tables.pop("counter", [])),
+            tuple(Ignored(**table) for table in tables.pop("ignored", [])),
         )
 
     def for_case(self, kind: str, functions: set[str]) -> tuple[Rule, ...]:
         """The rules that may apply to a case of this kind with these functions."""
         return tuple(rule for rule in self.rules if rule.is_for(kind, functions))
+
+    def is_ignored(self, path: str) -> bool:
+        """Return whether nobody need read this member of a case."""
+        return any(one.path == path for one in self.ignored)
 
     def skip_of_kind(self, kind: object) -> Skip | None:
         """Why no case that names this kind is run, or None."""
@@ -81,13 +94,6 @@ class Deviations:
     def skip_of_function(self, function: str) -> Skip | None:
         """Why no case with this function is run, or None."""
         named = (s for s in self.skips if s.function and fnmatchcase(function, s.function))
-        return next(named, None)
-
-    def skip_of_variant(self, variant: object) -> Skip | None:
-        """Why no case of this variant of the origin is run, or None."""
-        if not isinstance(variant, str):
-            return None
-        named = (s for s in self.skips if s.variant and fnmatchcase(variant, s.variant))
         return next(named, None)
 
     def skip_of_op(self, op: object) -> Skip | None:

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from tests.vectors import epochs, functions, sessions, shapes, tracking_kinds
 from tests.vectors.deviations import Deviations, Rule
 from tests.vectors.outcome import Case, Difference, Explains, Outcome, VectorError
+from tests.vectors.reading import reading, unread
 from tests.vectors.tracking import Tracked
 
 P = TypeVar("P")
@@ -126,13 +127,16 @@ def _outcome(case: Case, deviations: Deviations, kinds: tuple[Kind[Any], ...]) -
     kind = next((kind for kind in kinds if kind.matches(case)), None)
     if kind is None:
         raise VectorError(f"a case of an unknown kind, with the fields {', '.join(sorted(case))}")
-    names = kind.functions(case)
+    read = reading(case)
+    names = kind.functions(read)
     if skipped := _skipped(case, names, deviations):
         return skipped, False
-    played, differences = kind.play(case, deviations)
+    played, differences = kind.play(read, deviations)
+    if left := sorted({path for path in unread(read) if not deviations.is_ignored(path)}):
+        raise VectorError(f"nobody reads {', '.join(left)}")
     if not differences:
         return "ok", False
-    return _deviation(kind, case, played, differences, deviations.for_case(kind.name, names))
+    return _deviation(kind, read, played, differences, deviations.for_case(kind.name, names))
 
 
 def _skipped(case: Case, names: set[str], deviations: Deviations) -> str | None:
@@ -143,18 +147,10 @@ def _skipped(case: Case, names: set[str], deviations: Deviations) -> str | None:
             reasons.append(f"{name}: {skip.reason}")
         elif not functions.is_known(name):
             raise VectorError(f"unknown conflict function {name}")
-    if skip := deviations.skip_of_variant(_variant(case)):
-        reasons.append(f"variant {_variant(case)}: {skip.reason}")
     for step in case.get("steps", []):
         if skip := deviations.skip_of_op(step.get("op")):
             reasons.append(f"{skip.op}: {skip.reason}")
     return f"skipped, {reasons[0]}" if reasons else None
-
-
-def _variant(case: Case) -> object:
-    """The release of the origin whose rule the case shows, if it names one."""
-    given = case.get("input")
-    return given.get("variant") if isinstance(given, dict) else None
 
 
 def _deviation(

@@ -1,16 +1,19 @@
-"""Tracking vectors of a resync under way: its pages, its workers, and how far it is."""
+"""Tracking vectors of a resync: what it reads, its pages, and how far it is."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from typing import Any
 
+import pyarrow as pa
+
+from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.wording import as_bytes, as_percent
 from streaming.core.tracking import progress as shown
-from streaming.core.tracking.incarnation import WorkKind
-from streaming.core.tracking.meta import ResyncMode
-from streaming.core.tracking.paging import page_rule, pages, scan_rule
-from streaming.core.tracking.ranges import scanned_pages
-from streaming.core.tracking.states import TrackingState
-from streaming.core.tracking.work import Piece, next_pieces, next_step
+from streaming.core.tracking.paging import page_end
+from streaming.core.tracking.work import ResyncMode, WorkKind
+from streaming.stages.tracked import TRACKED_ROWS, newest
+from tests.reference.pages import scanned_pages
 from tests.vectors.outcome import VectorError
 from tests.vectors.tracking import BLOCK, NO_NUMBER, Found, Input, position
 from tests.vectors.words import decision
@@ -25,27 +28,29 @@ class NothingToSay(StrEnum):
     """the resync is over"""
 
 
-def page_incremental_compare(_: str, given: Input) -> Found:
-    """What a page does with a tracked row; a decision is all there is, nothing is logged beside."""
-    is_there = given.get("block", 0) < given.get("relation_blocks", 1)
-    row = position(given["page_lsn"]) if is_there else None
-    return {"action": page_rule(position(given["ct_lsn"]), row), "log_mismatch": False}
+def compact(_: str, given: Input) -> Found:
+    """The last write of each row: what a resync reads of the changelog."""
+    rows = [
+        {"table": _row(each), "key": str(each["block"]), "tracked": position(each["lsn"])}
+        for each in given["transient"]
+    ]
+    found = newest([pa.Table.from_pylist(rows, TRACKED_ROWS)]).to_pylist()
+    log = {tuple(row.values()): each for row, each in zip(rows, given["transient"], strict=True)}
+    return {"compact": [log[tuple(one.values())] for one in found]}
 
 
-def page_scan_compare(_: str, given: Input) -> Found:
-    """What a bounded scan does with a row."""
-    restart = position(given["ckpt_lsn"]) if given["ckpt_lsn"] else None
-    end = position(given["end_resync_lsn"])
-    return {"action": scan_rule(position(given["page_lsn"]), restart, end)}
+def _row(record: Mapping[str, Any]) -> str:
+    """The table of a row: its relation, and which of those that had its entry."""
+    return json.dumps([record["rel"], record["pttid"], record["ptsn"]])
 
 
 def scan_blocks(kind: str, given: Input) -> Found:
     """What a scan that goes on visits, and whether it deletes what is behind the last row."""
-    if WorkKind(decision(kind, "kind", given["kind"])) is not WorkKind.SCAN:
-        raise VectorError(f"a scan of the unknown kind {given['kind']}")
+    if not WorkKind(decision(kind, "kind", given["kind"])).is_whole:
+        raise VectorError(f"no scan: {given['kind']}")
     keys = [str(number) for number in range(given["relation_blocks"])]
     after = str(given["ckpt_block"] - 1) if given["ckpt_block"] else None
-    found = list(scanned_pages("t", keys, lambda key: ((int(key),),), page_rows=3, after=after))
+    found = list(scanned_pages("t", keys, lambda key: ((int(key),),), 3, after))
     visited = [int(key) for page in found for key in page.keys]
     return {
         "blocks_visited": visited,
@@ -68,7 +73,12 @@ def change_batches(_: str, given: Input) -> Found:
 
 def _pages(given: Input) -> list[list[int]]:
     blocks = [each["block"] for each in given["blocks"]]
-    return [list(page) for page in pages(blocks, given["batch_size"], lambda block: block)]
+    left, found = sorted(blocks), list[list[int]]()
+    while left:
+        end = page_end(left, given["batch_size"], lambda block: block)
+        found.append(left[:end])
+        left = left[end:]
+    return found
 
 
 def resumed_by_position(given: Input) -> Found:
@@ -86,35 +96,6 @@ def resumed_by_position(given: Input) -> Found:
     return {"batches": found, "lost_blocks": sorted(everything - sent)}
 
 
-def worker_pick(kind: str, given: Input) -> Found:
-    """What a worker takes: one piece alone, or a group of tables' pages."""
-    waiting = tuple(
-        Piece(
-            str(place),
-            1,
-            WorkKind(decision(kind, "kind", each["kind"])),
-            each["changed_pages"],
-        )
-        for place, each in enumerate(given["waiting"])
-    )
-    taken = next_pieces(waiting, given["limit_pages"])
-    if not taken:
-        return {"single": None, "page_group": None}
-    if taken[0].kind is WorkKind.PAGE:
-        return {"page_group": len(taken)}
-    return {"single": int(taken[0].table)}
-
-
-def resync_manager_loop(_: str, given: Input) -> Found:
-    """What a resync does next."""
-    step = next_step(
-        has_table=given["scan_returned_entry"],
-        in_queue=given["in_flight"],
-        open_appends=given["ao_transactions_open"],
-    )
-    return {"next": step}
-
-
 def eta(_: str, given: Input) -> Found:
     """When a resync ends; the origin writes 0 where that cannot be said."""
     end = shown.estimated_end(
@@ -125,7 +106,7 @@ def eta(_: str, given: Input) -> Found:
 
 def gpstate_row(kind: str, given: Input) -> Found:
     """What is shown of a resync."""
-    is_over = decision(kind, "dataState", given["dataState"]) == TrackingState.IN_SYNC.value
+    is_over = decision(kind, "dataState", given["dataState"]) == AgreementStatus.IN_SYNC.value
     found = shown.progress(
         ResyncMode.FULL if given["full"] else ResyncMode.INCREMENTAL,
         is_over=is_over,

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from streaming.core.tracking.entry import HubPosition, TrackedRow
 from tests.vectors.outcome import About, Case, Difference, VectorError
 from tests.vectors.words import decision, said
 
@@ -86,46 +85,9 @@ def _shown(got: object) -> object:
     return said(got) if isinstance(got, LEAVES) else got
 
 
-# -- a case's values as the hub's, and back ---------------------------------------------------
+# -- a case's values as the hub's ---------------------------------------------------
 
 
-def position(lsn: int | str) -> HubPosition:
+def position(lsn: int | str) -> int:
     """A log sequence number, which is a number or a letter."""
-    if isinstance(lsn, str) and not lsn.isdigit():
-        return HubPosition(ord(lsn))
-    return HubPosition(int(lsn))
-
-
-def entry(record: Mapping[str, Any]) -> TrackedRow:
-    """A record of a log."""
-    return TrackedRow(
-        json.dumps(record["pttid"]), record["ptsn"], _key(record), position(record["lsn"])
-    )
-
-
-def _key(record: Mapping[str, Any]) -> str:
-    return json.dumps([record["rel"], record["block"]])
-
-
-def entries(records: list[Mapping[str, Any]] | None) -> tuple[TrackedRow, ...]:
-    """The records of a log; a log that is not there has none."""
-    return tuple(entry(each) for each in records or ())
-
-
-def records(found: tuple[TrackedRow, ...], lsns: Mapping[HubPosition, Any]) -> list[Any]:
-    """The entries as records; `lsns` has each position as the case writes it."""
-    return [
-        {
-            "rel": json.loads(each.key)[0],
-            "block": json.loads(each.key)[1],
-            "lsn": lsns[each.position],
-            "pttid": json.loads(each.table),
-            "ptsn": each.incarnation,
-        }
-        for each in found
-    ]
-
-
-def lsns_of(*logs: list[Mapping[str, Any]] | None) -> dict[HubPosition, Any]:
-    """Each position of the logs as the case writes it."""
-    return {position(each["lsn"]): each["lsn"] for log in logs for each in log or ()}
+    return ord(lsn) if isinstance(lsn, str) and not lsn.isdigit() else int(lsn)

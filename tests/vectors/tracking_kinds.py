@@ -2,46 +2,19 @@
 
 from collections.abc import Callable
 
-from tests.vectors import tracked_outages as outages
 from tests.vectors import tracked_pages as running
-from tests.vectors import tracked_tables as tables
 from tests.vectors import tracking
 from tests.vectors.outcome import Case, Difference, Explains
 from tests.vectors.tracking import Found, Input, Play, Tracked
 
 PLAYS: dict[str, Play] = {
-    **{
-        play.__name__: play
-        for play in (
-            outages.compact,
-            outages.compaction_round,
-            outages.compaction_trigger,
-            outages.crash_ct_vs_xlog,
-            outages.incremental_change_list,
-            outages.total_blocks,
-            outages.enter_change_tracking,
-            outages.ct_io_error,
-            outages.crash_in_resync,
-            outages.state_transition,
-            outages.fts_failover,
-            tables.mark_page_incremental,
-            tables.mirror_object_action,
-            tables.object_order,
-            tables.ao_catchup,
-            tables.ao_complete,
-            running.page_incremental_compare,
-            running.page_scan_compare,
-            running.scan_blocks,
-            running.change_batches,
-            running.worker_pick,
-            running.resync_manager_loop,
-            running.eta,
-            running.gpstate_row,
-            running.abbreviate_bytes,
-        )
-    },
-    "mark_full_copy": tables.mark_full_copy_of,
+    "compact": running.compact,
+    "scan_blocks": running.scan_blocks,
+    "change_batches": running.change_batches,
     "change_batches_bug": running.change_batches,
+    "eta": running.eta,
+    "gpstate_row": running.gpstate_row,
+    "abbreviate_bytes": running.abbreviate_bytes,
 }
 """Kind of case -> what plays it."""
 

@@ -38,9 +38,9 @@ from streaming.core.model.table import Table
 from streaming.core.model.topology import Topology
 from streaming.core.model.truncation import ALL_KEYS, Truncation
 from streaming.core.tracking.left_out import is_left_out, kept_in
-from streaming.core.tracking.paging import PageDecision
+from streaming.core.tracking.paging import goes_live
 from streaming.core.tracking.ranges import KeyRange, RangeRealign, key_order, with_range
-from streaming.core.tracking.resync import PageRows, ResyncPage, is_sent
+from streaming.core.tracking.resync import PageRows, ResyncPage
 
 UNKNOWN_ROW = RowState()
 """The state of a row that no replica has written: a tombstone without an author."""
@@ -331,7 +331,7 @@ class BatchJudge:
     def _send_tracked(self, key: RowKey, tracked_epoch: int, consumer: int) -> None:
         """Refresh a tracked row, unless it was written behind the end of the resync."""
         row = self.row(key)
-        if is_sent(tracked_epoch, row) is PageDecision.LEAVE_TO_LIVE:
+        if goes_live(tracked_epoch, row):
             return
         self.changed[key] = realigned(row, Realign(consumer, self.hub_epoch))
         self.entries.append(Refresh(consumer, *key, row, PAGE))

@@ -4,11 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from streaming.core.model.errors import StateError
-from streaming.core.tracking.meta import ResyncMode
-from streaming.core.tracking.work import Piece, WorkQueue
-
-PieceName = tuple[str, int]
-"""(table, incarnation)."""
+from streaming.core.tracking.work import Piece, ResyncMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +24,12 @@ class PieceAccount:
 class Accounting:
     """What is committed of a resync; it changes in the commit of a page, and only there.
 
-    `started_s`: when it began, in seconds since 1970.
+    `started_s`: when it began, in seconds since 1970. `accounts`: by table.
     """
 
     mode: ResyncMode
     started_s: int
-    accounts: Mapping[PieceName, PieceAccount]
+    accounts: Mapping[str, PieceAccount]
 
     @property
     def total_rows(self) -> int:
@@ -55,37 +51,25 @@ class Accounting:
         """Return whether every table's last page is sent."""
         return self.tables_left == 0
 
-    def page_sent(
-        self, name: PieceName, rows: int, after: str | None, *, is_last: bool
-    ) -> "Accounting":
+    def page_sent(self, table: str, rows: int, after: str | None, *, is_last: bool) -> "Accounting":
         """Return the accounting after the commit of a page; StateError: its table is closed.
 
         after: the last key of the page. A table that has grown raises the total with what is sent,
         and closing one counts what was left out of its pages (rows that went live, for instance).
         """
-        account = self.accounts[name]
+        account = self.accounts[table]
         if account.is_closed:
-            raise StateError(f"a page of table {name[0]} came after its last: resync it again")
+            raise StateError(f"a page of table {table} came after its last: resync it again")
         sent = account.sent + rows
         total = max(sent, account.total)
         piece = account.piece if after is None else account.piece._replace(after=after)
         closed = PieceAccount(piece, total, total if is_last else sent, is_closed=is_last)
-        return replace(self, accounts={**self.accounts, name: closed})
-
-    def without(self, name: PieceName) -> "Accounting":
-        """Return the accounting without a table whose incarnation has ended meanwhile."""
-        left = {each: account for each, account in self.accounts.items() if each != name}
-        return replace(self, accounts=left)
-
-    def remaining(self) -> WorkQueue:
-        """Return the queue of what is not committed: where a hub that starts goes on."""
-        open_ = [account for account in self.accounts.values() if not account.is_closed]
-        return WorkQueue(tuple(a.piece._replace(rows=a.total - a.sent) for a in open_))
+        return replace(self, accounts={**self.accounts, table: closed})
 
 
 def begin(mode: ResyncMode, started_s: int, pieces: Iterable[Piece]) -> Accounting:
     """Return the accounting of a resync that has sent nothing."""
-    return Accounting(mode, started_s, {p.name: PieceAccount(p, p.rows) for p in pieces})
+    return Accounting(mode, started_s, {p.table: PieceAccount(p, p.rows) for p in pieces})
 
 
 def estimated_end(started_s: int, now_s: int, total: int, done: int) -> int | None:

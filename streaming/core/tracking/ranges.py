@@ -1,6 +1,6 @@
 """Ranges of keys: what a scan sends and realigns as one, however many rows it has."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any, NamedTuple
@@ -10,7 +10,6 @@ from streaming.core.model.foreign_json import loads
 from streaming.core.model.row import ALL_OFFSETS, Realign
 from streaming.core.model.table import Table
 from streaming.core.model.values import Value, from_json
-from streaming.core.tracking.paging import next_page
 
 SortKey = tuple[tuple[Any, ...], ...]
 """What keys are compared by: (is it a value, the value) for each key column."""
@@ -93,38 +92,6 @@ class KeyRange(NamedTuple):
         return KeyRange(self.table, self.after, following.to)
 
 
-class ScannedPage(NamedTuple):
-    """A range and all keys in it, in order; whoever applies it deletes the others."""
-
-    range: KeyRange
-    keys: tuple[str, ...]
-
-
-def scanned_page(
-    table: str, keys: Sequence[str], order: KeyOrder, after: str | None, page_rows: int
-) -> ScannedPage:
-    """Return the page of a scan that follows the key `after` (None: the first).
-
-    keys: all keys of the table as they are now, in the order of keys; page_rows: at least 1. The
-    last page has an open end, so strangers behind the last key are deleted too, and so is all of
-    an empty table. Rows that come or go between pages are found where the next page begins.
-    """
-    page = next_page(keys, page_rows, order, after)
-    is_last = not page or page[-1] == keys[-1]
-    return ScannedPage(KeyRange(table, after, None if is_last else page[-1]), page)
-
-
-def scanned_pages(
-    table: str, keys: Sequence[str], order: KeyOrder, page_rows: int, after: str | None = None
-) -> Iterator[ScannedPage]:
-    """Return all pages of a scan of a table that does not change meanwhile."""
-    page = scanned_page(table, keys, order, after, page_rows)
-    yield page
-    while page.range.to is not None:
-        page = scanned_page(table, keys, order, page.range.to, page_rows)
-        yield page
-
-
 @dataclass(frozen=True, slots=True)
 class RangeRealign:
     """A range that is sent to replica `rid` from hub epoch `epoch` on: it realigns all its keys.
@@ -173,15 +140,3 @@ def with_range(realigns: Iterable[RangeRealign], new: RangeRealign) -> tuple[Ran
 def unapplied(realigns: Iterable[RangeRealign], rid: int, reached: int) -> frozenset[str]:
     """Return the tables of which a replica was sent ranges behind the hub epoch that it reached."""
     return frozenset(one.range.table for one in realigns if one.rid == rid and one.epoch > reached)
-
-
-def realigned_epoch(
-    realigns: Iterable[RangeRealign], rid: int, table: str, key: str, order: KeyOrder
-) -> int:
-    """Return the largest hub epoch at which ranges realign this row for a replica; 0: none does."""
-    epochs = (
-        one.epoch
-        for one in realigns
-        if one.rid == rid and one.range.table == table and one.range.holds(key, order)
-    )
-    return max(epochs, default=0)

@@ -4,22 +4,15 @@ Everything up to `end` is brought by pages, which hold rows as they stand; every
 live. Until the last page the consumer is told no more than it had at the beginning (held.py).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from streaming.core.model.change import RowKey
-from streaming.core.model.row import RowState
 from streaming.core.model.truncation import Truncations
-from streaming.core.tracking.entry import ChangedRows, HubPosition
 from streaming.core.tracking.held import CoveredPosition
-from streaming.core.tracking.incarnation import TableIncarnation, WorkKind
-from streaming.core.tracking.marking import mark
-from streaming.core.tracking.meta import ResyncMode
-from streaming.core.tracking.paging import PageDecision, page_end, page_rule
 from streaming.core.tracking.progress import Accounting, PieceAccount, begin
-from streaming.core.tracking.ranges import KeyOrder
-from streaming.core.tracking.work import Piece
+from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 
 
 class PagePart(NamedTuple):
@@ -103,8 +96,8 @@ class Resync:
         ranges = [one.part.table for one in page.parts if one.kind.is_whole]
         before = tuple(a for a in accounting.accounts.values() if a.piece.table in ranges)
         for one in page.parts:
-            name, is_last = name_in(accounting, one.part.table), one.part.upto is None
-            accounting = accounting.page_sent(name, one.rows, one.part.upto, is_last=is_last)
+            table, _, upto = one.part
+            accounting = accounting.page_sent(table, one.rows, upto, is_last=upto is None)
         return replace(
             self,
             accounting=accounting,
@@ -124,7 +117,7 @@ class Resync:
             return self
         accounts = dict(self.accounting.accounts)
         for page in reversed(self.unacked[len(kept) :]):
-            accounts |= {account.piece.name: account for account in page.before}
+            accounts |= {account.piece.table: account for account in page.before}
         accounting = replace(self.accounting, accounts=accounts)
         last_page = self.last_page if accounting.is_finished else 0
         return replace(self, accounting=accounting, unacked=kept, last_page=last_page)
@@ -139,12 +132,6 @@ class PageBound(NamedTuple):
 
     upto: str | None
     rows: int
-
-
-def bound_of(keys: Sequence[str], room: int, order: KeyOrder) -> PageBound:
-    """Return the bound of a page of `room` rows; `keys`: what is left, in the order of keys."""
-    end = page_end(keys, room, order)
-    return PageBound(None if end == len(keys) else keys[end - 1], end)
 
 
 def planned_page(
@@ -167,11 +154,6 @@ def planned_page(
     return PlannedPage(agreement, tuple(parts))
 
 
-def name_in(accounting: Accounting, table: str) -> tuple[str, int]:
-    """Return the name of a table's piece."""
-    return next(name for name in accounting.accounts if name[0] == table)
-
-
 def marked(
     tables: Iterable[str],
     tracked: Mapping[str, int],
@@ -188,23 +170,16 @@ def marked(
     `scanned`).
     """
     served, scanned = frozenset(tables), frozenset(scans)
-    changed = [ChangedRows(name, 0, ()) for name, count in tracked.items() if count]
-    mine = [TableIncarnation(name, 0, is_scanned=name in scanned) for name in sorted(served)]
-    others = [TableIncarnation(name, 0) for name in sorted(tracked.keys() - served)]
-    marking = [
-        *mark(
-            mine, [one for one in changed if one.table in served], {}, is_full=is_full
-        ).incarnations,
-        *mark(
-            others, [one for one in changed if one.table not in served], {}, is_full=False
-        ).incarnations,
-    ]
-    pieces = [
-        Piece(one.table, 0, one.work, _rows_of(one, tracked, rows))
-        for one in marking
-        if one.work is not None
-    ]
-    pieces.sort(key=lambda piece: (not piece.kind.is_whole, piece.table))
+    lacked = {name for name, count in tracked.items() if count}
+    pieces = list[Piece]()
+    for name in sorted(served | lacked):
+        if is_full and name in served:
+            pieces.append(Piece(name, WorkKind.FULL_COPY, rows.get(name, 0)))
+        elif name in served & scanned:
+            pieces.append(Piece(name, WorkKind.SCAN, rows.get(name, 0)))
+        elif name in lacked:
+            pieces.append(Piece(name, WorkKind.PAGE, tracked[name]))
+    pieces.sort(key=lambda piece: not piece.kind.is_whole)
     mode = ResyncMode.FULL if is_full else ResyncMode.INCREMENTAL
     return begin(mode, started_ms // 1000, pieces)
 
@@ -213,13 +188,3 @@ def scanned(ordered: Iterable[str], truncations: Truncations, held_covers: int) 
     """Return the tables that a resync scans: `ordered`, and those truncated behind its position."""
     behind = (table for table, one in truncations.items() if one.epoch > held_covers)
     return frozenset((*ordered, *behind))
-
-
-def _rows_of(one: TableIncarnation, tracked: Mapping[str, int], rows: Mapping[str, int]) -> int:
-    is_tracked = one.work is WorkKind.PAGE
-    return tracked.get(one.table, 0) if is_tracked else rows.get(one.table, 0)
-
-
-def is_sent(tracked_epoch: int, row: RowState) -> PageDecision:
-    """Decide about a tracked row as it stands: rows have no place, so hub epochs are compared."""
-    return page_rule(HubPosition(tracked_epoch), HubPosition(row.epoch))

@@ -13,11 +13,9 @@ from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.command import ResyncOrder
 from streaming.core.model.statuses import AgreementStatus, AwayReason, Stop, StopReason
 from streaming.core.tracking.held import CoveredPosition
-from streaming.core.tracking.incarnation import WorkKind
-from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import Accounting, begin
 from streaming.core.tracking.resync import Resync, UnackedPage
-from streaming.core.tracking.work import Piece
+from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from streaming.facts import resync as facts
 from tests.checkpoints.written_state import (
     START_S,
@@ -76,10 +74,10 @@ def in_resync(accounting: Accounting | None, last_page: int = 0) -> AgreementSta
 
 def sent(rows: int) -> Accounting:
     """What is sent when the first of two tables has sent so many of its 300 rows, of 400 in all."""
-    pieces = [Piece("t", 0, WorkKind.PAGE, 300), Piece("u", 0, WorkKind.PAGE, 100)]
+    pieces = [Piece("t", WorkKind.PAGE, 300), Piece("u", WorkKind.PAGE, 100)]
     started_s = round(time.time()) - 100
     begun = begin(ResyncMode.INCREMENTAL, started_s, pieces)
-    return begun.page_sent(("t", 0), rows, '{"id":"7"}', is_last=rows == 300)
+    return begun.page_sent("t", rows, '{"id":"7"}', is_last=rows == 300)
 
 
 # -- what it asks of the hub ----------------------------------------------------------------
@@ -220,7 +218,7 @@ def test_a_resync_is_shown_as_gpstate_shows_it(slackwater: Slackwater, state: Wr
         (in_resync(None), None, None, None, "resync"),
         (in_resync(sent(0)), None, None, 2, "resync"),
         (in_resync(sent(300)), 75.0, 400, 1, "resync 75.00%"),
-        (in_resync(sent(300).page_sent(("u", 0), 100, None, is_last=True), 3), 100, None, 0, None),
+        (in_resync(sent(300).page_sent("u", 100, None, is_last=True), 3), 100, None, 0, None),
     ],
 )
 def test_what_cannot_be_said_is_left_open(

@@ -21,11 +21,9 @@ from checkpoints.tables import TableName
 from streaming.cli.output import write_table
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.tracking.held import CoveredPosition
-from streaming.core.tracking.incarnation import WorkKind
-from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import begin
 from streaming.core.tracking.resync import Resync
-from streaming.core.tracking.work import Piece
+from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
@@ -67,9 +65,9 @@ def full(state: WrittenState) -> WrittenState:
     now_ms = round(time.time() * 1000)
     known = ruv(r1=3, r2=2)
     replicas = [replica(n, covers=4, seen_ms=now_ms) for n in (1, 2)]
-    pieces = [Piece("account", 0, WorkKind.PAGE, 400)]
+    pieces = [Piece("account", WorkKind.PAGE, 400)]
     accounting = begin(ResyncMode.INCREMENTAL, BEGAN_S, pieces)
-    accounting = accounting.page_sent(("account", 0), 133, '{"id":"7"}', is_last=False)
+    accounting = accounting.page_sent("account", 133, '{"id":"7"}', is_last=False)
     resync = Resync(4, CoveredPosition(4, known), BEGAN_S * 1000, accounting)
     in_resync = replace(
         agreement("to-b", 2, 4, known), status=AgreementStatus.RESYNC, resync=resync

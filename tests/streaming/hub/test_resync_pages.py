@@ -24,7 +24,6 @@ from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.topology import Subscription, Topology
 from streaming.core.tracking.held import CoveredPosition
-from streaming.core.tracking.incarnation import WorkKind
 from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import (
     PagePart,
@@ -34,6 +33,7 @@ from streaming.core.tracking.resync import (
     ResyncPage,
     UnackedPage,
 )
+from streaming.core.tracking.work import WorkKind
 from streaming.hub.resyncs import LackingRows, Resyncs
 from streaming.stages.tracked import TRACKED_ROWS
 from tests.checkpoints.sorted_files import sorted_files

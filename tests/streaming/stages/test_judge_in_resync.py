@@ -20,11 +20,10 @@ from streaming.core.model.row import Realign, RowState
 from streaming.core.model.state import HubState
 from streaming.core.model.topology import Topology
 from streaming.core.model.truncation import ALL_KEYS
-from streaming.core.tracking.incarnation import WorkKind
-from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import begin
 from streaming.core.tracking.ranges import KeyRange, RangeRealign
 from streaming.core.tracking.resync import PagePart, PageRows, ResyncPage
+from streaming.core.tracking.work import ResyncMode, WorkKind
 from streaming.stages.judge import LAST, Verdicts
 from tests.harness.builders import change, csn
 from tests.harness.examples import examples

@@ -26,12 +26,10 @@ from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.tracking.held import CoveredPosition
-from streaming.core.tracking.incarnation import WorkKind
-from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import begin
 from streaming.core.tracking.ranges import KeyRange, RangeRealign, key_order
 from streaming.core.tracking.resync import PagePart, PageRows, Resync, ResyncPage
-from streaming.core.tracking.work import Piece
+from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from tests.harness.builders import change, csn
 from tests.reference.batch import BatchDecision, decide
 from tests.streaming.core.intake.speaker import RULES, Speaker, T, fresh_state
@@ -54,7 +52,7 @@ def row(epoch: int, rid: int = 1, value: str | None = "v") -> RowState:
 
 def page(*parts: PageRows, started: int = 1) -> ResyncPage:
     """A page of a resync with these parts."""
-    pieces = [Piece(one.part.table, 0, one.kind, one.rows) for one in parts]
+    pieces = [Piece(one.part.table, one.kind, one.rows) for one in parts]
     return ResyncPage("a2", begin(ResyncMode.INCREMENTAL, started, pieces), parts)
 
 

@@ -16,12 +16,10 @@ from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.tracking.held import CoveredPosition
-from streaming.core.tracking.incarnation import WorkKind
-from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import begin
 from streaming.core.tracking.ranges import KeyRange
 from streaming.core.tracking.resync import Resync, UnackedPage
-from streaming.core.tracking.work import Piece
+from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from tests.harness.builders import csn
 from tests.reference.sending import is_for, items_of, tracked
 from tests.streaming.core.delivery.test_sending import (
@@ -203,8 +201,8 @@ def test_a_batch_that_is_published_again_is_without_its_ranges() -> None:
 
     See docs/traps.md, A range that nobody can publish again.
     """
-    scan = begin(ResyncMode.INCREMENTAL, 1, [Piece("t", 0, WorkKind.SCAN, 3)])
-    finished = scan.page_sent(("t", 0), 3, None, is_last=True)
+    scan = begin(ResyncMode.INCREMENTAL, 1, [Piece("t", WorkKind.SCAN, 3)])
+    finished = scan.page_sent("t", 3, None, is_last=True)
     unacked = (UnackedPage(13, tuple(scan.accounts.values())),)
     sent = resyncing(13, LAST_PAGE)
     resync = Resync(END, HELD, 1, finished, unacked, LAST_PAGE)

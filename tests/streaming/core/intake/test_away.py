@@ -19,12 +19,10 @@ from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, AwayReason, Stop, StopReason
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.tracking.held import CoveredPosition
-from streaming.core.tracking.incarnation import WorkKind
-from streaming.core.tracking.meta import ResyncMode
 from streaming.core.tracking.progress import Accounting, begin
 from streaming.core.tracking.ranges import KeyRange, RangeRealign
 from streaming.core.tracking.resync import Resync, UnackedPage
-from streaming.core.tracking.work import Piece
+from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import (
     RULES,
@@ -54,10 +52,10 @@ SILENT = AgreementState(
 )
 PAUSED = replace(SILENT, detail=AwayReason.PAUSED.value)
 IN_STEP = replace(SILENT, status=AgreementStatus.IN_SYNC, detail="")
-SCAN = Piece("t", 0, WorkKind.SCAN, 9)
+SCAN = Piece("t", WorkKind.SCAN, 9)
 BEGUN = begin(ResyncMode.INCREMENTAL, 1, [SCAN])
-AFTER_A_PAGE = BEGUN.page_sent(SCAN.name, 4, K[1], is_last=False)
-FINISHED = AFTER_A_PAGE.page_sent(SCAN.name, 5, None, is_last=True)
+AFTER_A_PAGE = BEGUN.page_sent(SCAN.table, 4, K[1], is_last=False)
+FINISHED = AFTER_A_PAGE.page_sent(SCAN.table, 5, None, is_last=True)
 
 
 def resyncing() -> AgreementState:

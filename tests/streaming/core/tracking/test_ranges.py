@@ -17,13 +17,11 @@ from streaming.core.tracking.ranges import (
     RangeRealign,
     key_order,
     listed_order,
-    realigned_epoch,
-    scanned_page,
-    scanned_pages,
     unapplied,
     with_range,
 )
 from tests.harness.examples import examples
+from tests.reference.pages import realigned_epoch, scanned_page, scanned_pages
 
 T = Table("t", ("k",), {"k": ColumnType.INT64})
 ORDER = key_order(T)

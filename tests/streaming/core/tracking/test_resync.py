@@ -3,17 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.tracking.held import CoveredPosition
-from streaming.core.tracking.incarnation import WorkKind
-from streaming.core.tracking.meta import ResyncMode
-from streaming.core.tracking.paging import PageDecision
 from streaming.core.tracking.progress import Accounting, PieceAccount, begin
 from streaming.core.tracking.ranges import key_order
 from streaming.core.tracking.resync import (
@@ -23,14 +18,12 @@ from streaming.core.tracking.resync import (
     Resync,
     ResyncPage,
     UnackedPage,
-    bound_of,
-    is_sent,
     marked,
-    name_in,
     planned_page,
 )
-from streaming.core.tracking.work import Piece
+from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from tests.harness.examples import examples
+from tests.reference.pages import bound_of
 
 ORDER = key_order(Table("t", ("k",), {"k": ColumnType.INT64}))
 SERVED = ("a", "b", "c")
@@ -103,7 +96,7 @@ def key(number: int) -> str:
 
 def resync_of(pieces: Mapping[str, WorkKind], rows: int = 1) -> Resync:
     """A resync of these tables that has sent nothing."""
-    found = [Piece(table, 0, kind, rows) for table, kind in pieces.items()]
+    found = [Piece(table, kind, rows) for table, kind in pieces.items()]
     return Resync(END, HELD, STARTED_MS, begin(ResyncMode.INCREMENTAL, 1, found))
 
 
@@ -119,7 +112,7 @@ def next_page(resync: Resync, keys: Mapping[str, list[str]], page_rows: int) -> 
         return bound_of(left(piece.table, piece.after), room, ORDER)
 
     def rows(part: PagePart) -> PageRows:
-        kind = accounting.accounts[name_in(accounting, part.table)].piece.kind
+        kind = accounting.accounts[part.table].piece.kind
         inside = left(part.table, part.after)
         if part.upto is not None:
             inside = [one for one in inside if ORDER(one) <= ORDER(part.upto)]
@@ -201,8 +194,8 @@ def test_a_table_that_is_not_sent_whole_stays_open() -> None:
 
     assert page.parts == (PageRows(PagePart("a", None, key(1)), WorkKind.SCAN, 2),)
     assert after.accounting is not None
-    assert after.accounting.accounts["a", 0] == PieceAccount(
-        Piece("a", 0, WorkKind.SCAN, 3, key(1)), 3, 2
+    assert after.accounting.accounts["a"] == PieceAccount(
+        Piece("a", WorkKind.SCAN, 3, key(1)), 3, 2
     )
     assert after.last_page == 0
     assert after.unacked == (UnackedPage(END + 1, (PieceAccount(page_piece(resync), 3),)),)
@@ -295,16 +288,3 @@ def test_a_resync_is_the_same_until_a_page_of_it_is_sent() -> None:
     assert not resync.is_same(sent)
     assert not resync.is_same(replace(resync, end=END + 1))
     assert not resync.is_same(None)
-
-
-@pytest.mark.parametrize(
-    ("epoch", "decision"),
-    [
-        (8, PageDecision.INCONSISTENT),
-        (9, PageDecision.SEND),
-        (10, PageDecision.LEAVE_TO_LIVE),
-    ],
-)
-def test_a_tracked_row_is_compared_by_hub_epoch(epoch: int, decision: PageDecision) -> None:
-    """A row has no place; within one hub epoch nothing is sent between two writes."""
-    assert is_sent(9, RowState(1, epoch)) is decision
