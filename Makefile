@@ -48,10 +48,11 @@ mutants: setup  ## core and commit with one thing changed at a time, and the cha
 	-timeout --signal=INT $(MUTANTS_MINUTES)m $(BIN)/mutmut run --max-children 2
 	$(BIN)/mutmut results | grep -v ': not checked' || true
 
-check: setup  ## format, lint, types
+check: setup  ## format, lint, types, dead code
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/vulture
 	$(BIN)/hadolint deploy/docker/Dockerfile
 
 format: setup

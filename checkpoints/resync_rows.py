@@ -42,8 +42,6 @@ SORTED = pa.schema(
 )
 """A row of `rows`, as it is sorted; tracked keys without a row have nulls."""
 
-TRACKED = pa.schema([("key", pa.string()), ("tracked", pa.int64())])
-
 
 def row_counts(store: StateStore) -> Counter[str]:
     """Table -> how many rows it has, as far as `rows` is materialized."""
@@ -57,8 +55,8 @@ def sort_rows(
 ) -> "SortedRows":
     """Sort the rows of a table in order of keys, into a folder of the state root.
 
-    With `tracked` (TRACKED) those keys only. A row whose image cannot be read (core/model/row.py)
-    is sent as a delete, so a range is without.
+    With `tracked` (key, and the hub epoch `tracked` of its version) those keys only. A row whose
+    image cannot be read (core/model/row.py) is sent as a delete, so a range is without.
     """
     with translated():
         rows = spark.read.format("delta").load(store.uri(TableName.ROWS))

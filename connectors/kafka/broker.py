@@ -148,7 +148,7 @@ class Broker:
     @property
     def bootstrap_servers(self) -> str:
         """The address for clients, as host:port."""
-        return f"{HOST}:{next(iter(_remembered_ports(self._folder).values()))}"
+        return f"{HOST}:{self.port_of(next(iter(_remembered_ports(self._folder))))}"
 
     def port_of(self, listener: str) -> int:
         """The port of a listener."""

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from checkpoints import query, resync_rows
 from checkpoints.maintenance import Maintenance
-from checkpoints.resync_rows import SORTED, TRACKED, SortedRows, row_counts, sort_rows
+from checkpoints.resync_rows import SORTED, SortedRows, row_counts, sort_rows
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.model.errors import StateError
@@ -24,6 +24,8 @@ from streaming.core.tracking.ranges import key_order
 from tests.checkpoints.sorted_files import sorted_files
 from tests.checkpoints.written_state import WrittenState
 from tests.harness.builders import csn
+
+TRACKED = pa.schema([("key", pa.string()), ("tracked", pa.int64())])
 
 SEED = 7
 RANDOM = random.Random(SEED)
@@ -226,7 +228,8 @@ def test_a_tracked_key_is_there_with_its_row_or_without(
     unknown = json_text({"a b": "never", "n": "0"})
     asked = {key: number for number, key in enumerate([unknown, deleted, *kept], start=1)}
     tracked = pa.Table.from_pylist(
-        [{"key": key, "tracked": epoch} for key, epoch in asked.items()], schema=TRACKED
+        [{"key": key, "tracked": epoch} for key, epoch in asked.items()],
+        schema=TRACKED,
     )
 
     rows = all_of(sort_rows(spark, store, table, tracked, "sorted")).to_pylist()

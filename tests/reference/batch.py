@@ -23,6 +23,7 @@ from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.state import HubState
 from streaming.core.model.topology import Topology
 from streaming.core.tracking.resync import ResyncPage
+from tests.reference.ranges import send_ranges
 from tests.reference.sending import is_for
 
 
@@ -128,7 +129,7 @@ def decide(
         consumer = state.agreements[page.agreement].consumer
         batch_judge.send_tracked(page, consumer)
         uncarried = listed_in(page, intake)
-        batch_judge.send_ranges(page, consumer, covers_before(page, intake), uncarried)
+        send_ranges(batch_judge, page, consumer, covers_before(page, intake), uncarried)
     entries, changed = tuple(batch_judge.entries), batch_judge.changed
     settle_refusals(intake, changed, lambda _: {**rows, **changed}, pages, hub_epoch)
     tables = batch_judge.tables_after()

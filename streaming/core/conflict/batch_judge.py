@@ -1,6 +1,6 @@
 """Judge the transactions of one batch, one change at a time, in hub order."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from streaming.core.conflict.after import TablesAfter
@@ -25,7 +25,6 @@ from streaming.core.delivery.sending import (
     PAGE,
     WHOLE,
     LogEntry,
-    RangeRefresh,
     Refresh,
 )
 from streaming.core.intake.arrival import Repair
@@ -37,10 +36,9 @@ from streaming.core.model.row import ALL_OFFSETS, Arrived, Floor, Realign, RowSt
 from streaming.core.model.table import Table
 from streaming.core.model.topology import Topology
 from streaming.core.model.truncation import ALL_KEYS, Truncation
-from streaming.core.tracking.left_out import is_left_out, kept_in
 from streaming.core.tracking.paging import goes_live
 from streaming.core.tracking.ranges import KeyRange, RangeRealign, key_order, with_range
-from streaming.core.tracking.resync import PageRows, ResyncPage
+from streaming.core.tracking.resync import ResyncPage
 
 UNKNOWN_ROW = RowState()
 """The state of a row that no replica has written: a tombstone without an author."""
@@ -83,10 +81,11 @@ class BatchJudge:
 
     def _as_it_stands(self, key: RowKey, row: RowState) -> RowState:
         """Return a row of the tables with what truncates and ranges have made of it."""
-        row = self._truncated(key, row)
+        row = self.truncated(key, row)
         return self._in_ranges(key, row) if self.ranges else row
 
-    def _truncated(self, key: RowKey, row: RowState) -> RowState:
+    def truncated(self, key: RowKey, row: RowState) -> RowState:
+        """Return a row of the tables with what truncates have made of it."""
         truncation = self.truncations.get(key[0])
         return row if truncation is None else truncation.applied_to(row)
 
@@ -131,7 +130,7 @@ class BatchJudge:
     def _realigns_of(self, table: str) -> list[Realign]:
         """The realigns of a table's rows, and those of its ranges: neither takes others away."""
         rows = [
-            self.changed.get(key) or self._truncated(key, self.rows[key])
+            self.changed.get(key) or self.truncated(key, self.rows[key])
             for key in self._keys_of(table)
         ]
         return [one for row in (*rows, *self._beside(table)) for one in row.realign]
@@ -312,22 +311,6 @@ class BatchJudge:
             for key, tracked_epoch in one.tracked:
                 self._send_tracked((one.part.table, key), tracked_epoch, consumer)
 
-    def send_ranges(
-        self, page: ResyncPage, consumer: int, covers: int, uncarried: Collection[RowKey] = ()
-    ) -> None:
-        """Enter the ranges of a page with all rows in them, as they stand now.
-
-        `covers`: what the consumer had before the resync; `uncarried`: the rows that are listed so
-        there.
-        """
-        whole = (one for one in page.parts if one.kind.is_whole)
-        left = {key for key in uncarried if self._is_left_out(key, consumer, covers)}
-        self.entries.extend(self._range(one, consumer, left) for one in whole)
-
-    def _is_left_out(self, key: RowKey, consumer: int, covers: int) -> bool:
-        row = self.changed.get(key) or self._truncated(key, self.rows.get(key, UNKNOWN_ROW))
-        return is_left_out(row, self.replicas[consumer], covers)
-
     def _send_tracked(self, key: RowKey, tracked_epoch: int, consumer: int) -> None:
         """Refresh a tracked row, unless it was written behind the end of the resync."""
         row = self.row(key)
@@ -335,17 +318,6 @@ class BatchJudge:
             return
         self.changed[key] = realigned(row, Realign(consumer, self.hub_epoch))
         self.entries.append(Refresh(consumer, *key, row, PAGE))
-
-    def _range(self, one: PageRows, consumer: int, left: Collection[RowKey]) -> RangeRefresh:
-        """The rows that stand in a range of keys, in the order of keys, but those left out."""
-        table, after, upto = one.part
-        order, keys = key_order(self.topology.tables[table]), KeyRange(table, after, upto)
-        kept = kept_in(keys, left, self.topology.tables[table])
-        names = {name for of, name in (*self.rows, *self.changed) if of == table} - {*kept}
-        inside = sorted((name for name in names if keys.holds(name, order)), key=order)
-        rows = [(name, self.row((table, name))) for name in inside]
-        there = tuple((name, row) for name, row in rows if row.exists)
-        return RangeRefresh(consumer, keys, there, tuple(kept))
 
     def take_entries(self) -> list[LogEntry]:
         """Return the entries since the last call, and forget them."""

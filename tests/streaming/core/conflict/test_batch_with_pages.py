@@ -32,6 +32,7 @@ from streaming.core.tracking.resync import PagePart, PageRows, Resync, ResyncPag
 from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from tests.harness.builders import change, csn
 from tests.reference.batch import BatchDecision, decide
+from tests.reference.ranges import send_ranges
 from tests.streaming.core.intake.speaker import RULES, Speaker, T, fresh_state
 
 END, NOW = 5, 9
@@ -132,7 +133,7 @@ def test_a_range_holds_all_rows_that_stand_in_it_in_the_order_of_keys() -> None:
     judge.judge([arrived(40, "bb")])
     judge.take_entries()
 
-    judge.send_ranges(page(scanned("a", "c"), tracked(d=3)), CONSUMER, 0)
+    send_ranges(judge, page(scanned("a", "c"), tracked(d=3)), CONSUMER, 0)
 
     (one,) = judge.take_entries()
     assert isinstance(one, RangeRefresh)
@@ -147,7 +148,7 @@ def test_a_range_leaves_out_the_rows_that_are_uncarried_at_its_consumer() -> Non
     judge = BatchJudge(rows, NOW, RULES, REPLICAS)
     listed = [key("a"), key("b"), key("bb"), key("d")]
 
-    judge.send_ranges(page(scanned(None, "c")), CONSUMER, 3, listed)
+    send_ranges(judge, page(scanned(None, "c")), CONSUMER, 3, listed)
 
     (one,) = judge.take_entries()
     assert isinstance(one, RangeRefresh)
