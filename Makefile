@@ -63,6 +63,7 @@ docs: setup  ## the pages that are made from the code
 	$(BIN)/python -m streaming.metrics.page
 	$(BIN)/python -m streaming.cli.config_page
 	$(BIN)/python -m checkpoints.tables_page
+	$(BIN)/python -m tests.rooms
 
 dashboards: setup  ## deploy/grafana from deploy/dashboards
 	$(BIN)/python -m deploy.dashboards

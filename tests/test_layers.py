@@ -7,68 +7,9 @@ from pathlib import Path
 
 import pytest
 
-CHECKOUT = Path(__file__).parent.parent
+from tests.rooms import CHECKOUT, MAY_IMPORT, PAGE, page
+
 OURS = ("streaming", "connectors", "checkpoints")
-LEAF = ("streaming.core", "streaming.jvm.java")  # who finds Java needs nothing but an error class
-
-FLOW = (
-    *("phases", "prepared_tables", "resyncs", "settings", "followed", "rest", "hub"),
-    *("take_in", "outcome"),
-    *("page_ranges", "publishing", "lost", "pipeline"),
-)
-"""The modules of the flow of a batch; each may import those before it."""
-
-MAY_IMPORT = {
-    "streaming/core": ("streaming.core",),
-    "streaming/jvm/pins.py": (),
-    "streaming/jvm/java.py": ("streaming.core.model.errors", "streaming.jvm.pins"),
-    "streaming/jvm/private.py": ("streaming.jvm.launch_files", "streaming.jvm.pins"),
-    "connectors": (*LEAF, "connectors"),
-    "connectors/agent": (
-        "streaming.core",
-        *("connectors.wire", "connectors.kafka", "connectors.agent"),
-        *("connectors.failure", "connectors.log_format", "connectors.logs", "connectors.tls"),
-        *("connectors.metrics_server", "connectors.live_access", "connectors.trusted_file"),
-    ),
-    "checkpoints": (*LEAF, "checkpoints"),
-    "streaming/stages": (*LEAF, "connectors", "checkpoints", "streaming.stages"),
-    "streaming/carriers": (
-        *(*LEAF, "connectors", "checkpoints"),
-        *("streaming.stages", "streaming.carriers", "streaming.jvm.private"),
-    ),
-    "streaming/facts": (
-        *("streaming.core", "streaming.config", "connectors", "checkpoints", "streaming.facts"),
-        *("streaming.stages.recipients", "streaming.stages.tracked"),
-    ),
-    "streaming/metrics": (
-        *("streaming.core", "checkpoints", "streaming.facts", "streaming.metrics"),
-        "connectors.agent.metrics",
-    ),
-    **{
-        f"streaming/metrics/{name}.py": ("streaming.metrics.metric",)
-        for name in ("metric", "catalogue", "exposition")
-    },
-    "streaming/http": (
-        *("streaming.core", "checkpoints", "streaming.facts", "streaming.http"),
-        "streaming.metrics.exposition",
-    ),
-    "streaming/replay": (
-        *(*LEAF, "checkpoints", "streaming.config", "streaming.stages", "streaming.carriers"),
-        *("streaming.hub", "streaming.jvm.session", "streaming.jvm.master", "streaming.replay"),
-        "streaming.jvm.query_plan",
-        "streaming.facts.page_style",
-    ),
-    "streaming/operator": (*LEAF, "checkpoints", "streaming.operator"),
-    "streaming/hub/upkeep.py": (*LEAF, "checkpoints"),
-    **{
-        f"streaming/hub/{name}.py": (
-            *(*LEAF, "connectors", "checkpoints"),
-            *("streaming.stages", "streaming.carriers", "streaming.operator"),
-            *(f"streaming.hub.{below}" for below in ("upkeep", *FLOW[:place])),
-        )
-        for place, name in enumerate(FLOW)
-    },
-}
 PRIVATE = "streaming/jvm/private.py"
 OF_PYSPARK = {
     *("_jc", "_jdf", "_jmap", "_jrdd", "_jreader", "_jsc", "_jsparkSession", "_jvm", "_jwrite"),
@@ -125,6 +66,11 @@ def test_nothing_imports_from_above(place: str) -> None:
     ]
 
     assert upward == []
+
+
+def test_the_page_shows_the_rooms_as_they_are() -> None:
+    """`make docs` writes them; a reader believes the table."""
+    assert PAGE.read_text(encoding="utf-8") == page()
 
 
 def test_core_knows_no_spark_no_clock_and_no_environment() -> None:
