@@ -8,7 +8,6 @@ from checkpoints.last_poll import read_poll
 from checkpoints.reader import Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
-from streaming.core.model.root import StateRoot
 from streaming.core.model.ruv import Ruv
 from streaming.core.schema.difference import SchemaDifference
 from streaming.facts.agreements import AgreementSummary, agreement_summaries
@@ -63,18 +62,19 @@ class ConflictSummary:
 class HubStatus:
     """The hub; ages in seconds, None where no batch is committed yet.
 
-    `polled_age_s`: since a running hub last reached Kafka. `stale`: why the facts may no longer
-    hold. `presence`: whether a hub works on the state. `unread`: replica -> the records in its
-    topic that the hub had not read at its last poll. `differing`: rows that a replica may hold
-    otherwise than the hub. `unnamed`: replica -> reason -> its records in quarantine that name no
-    row, so that it may have written what nobody got. `unreplicated`: replica -> the columns that
-    stay in its database, as table.column. `schema_differences`: those that matter, between the
-    schemas that the agents published. `process`: the one that wrote last. `planned_batch`: one that
-    is planned and not committed. `counts`: of the last batch; `totals`: since the state was made.
+    `state`: where its state is. `polled_age_s`: since a running hub last reached Kafka. `stale`:
+    why the facts may no longer hold. `presence`: whether a hub works on the state. `unread`:
+    replica -> the records in its topic that the hub had not read at its last poll. `differing`:
+    rows that a replica may hold otherwise than the hub. `unnamed`: replica -> reason -> its records
+    in quarantine that name no row, so that it may have written what nobody got. `unreplicated`:
+    replica -> the columns that stay in its database, as table.column. `schema_differences`: those
+    that matter, between the schemas that the agents published. `process`: the one that wrote last.
+    `planned_batch`: one that is planned and not committed. `counts`: of the last batch; `totals`:
+    since the state was made.
     """
 
     hub: str
-    state: StateRoot
+    state: str
     process: str
     committed_at: datetime | None
     age_s: float | None
@@ -140,7 +140,7 @@ def hub_status(
     )
     return HubStatus(
         hub=config.hub.name,
-        state=config.hub.state,
+        state=str(config.hub.state),
         process=reader.hub,
         committed_at=time_of(commit.at_ms) if commit else None,
         age_s=round(now_s - commit.at_ms / 1000, 3) if commit else None,

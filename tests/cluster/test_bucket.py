@@ -12,6 +12,7 @@ from checkpoints.faults import FaultPoint
 from checkpoints.reader import open_state
 from connectors.kafka.broker import Broker
 from streaming.core.model.root import S3Access
+from tests.harness.command_lines import command_lines
 from tests.harness.hub_process import KILLED
 from tests.harness.s3_server import BUCKET, s3_server, server_program
 from tests.harness.site import Site, site
@@ -122,6 +123,24 @@ def test_a_hub_resumes_from_a_state_in_a_bucket(at: Site) -> None:
     commit = open_state(at.config().hub.state).commit
     assert commit is not None
     assert not at.state.exists()
+
+
+def test_the_key_of_a_bucket_is_nowhere_else(at: Site, storage: S3Access) -> None:
+    """Whoever lists processes, or reads the log, the tables or an answer, could write the state."""
+    at.replicas["a"].write("row", "first")
+    with command_lines() as lines, at.hub("--available-now") as hub:
+        hub.ends_with(0)
+        said = hub.output
+    asked = [at.slackwater(*words.split()) for words in ("status", "doctor", "config check")]
+    stored = open_state(at.config().hub.state).configs()
+
+    secret = storage.secret_access_key
+    assert secret
+    assert any(b"SparkSubmit" in line for line in lines)
+    assert stored
+    assert secret.encode() not in b"".join(lines)
+    found = {"log": said, "answers": str(asked), "table config": str(stored)}
+    assert {where for where, text in found.items() if secret in text} == set()
 
 
 def test_a_state_is_copied_in_the_bucket_and_made_of_the_copy(

@@ -12,6 +12,7 @@ from checkpoints.reader import open_state
 from checkpoints.tables import TableName
 from streaming.config.config import load
 from streaming.core.model.replica_state import AgentEnd
+from streaming.core.model.root import BucketRoot, S3Access
 from streaming.core.model.statuses import ReplicaStatus
 from streaming.facts.freshness import MAX_AGE_S
 from streaming.facts.level import HubLevel, hub_level
@@ -119,6 +120,22 @@ def answers(
 def here(config_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The configuration names its state by a path below it."""
     monkeypatch.chdir(config_file.parent)
+
+
+def test_a_status_names_the_bucket_of_the_state_without_its_keys(
+    config_file: Path, state: WrittenState
+) -> None:
+    """The document goes to everybody who may read the port."""
+    config = load(config_file)
+    bucket = BucketRoot("bucket", "prefix", S3Access(secret_access_key="Planted"))
+    hub = config.hub.model_copy(update={"state": bucket})
+
+    found = hub_status(
+        config.model_copy(update={"hub": hub}), open_state(state.root), time.time()
+    ).document()
+
+    assert found["state"] == "s3://bucket/prefix"
+    assert "Planted" not in str(found)
 
 
 def test_all_are_level_if_nothing_keeps_them_back(config_file: Path, state: WrittenState) -> None:
