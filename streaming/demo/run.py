@@ -4,6 +4,7 @@ A signal ends it in order with 128 + its number. Signals are handled from here o
 rest of the package is imported.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -24,13 +25,16 @@ def main(
 ) -> int:
     """Run a demonstration, or verify again one that was kept (`check`); the exit code.
 
-    `stay`: it ends when a signal comes, not when all are level. `secure`: on a closed broker.
+    `stay`: it ends when a signal comes, not when all are level. `secure`: on a closed broker. Its
+    state is in its own folder, also where the states of others have one, as in a container.
     """
     with PartMonitor() as monitor:
         try:
+            from streaming.config.config import STATE_FOLDER_VARIABLE  # noqa: PLC0415 see above
             from streaming.demo.stage import perform, verify_kept  # noqa: PLC0415 see above
 
             monitor.check()
+            os.environ.pop(STATE_FOLDER_VARIABLE, None)  # noqa: TID251  # its parts inherit the rest
             if check is not None:
                 return verify_kept(check, as_json=as_json)
             return perform(
