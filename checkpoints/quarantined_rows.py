@@ -4,13 +4,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from deltalake import DeltaTable
+
 from checkpoints.left_different import (
+    EACH_OLD,
     FIRST_KEPT,
     IS_LATER,
     IS_NEWER,
+    IS_OLD,
+    IS_OLD_WITHOUT_KIND,
     NEWEST_OF_EACH_ROW,
     NOT_JUDGED,
     NOT_SET_RIGHT,
+    OLD_VALUES,
     TAKEN_HELLOS,
     UNNAMED,
     WITH_KIND,
@@ -24,6 +30,7 @@ from checkpoints.sent_ranges import SentRanges
 from checkpoints.tables import TableName
 from streaming.core.intake.images import row_named
 from streaming.core.intake.members import parse
+from streaming.core.intake.written_rows import kind_writes_rows, writes_rows
 from streaming.core.model.change import Op
 from streaming.core.model.foreign_json import loads
 from streaming.core.model.table import Table
@@ -81,11 +88,11 @@ def unnamed_records(
     *,
     one_by_one: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """Kept records that name no table, how many of a replica, reason and batch; the oldest first.
+    """Kept records that name no table and may have written any row; the oldest first.
 
-    What they wrote is unknown: only ranges over all rows of all tables set it right, or a new start
-    on an emptied database. `kind`: what they were, as far as it could be read; of records of
-    earlier versions `value` tells it.
+    `count`: how many of a replica, reason and batch, of which `id` is one; of earlier versions each
+    is for itself. What they wrote is unknown: only ranges over all rows of all tables set it right,
+    or a new start on an emptied database.
     """
     first, table = _first_kept(reader), reader.table(TableName.QUARANTINE)
     if first is None or table is None:
@@ -98,18 +105,27 @@ def unnamed_records(
         for rid, (batch, offset) in starts.items()
     ]
     still = f"NOT ({' OR '.join(gone) or 'false'})"
-    each_id = ", id" if one_by_one else ""
-    sql = UNNAMED.format(kept=_still_kept(reader), still=still, each=each_id)
+    sql = UNNAMED.format(
+        kept=_still_kept(reader), still=still, each="id" if one_by_one else EACH_OLD
+    )
+    harmless = _without_rows(reader, table) if first["has_old"] else frozenset()
     for row in each(table, sql):
-        if not ranges.set_right({**row, "table": None, "key": None}):
+        is_harmless = row["id"] in harmless or not kind_writes_rows(row["kind"])
+        if not is_harmless and not ranges.set_right({**row, "table": None, "key": None}):
             yield row
 
 
+def _without_rows(reader: Reader, table: DeltaTable) -> frozenset[str]:
+    """The ids of the records of earlier versions that wrote no row, by their bytes."""
+    is_old = IS_OLD if _has_kinds(reader) else IS_OLD_WITHOUT_KIND
+    sql = OLD_VALUES.format(is_old=is_old, batch=reader.batch)
+    return frozenset(row["id"] for row in each(table, sql) if not writes_rows(row["value"]))
+
+
 def _first_kept(reader: Reader) -> dict[str, Any] | None:
-    """The batch of the oldest record that is kept, and whether one is kept as `session`."""
-    found = next(
-        iter(reader.query(TableName.QUARANTINE, FIRST_KEPT.format(kept=reader.still_kept()))), None
-    )
+    """The batch of the oldest record that is kept, and what is among those that are."""
+    sql = FIRST_KEPT.format(kept=_still_kept(reader))
+    found = next(iter(reader.query(TableName.QUARANTINE, sql)), None)
     return None if found is None or found["batch"] is None else found
 
 

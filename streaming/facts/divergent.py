@@ -10,15 +10,12 @@ from typing import Any
 from checkpoints.quarantined_rows import quarantined_rows, unnamed_records
 from checkpoints.reader import Reader
 from streaming.config.config import Config
-from streaming.core.model.foreign_json import loads
-from streaming.core.model.record import Reason, RecordKind
+from streaming.core.model.record import Reason
 from streaming.core.model.wording import as_count
 from streaming.facts.names import names_of
 
 MOST = 1_000
 """How many refused rows, and how many others, are listed at most."""
-
-_WRITES_ROWS = {RecordKind.CHANGE, RecordKind.REFUSED, RecordKind.SNAPSHOT}
 
 
 class DivergenceKind(StrEnum):
@@ -121,7 +118,7 @@ def _named(config: Config, reader: Reader) -> Iterator[DivergentRow]:
 def _unnamed(config: Config, reader: Reader, *, one_by_one: bool) -> Iterator[Mapping[str, Any]]:
     tables, receives = config.table_map(), _receives(config)
     for row in unnamed_records(reader, receives, tables, one_by_one=one_by_one):
-        if row["rid"] != config.hub.rid and _may_write(row):
+        if row["rid"] != config.hub.rid:
             yield row
 
 
@@ -152,19 +149,3 @@ def _receives(config: Config) -> dict[int, list[str]]:
     for agreement in config.agreements:
         found[config.replica(agreement.consumer).rid] = sorted(config.tables_of(agreement))
     return found
-
-
-def _may_write(row: Mapping[str, Any]) -> bool:
-    """Return whether a record that names no table may stand for a written row; see writes_rows."""
-    kind = row["kind"]
-    return writes_rows(row["value"]) if kind is None else kind in _WRITES_ROWS
-
-
-def writes_rows(value: bytes | None) -> bool:
-    """Return whether a record may stand for a written row: all but a readable control record."""
-    try:
-        record = loads(value or b"")
-    except ValueError:
-        return True
-    kind = record.get("kind") if isinstance(record, Mapping) else None
-    return not isinstance(kind, str) or kind not in set(RecordKind) - _WRITES_ROWS
