@@ -1,4 +1,4 @@
-"""A site that is given up for good, as the README says it, step by step."""
+"""A site that is given up for good, as docs/recovery.md says it, step by step."""
 
 import sqlite3
 from collections.abc import Iterator

@@ -50,7 +50,7 @@ def test_spark_and_python_clients_reach_the_same_cluster() -> None:
 
 
 def test_user_and_password_reach_every_client() -> None:
-    """So the password alone can come from a variable or a secret file, as the README says."""
+    """So the password alone can come from a variable or a secret file, as docs/hub.md says."""
     login = {"sasl.username": "hub", "sasl.password": 's3"c\\ret'}
 
     for mechanism, module in (("PLAIN", "plain.Plain"), ("SCRAM-SHA-512", "scram.Scram")):

@@ -1,4 +1,4 @@
-"""A table that is copied and renamed, as the README says: SQLite cannot alter it otherwise."""
+"""A table that is copied and renamed, as docs/sqlite.md says: SQLite cannot alter it otherwise."""
 
 import re
 import sqlite3
@@ -14,7 +14,7 @@ from connectors.sqlite.transaction import truncate
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import ColumnType, Table
 
-README = Path(__file__).parents[3] / "README.md"
+PAGE = Path(__file__).parents[3] / "docs" / "sqlite.md"
 RID = 1
 COLUMNS = {"id": ColumnType.INT64, "name": ColumnType.TEXT}
 TABLES = [
@@ -35,8 +35,8 @@ INSERT INTO orders VALUES (10, 1);
 
 
 def steps() -> str:
-    """The statements of the README."""
-    found = re.search(r"```sql\n(PRAGMA foreign_keys.*?)```", README.read_text("utf-8"), re.DOTALL)
+    """The statements of the page."""
+    found = re.search(r"```sql\n(PRAGMA foreign_keys.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert found is not None
     return found[1]
 

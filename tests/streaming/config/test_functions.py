@@ -48,9 +48,10 @@ def test_a_function_that_is_not_there_ends_the_start(path: str, complaint: str) 
         loaded([table(path)])
 
 
-def test_the_function_in_the_readme_adds_what_each_side_added() -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/conflicts.md"])
+def test_the_function_of_the_pages_adds_what_each_side_added(page: str) -> None:
     """Who copies it must get what it promises."""
-    text = Path(__file__).parents[3].joinpath("README.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / page).read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     (block,) = [one for one in blocks if "def both_amounts" in one]
     scope: dict[str, UserFunction] = {}
