@@ -1,4 +1,4 @@
-"""All commands in the order of the help, each with its place and its first sentence."""
+"""All commands, each with its place and its first sentence, and what they are for."""
 
 from streaming.cli.lazy import CommandPlace
 
@@ -181,3 +181,16 @@ COMMANDS = (
     CommandPlace("config", "streaming.cli.config:app", "The configuration."),
     CommandPlace("services", "streaming.cli.services:app", "An embedded Kafka broker."),
 )
+
+PURPOSES = {
+    "First": (
+        *("demo", "services", "config", "run", "agent"),
+        *("level", "status", "doctor", "conflicts", "explain"),
+    ),
+    "Look": ("top", "schema", "ruv", "lacks", "verify"),
+    "Order": ("init", "pause", "resync", "resume", "abort", "retire"),
+    "Repair": ("quarantine", "recover", "reinit"),
+    "The past": ("rows", "diff", "blame", "sql", "export", "replay", "pin", "unpin", "pins"),
+    "The installation": ("setup", "acls", "backup", "restore", "migrate"),
+}
+"""Heading in the help -> commands; the first are those that people need first."""

@@ -6,7 +6,7 @@ so a command costs the imports that it needs itself, and a list of commands cost
 
 import gc
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -31,8 +31,13 @@ class CommandPlace(NamedTuple):
     second"""
 
 
-def group_of(places: Iterable[CommandPlace]) -> type[TyperGroup]:
-    """The class of a group of these commands, for `typer.Typer(cls=...)`."""
+def group_of(
+    places: Iterable[CommandPlace], purposes: Mapping[str, Sequence[str]]
+) -> type[TyperGroup]:
+    """The class of a group of these commands, for `typer.Typer(cls=...)`.
+
+    `purposes`: heading -> the names of the commands below it, in the order of the help.
+    """
     listed = {one.name: one for one in places}
 
     class LazyGroup(TyperGroup):
@@ -46,6 +51,14 @@ def group_of(places: Iterable[CommandPlace]) -> type[TyperGroup]:
             """The command itself in place of what stands for it in lists."""
             name, _, rest = super().resolve_command(ctx, args)
             return name, imported(listed[name]) if name else None, rest
+
+        def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002
+            """The commands by purpose, in place of one list."""
+            width = formatter.width - 6 - max(map(len, self.commands))
+            for heading, names in purposes.items():
+                with formatter.section(heading):
+                    shown = [(n, self.commands[n].get_short_help_str(width)) for n in names]
+                    formatter.write_dl(shown, col_max=40)
 
     return LazyGroup
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from streaming.cli.commands import COMMANDS
+from streaming.cli.commands import COMMANDS, PURPOSES
 from streaming.cli.exit_codes import code_of
 from streaming.cli.lazy import group_of
 from streaming.cli.output import write_error, write_line
@@ -14,7 +14,7 @@ from streaming.core.model.errors import HubError
 
 app = typer.Typer(
     name="slackwater",
-    cls=group_of(COMMANDS),
+    cls=group_of(COMMANDS, PURPOSES),
     help="A multi-master replication hub.",
     no_args_is_help=True,
     rich_markup_mode=None,

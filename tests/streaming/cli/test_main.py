@@ -11,11 +11,13 @@ import pytest
 from checkpoints import format_number
 from connectors import jars
 from connectors.sqlite.format_number import FORMAT as DATABASE_FORMAT
+from streaming.cli.commands import COMMANDS, PURPOSES
 from streaming.core.model.wire_versions import WIRE_VERSIONS
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
 
+NAMES = [one.name for one in COMMANDS]
 READERS = [
     ("status",),
     ("level",),
@@ -157,6 +159,20 @@ def test_a_broken_pipe_ends_quietly(state: WrittenState) -> None:
 
     assert done.stderr == ""
     assert len(done.stdout.splitlines()) == 1
+
+
+def test_the_help_names_each_command_below_one_purpose(slackwater: Slackwater) -> None:
+    """Who has a task finds its command by what it is for; the first ones stand on top."""
+    sections = slackwater("--help").out.split("\n\n")[3:]
+    listed = {
+        section.splitlines()[0].strip(": "): [line.split()[0] for line in section.splitlines()[1:]]
+        for section in sections
+    }
+    shown = [name for names in listed.values() for name in names if name in {*NAMES}]
+
+    assert [*listed] == [*PURPOSES]
+    assert sorted(shown) == sorted(NAMES)
+    assert len(listed["First"]) <= 10
 
 
 def test_version_names_what_decides_who_works_together(slackwater: Slackwater) -> None:
