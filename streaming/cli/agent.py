@@ -15,18 +15,12 @@ from connectors.sqlite.load import prepare_of
 from connectors.sqlite.uninstall import uninstall as remove
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import (
-    as_count,
-    as_time,
-    write_json,
-    write_line,
-    write_sentence,
-    write_table,
-)
+from streaming.cli.output import as_time, write_json, write_line, write_sentence, write_table
 from streaming.config.config import load
 from streaming.config.live import live_access, live_options
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.port_access import LOOPBACK
+from streaming.core.model.wording import as_count
 from streaming.facts.documents import document_text
 
 app = typer.Typer(rich_markup_mode=None)

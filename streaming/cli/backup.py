@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.cli.output import as_count, write_json, write_line
+from streaming.cli.output import write_json, write_line
 from streaming.config.config import Config, load
 from streaming.core.model.command import CommandName
 from streaming.core.model.root import StateRoot, parse_root
 from streaming.core.model.secret_names import without_login
+from streaming.core.model.wording import as_count
 
 Place = Annotated[
     str,

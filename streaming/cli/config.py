@@ -20,7 +20,7 @@ from pydantic_core import PydanticUndefined
 from checkpoints.config import documents
 from connectors.jars import JarsError
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import as_count, write_error, write_json, write_line, write_table
+from streaming.cli.output import write_error, write_json, write_line, write_table
 from streaming.cli.table_names import name_warnings
 from streaming.config import functions
 from streaming.config.access import access_faults
@@ -29,6 +29,7 @@ from streaming.config.errors import section
 from streaming.config.history import config_history, history_faults
 from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.model.root import BucketRoot
+from streaming.core.model.wording import as_count
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The configuration.")
 

@@ -10,11 +10,12 @@ import typer
 from streaming.cli import uncarried
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
-from streaming.cli.output import as_count, write_json, write_line, write_pairs, write_table
+from streaming.cli.output import write_json, write_line, write_pairs, write_table
 from streaming.cli.replay import From, To
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Cause, ConflictKind
 from streaming.core.model.command import CommandName
+from streaming.core.model.wording import as_count
 from streaming.core.replay.span import parse_moment, span_of
 from streaming.facts.avoidable import avoidable as avoidable_conflicts
 from streaming.facts.conflicts import (

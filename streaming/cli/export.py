@@ -7,9 +7,10 @@ import typer
 
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import as_count, write_json, write_line
+from streaming.cli.output import write_json, write_line
 from streaming.cli.past import AsOf
 from streaming.config.config import load
+from streaming.core.model.wording import as_count
 from streaming.core.replay.span import parse_moment
 
 File = Annotated[

@@ -2,8 +2,9 @@
 
 from checkpoints.reader import Reader
 from streaming.cli.inputs import now
-from streaming.cli.output import as_age, write_json, write_pairs
+from streaming.cli.output import write_json, write_pairs
 from streaming.config.config import Config
+from streaming.core.model.wording import as_age
 from streaming.facts.flight import EpochRange, ReplicaFlight, replica_flight
 
 

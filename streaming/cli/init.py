@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.cli.output import as_count, write_json, write_line, write_sentence
+from streaming.cli.output import write_json, write_line, write_sentence
 from streaming.config.config import Config
 from streaming.core.model.command import CommandName, ResyncOrder
 from streaming.core.model.errors import HubError
 from streaming.core.model.retained import Retained
+from streaming.core.model.wording import as_count
 from streaming.facts.joining import Ask, ForetoldInit, foretold_init
 
 

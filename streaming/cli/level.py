@@ -11,17 +11,11 @@ import typer
 from checkpoints.reader import Reader
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.cli.output import (
-    as_age,
-    as_count,
-    write_json,
-    write_line,
-    write_sentence,
-    write_table,
-)
+from streaming.cli.output import write_json, write_line, write_sentence, write_table
 from streaming.config.config import Config
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import SourceError
+from streaming.core.model.wording import as_age, as_count
 from streaming.facts.divergent import DivergenceKind, differing_text
 from streaming.facts.freshness import MAX_AGE_S
 from streaming.facts.health import unnamed_remedy, unnamed_text

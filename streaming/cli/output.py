@@ -12,23 +12,7 @@ from unicodedata import combining, east_asian_width
 
 from connectors.failure import tell_failure
 from streaming.cli.colour import coloured
-from streaming.core.model.wording import as_age, as_count
 from streaming.facts.documents import document_text
-
-__all__ = [
-    "as_age",
-    "as_count",
-    "as_counts",
-    "as_text",
-    "as_time",
-    "terminal_columns",
-    "write_error",
-    "write_json",
-    "write_line",
-    "write_pairs",
-    "write_sentence",
-    "write_table",
-]
 
 PIPE_COLUMNS = 10_000
 """The width of a table that is not written to a terminal: its lines are not broken."""

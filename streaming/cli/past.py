@@ -7,10 +7,11 @@ import typer
 
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
-from streaming.cli.output import as_count, write_json, write_line, write_table
+from streaming.cli.output import write_json, write_line, write_table
 from streaming.cli.replay import MOMENT
 from streaming.config.config import load
 from streaming.core.model.errors import QuestionError
+from streaming.core.model.wording import as_count
 from streaming.core.replay.span import parse_moment
 from streaming.core.tracking.ranges import listed_order
 from streaming.facts.names import names_of

@@ -6,7 +6,8 @@ import typer
 
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
-from streaming.cli.output import as_count, write_json, write_line, write_pairs, write_table
+from streaming.cli.output import write_json, write_line, write_pairs, write_table
+from streaming.core.model.wording import as_count
 from streaming.facts.lacks import AnchorPoint, ConsumerLacks, StartPoint, consumer_lacks
 from streaming.facts.names import agreement_named
 from streaming.facts.ruvs import acked_ruv, hub_ruvs

@@ -11,7 +11,6 @@ from checkpoints.reader import Reader
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
 from streaming.cli.output import (
-    as_count,
     write_error,
     write_json,
     write_line,
@@ -22,6 +21,7 @@ from streaming.cli.output import (
 from streaming.config.config import Config
 from streaming.core.model.command import CommandName
 from streaming.core.model.record import Reason
+from streaming.core.model.wording import as_count
 from streaming.facts.divergent import DivergentRow, kept_different
 from streaming.facts.names import names_of, rid_of_any
 from streaming.facts.quarantine import (

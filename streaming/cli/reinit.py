@@ -12,9 +12,10 @@ from checkpoints.reader import Reader, open_state
 from connectors.kafka.client_errors import OnlyFaults
 from streaming.cli.agent import Database, Load
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now
-from streaming.cli.output import as_count, write_error, write_json, write_line, write_sentence
+from streaming.cli.output import write_error, write_json, write_line, write_sentence
 from streaming.config.config import Config, load
 from streaming.core.model.errors import StateError
+from streaming.core.model.wording import as_count
 
 if TYPE_CHECKING:
     from connectors.sqlite.run import KnownOwn

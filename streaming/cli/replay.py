@@ -9,7 +9,6 @@ import typer
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.cli.output import (
-    as_count,
     as_time,
     write_error,
     write_json,
@@ -20,6 +19,7 @@ from streaming.cli.output import (
 from streaming.cli.resend import resend
 from streaming.config.config import Config, load
 from streaming.core.model.errors import QuestionError
+from streaming.core.model.wording import as_count
 from streaming.core.replay.span import Moment, parse_moment
 from streaming.facts.names import names_of
 

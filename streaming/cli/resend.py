@@ -1,7 +1,8 @@
 """`replay --agreement`: send a consumer again what it was sent, from the changelog."""
 
-from streaming.cli.output import as_count, write_json, write_line
+from streaming.cli.output import write_json, write_line
 from streaming.config.config import Config
+from streaming.core.model.wording import as_count
 from streaming.core.replay.span import Moment
 from streaming.facts.names import agreement_named
 

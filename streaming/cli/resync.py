@@ -7,9 +7,10 @@ import typer
 
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.cli.output import as_count, write_json, write_line, write_sentence, write_table
+from streaming.cli.output import write_json, write_line, write_sentence, write_table
 from streaming.core.model.command import CommandName, ResyncOrder
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.wording import as_count
 from streaming.facts.resync import ConsumerResync, ForetoldResync, foretold, resyncs
 
 STATUS = "status"

@@ -7,8 +7,9 @@ import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.level import TopicEnds
-from streaming.cli.output import as_count, write_json, write_line, write_sentence
+from streaming.cli.output import write_json, write_line, write_sentence
 from streaming.core.model.command import CommandName
+from streaming.core.model.wording import as_count
 from streaming.facts.retirement import Retirement, retirement
 
 RetiredReplica = Annotated[

@@ -10,9 +10,10 @@ import typer
 from checkpoints.reader import Reader
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, reader_if_any
-from streaming.cli.output import as_count, write_json, write_sentence
+from streaming.cli.output import write_json, write_sentence
 from streaming.config.config import Config, load
 from streaming.core.model.errors import ConfigError, StateError
+from streaming.core.model.wording import as_count
 from streaming.core.schema.compare import SchemaComparison
 from streaming.core.schema.document import DatabaseSchema, schema_of
 from streaming.facts.schemas import compared_schemas

@@ -13,10 +13,11 @@ from checkpoints.past import PastStore
 from checkpoints.recorded import BatchMark
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import as_count, write_json, write_line, write_table
+from streaming.cli.output import write_json, write_line, write_table
 from streaming.cli.past import AsOf, AtMost
 from streaming.config.config import Config, load
 from streaming.core.model.errors import QuestionError
+from streaming.core.model.wording import as_count
 from streaming.core.replay.span import parse_moment
 
 if TYPE_CHECKING:

@@ -9,8 +9,6 @@ from streaming.cli import counters
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.output import (
-    as_age,
-    as_count,
     as_counts,
     write_json,
     write_line,
@@ -18,6 +16,7 @@ from streaming.cli.output import (
     write_sentence,
     write_table,
 )
+from streaming.core.model.wording import as_age, as_count
 from streaming.facts.health import (
     Problem,
     agreement_state,

@@ -3,13 +3,8 @@
 from collections.abc import Sequence
 
 from checkpoints.reader import Reader
-from streaming.cli.output import (
-    as_count,
-    write_json,
-    write_line,
-    write_sentence,
-    write_table,
-)
+from streaming.cli.output import write_json, write_line, write_sentence, write_table
+from streaming.core.model.wording import as_count
 from streaming.facts.divergent import DivergentRow, differing_text
 from streaming.facts.uncarried import KeptImage, described
 

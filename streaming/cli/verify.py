@@ -9,9 +9,10 @@ import typer
 
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import as_count, write_json, write_line, write_sentence, write_table
+from streaming.cli.output import write_json, write_line, write_sentence, write_table
 from streaming.cli.replay import SHOWN, From, To
 from streaming.config.config import Config, load
+from streaming.core.model.wording import as_count
 from streaming.core.replay.span import Moment, parse_moment
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from streaming.cli.output import as_count
 from streaming.config.config import Config
+from streaming.core.model.wording import as_count
 from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.journals import published_all, session_of
 from streaming.demo.monitor import PartMonitor
