@@ -1,7 +1,6 @@
 """`init`: fill a new, empty replica with the rows of the hub."""
 
 from collections.abc import Collection, Mapping, Sequence
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -15,17 +14,9 @@ from streaming.core.model.retained import Retained
 from streaming.core.model.wording import as_count
 from streaming.facts.joining import Ask, ForetoldInit, foretold_init
 
-
-class InitSource(StrEnum):
-    """Where the rows of a new replica come from."""
-
-    HUB = "hub"
-
-
 NewReplica = Annotated[
     str, typer.Argument(metavar="REPLICA", help="Its name in the configuration.")
 ]
-From = Annotated[InitSource, typer.Option("--from", help="Where the rows come from.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only check, and say what it would do.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Order it though a topic may delete records too early.")
@@ -36,7 +27,6 @@ def init(
     replica: NewReplica,
     *,
     config: ConfigPath = DEFAULT_CONFIG,
-    source: From = InitSource.HUB,
     dry_run: DryRun = False,
     force: Force = False,
     as_json: AsJson = False,
@@ -48,7 +38,6 @@ def init(
     """
     from streaming.cli.command import append_command  # noqa: PLC0415  # a refusal does without
 
-    del source  # there is one
     configured, reader = opened(config)
     found = foretold_init(configured, reader, replica, _asking(configured))
     if found.short and not (force or dry_run):

@@ -85,7 +85,7 @@ UNKNOWN = [
     ("resync", "to-nobody"),
     ("retire", "nobody"),
     ("recover", "nobody"),
-    ("init", "nobody", "--from", "hub"),
+    ("init", "nobody"),
     ("abort", csn(9, 9)),
     ("agent", "check", "--database", "nothing.db"),
 ]
