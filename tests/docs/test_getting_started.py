@@ -47,6 +47,18 @@ def test_its_table_fits_its_configuration(tmp_path: Path) -> None:
     assert not found.complaints
 
 
+def test_the_configuration_of_the_readme_is_right(tmp_path: Path) -> None:
+    """It is the first one that a new user copies."""
+    text = (PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
+    (config,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "hub.toml").write_text(config)
+
+    loaded = load(tmp_path / "hub.toml")
+
+    assert [one.name for one in loaded.replicas] == ["berlin", "lisbon"]
+    assert [*loaded.table_map()] == ["customers"]
+
+
 @pytest.mark.parametrize("words", [*commands()], ids=" ".join)
 def test_its_commands_are_there(words: list[str]) -> None:
     """A command that was renamed would fail at a new user's first step."""
