@@ -7,7 +7,7 @@ REMARKS = {
     *("about", "basis", "description", "id", "kind", "note", "notes", "place", "source"),
     *("source_file", "title"),
 }
-"""What a case says to people, at any place."""
+"""What a case says to people; deeper down such a name is an input like any other."""
 
 
 class Read(dict[str, Any]):
@@ -54,7 +54,7 @@ def unread(value: object, path: str = "") -> Iterator[str]:
         for one in value:
             yield from unread(one, f"{path}[]")
     if isinstance(value, Read):
-        for name in value.keys() - REMARKS:
+        for name in value.keys() - (set[str]() if path else REMARKS):
             inner = f"{path}.{name}" if path else name
             if name in value.was_read:
                 yield from unread(dict.__getitem__(value, name), inner)

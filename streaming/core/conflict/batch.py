@@ -4,10 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from streaming.core.conflict.judge import Judged
 from streaming.core.delivery.sending import LogEntry
-from streaming.core.intake.arrival import (
-    Quarantined,
-    quarantined_change,
-)
+from streaming.core.intake.arrival import Quarantined, quarantined_change
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.tracking.left_out import uncarried_rows
