@@ -21,7 +21,7 @@ from streaming.core.model.record import Stopped
 from tests.harness import verdict
 from tests.harness.hub_process import wait_until
 from tests.harness.scripted import ScriptedReplica
-from tests.harness.site import RECORD_BYTES, RunningHub, Site, site
+from tests.harness.site import RECORD_BYTES, RunningHub, Site, site_with_sessions
 
 RECREATED = "input_lost: its topic was deleted and created again"
 
@@ -29,9 +29,7 @@ RECREATED = "input_lost: its topic was deleted and created again"
 @pytest.fixture
 def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
     """A hub with three replicas, all of which have sent a hello."""
-    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc") as made:
-        for replica in made.replicas.values():
-            replica.hello()
+    with site_with_sessions(tmp_path, broker.bootstrap_servers, topic_prefix, "abc") as made:
         yield made
 
 

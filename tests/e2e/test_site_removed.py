@@ -14,15 +14,13 @@ from connectors.sqlite.schema import install
 from connectors.sqlite.uninstall import uninstall
 from tests.e2e.test_retired import judged, states, without, write
 from tests.harness import verdict
-from tests.harness.site import Site, site
+from tests.harness.site import Site, site_with_sessions
 
 
 @pytest.fixture
 def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
     """A hub with three replicas, all of which have sent a hello."""
-    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc") as made:
-        for replica in made.replicas.values():
-            replica.hello()
+    with site_with_sessions(tmp_path, broker.bootstrap_servers, topic_prefix, "abc") as made:
         yield made
 
 

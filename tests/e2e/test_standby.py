@@ -10,7 +10,7 @@ from connectors.kafka.broker import Broker
 from streaming.hub.rehearsal import WARM
 from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess
-from tests.harness.site import Site, site
+from tests.harness.site import Site, site_with_sessions
 from tests.model.replica import image, row_of
 
 STANDS_BY = "stands by: the hub with process id"
@@ -20,9 +20,7 @@ TAKES_OVER = "takes over the state"
 @pytest.fixture
 def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
     """A hub of two replicas that have said hello."""
-    with site(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
-        for replica in made.replicas.values():
-            replica.hello()
+    with site_with_sessions(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
         yield made
 
 

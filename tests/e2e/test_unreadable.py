@@ -14,7 +14,7 @@ from tests.harness.commits import last_commit
 from tests.harness.hub_process import wait_until
 from tests.harness.replays import check_audit_is_sound, check_replay_is_equal
 from tests.harness.rights import allow_all, deny
-from tests.harness.site import RunningHub, Site, site
+from tests.harness.site import RunningHub, Site, site_with_sessions
 
 HIDDEN = (ACLOperation.READ, ACLOperation.DESCRIBE)
 """Without any right on a topic Kafka does not even say whether it is there."""
@@ -23,9 +23,7 @@ HIDDEN = (ACLOperation.READ, ACLOperation.DESCRIBE)
 @pytest.fixture
 def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
     """A hub with three replicas, all of which have sent a hello."""
-    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc") as made:
-        for replica in made.replicas.values():
-            replica.hello()
+    with site_with_sessions(tmp_path, broker.bootstrap_servers, topic_prefix, "abc") as made:
         yield made
 
 

@@ -249,3 +249,14 @@ def site(
             for rid, name in enumerate(names, 1)
         }
         yield Site(folder, prefix, ends, replicas)
+
+
+@contextmanager
+def site_with_sessions(
+    folder: Path, bootstrap: str, prefix: str, names: str = "ab"
+) -> Iterator[Site]:
+    """A site whose replicas have all said hello."""
+    with site(folder, bootstrap, prefix, names) as made:
+        for replica in made.replicas.values():
+            replica.hello()
+        yield made

@@ -6,13 +6,11 @@ from pathlib import Path
 import pytest
 
 from connectors.kafka.broker import Broker
-from tests.harness.site import Site, site
+from tests.harness.site import Site, site_with_sessions
 
 
 @pytest.fixture
 def pair(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
     """A hub with two replicas."""
-    with site(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
-        for replica in made.replicas.values():
-            replica.hello()
+    with site_with_sessions(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
         yield made
