@@ -1,1 +1,1 @@
-"""Durable state in Delta tables and the protocol by which it is committed."""
+"""Durable state in Delta tables: the tables, their schemas, and the store that appends to them."""

@@ -6,12 +6,12 @@ from typing import Any
 import pyarrow.dataset as ds
 
 from checkpoints import query
-from checkpoints.epochs import Plan, plan_of
+from checkpoints.commit.epochs import Plan, plan_of
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from checkpoints.times import time_of
+from streaming.core.access.root import StateRoot
 from streaming.core.model.command import Command, CommandName
-from streaming.core.model.root import StateRoot
 
 COMMANDS_MAX = 10_000
 """How many commands a batch carries out at most."""

@@ -3,8 +3,8 @@
 So a migration is undone by naming the old state again, until a hub has judged a batch on the new
 one: from then on the old one is behind what was sent, and a hub refuses it as put back.
 
-True of every format, beside what checkpoints/state_format.py reads: a table whose rows belong to a
-batch names it `batch`.
+True of every format, beside what checkpoints/commit/state_format.py reads: a table whose rows
+belong to a batch names it `batch`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,14 +14,14 @@ from typing import NamedTuple
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from checkpoints.backup import check_place, copy_tables, upto, without_versions
-from checkpoints.epochs import check_format
+from checkpoints.commit.epochs import check_format
+from checkpoints.commit.state_format import Newest, newest
 from checkpoints.format_number import FORMAT
+from checkpoints.maintenance.backup import check_place, copy_tables, upto, without_versions
 from checkpoints.query import execute, open_table, parts, records
-from checkpoints.state_format import Newest, newest
 from checkpoints.tables import SCHEMAS, TableName
+from streaming.core.access.root import StateRoot
 from streaming.core.model.errors import StateError
-from streaming.core.model.root import StateRoot
 
 
 class Migration(NamedTuple):

@@ -13,13 +13,13 @@ from checkpoints.tables import PENDING as PENDING_SCHEMA
 from checkpoints.tables import TableName
 from checkpoints.times import ms_of, time_of
 from streaming.core.intake.eviction import evict, restore, restore_ended
-from streaming.core.intake.pending import Context, ListKey
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.csn import rid_of
-from streaming.core.model.open_transactions import EndedTransaction, OpenTransactions
-from streaming.core.model.record import Reason
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Arrived
+from streaming.core.records.record import Reason
+from streaming.core.state.open_transactions import EndedTransaction, OpenTransactions
+from streaming.core.state.pending import Context, ListKey
+from streaming.core.state.replica_state import ReplicaState
 
 PENDING = "pending"
 WAITING = "waiting"

@@ -11,8 +11,8 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from checkpoints.root import open_delta, storage_says, table_uri, what_to_check
 from checkpoints.tables import SCHEMAS, TableName
+from streaming.core.access.root import StateRoot
 from streaming.core.model.errors import StateError
-from streaming.core.model.root import StateRoot
 
 Value = str | int | bool
 

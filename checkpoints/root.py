@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
 
+from streaming.core.access.root import BucketRoot, S3Access, StateRoot
 from streaming.core.model.errors import StateError
-from streaming.core.model.root import BucketRoot, S3Access, StateRoot
 
 if TYPE_CHECKING:  # its import takes time, and who reads the tables of a folder does without
     import pyarrow.fs as pafs

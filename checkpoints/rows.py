@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
+from checkpoints.reading.truncates import last_truncates
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
-from checkpoints.truncates import last_truncates
-from streaming.core.delivery.sending import WHOLE
+from streaming.core.batch.sending import WHOLE
 from streaming.core.model.truncation import ALL_KEYS, Truncation
 
 _MERGE = """

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from checkpoints.store import storage_errors
-from streaming.core.model.root import StateRoot
+from streaming.core.access.root import StateRoot
 
 POOL = "maintenance"
 """Spark's scheduler pool of these jobs (streaming/jvm/fairscheduler.xml)."""

@@ -35,8 +35,8 @@ from checkpoints.root import (
     what_to_check,
 )
 from checkpoints.tables import SCHEMAS, TableName
+from streaming.core.access.root import StateRoot
 from streaming.core.model.errors import StateError
-from streaming.core.model.root import StateRoot
 
 KEPT_HOURS = 168
 """How long files are kept that no log names, and the older versions of `rows`."""
@@ -52,7 +52,8 @@ _APPENDED = {
 }
 """Of tables that are only appended to: their rows name their batch, so an older version
 contains nothing more. A commit lists the log, 2 ms for 1,000 entries: a second for a day of them.
-A checkpoint names the files that compaction replaced within that hour: checkpoints/dead_files.py.
+A checkpoint names the files that compaction replaced within that hour
+(checkpoints/maintenance/dead_files.py).
 Reading skips files by their first columns, up to the CSN; more of them make commits slow."""
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from checkpoints.comments import TABLE_COMMENTS, column_comments
 from checkpoints.tables import SCHEMAS, TableName
-from streaming.core.model.markdown import code, table
+from streaming.core.text.markdown import code, table
 
 PLACE = Path(__file__).parents[1] / "docs" / "tables.md"
 COLUMNS = "\n## Columns\n"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from connectors.live_value import LiveValue
-from streaming.core.model.port_access import PortAccess
+from streaming.core.access.port_access import PortAccess
 
 
 class LiveAccess(LiveValue[PortAccess]):

@@ -11,7 +11,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from connectors.failure import WRITES_OBJECTS
 from connectors.kafka.client_errors import OnlyFaults
 from connectors.log_format import LogFormat
-from streaming.core.model.secret_names import HIDDEN
+from streaming.core.access.secret_names import HIDDEN
 
 SHORTEST = 4
 """A shorter secret is left in: its letters are in every other word."""

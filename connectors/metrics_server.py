@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 
 from connectors.live_access import LiveAccess
 from connectors.tls import server_context
+from streaming.core.access.port_access import is_known_host, is_loopback
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.port_access import is_known_host, is_loopback
 
 REQUEST_S = 5.0
 """How long a client may take between two parts of its request."""

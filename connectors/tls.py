@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from connectors.file_mark import FileMark, mark_of
-from streaming.core.model.port_access import PortAccess
+from streaming.core.access.port_access import PortAccess
 
 
 def server_context(access: PortAccess) -> ssl.SSLContext | None:

@@ -10,15 +10,18 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.intake import check
-from streaming.core.intake.check import VERSION
-from streaming.core.intake.snapshot_row import MEMBERS
 from streaming.core.model import foreign_json
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import CSN_PATTERN
 from streaming.core.model.errors import RuvError, WireError
-from streaming.core.model.kinds import KIND_OF, KINDS, Field, FieldPresence, FieldType
-from streaming.core.model.record import (
+from streaming.core.model.ruv import Ruv, parse_ruv
+from streaming.core.model.table import Table
+from streaming.core.model.truncation import ALL_KEYS
+from streaming.core.model.values import Value, from_json, json_text
+from streaming.core.records import check
+from streaming.core.records.check import VERSION
+from streaming.core.records.kinds import KIND_OF, KINDS, Field, FieldPresence, FieldType
+from streaming.core.records.record import (
     Item,
     ItemType,
     RangeItem,
@@ -29,10 +32,7 @@ from streaming.core.model.record import (
     Update,
     UpdateKind,
 )
-from streaming.core.model.ruv import Ruv, parse_ruv
-from streaming.core.model.table import Table
-from streaming.core.model.truncation import ALL_KEYS
-from streaming.core.model.values import Value, from_json, json_text
+from streaming.core.records.snapshot_row import MEMBERS
 
 _CSN = re.compile(CSN_PATTERN)
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from streaming.jvm.session import session
 from tests.harness.examples import examples
 from tests.harness.hub_process import QUICK_JAVA

@@ -6,20 +6,36 @@
 import ast
 from pathlib import Path
 
-from streaming.core.model.markdown import code, table
+from streaming.core.text.markdown import code, table
 
 CHECKOUT = Path(__file__).parent.parent
 LEAF = ("streaming.core", "streaming.jvm.java")  # who finds Java needs nothing but an error class
 
 FLOW = (
-    *("phases", "prepared_tables", "resyncs", "settings", "followed", "rest", "hub"),
-    *("take_in", "outcome"),
-    *("page_ranges", "publishing", "lost", "pipeline"),
+    *("batch/phases", "resync/prepared_tables", "resync/pages", "batch/settings"),
+    *("standby/window", "batch/rest", "batch/hub", "batch/ingest", "batch/outcome"),
+    *("batch/page_ranges", "batch/publishing", "batch/lost_input", "batch/pipeline"),
 )
 """The modules of the flow of a batch; each may import those before it."""
 
+CORE = (
+    *("model", "text", "access", "records", "tracking", "conflict", "state", "counts"),
+    *("delivery", "intake", "batch", "schema", "replay"),
+)
+"""The rooms of core; each may import those before it."""
+
+
+def dotted(place: str) -> str:
+    """A place as the module that it is."""
+    return place.removesuffix(".py").replace("/", ".")
+
+
 MAY_IMPORT = {
     "streaming/core": ("streaming.core",),
+    **{
+        f"streaming/core/{room}": tuple(f"streaming.core.{below}" for below in CORE[: place + 1])
+        for place, room in enumerate(CORE)
+    },
     "streaming/jvm/pins.py": (),
     "streaming/jvm/java.py": ("streaming.core.model.errors", "streaming.jvm.pins"),
     "streaming/jvm/private.py": ("streaming.jvm.launch_files", "streaming.jvm.pins"),
@@ -64,7 +80,10 @@ MAY_IMPORT = {
         f"streaming/hub/{name}.py": (
             *(*LEAF, "connectors", "checkpoints"),
             *("streaming.stages", "streaming.carriers", "streaming.operator"),
-            *(f"streaming.hub.{below}" for below in ("upkeep", *FLOW[:place])),
+            *(
+                "streaming.hub.upkeep",
+                *(dotted(f"streaming/hub/{below}") for below in FLOW[:place]),
+            ),
         )
         for place, name in enumerate(FLOW)
     },
@@ -83,11 +102,7 @@ def rooms() -> str:
         for top in ("streaming", "connectors", "checkpoints")
         for file in (CHECKOUT / top).rglob("__init__.py")
     )
-    shown = [
-        place
-        for place in places
-        if place != "streaming" and not place.startswith("streaming/core/")
-    ]
+    shown = [place for place in places if place != "streaming"]
     rows = [(code(place), _holds(place), _imports(place)) for place in shown]
     return table(("folder", "holds", "may import"), rows)
 

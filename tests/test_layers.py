@@ -18,15 +18,19 @@ OF_PYSPARK = {
 """Names that pyspark keeps to itself: its handles of Java objects, and helpers around them."""
 
 OWN_JSON = {
-    *("checkpoints/backup.py", "checkpoints/last_poll.py", "streaming/carriers/offsets.py"),
     *(
-        "streaming/cli/config.py",
+        "checkpoints/maintenance/backup.py",
+        "checkpoints/commit/last_poll.py",
+        "streaming/carriers/offsets.py",
+    ),
+    *(
+        "streaming/cli/start/config.py",
         "streaming/config/config.py",
         "streaming/config/history.py",
         "streaming/replay/what_if.py",
     ),
     *("streaming/core/model/command.py", "streaming/core/replay/pins.py"),
-    *("streaming/demo/evidence.py", "streaming/demo/timing.py"),
+    *("streaming/demo/verdict/evidence.py", "streaming/demo/verdict/timing.py"),
 }
 """Who reads JSON that this program, or Spark, has written itself; others ask foreign_json."""
 

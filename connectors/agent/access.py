@@ -7,8 +7,8 @@ from connectors.agent.settings import AgentSettings
 from connectors.kafka.live_options import LiveOptions
 from connectors.kafka.options import client_options, principal_of
 from connectors.kafka.topics import Topics
+from streaming.core.access.rights import REMEDY, agent_rights, lacking, lacking_text
 from streaming.core.model.errors import HubError
-from streaming.core.model.rights import REMEDY, agent_rights, lacking, lacking_text
 
 REQUEST_MS = 5_000
 """How long one request to a broker may take before it counts as unreachable."""

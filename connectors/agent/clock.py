@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from streaming.core.model.csn import MAX_SKEW_S, is_skewed, rid_of, time_of
-from streaming.core.model.wording import as_count
+from streaming.core.text.wording import as_count
 
 AHEAD_S = 60
 """How far a CSN may be ahead of this machine's clock before it is worth a word."""

@@ -17,7 +17,7 @@ from connectors.agent.own_topic import OwnTopic
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
 from streaming.core.model.errors import HubError
-from streaming.core.model.record import Commit, Hello, PublishedSchema, Record, Refused, Snapshot
+from streaming.core.records.record import Commit, Hello, PublishedSchema, Record, Refused, Snapshot
 
 
 class StoreError(HubError):

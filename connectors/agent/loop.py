@@ -27,16 +27,16 @@ from connectors.agent.contract import (
 )
 from connectors.agent.counts import AgentCounts
 from connectors.agent.ignored import IgnoredRecords
-from connectors.agent.metrics import served_metrics
-from connectors.agent.outage import Outage, StopRequested
-from connectors.agent.own_topic import FindEntry, OwnTopic
-from connectors.agent.set_back import (
+from connectors.agent.losses import (
     lost_text,
     quarantined_text,
     refused_texts,
     saved_texts,
     stranded_text,
 )
+from connectors.agent.metrics import served_metrics
+from connectors.agent.outage import Outage, StopRequested
+from connectors.agent.own_topic import FindEntry, OwnTopic
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, UpdatesTopic
 from connectors.agent.uncarried import UncarriedLog
@@ -54,8 +54,8 @@ from streaming.core.delivery.consumer import (
 from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
 from streaming.core.model.errors import HubError, StateError, WireError
-from streaming.core.model.record import Commit, Goodbye, Heartbeat, Record
-from streaming.core.model.wording import as_count
+from streaming.core.records.record import Commit, Goodbye, Heartbeat, Record
+from streaming.core.text.wording import as_count
 
 PUBLISH_ROWS = 2_000
 PUBLISH_BYTES = 8_000_000

@@ -12,8 +12,8 @@ from connectors.agent.counts import AgentCounts
 from connectors.live_access import LiveAccess
 from connectors.metrics_server import metrics_served
 from connectors.tls import tls_faults
+from streaming.core.access.port_access import EVERYBODY, LOOPBACK
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.port_access import EVERYBODY, LOOPBACK
 
 
 @dataclass(frozen=True, slots=True)

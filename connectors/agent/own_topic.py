@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from streaming.core.model.change import Change
-from streaming.core.model.record import (
+from streaming.core.records.record import (
     Abort,
     Applied,
     Commit,

@@ -16,10 +16,10 @@ from connectors.kafka.live_options import LiveOptions
 from connectors.live_access import LiveAccess
 from connectors.logs import configure_logs
 from connectors.trusted_file import check_trusted
-from streaming.core.model.edited_text import edited_text
+from streaming.core.access.port_access import PortAccess
+from streaming.core.access.secret_names import secrets_of
 from streaming.core.model.errors import HubError
-from streaming.core.model.port_access import PortAccess
-from streaming.core.model.secret_names import secrets_of
+from streaming.core.text.edited_text import edited_text
 
 OpenStore = Callable[[AgentSettings], AbstractContextManager[ReplicaStore]]
 """Open a replica's database and lock out other agents; HubError if that fails."""

@@ -7,12 +7,12 @@ from typing import Any
 
 from connectors import wire
 from connectors.log_format import LogFormat
+from streaming.core.access.port_access import EVERYBODY, FILES, LOOPBACK, PortAccess
 from streaming.core.model.csn import MAX_SKEW_S
 from streaming.core.model.errors import ConfigError, WireError
-from streaming.core.model.port_access import EVERYBODY, FILES, LOOPBACK, PortAccess
-from streaming.core.model.record import RECORD_BYTES
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
+from streaming.core.records.record import RECORD_BYTES
 
 
 @dataclass(frozen=True, slots=True)

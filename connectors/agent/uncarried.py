@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from connectors.agent.contract import JournalEntry, KeptRows
 from streaming.core.model.change import Change, Op
-from streaming.core.model.wording import as_count
+from streaming.core.text.wording import as_count
 
 LINES_MAX = 10
 """How many rows are logged one by one between two reminders."""

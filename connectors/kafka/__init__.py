@@ -1,1 +1,1 @@
-"""Kafka: clients and their options, topics, the hub's producer, a broker for tests and demos."""
+"""Kafka: clients and their options, topics, the hub's producer."""

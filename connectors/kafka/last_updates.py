@@ -10,8 +10,8 @@ from connectors.kafka.looking import looking_consumer
 from connectors.kafka.source_errors import source_errors
 from connectors.wire import decode_answer
 from streaming.core.model.errors import SourceError, WireError
-from streaming.core.model.put_back import SentPosition
-from streaming.core.model.record import Update
+from streaming.core.records.record import Update
+from streaming.core.state.restored import SentPosition
 
 _LOOK_BACK = (1, 10, 100)
 """How many records from the end are read until one is an update: a `stopped` may stand there."""

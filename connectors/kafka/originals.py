@@ -7,7 +7,7 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from connectors.kafka.bounded_reader import BoundedReader, UnreadableRecords
-from streaming.core.intake.kept_bytes import KeptBytes
+from streaming.core.records.kept_bytes import KeptBytes
 
 _READ_THROUGH = 1_000
 """Records between two that are wanted: up to here reading them is quicker than seeking."""

@@ -16,7 +16,7 @@ import snappy
 import zstandard
 from kafka.record.default_records import DefaultRecordBatch
 
-from streaming.core.intake.kept_bytes import KeptBytes, kept_of
+from streaming.core.records.kept_bytes import KeptBytes, kept_of
 
 PIECE_BYTES = 2**20
 """What is decompressed at once."""

@@ -18,10 +18,10 @@ from kafka.protocol.consumer import OffsetSpec
 
 from connectors.kafka.options import client_options, principal_of
 from connectors.kafka.source_errors import source_errors
+from streaming.core.access.rights import REMEDY, NeededRight, TopicRight, lacking_text
 from streaming.core.intake.input_lost import GONE, HIDDEN, TopicFacts
 from streaming.core.model.errors import SourceError
-from streaming.core.model.retained import Retained
-from streaming.core.model.rights import REMEDY, NeededRight, TopicRight, lacking_text
+from streaming.core.records.retained import Retained
 
 CONNECT_TIMEOUT_MS = 15_000
 ENVELOPE_BYTES = 32_768

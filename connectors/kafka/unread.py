@@ -12,7 +12,7 @@ from connectors.kafka.source_errors import source_errors
 from connectors.kafka.topics import Topics
 from connectors.wire import decode
 from streaming.core.model.errors import WireError
-from streaming.core.model.record import Applied, Hello, Record
+from streaming.core.records.record import Applied, Hello, Record
 
 _POLL_MS = 200
 

@@ -1,1 +1,1 @@
-"""A SQLite database as a replica: capture, journal, apply, restart, and its agent's process."""
+"""A SQLite database as a replica: its store, its agent's process, and what people ask of it."""

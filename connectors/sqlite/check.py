@@ -6,21 +6,23 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from connectors.sqlite import saved, sql, uncarried
-from connectors.sqlite.capture import row_images
-from connectors.sqlite.catalog import Catalog, user_tables
-from connectors.sqlite.columns import STORED_AS
-from connectors.sqlite.constraints import TableConstraint
-from connectors.sqlite.image import null_faults, too_large, wire_image
-from connectors.sqlite.inspection import constraint_warnings, inspect, is_captured
+from connectors.sqlite import sql
+from connectors.sqlite.apply import saved
+from connectors.sqlite.install.system import OVERHEAD_BYTES, PREFIX
+from connectors.sqlite.journal import uncarried
+from connectors.sqlite.journal.capture import row_images
 from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.lock import names_complaint
 from connectors.sqlite.reading import reading
-from connectors.sqlite.references import broken_references
-from connectors.sqlite.system import OVERHEAD_BYTES, PREFIX
-from connectors.sqlite.text import stored_bytes
-from streaming.core.model.record import RECORD_BYTES
+from connectors.sqlite.schema.catalog import Catalog, user_tables
+from connectors.sqlite.schema.constraints import TableConstraint
+from connectors.sqlite.schema.inspection import constraint_warnings, inspect, is_captured
+from connectors.sqlite.schema.references import broken_references
+from connectors.sqlite.values.columns import STORED_AS
+from connectors.sqlite.values.image import null_faults, too_large, wire_image
+from connectors.sqlite.values.text import stored_bytes
 from streaming.core.model.table import Table
+from streaming.core.records.record import RECORD_BYTES
 
 FAULTS_MAX = 20
 """How many rows that cannot be carried are listed."""

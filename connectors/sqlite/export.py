@@ -6,11 +6,11 @@ from contextlib import closing
 from pathlib import Path
 
 from connectors.sqlite import sql
-from connectors.sqlite.rows import writers
+from connectors.sqlite.apply.rows import writers
 from streaming.core.model.change import Op
 from streaming.core.model.errors import StateError
-from streaming.core.model.record import Item, ItemType
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.record import Item, ItemType
 
 DECLARED = {
     ColumnType.BOOL: "INTEGER",

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from connectors.sqlite.columns import CREATE_SCALES, scales
 from connectors.sqlite.load import Prepare, nothing
-from connectors.sqlite.text import read_as_stored
+from connectors.sqlite.values.columns import CREATE_SCALES, scales
+from connectors.sqlite.values.text import read_as_stored
 from streaming.core.model.errors import StateError
 
 

@@ -15,10 +15,10 @@ from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, UpdatesTopic
 from connectors.kafka.live_options import LiveOptions
 from connectors.live_access import LiveAccess
-from connectors.sqlite.journal import JournalBound
+from connectors.sqlite.install.reinit import IsKnown, NewStart
+from connectors.sqlite.journal.entries import JournalBound
 from connectors.sqlite.load import prepare_of
 from connectors.sqlite.lock import exclusive
-from connectors.sqlite.reinit import IsKnown, NewStart
 from connectors.sqlite.store import SqliteStore
 from streaming.core.model.errors import ConfigError
 

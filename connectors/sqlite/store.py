@@ -11,30 +11,32 @@ from typing import Any
 
 from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows
 from connectors.agent.own_topic import OwnTopic
-from connectors.sqlite import journal, saved, snapshot, uncaptured, uncarried
-from connectors.sqlite.apply import apply_batch
+from connectors.sqlite.apply import saved
+from connectors.sqlite.apply.batch import apply_batch
+from connectors.sqlite.apply.rows import RowWriter, writers
 from connectors.sqlite.atomic import atomic
-from connectors.sqlite.conflict_clauses import leave_to_clauses
-from connectors.sqlite.document import database_schema
 from connectors.sqlite.errors import store_errors
-from connectors.sqlite.inspection import constraint_summaries
-from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
+from connectors.sqlite.install.install import install
+from connectors.sqlite.install.own_tables import lost_tables, lost_tables_text
+from connectors.sqlite.install.reinit import IsKnown, NewStart, reinit
+from connectors.sqlite.install.system import OVERHEAD_BYTES
+from connectors.sqlite.journal import entries as journal
+from connectors.sqlite.journal import snapshot, uncaptured, uncarried
+from connectors.sqlite.journal.entries import JOURNAL_BOUND, JournalBound
+from connectors.sqlite.journal.reconcile import reconcile
+from connectors.sqlite.journal.renumber import opno_before, renumber
 from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.opened_file import OpenedFile, replaced_text
-from connectors.sqlite.own_tables import lost_tables, lost_tables_text
-from connectors.sqlite.reconcile import reconcile
-from connectors.sqlite.reinit import IsKnown, NewStart, reinit
-from connectors.sqlite.renumber import opno_before, renumber
-from connectors.sqlite.rows import RowWriter, writers
-from connectors.sqlite.schema import install
-from connectors.sqlite.system import OVERHEAD_BYTES
-from connectors.sqlite.text import read_as_stored
+from connectors.sqlite.schema.conflict_clauses import leave_to_clauses
+from connectors.sqlite.schema.document import database_schema
+from connectors.sqlite.schema.inspection import constraint_summaries
+from connectors.sqlite.values.text import read_as_stored
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
 from streaming.core.model.csn import MAX_SKEW_S, Generator, time_of
 from streaming.core.model.errors import StateError
-from streaming.core.model.record import RECORD_BYTES, Commit, Hello, PublishedSchema, Snapshot
 from streaming.core.model.table import Table
+from streaming.core.records.record import RECORD_BYTES, Commit, Hello, PublishedSchema, Snapshot
 from streaming.core.schema.document import DOCUMENT_BYTES, DatabaseSchema
 
 BUSY_MS = 5_000

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
-from checkpoints.epochs import Plan
+from checkpoints.commit.epochs import Plan
 from checkpoints.times import time_of
 from connectors.kafka.bounded_reader import BoundedReader, UnreadableRecords
 from connectors.kafka.record_stream import FoundRecord
-from streaming.core.intake.check import Limits, size_fault
-from streaming.core.intake.members import RecordFault
-from streaming.core.model.record import Reason
 from streaming.core.model.table import Table
+from streaming.core.records.check import Limits, size_fault
+from streaming.core.records.members import RecordFault
+from streaming.core.records.record import Reason
 from streaming.stages.check import check_records
 from streaming.stages.checked import checked
 

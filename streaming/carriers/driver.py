@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from checkpoints.store import Rows
 from checkpoints.tables import CHANGELOG
 from streaming.carriers.arrow_stream import coalesced
-from streaming.core.intake.check import LIMITS, Limits
 from streaming.core.model.table import Table
+from streaming.core.records.check import LIMITS, Limits
 from streaming.jvm.private import collect_batches
 from streaming.stages.check import check_records
 from streaming.stages.checked import NO_CHECKED

@@ -23,9 +23,9 @@ from checkpoints.tables import CHANGELOG
 from connectors.wire import CHANGE_ITEM_SQL, update_ends
 from streaming.carriers.parse_on_executors import parse_on_executors
 from streaming.core.conflict.judge import Verdict
-from streaming.core.intake.check import Limits
 from streaming.core.model.errors import PublishError
 from streaming.core.model.table import Table
+from streaming.core.records.check import Limits
 from streaming.stages.checked import CHECKED, compared_tables
 from streaming.stages.log import CHANGE
 from streaming.stages.publish import Chunk, Outgoing

@@ -7,8 +7,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from streaming.carriers.arrow_stream import coalesced
-from streaming.core.intake.check import LIMITS, Limits
 from streaming.core.model.table import Table
+from streaming.core.records.check import LIMITS, Limits
 from streaming.jvm.private import map_batches
 from streaming.stages.check import check_records
 from streaming.stages.checked import CHECKED

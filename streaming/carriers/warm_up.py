@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from checkpoints.spark_threads import SparkThreads
 from streaming.carriers.parse_on_executors import parse_on_executors
-from streaming.core.model.root import StateRoot
+from streaming.core.access.root import StateRoot
 from streaming.jvm.private import collect_batches, executor_count
 
 LOG = logging.getLogger("slackwater")

@@ -1,1 +1,1 @@
-"""The command `slackwater`: one file per group of commands, and the output functions."""
+"""The command `slackwater`: what all its commands share."""

@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from checkpoints.config import KEY, last_number
-from checkpoints.reader import Reader
+from checkpoints.reading.reader import Reader
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from streaming.cli.inputs import now
 from streaming.cli.output import write_json, write_line
 from streaming.core.model.command import CommandName
-from streaming.core.model.wording import as_count
+from streaming.core.text.wording import as_count
 
 NAMED = 20
 """How many commands are listed one by one."""

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
-from streaming.cli.config import FieldDoc, fields
+from streaming.cli.start.config import FieldDoc, fields
 from streaming.config.config import ENV_PREFIX
-from streaming.core.model.markdown import code, table
+from streaming.core.text.markdown import code, table
 
 PLACE = Path(__file__).parents[2] / "docs" / "configuration.md"
 

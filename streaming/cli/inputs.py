@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from checkpoints.query import open_table
-from checkpoints.reader import Reader, open_state
+from checkpoints.reading.reader import Reader, open_state
 from checkpoints.tables import TableName
 from streaming.cli.exit_codes import cannot_say
 from streaming.config.config import ENV_PREFIX, Config, load
-from streaming.core.model.root import StateRoot
+from streaming.core.access.root import StateRoot
 
 DEFAULT_CONFIG = Path("hub.toml")
 

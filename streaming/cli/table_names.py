@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from connectors.sqlite.system import PREFIX, SQLITE_PREFIX
-from streaming.replay.sql_tables import HUB_NAMES
+from connectors.sqlite.install.system import PREFIX, SQLITE_PREFIX
+from streaming.replay.sql.tables import HUB_NAMES
 
 
 def name_warnings(names: Sequence[str]) -> Iterator[str]:

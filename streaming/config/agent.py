@@ -4,8 +4,8 @@ from pathlib import Path
 
 from connectors.agent.settings import AgentSettings
 from streaming.config.config import Config
+from streaming.core.access.port_access import LOOPBACK
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.port_access import LOOPBACK
 
 
 def agent_settings(

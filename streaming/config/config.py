@@ -31,12 +31,12 @@ from streaming.config.sections import (
     TableConfig,
     TracesConfig,
 )
-from streaming.core.model.edited_text import edited_text
+from streaming.core.access.port_access import FILES
+from streaming.core.access.root import BucketRoot, StateRoot, is_address
+from streaming.core.access.secret_names import without_login
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.port_access import FILES
-from streaming.core.model.root import BucketRoot, StateRoot, is_address
-from streaming.core.model.secret_names import without_login
 from streaming.core.model.table import Table
+from streaming.core.text.edited_text import edited_text
 
 ENV_PREFIX = "SLACKWATER_"
 ENV_DELIMITER = "__"

@@ -11,7 +11,7 @@ from pydantic_settings import (
 
 from streaming.config.config import ENV_DELIMITER, ENV_PREFIX, Config
 from streaming.config.secret_files import secrets_folder
-from streaming.core.model.edited_text import edited_text
+from streaming.core.text.edited_text import edited_text
 
 
 class _SecretFiles(NestedSecretsSettingsSource):

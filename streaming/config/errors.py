@@ -7,7 +7,7 @@ from typing import get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from streaming.core.model.secret_names import is_secret, without_login
+from streaming.core.access.secret_names import is_secret, without_login
 
 _WORDING = {
     "input should be": "should be",

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import cast
 
 from connectors.trusted_file import check_module
-from streaming.core.conflict.function import ConflictRule
 from streaming.core.conflict.winner import UserFunction
 from streaming.core.model.errors import ConfigError, FunctionError
+from streaming.core.model.function import ConflictRule
 from streaming.core.model.table import Table
 
 

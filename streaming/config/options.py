@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from streaming.core.model.secret_names import HIDDEN, is_secret
+from streaming.core.access.secret_names import HIDDEN, is_secret
 
 
 def masked(options: Mapping[str, str]) -> dict[str, str]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from streaming.config.sections import AgreementConfig, HubConfig, TableConfig
-from streaming.core.conflict.function import ConflictRule, parse_function
 from streaming.core.model.errors import FunctionError
+from streaming.core.model.function import ConflictRule, parse_function
 
 Entry = Mapping[str, Any]
 

@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from streaming.config.config import Config
+from streaming.core.access.rights import NeededRight, TopicRight, agent_rights
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.rights import NeededRight, TopicRight, agent_rights
 
 
 class Role(StrEnum):

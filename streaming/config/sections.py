@@ -23,13 +23,13 @@ from pydantic_core import PydanticCustomError
 
 from connectors.log_format import LogFormat
 from streaming.config.options import Options, masked, masked_values
-from streaming.core.conflict.function import ConflictRule, parse_function
-from streaming.core.intake.quarantine_budget import QuarantineLimits
+from streaming.core.access.port_access import PortAccess
+from streaming.core.access.root import BucketRoot, S3Access, StateRoot, parse_root
 from streaming.core.model.change import HUB_RID
 from streaming.core.model.errors import FunctionError
-from streaming.core.model.port_access import PortAccess
-from streaming.core.model.root import BucketRoot, S3Access, StateRoot, parse_root
+from streaming.core.model.function import ConflictRule, parse_function
 from streaming.core.model.table import DEFAULT_DATASET, ColumnType, OnRefused, Table
+from streaming.core.records.quarantine_budget import QuarantineLimits
 
 _BROKER = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]]+):[0-9]{1,5}$")
 Name = Annotated[str, Field(pattern="^[a-z0-9_-]+$", max_length=100)]

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.cli.closed_services import secrets_of
+from streaming.cli.start.closed_services import secrets_of
 from streaming.config.config import Config, load
 from streaming.core.model.errors import ConfigError
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from streaming.demo.monitor import PartMonitor
 
 END_S = 120.0

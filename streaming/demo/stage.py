@@ -8,26 +8,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.topics import Topics
-from streaming.cli.closed_services import admit, start_broker, users_of
 from streaming.cli.output import write_json
+from streaming.cli.start.closed_services import admit, start_broker, users_of
 from streaming.config.config import ENV_PREFIX, Config, load
 from streaming.config.rights import HUB, user_of
 from streaming.config.secret_files import FOLDER_VARIABLE
 from streaming.config.sections import HttpConfig
 from streaming.core.model.errors import HubError
-from streaming.demo.acts import Act, collide, lose_origin, restore
-from streaming.demo.evidence import gather
 from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.monitor import DemoError, Interrupted, PartMonitor, tail
 from streaming.demo.parts import BrokerPart, ProcessPart, end_all
 from streaming.demo.programs import start_agent, start_hub
 from streaming.demo.progress import ProgressSteps
-from streaming.demo.report import facts, show
+from streaming.demo.replicas.acts import Act, collide, lose_origin, restore
 from streaming.demo.scenario import DemoScenario
-from streaming.demo.timing import read_timing, store_timing
-from streaming.demo.verdict import check_evidence
+from streaming.demo.verdict.checks import check_evidence
+from streaming.demo.verdict.evidence import gather
+from streaming.demo.verdict.report import facts, show
+from streaming.demo.verdict.timing import read_timing, store_timing
 from streaming.demo.watch import STATE_POLL_S, is_attached, is_level, not_level
 from streaming.http.server import free_port
 from streaming.jvm.java import check_java

@@ -1,15 +1,15 @@
 """What the hub's state says while a demonstration runs."""
 
-from checkpoints.reader import Reader, open_state
+from checkpoints.reading.reader import Reader, open_state
 from streaming.cli.output import as_counts
 from streaming.config.config import Config
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import DEFAULT_DATASET
-from streaming.core.model.wording import as_count
+from streaming.core.text.wording import as_count
 from streaming.demo.folder import DemoFolder
-from streaming.demo.journals import last_write, published_all
-from streaming.facts.lag import Lag, lags
-from streaming.facts.serving import serving
+from streaming.demo.replicas.journals import last_write, published_all
+from streaming.facts.consumers.lag import Lag, lags
+from streaming.facts.consumers.serving import serving
 
 STATE_POLL_S = 0.3
 """The interval at which the hub's state is read."""

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from checkpoints.last_poll import read_poll
-from checkpoints.reader import Reader
+from checkpoints.commit.last_poll import read_poll
+from checkpoints.reading.reader import Reader
 
 
 def as_read(reader: Reader) -> Reader:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkpoints.epochs import Checkpoint
+from checkpoints.commit.epochs import Checkpoint
 from checkpoints.query import records
 from checkpoints.times import time_of
-from streaming.facts.conflict_counters import without_counters
-from streaming.facts.divergent import DivergenceKind
+from streaming.facts.consumers.divergent import DivergenceKind
 from streaming.facts.live import LiveFacts
+from streaming.facts.status.conflict_counters import without_counters
 
 CONFLICTS_MAX = 20
 """How many conflicts of a hub epoch are told in full; all of them are counted."""

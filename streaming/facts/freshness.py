@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from checkpoints.last_poll import LastPoll, read_poll
-from checkpoints.lock import StateLock, read_lock
-from checkpoints.reader import Reader
-from streaming.core.model.wording import as_age
+from checkpoints.commit.last_poll import LastPoll, read_poll
+from checkpoints.commit.lock import StateLock, read_lock
+from checkpoints.reading.reader import Reader
+from streaming.core.text.wording import as_age
 from streaming.facts.names import age_s
 
 MAX_AGE_S = 10.0

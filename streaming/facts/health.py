@@ -5,16 +5,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from streaming.core.intake.kept_bytes import SHORT_HEAD_BYTES
-from streaming.core.model.rights import REMEDY
+from streaming.core.access.rights import REMEDY
 from streaming.core.model.statuses import AgreementStatus, AwayReason, ReplicaStatus
-from streaming.core.model.wording import as_count
-from streaming.facts.agreements import AgreementSummary
-from streaming.facts.divergent import DivergenceKind, differing_text
+from streaming.core.records.kept_bytes import SHORT_HEAD_BYTES
+from streaming.core.text.wording import as_count
+from streaming.facts.consumers.divergent import DivergenceKind, differing_text
 from streaming.facts.freshness import HubPresence
-from streaming.facts.heard import UnheardReplica
-from streaming.facts.replicas import ReplicaSummary
-from streaming.facts.status import HubStatus
+from streaming.facts.status.agreements import AgreementSummary
+from streaming.facts.status.hub import HubStatus
+from streaming.facts.status.liveness import UnheardReplica
+from streaming.facts.status.replicas import ReplicaSummary
 
 
 @dataclass(frozen=True, slots=True)

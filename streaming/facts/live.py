@@ -5,10 +5,10 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from checkpoints.epochs import Checkpoint
-from checkpoints.files import StateFiles
+from checkpoints.commit.epochs import Checkpoint
+from checkpoints.maintenance.files import StateFiles
 from streaming.facts.readiness import Readiness
-from streaming.facts.status import HubStatus
+from streaming.facts.status.hub import HubStatus
 
 DRAIN_WINDOW_S = 60.0
 """A backlog's rate is that of so many seconds."""

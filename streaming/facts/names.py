@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from checkpoints.reader import Reader
+from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
 from streaming.core.model.change import NOBODY
 from streaming.core.model.errors import ConfigError, StateError
-from streaming.core.model.state import HubState
+from streaming.core.state.hub_state import HubState
 
 
 def committed(reader: Reader) -> HubState:

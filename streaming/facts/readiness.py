@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from streaming.core.model.wording import as_age, as_count
-from streaming.facts.status import HubStatus
+from streaming.core.text.wording import as_age, as_count
+from streaming.facts.status.hub import HubStatus
 
 LONG_BATCH_S = 60.0
 """A hub whose batch takes longer is not ready."""

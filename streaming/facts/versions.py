@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from checkpoints.format_number import FORMAT as STATE_FORMAT
 from connectors.sqlite.format_number import FORMAT as DATABASE_FORMAT
-from streaming.core.model.wire_versions import WIRE_VERSIONS
+from streaming.core.records.wire_versions import WIRE_VERSIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,13 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from streaming.core.access.port_access import PortAccess
 from streaming.core.model.errors import HubError
-from streaming.core.model.port_access import PortAccess
 from streaming.facts.documents import document_text
 from streaming.facts.events import conflict_document
 from streaming.facts.health import status_document
 from streaming.facts.readiness import Readiness
-from streaming.facts.status import HubStatus
+from streaming.facts.status.hub import HubStatus
 from streaming.http.bounds import LIVE, Bounds
 from streaming.http.feed import EpochFeed, MayRead
 from streaming.http.guard import MAY_READ, READY, Guard

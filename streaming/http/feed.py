@@ -9,7 +9,7 @@ from threading import Lock
 
 import pyarrow as pa
 
-from checkpoints.epochs import Checkpoint
+from checkpoints.commit.epochs import Checkpoint
 from streaming.facts.documents import document_text
 from streaming.facts.events import epoch_event, state_event
 from streaming.facts.live import LiveFacts

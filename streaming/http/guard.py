@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streaming.core.model.port_access import PortAccess, is_known_host
+from streaming.core.access.port_access import PortAccess, is_known_host
 from streaming.http.bounds import LIVE
 from streaming.http.page import PAGE_PATHS
 

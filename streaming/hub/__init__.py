@@ -1,1 +1,1 @@
-"""A hub at work: the flow of a batch, the process around it, and the work beside the batches."""
+"""The hub as a process: how it starts, what it runs, and how it ends."""

@@ -7,8 +7,8 @@ from streaming.config.functions import loaded
 from streaming.config.history import ConfigHistory
 from streaming.config.sections import LimitsConfig
 from streaming.core.intake.shares import BatchBounds
-from streaming.core.model.topology import Subscription, Topology
-from streaming.hub.settings import BatchSettings
+from streaming.core.state.topology import Subscription, Topology
+from streaming.hub.batch.settings import BatchSettings
 from streaming.hub.upkeep import MaterializeEvery
 from streaming.stages.publish import ChunkLimits
 

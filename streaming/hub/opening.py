@@ -4,40 +4,40 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from checkpoints.commit import Ledger, create_state, open_ledger
+from checkpoints.commit.epochs import Checkpoint, Plan
+from checkpoints.commit.faults import FaultHook
+from checkpoints.commit.finishing import was_begun
+from checkpoints.commit.protocol import Ledger, create_state, open_ledger
+from checkpoints.commit.state_format import newest
 from checkpoints.config import (
     commands_named,
     plan_with_commands,
     settings_document,
     store_configuration,
 )
-from checkpoints.epochs import Checkpoint, Plan
-from checkpoints.faults import FaultHook
-from checkpoints.finishing import was_begun
-from checkpoints.reader import Reader
-from checkpoints.state_format import newest
+from checkpoints.reading.reader import Reader
 from checkpoints.store import StateStore
 from connectors.kafka.last_updates import last_updates
 from streaming.config.config import Config
 from streaming.config.history import ConfigHistory
 from streaming.config.rights import HUB, needed_rights
-from streaming.core.conflict import tallies
+from streaming.core.counts import tallies
 from streaming.core.model.command import CommandName
 from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.errors import SourceError, StateError
-from streaming.core.model.membership import adopted, retired_of, sending_only
-from streaming.core.model.put_back import is_behind, is_put_back, put_back_text, raised
-from streaming.core.model.state import FIRST_GENERATION, HubState
-from streaming.core.model.wording import as_count
+from streaming.core.state.hub_state import FIRST_GENERATION, HubState
+from streaming.core.state.membership import adopted, retired_of, sending_only
+from streaming.core.state.restored import is_behind, is_put_back, put_back_text, raised
+from streaming.core.text.wording import as_count
+from streaming.hub.batch.hub import Hub, resume
+from streaming.hub.batch.lost_input import Read
+from streaming.hub.batch.pipeline import process
+from streaming.hub.batch.publishing import publish
+from streaming.hub.batch.settings import BatchSettings, Effects
+from streaming.hub.batch.source import Source
 from streaming.hub.configured import settings_of, with_retired
-from streaming.hub.followed import FollowedWindow
-from streaming.hub.found_topics import FoundTopics
-from streaming.hub.hub import Hub, resume
-from streaming.hub.lost import Read
-from streaming.hub.pipeline import process
-from streaming.hub.publishing import publish
-from streaming.hub.settings import BatchSettings, Effects
-from streaming.hub.source import Source
+from streaming.hub.standby.window import FollowedWindow
+from streaming.hub.topics.found_topics import FoundTopics
 
 LOG = logging.getLogger("slackwater")
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from checkpoints.last_poll import note_away
+from checkpoints.commit.last_poll import note_away
 from connectors.kafka.client_errors import ClientFault, fault_of, refused_text
 from connectors.kafka.live_options import LiveOptions
 from connectors.kafka.options import principal_of
@@ -24,9 +24,9 @@ from connectors.kafka.topics import Topics
 from streaming.config.config import Config
 from streaming.config.rights import HUB, needed_rights
 from streaming.core.model.errors import ConfigError, HubError, OvertakenError, StateError
-from streaming.hub.found_topics import check_rights
-from streaming.hub.poll import CONNECT_MS
-from streaming.hub.view import HubView
+from streaming.hub.observe.view import HubView
+from streaming.hub.topics.found_topics import check_rights
+from streaming.hub.topics.poll import CONNECT_MS
 
 LOG = logging.getLogger("slackwater")
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from checkpoints import faults
+from checkpoints.commit import faults
+from checkpoints.commit.lock import only_hub, start_again
 from checkpoints.config import documents
-from checkpoints.lock import only_hub, start_again
 from checkpoints.root import local_folder
 from checkpoints.store import storage_errors
 from connectors.kafka.live_options import LiveOptions
@@ -19,19 +19,19 @@ from streaming.config.config import Config
 from streaming.config.functions import check_modules
 from streaming.config.history import check_history, config_history
 from streaming.config.live import with_options
-from streaming.core.model.port_access import PortAccess
-from streaming.core.model.secret_names import secrets_of
+from streaming.core.access.port_access import PortAccess
+from streaming.core.access.secret_names import secrets_of
 from streaming.facts.readiness import HubStage
-from streaming.hub.followed import FollowedWindow
-from streaming.hub.lineage import lineage
+from streaming.hub.observe.lineage import lineage
+from streaming.hub.observe.served import served
+from streaming.hub.observe.traces import traced
+from streaming.hub.observe.view import HubView
+from streaming.hub.observe.watchdog import Watchdog
 from streaming.hub.outage import FAILURES, KafkaOutage
-from streaming.hub.rehearsal import Rehearsal
-from streaming.hub.served import served
 from streaming.hub.service import SCRATCH, Service
+from streaming.hub.standby.rehearsal import Rehearsal
+from streaming.hub.standby.window import FollowedWindow
 from streaming.hub.stopping import StopSignals
-from streaming.hub.traces import traced
-from streaming.hub.view import HubView
-from streaming.hub.watchdog import Watchdog
 from streaming.jvm.java import check_java
 from streaming.jvm.java_log import json_log, text_log
 from streaming.jvm.master import LOCAL, check_master

@@ -14,8 +14,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from checkpoints.root import local_folder
 from connectors.kafka.client_errors import fault_of
+from streaming.core.access.root import StateRoot
 from streaming.core.model.errors import HubError
-from streaming.core.model.root import StateRoot
 from streaming.jvm.private import causes, innermost
 
 STALE_CHECKPOINT_S = 86_400

@@ -17,11 +17,11 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from checkpoints import faults
+from checkpoints.commit import faults
+from checkpoints.commit.epochs import Plan
 from checkpoints.config import COMMANDS_MAX, documents, next_commands
-from checkpoints.epochs import Plan
-from checkpoints.maintenance import Maintenance
-from checkpoints.pins import keep_pinned
+from checkpoints.maintenance.background import Maintenance
+from checkpoints.maintenance.pins import keep_pinned
 from checkpoints.root import local_folder
 from checkpoints.store import StateStore, storage_errors
 from checkpoints.tables import TableName
@@ -38,31 +38,31 @@ from streaming.config.rights import HUB, needed_rights
 from streaming.core.intake.input_lost import TopicFacts, heads, unreadable
 from streaming.core.model.command import Command
 from streaming.core.model.errors import HubError, SourceError
-from streaming.core.model.wording import as_count
+from streaming.core.text.wording import as_count
 from streaming.facts.readiness import HubStage
+from streaming.hub.batch.hub import Hub
+from streaming.hub.batch.lost_input import Read
+from streaming.hub.batch.phases import BatchPhases
+from streaming.hub.batch.pipeline import bring_rows_up, hold, process
+from streaming.hub.batch.rest import NOTHING_HELD, read_once
+from streaming.hub.batch.settings import BatchSettings, Effects
+from streaming.hub.batch.source import Source, furthest, last_records, ranges
 from streaming.hub.configured import settings_of, with_retired
-from streaming.hub.first_read import FirstRead
-from streaming.hub.followed import FollowedWindow
-from streaming.hub.found_topics import FoundTopics, find_topics
-from streaming.hub.hub import Hub
-from streaming.hub.lost import Read
 from streaming.hub.memory import keep_memory
+from streaming.hub.observe.report import HubReport
+from streaming.hub.observe.view import HubView
 from streaming.hub.opening import Opening
-from streaming.hub.originals import originals
-from streaming.hub.phases import BatchPhases
-from streaming.hub.pipeline import bring_rows_up, hold, process
-from streaming.hub.poll import CONNECT_MS, TopicPoll
 from streaming.hub.query import failure, remove_stale, start
-from streaming.hub.readable import Unreadable
-from streaming.hub.report import HubReport
-from streaming.hub.rest import NOTHING_HELD, read_once
-from streaming.hub.resync_source import StateSource
-from streaming.hub.settings import BatchSettings, Effects
-from streaming.hub.source import Source, furthest, last_records, ranges
-from streaming.hub.topic_look import TopicLook
-from streaming.hub.updates import UpdatesTopics
-from streaming.hub.view import HubView
-from streaming.hub.writable import Unwritable
+from streaming.hub.resync.source import StateSource
+from streaming.hub.standby.window import FollowedWindow
+from streaming.hub.topics.first_read import FirstRead
+from streaming.hub.topics.found_topics import FoundTopics, find_topics
+from streaming.hub.topics.originals import originals
+from streaming.hub.topics.poll import CONNECT_MS, TopicPoll
+from streaming.hub.topics.readable import Unreadable
+from streaming.hub.topics.topic_look import TopicLook
+from streaming.hub.topics.updates import UpdatesTopics
+from streaming.hub.topics.writable import Unwritable
 from streaming.jvm.master import is_local_master
 
 LOG = logging.getLogger("slackwater")

@@ -4,11 +4,11 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from checkpoints.commit import Ledger
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.faults import FaultPoint
+from checkpoints.commit.protocol import Ledger
 from checkpoints.tables import TableName
 from streaming.core.conflict.window import Window
-from streaming.core.model.state import HubState
+from streaming.core.state.hub_state import HubState
 
 TIDY_EVERY_BATCHES = 20
 
@@ -22,7 +22,7 @@ class MaterializeEvery:
 
 
 class MaintenanceTasks(Protocol):
-    """The tasks, run in the order of their calls; see `checkpoints/maintenance.py`."""
+    """The tasks, run in the order of their calls; see `checkpoints/maintenance/background.py`."""
 
     def materialize(self, after: int, to: int) -> "Future[None]":
         """Bring `rows` from one hub epoch up to another."""

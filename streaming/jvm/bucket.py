@@ -2,7 +2,7 @@
 
 from connectors.jars import s3_jars
 from connectors.log_store import CLASS
-from streaming.core.model.root import BucketRoot, StateRoot
+from streaming.core.access.root import BucketRoot, StateRoot
 from streaming.jvm.class_path import class_path
 
 _S3A = "spark.hadoop.fs.s3a"

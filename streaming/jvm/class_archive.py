@@ -16,15 +16,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from connectors.jars import setup_step
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics
 from connectors.wire import encode
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.errors import HubError
-from streaming.core.model.record import Hello
 from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.core.records.record import Hello
 from streaming.jvm.class_path import class_path
 from streaming.jvm.java import find_java
 

@@ -4,8 +4,8 @@ import re
 import socket
 from contextlib import suppress
 
+from streaming.core.access.secret_names import without_login
 from streaming.core.model.errors import HubError
-from streaming.core.model.secret_names import without_login
 
 LOCAL = "local[2]"
 """Where Spark is unless configured otherwise."""

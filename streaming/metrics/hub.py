@@ -10,18 +10,18 @@ from itertools import product
 from statistics import fmean
 
 from checkpoints.format_number import FORMAT
-from streaming.core.conflict.counters import REFRESH
+from streaming.core.batch.counters import REFRESH
 from streaming.core.conflict.judge import ConflictKind, Verdict
-from streaming.core.model.record import Reason
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
-from streaming.core.model.wire_versions import WIRE_VERSIONS
-from streaming.facts.agreements import AgreementSummary
-from streaming.facts.conflict_counters import ConflictCount
-from streaming.facts.divergent import DivergenceKind
+from streaming.core.records.record import Reason
+from streaming.core.records.wire_versions import WIRE_VERSIONS
+from streaming.facts.consumers.divergent import DivergenceKind
+from streaming.facts.consumers.resync import ConsumerResync
+from streaming.facts.consumers.ruvs import state_of
 from streaming.facts.live import LiveFacts
-from streaming.facts.replicas import ReplicaSummary
-from streaming.facts.resync import ConsumerResync
-from streaming.facts.ruvs import state_of
+from streaming.facts.status.agreements import AgreementSummary
+from streaming.facts.status.conflict_counters import ConflictCount
+from streaming.facts.status.replicas import ReplicaSummary
 from streaming.metrics import catalogue as c
 from streaming.metrics.exposition import Sample
 from streaming.metrics.metric import Metric

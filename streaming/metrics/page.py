@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from connectors.agent.metrics import METRICS
-from streaming.core.model.markdown import code, table
+from streaming.core.text.markdown import code, table
 from streaming.metrics.catalogue import HUB
 from streaming.metrics.metric import Metric, MetricGroup
 

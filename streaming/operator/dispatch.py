@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from checkpoints import pending
-from checkpoints.epochs import Plan
+from checkpoints.commit.epochs import Plan
 from checkpoints.store import StateStore
 from streaming.core.intake import orders
-from streaming.core.intake.arrival import AbortTransaction
 from streaming.core.intake.intake import Intake
 from streaming.core.model.command import Command, CommandName, parse_resync_order
 from streaming.core.model.csn import rid_of
+from streaming.core.records.arrival import AbortTransaction
 from streaming.operator import release, resolve
 from streaming.operator.hub_changes import HubChangeWriter
 from streaming.operator.release import (
@@ -84,7 +84,7 @@ def carry_out(
             case CommandName.LEVEL:
                 nudged = True
             case CommandName.PIN | CommandName.UNPIN:
-                pass  # checkpoints/pins.py reads them, beside the batches
+                pass  # checkpoints/maintenance/pins.py reads them, beside the batches
     orders.send_due(intake)
     left = left_different(store, quarantined, intake.topology, plan.batch - 1)
     for (rid, row), reason in left.items():

@@ -7,19 +7,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from checkpoints.quarantined_rows import quarantined_rows
-from checkpoints.reader import open_state
+from checkpoints.reading.quarantined_rows import quarantined_rows
+from checkpoints.reading.reader import open_state
 from checkpoints.store import StateStore, among, rows_of
 from checkpoints.tables import TableName
-from streaming.core.intake.images import row_named
-from streaming.core.intake.kept_bytes import KeptBytes, is_whole_of
-from streaming.core.intake.quarantine_budget import NOTHING_KEPT, KeptSum
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.command import Command, CommandName
-from streaming.core.model.record import RecordKind
 from streaming.core.model.table import Table
-from streaming.core.model.topology import Topology
 from streaming.core.model.truncation import ALL_KEYS
+from streaming.core.records.images import row_named
+from streaming.core.records.kept_bytes import KeptBytes, is_whole_of
+from streaming.core.records.quarantine_budget import NOTHING_KEPT, KeptSum
+from streaming.core.records.record import RecordKind
+from streaming.core.state.topology import Topology
 from streaming.operator.hub_changes import HubChangeWriter
 
 Revalidate = Callable[[pa.Table], pa.Table]

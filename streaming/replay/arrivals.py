@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from checkpoints import pending
-from checkpoints.recorded import RecordedRows
+from checkpoints.commit.recorded import RecordedRows
 from checkpoints.store import StateStore, among
 from checkpoints.tables import TableName
-from streaming.core.intake.arrival import ControlOutcome
 from streaming.core.model.change import Op
-from streaming.core.model.record import Reason, RecordKind
 from streaming.core.model.values import json_text
-from streaming.hub.settings import BatchSettings
+from streaming.core.records.arrival import ControlOutcome
+from streaming.core.records.record import Reason, RecordKind
+from streaming.hub.batch.settings import BatchSettings
 from streaming.stages.checked import CHECKED, NO_CHECKED, Bools, bools, checked
 from streaming.stages.log import CHANGE
 

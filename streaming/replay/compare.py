@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkpoints.recorded import sorted_by
+from checkpoints.commit.recorded import sorted_by
 from checkpoints.tables import TableName
 from streaming.core.conflict.judge import Verdict
 from streaming.core.replay.compare import (

@@ -11,9 +11,9 @@ from checkpoints.tables import TableName
 from streaming.config.config import Config
 from streaming.config.history import config_history
 from streaming.core.model.errors import StateError
+from streaming.hub.batch.settings import BatchSettings
+from streaming.hub.batch.source import limits_of
 from streaming.hub.configured import settings_of, with_retired
-from streaming.hub.settings import BatchSettings
-from streaming.hub.source import limits_of
 from streaming.replay.what_if import NO_CHANGE, WhatIf
 from streaming.stages.check import check_records
 

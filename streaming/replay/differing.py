@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.core.batch.sending import WHOLE
 from streaming.core.conflict.judge import Verdict
 from streaming.core.conflict.window import SEPARATOR, text_of
-from streaming.core.delivery.sending import WHOLE
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.row import Realign, RowState
 from streaming.core.replay.compare import Difference, RecordedPart

@@ -10,15 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkpoints.epochs import Checkpoint, Plan
-from checkpoints.recorded import RecordedRows
+from checkpoints.commit.epochs import Checkpoint, Plan
+from checkpoints.commit.recorded import RecordedRows
 from checkpoints.tables import TableName
-from streaming.core.intake.arrival import ControlOutcome
 from streaming.core.model.foreign_json import loads
-from streaming.core.model.record import RecordKind
-from streaming.core.model.state import HubState
+from streaming.core.records.arrival import ControlOutcome
+from streaming.core.records.record import RecordKind
 from streaming.core.replay.heartbeats import HeardReplica, after_heartbeats
 from streaming.core.replay.states import different_states
+from streaming.core.state.hub_state import HubState
 
 
 def state_after_rest(

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkpoints.resync_rows import SORTED
+from checkpoints.reading.resync_rows import SORTED
+from streaming.core.batch.sending import PAGE
 from streaming.core.conflict.window import Window
-from streaming.core.delivery.sending import PAGE
-from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
-from streaming.core.model.state import HubState
 from streaming.core.model.truncation import Truncations
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
 from streaming.core.tracking.progress import Accounting, PieceAccount
 from streaming.core.tracking.ranges import KeyRange
 from streaming.core.tracking.resync import PageRows, PlannedPage, ResyncPage
 from streaming.core.tracking.work import ResyncMode
-from streaming.hub.resyncs import Resyncs
+from streaming.hub.resync.pages import Resyncs
 from streaming.stages.log import REFRESH
 
 NOTHING_TO_SEND = Accounting(ResyncMode.INCREMENTAL, 0, {})

@@ -10,21 +10,21 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from checkpoints.commit import Ledger
-from checkpoints.epochs import Checkpoint
-from checkpoints.past import PastStore
-from streaming.core.conflict.batch_judge import UNKNOWN_ROW
+from checkpoints.commit.epochs import Checkpoint
+from checkpoints.commit.protocol import Ledger
+from checkpoints.reading.past import PastStore
+from streaming.core.batch.batch_judge import UNKNOWN_ROW
 from streaming.core.conflict.window import text_of, unpacked
 from streaming.core.intake.eviction import evict
 from streaming.core.model.change import RowKey
-from streaming.core.model.membership import adopted
-from streaming.core.model.put_back import SentPosition, raised
 from streaming.core.model.row import RowState
-from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AwayReason
-from streaming.hub.hub import Hub, resume
-from streaming.hub.publishing import DecidedBatch
-from streaming.hub.settings import Effects
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.membership import adopted
+from streaming.core.state.restored import SentPosition, raised
+from streaming.hub.batch.hub import Hub, resume
+from streaming.hub.batch.publishing import DecidedBatch
+from streaming.hub.batch.settings import Effects
 from streaming.replay.configured import ConfigThen
 from streaming.replay.pages import RecordedPages
 

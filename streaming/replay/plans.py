@@ -7,13 +7,13 @@ records of that comes from outside, as the records do.
 
 from dataclasses import replace
 
+from checkpoints.commit.epochs import Checkpoint, Plan
+from checkpoints.commit.recorded import RecordedRows
 from checkpoints.config import plan_with_commands
-from checkpoints.epochs import Checkpoint, Plan
-from checkpoints.recorded import RecordedRows
 from checkpoints.store import StateStore
 from streaming.core.intake.input_lost import TopicFacts, TopicLoss
 from streaming.core.model.statuses import ReplicaStatus
-from streaming.hub.settings import BatchSettings
+from streaming.hub.batch.settings import BatchSettings
 
 
 def plan_as_run(

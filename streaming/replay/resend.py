@@ -6,11 +6,11 @@ A consumer that has a batch skips it, and one of another session drops it.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from checkpoints.epochs import Checkpoint, checkpoint_of
-from checkpoints.recorded import BatchMark, commit_of
+from checkpoints.commit.epochs import Checkpoint, checkpoint_of
+from checkpoints.commit.recorded import BatchMark, commit_of
 from checkpoints.store import StateStore
-from streaming.hub.publishing import logged
-from streaming.hub.settings import BatchSettings
+from streaming.hub.batch.publishing import logged
+from streaming.hub.batch.settings import BatchSettings
 from streaming.replay.configured import ConfigsThen
 from streaming.stages import publish as publish_stage
 

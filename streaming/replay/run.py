@@ -3,7 +3,7 @@
 Per batch:
 1. the records that it took, from the input columns of the tables (arrivals.py);
 2. its plan, with the configuration and the commands of then (plans.py, configured.py);
-3. the hub's own decision (streaming/hub/pipeline.py), from the state that replay has come to,
+3. the hub's own decision (streaming/hub/batch/pipeline.py), from the state that replay has come to,
    unless it surely held heartbeats alone (idle.py);
 4. the comparison with the tables and the commit row (compare.py);
 5. replay goes on from its own rows and replicas, and from what was sent as it is recorded.
@@ -14,18 +14,18 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from checkpoints.epochs import Checkpoint, Plan, checkpoint_of
-from checkpoints.past import PastStore
-from checkpoints.recorded import BatchMark, Read, RecordedRows, commit_of, recorded_rows
+from checkpoints.commit.epochs import Checkpoint, Plan, checkpoint_of
+from checkpoints.commit.recorded import BatchMark, Read, RecordedRows, commit_of, recorded_rows
+from checkpoints.reading.past import PastStore
 from checkpoints.tables import TableName
 from streaming.carriers.driver import DriverCarrier
 from streaming.core.model.errors import StateError
-from streaming.core.model.put_back import SentPosition
 from streaming.core.replay.compare import Difference
 from streaming.core.replay.span import Span
 from streaming.core.replay.states import different_states
-from streaming.hub.pipeline import decide
-from streaming.hub.publishing import DecidedBatch
+from streaming.core.state.restored import SentPosition
+from streaming.hub.batch.pipeline import decide
+from streaming.hub.batch.publishing import DecidedBatch
 from streaming.replay.arrivals import Arrivals
 from streaming.replay.compare import different
 from streaming.replay.configured import ConfigsThen, ConfigThen

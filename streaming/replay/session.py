@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from checkpoints.past import PastStore
-from checkpoints.recorded import ROWS_AT_ONCE, BatchMark, Read, from_spark, from_store
+from checkpoints.commit.recorded import ROWS_AT_ONCE, BatchMark, Read, from_spark, from_store
+from checkpoints.reading.past import PastStore
 from streaming.config.config import Config
 from streaming.jvm.java import check_java
 from streaming.jvm.master import LOCAL, is_local_master

@@ -8,17 +8,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from checkpoints.as_of import STANDING, rows_of_changelog
-from checkpoints.epochs import Checkpoint, checkpoint_of
-from checkpoints.past import PastStore, readable_version, rows_version
+from checkpoints.commit.epochs import Checkpoint, checkpoint_of
+from checkpoints.commit.recorded import Read, commit_of
 from checkpoints.query import equals, select
-from checkpoints.recorded import Read, commit_of
+from checkpoints.reading.as_of import STANDING, rows_of_changelog
+from checkpoints.reading.past import PastStore, readable_version, rows_version
 from checkpoints.tables import TableName
-from streaming.core.conflict import tallies
+from streaming.core.counts import tallies
 from streaming.core.replay.audit import Check, Finding, different_ends, holes
 from streaming.core.replay.span import Span
-from streaming.replay.answer import Chosen
 from streaming.replay.configured import ConfigsThen
+from streaming.replay.report.answer import Chosen
 from streaming.replay.run import ReplayedBatch, replay_from
 from streaming.stages.log import CHANGE
 

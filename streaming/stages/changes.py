@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.intake.check import VERSION, Limits
-from streaming.core.intake.form import ID_CHARS, LABEL_CHARS
 from streaming.core.model.change import CONTENT_FIELDS, FIELD_SEPARATOR, NULL_TEXT, Op, hash_of
-from streaming.core.model.record import RecordKind
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
+from streaming.core.records.check import VERSION, Limits
+from streaming.core.records.form import ID_CHARS, LABEL_CHARS
+from streaming.core.records.record import RecordKind
 from streaming.stages.canonical import ImageForm, form_of, matches
 from streaming.stages.checked import CSN_BYTES, NO_CHECKED, Bools, bools, checked, texts
 from streaming.stages.csns import CSN, are_of_record

@@ -4,7 +4,7 @@
    of tables that their replicas may write.
 2. So are canonical commits (stages/commits.py).
 3. Changes in another spelling are canonicalized (stages/spelling.py) and parsed as in step 1.
-4. All other records are checked one by one by core (core/intake/check.py).
+4. All other records are checked one by one by core (core/records/check.py).
 
 Steps 1 to 3 only accept records, with the same canonical texts as core; only core rejects. The
 driver does this while records arrive, the executors in their Python workers.
@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.intake.check import LIMITS, CheckedRecord, Limits, check
-from streaming.core.model.record import RecordKind
 from streaming.core.model.table import Table
+from streaming.core.records.check import LIMITS, CheckedRecord, Limits, check
+from streaming.core.records.record import RecordKind
 from streaming.stages.changes import parse_changes
 from streaming.stages.checked import NO_CHECKED, PLACED, Column, checked
 from streaming.stages.commits import parse_commits

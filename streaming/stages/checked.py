@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from streaming.core.conflict.winner import needs_before
 from streaming.core.model.change import Op
-from streaming.core.model.record import RecordKind
 from streaming.core.model.table import Table
 from streaming.core.model.values import json_text
+from streaming.core.records.record import RecordKind
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

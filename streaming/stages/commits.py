@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.intake.check import VERSION, Limits
-from streaming.core.intake.form import ID_CHARS
-from streaming.core.model.record import RecordKind
 from streaming.core.model.table import Table
+from streaming.core.records.check import VERSION, Limits
+from streaming.core.records.form import ID_CHARS
+from streaming.core.records.record import RecordKind
 from streaming.stages.checked import Bools, bools, checked, texts
 from streaming.stages.csns import are_of_record
 

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.intake.check import Limits
 from streaming.core.model.csn import MAX_STEP_S, time_of
+from streaming.core.records.check import Limits
 from streaming.stages.checked import Bools, Ints, Texts, bools, ints
 
 CSN = r"\A[0-9a-f]{20}\z"

@@ -13,18 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkpoints.tables import CHANGELOG
-from streaming.core.intake.check import decode
 from streaming.core.intake.intake import Intake
-from streaming.core.intake.pending import Context
-from streaming.core.intake.reflection import mre, mre_same
 from streaming.core.intake.transactions import Transaction
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import is_csn_of
-from streaming.core.model.open_transactions import OpenTransactions
 from streaming.core.model.order import JudgingOrder
-from streaming.core.model.record import Reason, ReceivedRecord, Record, RecordKind
 from streaming.core.model.row import Arrived
 from streaming.core.model.values import json_text
+from streaming.core.records.check import decode
+from streaming.core.records.record import Reason, ReceivedRecord, Record, RecordKind
+from streaming.core.state.open_transactions import OpenTransactions
+from streaming.core.state.pending import Context
+from streaming.core.state.reflection import mre, mre_same
 from streaming.stages.checked import (
     Bools,
     CheckedRecords,

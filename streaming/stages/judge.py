@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.core.conflict.after import TablesAfter
-from streaming.core.conflict.batch_judge import BatchJudge
-from streaming.core.conflict.function import ConflictRule
+from streaming.core.batch.after import TablesAfter
+from streaming.core.batch.batch_judge import BatchJudge
+from streaming.core.batch.sending import Refresh
 from streaming.core.conflict.judge import Judged
 from streaming.core.conflict.window import (
     SEPARATOR,
@@ -28,13 +28,13 @@ from streaming.core.conflict.window import (
     unpacked,
 )
 from streaming.core.conflict.winner import Resolution
-from streaming.core.delivery.sending import Refresh
-from streaming.core.intake.arrival import Repair
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import NOBODY, Op, RowKey
+from streaming.core.model.function import ConflictRule
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.table import Table
 from streaming.core.model.truncation import ALL_KEYS, Truncations
+from streaming.core.records.arrival import Repair
 from streaming.core.tracking.resync import ResyncPage
 from streaming.stages.checked import Bools, Fetch, Ints, bools, ints, is_away, with_images
 from streaming.stages.intake import arrived_of

@@ -9,16 +9,16 @@ import pyarrow.compute as pc
 from checkpoints.store import rows_of
 from checkpoints.tables import CHANGELOG, CONFLICTS, EVENTS, TableName
 from checkpoints.times import time_of
+from streaming.core.batch.sending import PAGE, Refresh
 from streaming.core.conflict.judge import Judged, Verdict
-from streaming.core.delivery.sending import PAGE, Refresh
-from streaming.core.intake.arrival import ControlOutcome, Quarantined
 from streaming.core.intake.intake import Intake
-from streaming.core.intake.kept_bytes import SHORT_HEAD_BYTES, KeptBytes, kept_bytes
-from streaming.core.intake.quarantine_budget import QuarantineBudget
 from streaming.core.model.change import Change, Op
-from streaming.core.model.kinds import KIND_OF
-from streaming.core.model.record import RECORD_BYTES, Reason, ReceivedRecord
-from streaming.core.model.topology import Topology
+from streaming.core.records.arrival import ControlOutcome, Quarantined
+from streaming.core.records.kept_bytes import SHORT_HEAD_BYTES, KeptBytes, kept_bytes
+from streaming.core.records.kinds import KIND_OF
+from streaming.core.records.quarantine_budget import QuarantineBudget
+from streaming.core.records.record import RECORD_BYTES, Reason, ReceivedRecord
+from streaming.core.state.topology import Topology
 from streaming.core.tracking.ranges import KeyRange
 from streaming.stages.checked import CHECKED, Ints
 from streaming.stages.intake import ELIGIBLE
@@ -238,7 +238,7 @@ def quarantine(
 ) -> pa.Table:
     """Return QUARANTINE: the quarantined records with their original bytes.
 
-    Of one that is too large, or beyond the budget, the head is kept (core/intake/kept_bytes.py).
+    Of one that is too large, or beyond the budget, the head is kept (core/records/kept_bytes.py).
     `values`: (rid, offset) -> bytes that are at hand; `originals` reads the others. `recreated`:
     topic -> how often it was created again, and its offsets began anew.
     """

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from connectors.wire import item_text, items_text, update_of
-from streaming.core.delivery.sending import PAGE, kept_item
-from streaming.core.model.agreement_state import AgreementState, SendRange
+from streaming.core.batch.sending import PAGE, kept_item
 from streaming.core.model.change import Op
-from streaming.core.model.record import ItemType, RangeItem, Update
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
+from streaming.core.records.record import ItemType, RangeItem, Update
+from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.tracking.ranges import KeyRange
 from streaming.stages.checked import Bools, Ints, bools, ints, is_away
 from streaming.stages.log import CHANGE

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.core.conflict.judge import Verdict
-from streaming.core.model.agreement_state import SendRange
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.truncation import ALL_KEYS
+from streaming.core.state.agreement_state import SendRange
 from streaming.stages.checked import Bools, Ints, bools, ints, texts
 from streaming.stages.log import CHANGE, REFRESH
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.core.model.topology import Topology
+from streaming.core.state.topology import Topology
 from streaming.stages.checked import Bools, CheckedRecords, Ints, Texts
 
 

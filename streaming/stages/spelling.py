@@ -2,7 +2,7 @@
 
 Spaces, another order of members, needless escapes and an explicit null are other spellings of the
 same change. Records that the library would change otherwise are left to core
-(core/intake/check.py): duplicate members, numbers that it prints differently, unknown members.
+(core/records/check.py): duplicate members, numbers that it prints differently, unknown members.
 """
 
 import re
@@ -13,9 +13,9 @@ from typing import Any
 import orjson
 
 from streaming.core.model.change import Op
-from streaming.core.model.kinds import KINDS, FieldPresence
-from streaming.core.model.record import RecordKind
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.kinds import KINDS, FieldPresence
+from streaming.core.records.record import RecordKind
 
 _CHANGE, _TRUNCATE = RecordKind.CHANGE.value, Op.TRUNCATE.value
 _FIELDS = KINDS[RecordKind.CHANGE].fields

@@ -9,8 +9,8 @@ import time
 from dataclasses import replace
 from statistics import quantiles
 
-from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus
+from streaming.core.state.hub_state import HubState
 from tests.benchmarks.agents import AgentTask, agents_running, report_of
 from tests.benchmarks.counting import WrongCountError, records_of
 from tests.benchmarks.environment import (

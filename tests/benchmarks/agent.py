@@ -22,9 +22,9 @@ from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics
 from connectors.sqlite.run import open_store
 from streaming.core.model.change import Change
-from streaming.core.model.record import Item, ItemType, Update
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.record import Item, ItemType, Update
 from tests.benchmarks.environment import BenchmarkEnvironment
 from tests.benchmarks.report import Numbers
 from tests.benchmarks.rounds import Round, middle, ratio

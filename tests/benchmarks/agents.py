@@ -20,8 +20,8 @@ from subprocess import Popen
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from connectors import wire
-from streaming.core.model.record import Applied
 from streaming.core.model.ruv import parse_ruv
+from streaming.core.records.record import Applied
 from tests.benchmarks.load import WRITERS, Load, session_of
 
 _HEAD = re.compile(

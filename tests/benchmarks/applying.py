@@ -12,13 +12,13 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from connectors.sqlite.apply import apply_batch
-from connectors.sqlite.rows import writers
-from connectors.sqlite.schema import install
+from connectors.sqlite.apply.batch import apply_batch
+from connectors.sqlite.apply.rows import writers
+from connectors.sqlite.install.install import install
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Op
-from streaming.core.model.record import Item, ItemType
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.record import Item, ItemType
 
 TABLE = Table(
     "account",

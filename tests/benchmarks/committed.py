@@ -2,8 +2,8 @@
 
 from contextlib import suppress
 
-from checkpoints.epochs import Checkpoint
-from checkpoints.reader import open_state
+from checkpoints.commit.epochs import Checkpoint
+from checkpoints.reading.reader import open_state
 from streaming.config.config import Config
 from streaming.core.model.errors import StateError
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import FaultPoint
-from connectors.kafka.broker import Broker
+from checkpoints.commit.faults import FaultPoint
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.topics import ensure_topics
 from streaming.config.config import Config, load
+from streaming.hub.observe.view import HubView
 from streaming.hub.service import Service
-from streaming.hub.view import HubView
 from streaming.jvm.private import jvm_pid
 from tests.benchmarks.agents import AgentReport, AgentTask, agents_running, report_of
 from tests.benchmarks.counting import Counted, count

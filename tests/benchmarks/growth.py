@@ -12,15 +12,15 @@ from statistics import median
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from checkpoints.commit import create_state
-from checkpoints.epochs import Checkpoint
+from checkpoints.commit.epochs import Checkpoint
+from checkpoints.commit.protocol import create_state
 from checkpoints.root import local_folder
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.config.config import Config
 from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import HubState
+from streaming.core.state.hub_state import HubState
 from tests.benchmarks.batch_time import EVENTS, batch_times
 from tests.benchmarks.environment import (
     BenchmarkEnvironment,

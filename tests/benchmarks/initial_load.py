@@ -8,7 +8,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from checkpoints.reader import open_state
+from checkpoints.reading.reader import open_state
 from streaming.cli.command import append_command
 from streaming.core.model.command import CommandName, ResyncOrder
 from tests.benchmarks.absence import is_back

@@ -17,10 +17,10 @@ from confluent_kafka import Producer
 from kafka import KafkaProducer
 
 from connectors import wire
-from streaming.core.intake.check import VERSION
-from streaming.core.model.record import Hello
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.check import VERSION
+from streaming.core.records.record import Hello
 
 TABLE = Table(
     "account",

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import median
 
-from streaming.hub.served import served
-from streaming.hub.view import HubView
+from streaming.hub.observe.served import served
+from streaming.hub.observe.view import HubView
 from streaming.jvm.private import jvm_pid
 from tests.benchmarks.agents import agents_running
 from tests.benchmarks.counting import count

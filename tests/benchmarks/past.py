@@ -2,10 +2,10 @@
 
 import time
 
-from checkpoints.past import PastStore
-from checkpoints.recorded import from_store, recorded_rows
+from checkpoints.commit.recorded import from_store, recorded_rows
+from checkpoints.reading.past import PastStore
 from checkpoints.tables import TableName
-from streaming.replay.answer import Chosen, choose, replay
+from streaming.replay.report.answer import Chosen, choose, replay
 from streaming.replay.verify import verify
 from tests.benchmarks.counting import WrongCountError
 from tests.benchmarks.environment import BenchmarkEnvironment, HubKind, run_preloaded

@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from streaming.jvm.session import session
 from tests.benchmarks import report
 from tests.benchmarks.counting import WrongCountError

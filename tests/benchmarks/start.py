@@ -12,7 +12,7 @@ from statistics import median
 from subprocess import DEVNULL, Popen
 from typing import Any
 
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.faults import FaultPoint
 from streaming.config.config import Config
 from tests.benchmarks.agents import agents_running
 from tests.benchmarks.counting import count

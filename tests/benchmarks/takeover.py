@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from streaming.hub.rehearsal import WARM
+from streaming.hub.standby.rehearsal import WARM
 from tests.benchmarks.agents import agents_running
 from tests.benchmarks.committed import hub_epoch, judged
 from tests.benchmarks.counting import count

@@ -11,7 +11,7 @@ from connectors import wire
 from connectors.sqlite.store import SqliteStore, connect
 from connectors.sqlite.transaction import transaction
 from streaming.core.model.change import Change
-from streaming.core.model.record import Commit, Record
+from streaming.core.records.record import Commit, Record
 from tests.benchmarks.load import SHARED_ROWS, TABLE, Load, Spelling, session_of
 
 LOAD = Load(1_700_000_000)

@@ -17,7 +17,7 @@ import sys  # noqa: E402
 import threading  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from checkpoints.faults import FaultPoint  # noqa: E402
+from checkpoints.commit.faults import FaultPoint  # noqa: E402
 from checkpoints.root import local_folder  # noqa: E402
 from streaming.config.config import load  # noqa: E402
 from streaming.hub.service import Service  # noqa: E402

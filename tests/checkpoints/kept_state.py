@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from checkpoints.commit.recorded import batch_marks
 from checkpoints.format_number import FORMAT
-from checkpoints.reader import open_state
-from checkpoints.recorded import batch_marks
+from checkpoints.reading.reader import open_state
 from connectors import wire
 from streaming.config.config import Config, load
 from streaming.core.model.change import Change
-from streaming.facts.past_rows import past, standing_rows
-from streaming.facts.ruvs import ruv_document
+from streaming.facts.consumers.ruvs import ruv_document
+from streaming.facts.history.past_rows import past, standing_rows
 from streaming.hub.configured import settings_of
 from tests.model.language import play
 from tests.model.local_hub import LocalHub, TopicsInMemory, local_hubs

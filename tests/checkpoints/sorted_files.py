@@ -7,7 +7,7 @@ from types import MappingProxyType
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkpoints.resync_rows import SORTED, SortedRows
+from checkpoints.reading.resync_rows import SORTED, SortedRows
 from streaming.core.tracking.ranges import KeyOrder
 
 ROW = {"author": 1, "epoch": 3, "csn": "c", "image": "{}"}

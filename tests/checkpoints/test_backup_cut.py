@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from checkpoints import backup, query
-from checkpoints.backup import back_up
-from checkpoints.reader import open_state
+from checkpoints import query
+from checkpoints.maintenance import backup
+from checkpoints.maintenance.backup import back_up
+from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
-from streaming.core.model.root import StateRoot
+from streaming.core.access.root import StateRoot
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.harness.builders import csn
 

@@ -8,15 +8,15 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from checkpoints.commit import BatchOutcome, Ledger, create_state, open_ledger, run
+from checkpoints.commit.epochs import Checkpoint, Plan, plan_of
+from checkpoints.commit.faults import FaultPoint, parse_fault
+from checkpoints.commit.protocol import BatchOutcome, Ledger, create_state, open_ledger, run
 from checkpoints.config import KEY, next_commands
-from checkpoints.epochs import Checkpoint, Plan, plan_of
-from checkpoints.faults import FaultPoint, parse_fault
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.errors import ConfigError, OvertakenError, StateError
-from streaming.core.model.state import HubState
+from streaming.core.state.hub_state import HubState
 from tests.checkpoints.written_state import WrittenState, change_row
 
 GENESIS = Checkpoint(HubState(1, "00000001000000000000"), {"t": 0}, {}, 1)

@@ -3,14 +3,14 @@
 from dataclasses import replace
 from typing import Any
 
-from checkpoints.epochs import Checkpoint, checkpoint_of, commit_row
+from checkpoints.commit.epochs import Checkpoint, checkpoint_of, commit_row
 from checkpoints.store import rows_of
 from checkpoints.tables import TableName
-from streaming.core.model.replica_state import AgentEnd
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.replica_state import AgentEnd
 from tests.checkpoints.written_state import START_S, agreement, replica, ruv
 from tests.harness.builders import send_range
 

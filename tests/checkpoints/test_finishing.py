@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from checkpoints.epochs import Plan
-from checkpoints.finishing import FILE, was_begun
+from checkpoints.commit.epochs import Plan
+from checkpoints.commit.finishing import FILE, was_begun
 
 PLAN = Plan(7, 1_700_000_000_000, 1, {"t": 0}, {"t": 5})
 

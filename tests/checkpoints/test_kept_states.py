@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from checkpoints.format_number import FORMAT
-from checkpoints.reader import open_state
-from streaming.core.conflict.tallies import kept_sums
+from checkpoints.reading.reader import open_state
+from streaming.core.counts.tallies import kept_sums
 from tests.checkpoints.kept_state import KeptState, goes_on, said_of, unpacked
 from tests.harness.replays import check_audit_is_sound, check_replay_is_equal
 

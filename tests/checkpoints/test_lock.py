@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.lock import FILE, StateLock, only_hub, read_lock
+from checkpoints.commit.lock import FILE, StateLock, only_hub, read_lock
 from streaming.core.model.errors import StateError
 
 _HOLDER = """
 import sys
 from pathlib import Path
-from checkpoints.lock import only_hub
+from checkpoints.commit.lock import only_hub
 
 with only_hub(Path(sys.argv[1])):
     print("locked", flush=True)

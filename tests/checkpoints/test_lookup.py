@@ -5,7 +5,7 @@ from sys import getsizeof
 
 import pytest
 
-from checkpoints.lookup import Images, rows
+from checkpoints.reading.lookup import Images, rows
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.model.row import RowState

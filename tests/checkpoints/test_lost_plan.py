@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.commit import BatchOutcome, Ledger, create_state, open_ledger, run
-from checkpoints.epochs import Checkpoint, Plan, plan_of
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.epochs import Checkpoint, Plan, plan_of
+from checkpoints.commit.faults import FaultPoint
+from checkpoints.commit.protocol import BatchOutcome, Ledger, create_state, open_ledger, run
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from streaming.core.intake.input_lost import RECREATED, TopicFacts, TopicLoss
 from streaming.core.model.errors import OvertakenError
-from streaming.core.model.state import HubState
+from streaming.core.state.hub_state import HubState
 
 GENESIS = Checkpoint(HubState(1, "00000001000000000000"), {"t": 0}, {"t": "id"}, 1)
 PLAN = Plan(1, 1_000, 1, {"t": 0}, {"t": 2}, topic_ids={"t": "id"})

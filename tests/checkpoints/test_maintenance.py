@@ -13,8 +13,10 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
-from checkpoints import lookup, maintenance, query
-from checkpoints.maintenance import Maintenance, compact
+from checkpoints import query
+from checkpoints.maintenance import background as maintenance
+from checkpoints.maintenance.background import Maintenance, compact
+from checkpoints.reading import lookup
 from checkpoints.spark_threads import SparkThreads
 from checkpoints.store import KEPT_HOURS, StateStore, rows_of
 from checkpoints.tables import TableName

@@ -14,11 +14,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from checkpoints import migration
-from checkpoints.backup import MANIFEST, Backup, restore
-from checkpoints.epochs import COMMIT
+from checkpoints.commit.epochs import COMMIT
 from checkpoints.format_number import FORMAT
+from checkpoints.maintenance.backup import MANIFEST, Backup, restore
 from checkpoints.migration import Migration
-from checkpoints.reader import open_state
+from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
 from streaming.cli.main import main
 from streaming.core.model.errors import StateError

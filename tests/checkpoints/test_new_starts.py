@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkpoints.new_starts import TakenHello, last_starts
+from checkpoints.reading.new_starts import TakenHello, last_starts
 
 
 @pytest.mark.parametrize(

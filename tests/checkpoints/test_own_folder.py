@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from checkpoints.root import local_folder
+from streaming.core.access.root import parse_root
 from streaming.core.model.errors import StateError
-from streaming.core.model.root import parse_root
 
 
 @pytest.fixture

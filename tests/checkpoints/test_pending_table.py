@@ -10,9 +10,9 @@ from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.intake.eviction import evict
 from streaming.core.intake.intake import Intake
-from streaming.core.model.open_transactions import OpenTransactions
-from streaming.core.model.record import Abort, Commit, Record
-from streaming.core.model.state import HubState
+from streaming.core.records.record import Abort, Commit, Record
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.open_transactions import OpenTransactions
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import RULES, Speaker, fresh_state
 

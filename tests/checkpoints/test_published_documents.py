@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.published_documents import published_documents
-from checkpoints.reader import open_state
+from checkpoints.reading.published_documents import published_documents
+from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
 from connectors import wire
-from streaming.core.model.record import PublishedSchema
+from streaming.core.records.record import PublishedSchema
 from tests.checkpoints.written_state import WrittenState, ruv
 
 

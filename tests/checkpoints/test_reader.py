@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from checkpoints.reader import OpenChanges, open_state
+from checkpoints.reading.reader import OpenChanges, open_state
 from checkpoints.tables import TableName
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import DEFAULT_DATASET

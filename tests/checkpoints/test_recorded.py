@@ -4,7 +4,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.recorded import sorted_by
+from checkpoints.commit.recorded import sorted_by
 
 NUMBERS = st.one_of(st.none(), st.integers(-2, 2), st.integers(-(2**63), 2**63 - 1))
 ROWS = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=6)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.lookup import Images, between, blocked_up_to, edge_of, forgotten, told
+from checkpoints.reading.lookup import Images, between, blocked_up_to, edge_of, forgotten, told
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.model.row import Realign, RowState

@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints import query, resync_rows
-from checkpoints.maintenance import Maintenance
-from checkpoints.resync_rows import SORTED, SortedRows, row_counts, sort_rows
+from checkpoints import query
+from checkpoints.maintenance.background import Maintenance
+from checkpoints.reading import resync_rows
+from checkpoints.reading.resync_rows import SORTED, SortedRows, row_counts, sort_rows
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.model.errors import StateError

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.epochs import Checkpoint, Plan, checkpoint_of, commit_row, plan_of, plan_row
+from checkpoints.commit.epochs import Checkpoint, Plan, checkpoint_of, commit_row, plan_of, plan_row
 from checkpoints.store import rows_of
 from checkpoints.tables import TableName
-from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, AwayReason
+from streaming.core.state.agreement_state import AgreementState, SendRange
+from streaming.core.state.hub_state import HubState
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.progress import Accounting, PieceAccount
 from streaming.core.tracking.ranges import KeyRange, RangeRealign

@@ -7,12 +7,12 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from checkpoints.as_of import rows_as_of, travel_to
-from checkpoints.maintenance import Maintenance
-from checkpoints.past import PastStore
-from checkpoints.pins import keep_pinned
-from checkpoints.recorded import batch_marks
-from checkpoints.retention import oldest_epoch
+from checkpoints.commit.recorded import batch_marks
+from checkpoints.maintenance.background import Maintenance
+from checkpoints.maintenance.pins import keep_pinned
+from checkpoints.reading.as_of import rows_as_of, travel_to
+from checkpoints.reading.past import PastStore
+from checkpoints.reading.retention import oldest_epoch
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from checkpoints.times import time_of

@@ -10,7 +10,7 @@ from checkpoints import query
 from checkpoints.rows import materialize
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
-from streaming.core.delivery.sending import WHOLE
+from streaming.core.batch.sending import WHOLE
 from tests.checkpoints.written_state import WrittenState, change_row
 from tests.harness.builders import csn
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from checkpoints.quarantined_rows import quarantined_rows, unnamed_records
-from checkpoints.reader import open_state
+from checkpoints.reading.quarantined_rows import quarantined_rows, unnamed_records
+from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
-from streaming.core.model.record import Reason
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.record import Reason
 from tests.checkpoints.written_state import WrittenState, replica, ruv
 
 TABLES = {name: Table(name, ("id",), {"id": ColumnType.INT64}) for name in "tu"}

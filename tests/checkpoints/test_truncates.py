@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.lookup import Images, between, blocked_up_to, forgotten, told
-from checkpoints.maintenance import Maintenance
+from checkpoints.maintenance.background import Maintenance
+from checkpoints.reading.lookup import Images, between, blocked_up_to, forgotten, told
+from checkpoints.reading.truncates import rows_beside
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
-from checkpoints.truncates import rows_beside
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import Realign, RowState
 from streaming.core.model.truncation import ALL_KEYS, Truncation

@@ -9,17 +9,17 @@ from tempfile import TemporaryDirectory
 
 from deltalake import CommitProperties, Transaction, write_deltalake
 
-from checkpoints.commit import KEY
-from checkpoints.epochs import Checkpoint, Plan, commit_row, plan_row
+from checkpoints.commit.epochs import Checkpoint, Plan, commit_row, plan_row
+from checkpoints.commit.protocol import KEY
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
-from streaming.core.intake.reflection import Session
-from streaming.core.model.agreement_state import AgreementState
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.model.table import DEFAULT_DATASET
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.reflection import Session
+from streaming.core.state.replica_state import ReplicaState
 from tests.harness.builders import csn
 
 START_S = 1_700_000_000

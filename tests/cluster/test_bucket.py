@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.faults import FaultPoint
-from checkpoints.reader import open_state
-from connectors.kafka.broker import Broker
-from streaming.core.model.root import S3Access
+from checkpoints.commit.faults import FaultPoint
+from checkpoints.reading.reader import open_state
+from connectors.kafka.embedded.broker import Broker
+from streaming.core.access.root import S3Access
 from tests.harness.command_lines import command_lines
 from tests.harness.hub_process import KILLED
 from tests.harness.s3_server import BUCKET, s3_server, server_program
@@ -26,7 +26,7 @@ from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from checkpoints.root import storage_options, table_uri
-from streaming.core.model.root import BucketRoot, S3Access
+from streaming.core.access.root import BucketRoot, S3Access
 from streaming.jvm.bucket import bucket_settings
 from streaming.jvm.session import session
 

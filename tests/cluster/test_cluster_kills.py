@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from checkpoints.faults import FaultPoint
-from connectors.kafka.broker import Broker
+from checkpoints.commit.faults import FaultPoint
+from connectors.kafka.embedded.broker import Broker
 from tests.harness.hub_on_cluster import (
     WritingReplicas,
     commits_more,

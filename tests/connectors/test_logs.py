@@ -9,7 +9,7 @@ import pytest
 from connectors.failure import tell_failure
 from connectors.log_format import LogFormat
 from connectors.logs import configure_logs
-from streaming.core.model.secret_names import HIDDEN, secrets_of
+from streaming.core.access.secret_names import HIDDEN, secrets_of
 
 SECRET = "correct-horse"
 LOG = logging.getLogger("slackwater")

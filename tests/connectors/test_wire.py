@@ -12,10 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors import wire
-from streaming.core.intake.form import LABEL_CHARS
 from streaming.core.model.change import Change, Op
 from streaming.core.model.errors import WireError
-from streaming.core.model.record import (
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.values import Json, Value, from_json, json_text, to_json
+from streaming.core.records.form import LABEL_CHARS
+from streaming.core.records.record import (
     Abort,
     Applied,
     Commit,
@@ -31,9 +34,6 @@ from streaming.core.model.record import (
     Snapshot,
     Update,
 )
-from streaming.core.model.ruv import Ruv
-from streaming.core.model.table import ColumnType, Table
-from streaming.core.model.values import Json, Value, from_json, json_text, to_json
 from tests.reference.wire import encode_update, image_text, key_text
 
 TABLE = Table(

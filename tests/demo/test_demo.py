@@ -15,11 +15,11 @@ from checkpoints.root import open_delta
 from checkpoints.tables import TableName
 from streaming.cli.main import main
 from streaming.config.config import load
-from streaming.demo.acts import WARM_UP_EPOCHS
-from streaming.demo.evidence import gather
 from streaming.demo.folder import REPLICAS, DemoFolder
-from streaming.demo.latency import latencies
-from streaming.demo.verdict import check_evidence
+from streaming.demo.replicas.acts import WARM_UP_EPOCHS
+from streaming.demo.verdict.checks import check_evidence
+from streaming.demo.verdict.evidence import gather
+from streaming.demo.verdict.latency import latencies
 from tests.demo.processes import Demonstration
 
 Kept = tuple[DemoFolder, dict[str, Any]]

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from checkpoints.reader import open_state
+from checkpoints.reading.reader import open_state
 from checkpoints.root import open_delta
 from checkpoints.tables import TableName
 from streaming.cli.main import main
 from streaming.config.config import load
-from streaming.demo.acts import AWAY, DEAD
-from streaming.demo.evidence import Evidence, ReplicaEvidence, gather
 from streaming.demo.folder import REPLICAS, DemoFolder
-from streaming.demo.verdict import LOST_ORIGIN, QUOTA, check_evidence
-from streaming.facts.serving import serving
+from streaming.demo.replicas.acts import AWAY, DEAD
+from streaming.demo.verdict.checks import LOST_ORIGIN, QUOTA, check_evidence
+from streaming.demo.verdict.evidence import Evidence, ReplicaEvidence, gather
+from streaming.facts.consumers.serving import serving
 
 Kept = tuple[DemoFolder, dict[str, Any]]
 

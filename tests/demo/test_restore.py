@@ -13,10 +13,10 @@ from checkpoints.tables import TableName
 from streaming.cli.main import main
 from streaming.config.config import load
 from streaming.core.conflict.judge import Verdict
-from streaming.demo.acts import EARLY_WRITES, RESTORED
-from streaming.demo.evidence import gather
 from streaming.demo.folder import DemoFolder
-from streaming.demo.verdict import QUOTA, check_evidence
+from streaming.demo.replicas.acts import EARLY_WRITES, RESTORED
+from streaming.demo.verdict.checks import QUOTA, check_evidence
+from streaming.demo.verdict.evidence import gather
 
 Kept = tuple[DemoFolder, dict[str, Any]]
 

@@ -1,7 +1,7 @@
 """docs/configuration.md is made from the sections' docstrings."""
 
-from streaming.cli.config import fields
 from streaming.cli.config_page import PLACE, page
+from streaming.cli.start.config import fields
 
 
 def test_the_page_is_current() -> None:

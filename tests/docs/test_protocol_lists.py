@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.core.conflict.judge import Cause, ConflictKind
-from streaming.core.model.record import Reason
+from streaming.core.records.record import Reason
 
 PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
 CAUSES = re.findall(r"the cause \(([^)]*)\) and the kind", PAGE)[0]

@@ -13,7 +13,7 @@ from checkpoints.store import StateStore
 from checkpoints.tables import SCHEMAS, TableName
 from checkpoints.tables_page import PLACE, page
 from checkpoints.times import time_of
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.harness.site import Site, site
 
 PAGE = PLACE.read_text(encoding="utf-8")

@@ -9,12 +9,12 @@ import pytest
 
 from connectors import wire
 from streaming.config.config import load
-from streaming.core.intake.check import VERSION, check
 from streaming.core.model.errors import WireError
-from streaming.core.model.kinds import KIND_OF
-from streaming.core.model.record import Item, ItemType, RecordKind, Stopped, UpdateKind
 from streaming.core.model.table import ColumnType
 from streaming.core.model.values import from_json, json_text, to_json
+from streaming.core.records.check import VERSION, check
+from streaming.core.records.kinds import KIND_OF
+from streaming.core.records.record import Item, ItemType, RecordKind, Stopped, UpdateKind
 from tests.reference.wire import encode_update, image_text, key_text
 
 CHECKOUT = Path(__file__).parents[2]

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.backup import MANIFEST
+from checkpoints.maintenance.backup import MANIFEST
 from checkpoints.tables import SCHEMAS, TableName
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.wire import decode_answer
 from streaming.cli.main import main
-from streaming.core.model.record import Update
+from streaming.core.records.record import Update
 from tests.harness import verdict
 from tests.harness.site import Site, site
 

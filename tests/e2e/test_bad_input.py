@@ -10,15 +10,15 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.faults import FaultPoint
 from checkpoints.store import rows_of
 from checkpoints.tables import TableName
 from connectors import wire
-from connectors.kafka.broker import Broker
-from streaming.core.intake.kept_bytes import SHORT_HEAD_BYTES
+from connectors.kafka.embedded.broker import Broker
 from streaming.core.model.change import Change
-from streaming.core.model.record import Applied, Commit, Reason
 from streaming.core.model.ruv import Ruv
+from streaming.core.records.kept_bytes import SHORT_HEAD_BYTES
+from streaming.core.records.record import Applied, Commit, Reason
 from tests.harness import verdict
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import RECORD_BYTES, Site, site

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.faults import FaultPoint
-from checkpoints.last_poll import read_poll
+from checkpoints.commit.faults import FaultPoint
+from checkpoints.commit.last_poll import read_poll
 from checkpoints.tables import TableName
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.harness import verdict
 from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess

@@ -12,35 +12,35 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from checkpoints.commit import create_state, open_ledger
-from checkpoints.epochs import Checkpoint, Plan
+from checkpoints.commit.epochs import Checkpoint, Plan
+from checkpoints.commit.protocol import create_state, open_ledger
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from checkpoints.times import time_of
 from connectors import wire
 from streaming.carriers.carrier import Carrier
 from streaming.carriers.driver import DriverCarrier
-from streaming.core.conflict.function import parse_function
+from streaming.core.batch.sending import EpochMark, RangeRefresh, Refresh, SendingView
 from streaming.core.conflict.judge import Judged
 from streaming.core.conflict.window import Window, last_touched
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
-from streaming.core.delivery.sending import EpochMark, RangeRefresh, Refresh, SendingView
-from streaming.core.intake.arrival import ControlOutcome
 from streaming.core.intake.intake import Intake
-from streaming.core.intake.kept_bytes import KeptBytes
 from streaming.core.intake.shares import BatchBounds
 from streaming.core.model.change import Change, Op, RowKey
-from streaming.core.model.kinds import KIND_OF
-from streaming.core.model.membership import adopted
-from streaming.core.model.record import Commit, Hello, ReceivedRecord
+from streaming.core.model.function import parse_function
 from streaming.core.model.row import RowState
-from streaming.core.model.state import HubState
 from streaming.core.model.table import ColumnType, Table
-from streaming.core.model.topology import Subscription, Topology
-from streaming.hub.hub import Hub, resume
-from streaming.hub.pipeline import process
-from streaming.hub.resyncs import ResyncSource
-from streaming.hub.settings import BatchSettings, Effects
+from streaming.core.records.arrival import ControlOutcome
+from streaming.core.records.kept_bytes import KeptBytes
+from streaming.core.records.kinds import KIND_OF
+from streaming.core.records.record import Commit, Hello, ReceivedRecord
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.membership import adopted
+from streaming.core.state.topology import Subscription, Topology
+from streaming.hub.batch.hub import Hub, resume
+from streaming.hub.batch.pipeline import process
+from streaming.hub.batch.settings import BatchSettings, Effects
+from streaming.hub.resync.pages import ResyncSource
 from streaming.hub.upkeep import MaterializeEvery
 from streaming.stages.checked import checked_records
 from streaming.stages.intake import take

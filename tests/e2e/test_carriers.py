@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.harness.full_story import (
     FUNCTIONS,
     ROUNDS,

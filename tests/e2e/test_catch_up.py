@@ -3,19 +3,19 @@
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from checkpoints.epochs import Plan
-from checkpoints.reader import open_state
+from checkpoints.commit.epochs import Plan
+from checkpoints.reading.reader import open_state
 from connectors.wire import decode_update
 from streaming.carriers.driver import DriverCarrier
 from streaming.core.delivery.consumer import ApplyBatch, BufferChunk, Position, receive
 from streaming.core.model.change import Op
-from streaming.core.model.record import Applied, Hello, Item, ReceivedRecord
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
-from streaming.facts.images import hub_images
-from streaming.hub.hub import Hub
-from streaming.hub.pipeline import process
+from streaming.core.records.record import Applied, Hello, Item, ReceivedRecord
+from streaming.facts.history.images import hub_images
+from streaming.hub.batch.hub import Hub
+from streaming.hub.batch.pipeline import process
 from tests.e2e.test_bulk import real_hub, topology_of
 from tests.harness.carried import facts_from
 from tests.harness.histories import Author

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.faults import FaultPoint
 from checkpoints.tables import CONFLICTS, TableName
 from connectors import wire
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from streaming.core.model.change import Change
-from streaming.core.model.record import Heartbeat, Reason
+from streaming.core.records.record import Heartbeat, Reason
 from streaming.stages.log import OF_REFUSED
 from tests.harness import user_functions, verdict
 from tests.harness.hub_process import wait_until

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.harness.browser import DESKTOP, PHONE, OpenPage, Scheme, chromium, opened_page
 from tests.harness.busy_hub import collide, say_hello, spoil
 from tests.harness.hub_process import wait_until

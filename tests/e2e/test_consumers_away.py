@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.harness import verdict
 from tests.harness.sent_items import sent_items
 from tests.harness.site import RunningHub, Site, site

@@ -9,14 +9,14 @@ from random import Random
 import pytest
 from hypothesis import given
 
+from streaming.core.batch.sending import Refresh
 from streaming.core.conflict.judge import Judged
-from streaming.core.delivery.sending import Refresh
 from streaming.core.model.change import Op, RowKey
-from streaming.core.model.record import Applied, Hello, Reason, ReceivedRecord
 from streaming.core.model.row import Arrived
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.model.truncation import ALL_KEYS
+from streaming.core.records.record import Applied, Hello, Reason, ReceivedRecord
 from tests.harness.examples import examples
 from tests.model.hub import Plan, PureHub
 from tests.model.replica import TABLE

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, contextmanager
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from deploy.dashboards.__main__ import BOARDS
 from deploy.dashboards.board import Board, Panel
 from tests.harness.busy_hub import collide, fall_behind, leave_open, say_hello, spoil

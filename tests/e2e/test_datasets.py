@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from streaming.core.model.change import Change
-from streaming.core.model.record import Commit
+from streaming.core.records.record import Commit
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site
 

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from checkpoints.tables import TableName
 from connectors import wire
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from streaming.cli.main import main
-from streaming.core.model.record import Applied
+from streaming.core.records.record import Applied
 from tests.harness import verdict
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from streaming.facts.events import IMAGE_MAX
 from tests.harness.served_hub import Event, ServedHub, serving
 from tests.harness.site import Site, site

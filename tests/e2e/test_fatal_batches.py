@@ -9,10 +9,10 @@ from pyspark.sql import SparkSession
 
 from checkpoints.tables import TableName
 from connectors import wire
-from connectors.kafka.broker import Broker
-from streaming.core.intake.kept_bytes import HEAD_BYTES
+from connectors.kafka.embedded.broker import Broker
+from streaming.core.records.kept_bytes import HEAD_BYTES
 from streaming.hub.outage import FAILURES
-from streaming.hub.rehearsal import WARM, Rehearsal
+from streaming.hub.standby.rehearsal import WARM, Rehearsal
 from tests.harness import verdict
 from tests.harness.hub_process import wait_until
 from tests.harness.record_batches import break_last_batch, send_batch

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.commit import WRITTEN
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.faults import FaultPoint
+from checkpoints.commit.protocol import WRITTEN
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from connectors import wire
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from streaming.core.model.change import Change
 from tests.harness import verdict
 from tests.harness.hub_process import KILLED

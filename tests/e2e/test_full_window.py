@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkpoints.tables import TableName
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.harness import verdict
 from tests.harness.hub_process import wait_until
 from tests.harness.site import Site, site

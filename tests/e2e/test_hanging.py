@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.last_poll import read_poll
-from connectors.kafka.broker import Broker
-from streaming.hub.watchdog import HUNG_EXIT_CODE
+from checkpoints.commit.last_poll import read_poll
+from connectors.kafka.embedded.broker import Broker
+from streaming.hub.observe.watchdog import HUNG_EXIT_CODE
 from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site, site

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.last_poll import read_poll
-from connectors.kafka.broker import Broker
+from checkpoints.commit.last_poll import read_poll
+from connectors.kafka.embedded.broker import Broker
 from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site, site

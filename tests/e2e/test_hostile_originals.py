@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from checkpoints.tables import TableName
 from connectors import wire
-from connectors.kafka.broker import Broker
-from streaming.core.intake.kept_bytes import HEAD_BYTES
+from connectors.kafka.embedded.broker import Broker
+from streaming.core.records.kept_bytes import HEAD_BYTES
 from tests.checkpoints.spoilt_state import spoil
 from tests.harness import verdict
 from tests.harness.record_batches import send_batch

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.harness.hub_process import HubProcess
 from tests.harness.served_hub import Port, free_port
 from tests.harness.site import Site, site

@@ -9,7 +9,7 @@ from pyspark.sql import Row, SparkSession
 
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.harness.hub_process import wait_until
 from tests.harness.site import Site, site
 

@@ -14,10 +14,10 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from streaming.cli.main import main
-from streaming.core.intake.heard import UnheardReason
-from streaming.facts.level import HubLevel
+from streaming.core.intake.liveness import UnheardReason
+from streaming.facts.consumers.level import HubLevel
 from tests.harness.hub_process import wait_until
 from tests.harness.level_watch import LevelWatch, watched
 from tests.harness.site import Site, site

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.faults import FaultPoint
 from checkpoints.tables import TableName
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from streaming.core.intake.shares import LEAST_RECORDS
-from streaming.core.model.record import Commit
+from streaming.core.records.record import Commit
 from tests.harness import verdict
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site

@@ -12,8 +12,8 @@ import pytest
 from kafka import KafkaAdminClient
 from pyspark.sql import SparkSession
 
-from checkpoints.reader import open_state
-from connectors.kafka.broker import Broker
+from checkpoints.reading.reader import open_state
+from connectors.kafka.embedded.broker import Broker
 from streaming.cli.main import main
 from tests.harness.hub_process import TIMEOUT_S, wait_until
 from tests.harness.site import Site, site

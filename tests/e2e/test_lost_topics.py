@@ -10,14 +10,14 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.faults import FaultPoint
 from checkpoints.tables import TableName
 from connectors import wire
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.topics import ensure_topics
 from streaming.cli.main import main
 from streaming.core.delivery.consumer import EndAgent, receive
-from streaming.core.model.record import Stopped
+from streaming.core.records.record import Stopped
 from tests.harness import verdict
 from tests.harness.hub_process import wait_until
 from tests.harness.scripted import ScriptedReplica

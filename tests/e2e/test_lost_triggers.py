@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
-from connectors.sqlite.uninstall import uninstall
+from connectors.kafka.embedded.broker import Broker
+from connectors.sqlite.install.uninstall import uninstall
 from tests.harness.site import Site, site
 from tests.harness.sqlite_agents import agents, at_work, create, database, execute, rows
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
-from streaming.core.model.record import Reason
+from connectors.kafka.embedded.broker import Broker
+from streaming.core.records.record import Reason
 from streaming.metrics.catalogue import CERTIFICATE_EXPIRY, CHECKPOINT_TIME, HUB, metrics_of
 from tests.harness.busy_hub import collide, leave_open, say_hello, spoil
 from tests.harness.hub_process import wait_until

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.e2e.test_consumers_away import are_equal, check, comes_to, resync_of
 from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.harness.site import Site, site
 from tests.harness.sqlite_agents import agents, create, execute, rows
 

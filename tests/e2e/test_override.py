@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.faults import FaultPoint
 from checkpoints.tables import TableName
 from connectors import wire
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from streaming.core.model.change import Change
 from streaming.core.model.csn import CsnParts, format_csn, rid_of
 from tests.harness import user_functions, verdict

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.harness.hub_process import wait_until
 from tests.harness.site import Site, site
 from tests.harness.sqlite_agents import agents, create, execute, rows

@@ -12,12 +12,12 @@ import pytest
 from kafka import KafkaAdminClient
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.faults import FaultPoint
 from checkpoints.tables import TableName
 from connectors import wire
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from streaming.core.model.errors import OvertakenError, SourceError, StateError
-from streaming.core.model.record import Item
+from streaming.core.records.record import Item
 from streaming.hub.service import Service
 from tests.harness import verdict
 from tests.harness.hub_process import TIMEOUT_S, HubProcess

@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkpoints.tables import TableName
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.wire import decode_answer
-from streaming.core.model.record import Stopped
+from streaming.core.records.record import Stopped
 from tests.harness import verdict
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site

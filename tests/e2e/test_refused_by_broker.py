@@ -9,8 +9,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import HOST
 from connectors.kafka.client_errors import ClientFault, fault_of
+from connectors.kafka.embedded.broker import HOST
 from connectors.kafka.options import source_options
 from streaming.carriers.read import batch, stream
 from streaming.hub import query

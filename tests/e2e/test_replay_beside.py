@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.harness import verdict
 from tests.harness.site import Site, site
 

@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkpoints import query
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.faults import FaultPoint
 from checkpoints.tables import TableName
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from streaming.core.model.errors import HubError
 from streaming.hub.service import Service
 from tests.harness import verdict

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.e2e.test_refused_rows import is_level, wait_for_rows
 from tests.e2e.test_written_and_uncarried import LONG, uncarried, wait_for_uncarried
 from tests.harness.hub_process import wait_until

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
-from streaming.core.model.record import Reason
-from streaming.facts.uncarried import remedy_of
+from connectors.kafka.embedded.broker import Broker
+from streaming.core.records.record import Reason
+from streaming.facts.history.uncarried import remedy_of
 from tests.harness.hub_process import wait_until
 from tests.harness.site import Site, site
 from tests.harness.sqlite_agents import agents, create, database, execute

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka.broker import HOST, Broker
 from connectors.kafka.client_errors import ClientFault
+from connectors.kafka.embedded.broker import HOST, Broker
 from streaming.cli.exit_codes import ExitCode
 from streaming.cli.main import main
 from streaming.config.config import Config
 from streaming.config.rights import HUB, Role, RoleOf, needed_rights
-from streaming.core.model.rights import NeededRight, TopicRight
+from streaming.core.access.rights import NeededRight, TopicRight
 from tests.harness.closed_broker import (
     ADMIN,
     SECURE,

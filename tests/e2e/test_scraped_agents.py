@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
 from connectors.agent.metrics import METRICS
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.harness.served_hub import Port, free_port
 from tests.harness.site import Site, site
 from tests.harness.sqlite_agents import at_work, create, execute, rows

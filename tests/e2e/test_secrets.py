@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.harness.command_lines import command_lines
 from tests.harness.receiver import Receiver, receiver
 from tests.harness.served_hub import Port, free_port

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.lock import only_hub
-from connectors.kafka.broker import Broker
+from checkpoints.commit.lock import only_hub
+from connectors.kafka.embedded.broker import Broker
 from tests.harness.hub_process import HubProcess, wait_until
 from tests.harness.site import Site, site
 

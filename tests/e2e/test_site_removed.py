@@ -9,9 +9,9 @@ import pytest
 from kafka import KafkaAdminClient
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
-from connectors.sqlite.schema import install
-from connectors.sqlite.uninstall import uninstall
+from connectors.kafka.embedded.broker import Broker
+from connectors.sqlite.install.install import install
+from connectors.sqlite.install.uninstall import uninstall
 from tests.e2e.test_retired import judged, states, without, write
 from tests.harness import verdict
 from tests.harness.site import Site, site_with_sessions

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka.broker import Broker
-from streaming.hub.rehearsal import WARM
+from connectors.kafka.embedded.broker import Broker
+from streaming.hub.standby.rehearsal import WARM
 from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site, site_with_sessions

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka.broker import Broker
-from streaming.hub.phases import BatchPhase
+from connectors.kafka.embedded.broker import Broker
+from streaming.hub.batch.phases import BatchPhase
 from tests.harness.otlp import attributes, spans
 from tests.harness.receiver import Receiver, receiver
 from tests.harness.site import Site, site

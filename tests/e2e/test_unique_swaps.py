@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.e2e.test_refused_rows import CREATE, insert, is_level, refused, wait_for_rows
 from tests.harness.site import Site, site
 from tests.harness.sqlite_agents import agents, create, execute

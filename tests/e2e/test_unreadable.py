@@ -7,8 +7,8 @@ import pytest
 from kafka.admin import ACLOperation
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import FaultPoint
-from connectors.kafka.broker import Broker
+from checkpoints.commit.faults import FaultPoint
+from connectors.kafka.embedded.broker import Broker
 from tests.harness import verdict
 from tests.harness.commits import last_commit
 from tests.harness.hub_process import wait_until

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
-from connectors.sqlite import saved_rows
+from connectors.kafka.embedded.broker import Broker
+from connectors.sqlite.apply import saved_rows
 from tests.e2e.test_refused_rows import insert, is_level, wait_for_rows
 from tests.harness.hub_process import wait_until
 from tests.harness.site import Site, site

@@ -1,9 +1,9 @@
 """Changes and their CSNs: a test names a change by a number, from which its CSN follows."""
 
-from streaming.core.model.agreement_state import SendRange
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import Csn, CsnParts, format_csn
 from streaming.core.model.ruv import Ruv
+from streaming.core.state.agreement_state import SendRange
 from streaming.core.tracking.held import CoveredPosition
 
 

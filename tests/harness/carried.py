@@ -7,9 +7,9 @@ import pyarrow as pa
 from checkpoints.times import time_of
 from connectors import wire
 from streaming.core.model.change import Change
-from streaming.core.model.kinds import KIND_OF
-from streaming.core.model.record import ReceivedRecord
 from streaming.core.model.table import Table
+from streaming.core.records.kinds import KIND_OF
+from streaming.core.records.record import ReceivedRecord
 from streaming.stages.checked import CHECKED
 
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from kafka import KafkaAdminClient
 
-from connectors.kafka.admission import Admission, filter_of, rule_of
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.admission import Admission, filter_of, rule_of
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.options import client_options
-from streaming.core.model.rights import NeededRight
+from streaming.core.access.rights import NeededRight
 
 ADMIN = "admin"
 _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"

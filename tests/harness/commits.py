@@ -6,8 +6,8 @@ second.
 
 from pathlib import Path
 
-from checkpoints.epochs import Checkpoint
-from checkpoints.reader import open_state
+from checkpoints.commit.epochs import Checkpoint
+from checkpoints.reading.reader import open_state
 
 _known: dict[Path, tuple[object, Checkpoint | None]] = {}
 

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from streaming.core.intake.check import CheckedRecord, Limits, check
+from streaming.core.records.check import CheckedRecord, Limits, check
 from streaming.stages import canonical
 from streaming.stages.check import check_records
 from tests.harness.mutations import KNOWN, mutated

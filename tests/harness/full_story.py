@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from checkpoints import query
-from checkpoints.reader import open_state
+from checkpoints.reading.reader import open_state
 from checkpoints.rows import materialize
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName

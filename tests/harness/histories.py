@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import CsnParts, format_csn
-from streaming.core.model.record import (
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.truncation import ALL_KEYS
+from streaming.core.records.record import (
     Abort,
     Applied,
     Commit,
@@ -16,8 +18,6 @@ from streaming.core.model.record import (
     ReceivedRecord,
     Record,
 )
-from streaming.core.model.ruv import Ruv
-from streaming.core.model.truncation import ALL_KEYS
 
 NUMBERED = 2
 """The replica whose changes carry opnos."""

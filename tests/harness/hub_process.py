@@ -42,7 +42,7 @@ class HubProcess:
     """`slackwater run` in a process group of its own; as a context manager it never outlives it."""
 
     def __init__(self, config: Path, *arguments: str, fault: str = "") -> None:
-        """Start the hub of this configuration; `fault` as in checkpoints/faults.py."""
+        """Start the hub of this configuration; `fault` as in checkpoints/commit/faults.py."""
         self._log = config.with_name("hub.log")
         self._from = self._log.stat().st_size if self._log.exists() else 0
         command = [sys.executable, "-m", "streaming.cli.entry", "run", "--config", str(config)]

@@ -26,7 +26,7 @@ from kafka.protocol.producer import ProduceRequest
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 from connectors.kafka.options import client_options
-from streaming.core.model.rights import NeededRight, TopicRight
+from streaming.core.access.rights import NeededRight, TopicRight
 
 EVERY_RULE = ACLFilter(
     None,

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from checkpoints.reader import open_state
+from checkpoints.reading.reader import open_state
 from connectors.kafka.topics import Topics
+from streaming.facts.consumers.level import HubLevel, hub_level
 from streaming.facts.freshness import MAX_AGE_S
-from streaming.facts.level import HubLevel, hub_level
 from tests.harness.hub_process import wait_until
 from tests.harness.site import Site
 from tests.harness.sqlite_agents import rows

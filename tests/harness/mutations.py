@@ -9,10 +9,10 @@ from typing import Any
 
 from connectors import wire
 from streaming.core.model.change import Change, Op
-from streaming.core.model.record import Abort, Applied, Commit, Goodbye, Heartbeat, Hello, Record
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value
+from streaming.core.records.record import Abort, Applied, Commit, Goodbye, Heartbeat, Hello, Record
 from tests.harness.raw_records import CSN, SESSION, TABLES, TIME_S, keyed, typed
 from tests.harness.record_cases import BAD, FIRST, GOOD, NO_OBJECT, TOKENS
 from tests.reference.wire import image_text, key_text

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from checkpoints.tables import TableName
 from streaming.config.config import load
-from streaming.core.intake.check import check
-from streaming.core.model.record import RecordKind
 from streaming.core.model.table import Table
+from streaming.core.records.check import check
+from streaming.core.records.record import RecordKind
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.harness.mutations import KNOWN, mutated
 from tests.harness.recorded_hub import served

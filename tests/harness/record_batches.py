@@ -6,7 +6,7 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 
 _BYTES = 1_000_000_000
 

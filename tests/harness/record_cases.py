@@ -1,6 +1,6 @@
 """Records at the edges of every rule, good and bad, and values at the edges of every type."""
 
-from streaming.core.model.record import Reason
+from streaming.core.records.record import Reason
 from tests.harness.raw_records import CONTROL, CSN, change, control
 
 RECORD_BYTES = 1_000

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from prometheus_client import CollectorRegistry
 
 from streaming.config.config import Config
-from streaming.core.model.port_access import PortAccess
+from streaming.core.access.port_access import PortAccess
 from streaming.http.application import application
 from streaming.http.feed import EpochFeed
 from streaming.http.server import HttpServer, listening
-from streaming.hub.view import HubView
+from streaming.hub.observe.view import HubView
 
 
 @contextmanager

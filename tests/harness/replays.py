@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from checkpoints.past import PastStore
-from checkpoints.recorded import from_store
-from streaming.replay.answer import ReplayAnswer, choose, replay
+from checkpoints.commit.recorded import from_store
+from checkpoints.reading.past import PastStore
+from streaming.replay.report.answer import ReplayAnswer, choose, replay
 from streaming.replay.verify import verify
 from streaming.replay.what_if import NO_CHANGE, WhatIf
 

@@ -19,7 +19,7 @@ import pyarrow.fs as pafs
 
 from checkpoints.root import remove_file, replace_file
 from connectors.jars import cache_folder
-from streaming.core.model.root import BucketRoot, S3Access
+from streaming.core.access.root import BucketRoot, S3Access
 from tests.harness.hub_process import wait_until
 from tests.harness.served_hub import free_port
 from tests.harness.spark_cluster import HOST

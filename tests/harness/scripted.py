@@ -11,7 +11,7 @@ from connectors import wire
 from streaming.core.delivery.consumer import ApplyBatch, BufferChunk, Position, SendHello, receive
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import Generator
-from streaming.core.model.record import Abort, Commit, Heartbeat, Item, RangeItem, Record
+from streaming.core.records.record import Abort, Commit, Heartbeat, Item, RangeItem, Record
 from streaming.core.tracking.ranges import KeyRange, key_order
 from tests.harness.topics import TopicEnds
 from tests.model.replica import TABLE, image, row_of

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from connectors.wire import decode_answer
-from streaming.core.delivery.sending import PAGE
-from streaming.core.model.record import Item, RangeItem, Update
+from streaming.core.batch.sending import PAGE
+from streaming.core.records.record import Item, RangeItem, Update
 from tests.harness.site import Site
 
 

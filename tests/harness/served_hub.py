@@ -15,9 +15,9 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
-from streaming.hub.served import served
+from streaming.hub.observe.served import served
+from streaming.hub.observe.view import HubView
 from streaming.hub.service import Service
-from streaming.hub.view import HubView
 from tests.harness.hub_process import wait_until
 from tests.harness.site import RunningHub, Site
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from streaming.config.config import load
 from streaming.config.live import live_access
-from streaming.hub.served import served
-from streaming.hub.view import HubView
+from streaming.hub.observe.served import served
+from streaming.hub.observe.view import HubView
 from tests.harness.hub_process import wait_until
 from tests.harness.served_hub import free_port
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.faults import FaultPoint
 from connectors.kafka.topics import ensure_topics
 from streaming.cli.main import main
 from streaming.config.config import Config, load

@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.faults import FaultPoint
 from streaming.core.model.change import RowKey
-from streaming.core.model.record import Reason, Record, Stopped, Update
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.topology import Topology
+from streaming.core.records.record import Reason, Record, Stopped, Update
+from streaming.core.state.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)

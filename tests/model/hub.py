@@ -7,13 +7,11 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from checkpoints.faults import FaultPoint
-from checkpoints.new_starts import TakenHello, last_starts
-from checkpoints.sent_ranges import SentRanges
+from checkpoints.commit.faults import FaultPoint
+from checkpoints.reading.new_starts import TakenHello, last_starts
+from checkpoints.reading.sent_ranges import SentRanges
 from connectors import wire
-from streaming.core.conflict.judge import Judged, Verdict
-from streaming.core.delivery.lack import lack
-from streaming.core.delivery.sending import (
+from streaming.core.batch.sending import (
     EpochMark,
     LogEntry,
     RangeRefresh,
@@ -22,17 +20,21 @@ from streaming.core.delivery.sending import (
     stop_answers,
     wants_batch,
 )
-from streaming.core.intake.arrival import AbortTransaction, ControlOutcome, Quarantined
-from streaming.core.intake.check import CheckedRecord, Limits, check
-from streaming.core.intake.heard import unheard
+from streaming.core.conflict.judge import Judged, Verdict
+from streaming.core.delivery.lack import lack
 from streaming.core.intake.input_lost import InputLoss
+from streaming.core.intake.liveness import unheard
 from streaming.core.intake.refused_rows import due
-from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.change import HUB_RID, Change, Op, RowKey
 from streaming.core.model.command import ResyncOrder
 from streaming.core.model.csn import Generator, rid_of
-from streaming.core.model.put_back import SentPosition, is_put_back, raised
-from streaming.core.model.record import (
+from streaming.core.model.row import Arrived, RowState
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.statuses import AwayReason
+from streaming.core.model.table import DEFAULT_DATASET
+from streaming.core.records.arrival import AbortTransaction, ControlOutcome, Quarantined
+from streaming.core.records.check import CheckedRecord, Limits, check
+from streaming.core.records.record import (
     Hello,
     Item,
     RangeItem,
@@ -42,13 +44,11 @@ from streaming.core.model.record import (
     Stopped,
     Update,
 )
-from streaming.core.model.replica_state import ReplicaState
-from streaming.core.model.row import Arrived, RowState
-from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import HubState
-from streaming.core.model.statuses import AwayReason
-from streaming.core.model.table import DEFAULT_DATASET
-from streaming.core.model.topology import Topology
+from streaming.core.state.agreement_state import AgreementState, SendRange
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.replica_state import ReplicaState
+from streaming.core.state.restored import SentPosition, is_put_back, raised
+from streaming.core.state.topology import Topology
 from streaming.core.tracking.progress import Accounting
 from streaming.core.tracking.ranges import KeyOrder, KeyRange, key_order
 from streaming.core.tracking.resync import (
@@ -61,8 +61,8 @@ from streaming.core.tracking.resync import (
     scanned,
 )
 from streaming.core.tracking.work import Piece, WorkKind
-from streaming.facts.lag import acked
-from streaming.facts.resync import lacks_rows
+from streaming.facts.consumers.lag import acked
+from streaming.facts.consumers.resync import lacks_rows
 from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
 from tests.reference.batch import BatchDecision, decide
 from tests.reference.pages import bound_of

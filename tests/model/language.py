@@ -7,10 +7,10 @@ Every replica sends a hello before the first sentence after `given`, and all are
 import re
 from collections.abc import Collection
 
-from checkpoints.faults import FaultPoint
-from streaming.core.model.record import Item, RangeItem, Reason, Update
+from checkpoints.commit.faults import FaultPoint
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import OnRefused
+from streaming.core.records.record import Item, RangeItem, Reason, Update
 from tests.model.replica import Replica, row_of, value_of
 from tests.model.sentences import STEPS, Make, Story, StoryError, claim, sentence
 from tests.model.world import World, topology
@@ -480,7 +480,7 @@ def takes_and_pages(story: Story, what: str, replica: str) -> None:
 
 @sentence("the hub takes {what*} and sends {replica} a page and is killed {point*}")
 def takes_pages_and_dies(story: Story, what: str, replica: str, point: str) -> None:
-    """The same, and it dies at a point of `checkpoints/faults.py`."""
+    """The same, and it dies at a point of `checkpoints/commit/faults.py`."""
     _take(story, what, _point(point), pages=(replica,))
 
 
@@ -492,7 +492,7 @@ def takes(story: Story, what: str) -> None:
 
 @sentence("the hub takes {what*} and is killed {point*}")
 def takes_and_dies(story: Story, what: str, point: str) -> None:
-    """It dies at a point of `checkpoints/faults.py`: `after the plan` is AFTER_PLAN."""
+    """It dies at a point of `checkpoints/commit/faults.py`: `after the plan` is AFTER_PLAN."""
     _take(story, what, _point(point))
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from streaming.core.conflict.function import ConflictRule
 from streaming.core.model.change import HUB_RID, Change, Op, RowKey
 from streaming.core.model.csn import rid_of
-from streaming.core.model.record import Commit, Item, Reason, Update
+from streaming.core.model.function import ConflictRule
+from streaming.core.records.record import Commit, Item, Reason, Update
 from tests.model.backend import Judgement
 from tests.model.replica import ABSENT, Line, Replica, Version, Write, table_of
 from tests.model.world import World

@@ -15,20 +15,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkpoints.epochs import Plan
-from checkpoints.faults import FaultHook
+from checkpoints.commit.epochs import Plan
+from checkpoints.commit.faults import FaultHook
 from checkpoints.store import StateStore
 from streaming.carriers.driver import DriverCarrier
 from streaming.config.config import Config
 from streaming.config.history import ConfigHistory
-from streaming.core.intake.kept_bytes import KeptBytes, kept_bytes
-from streaming.core.model.topology import Topology
+from streaming.core.records.kept_bytes import KeptBytes, kept_bytes
+from streaming.core.state.topology import Topology
+from streaming.hub.batch.hub import Hub
+from streaming.hub.batch.settings import BatchSettings, Effects
+from streaming.hub.batch.source import limits_of
 from streaming.hub.configured import settings_of
-from streaming.hub.found_topics import FoundTopics
-from streaming.hub.hub import Hub
 from streaming.hub.opening import Opening
-from streaming.hub.settings import BatchSettings, Effects
-from streaming.hub.source import limits_of
+from streaming.hub.topics.found_topics import FoundTopics
 from streaming.stages.check import check_records
 from streaming.stages.checked import NO_CHECKED
 from tests.model.real_hub import RealHub

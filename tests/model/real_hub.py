@@ -12,9 +12,9 @@ from typing import Any
 from kafka import KafkaAdminClient, TopicPartition
 from pyspark.sql import SparkSession
 
+from checkpoints.commit.faults import FaultPoint
 from checkpoints.config import next_commands
-from checkpoints.faults import FaultPoint
-from checkpoints.reader import open_state
+from checkpoints.reading.reader import open_state
 from checkpoints.root import local_folder
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
@@ -25,20 +25,20 @@ from streaming.config.config import Config, load
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import CommandName, ResyncOrder
 from streaming.core.model.errors import StateError
-from streaming.core.model.record import Reason, Record, Stopped, Update
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AwayReason
 from streaming.core.model.table import DEFAULT_DATASET, Table
-from streaming.core.model.topology import Topology
 from streaming.core.model.truncation import ALL_KEYS
+from streaming.core.records.record import Reason, Record, Stopped, Update
+from streaming.core.state.topology import Topology
 from streaming.core.tracking.resync import PlannedPage
-from streaming.facts.divergent import DivergentRow
-from streaming.facts.level import hub_level
+from streaming.facts.consumers.divergent import DivergentRow
+from streaming.facts.consumers.level import hub_level
+from streaming.facts.history.quarantine import kept_ids
+from streaming.facts.history.uncarried import uncarried_rows
 from streaming.facts.names import names_of
-from streaming.facts.quarantine import kept_ids
-from streaming.facts.uncarried import uncarried_rows
-from streaming.hub.hub import Hub
-from streaming.hub.pipeline import process
+from streaming.hub.batch.hub import Hub
+from streaming.hub.batch.pipeline import process
 from streaming.hub.service import Service
 from tests.harness.rights import allow_all, deny_write
 from tests.harness.topics import TopicEnds

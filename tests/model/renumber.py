@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from connectors.agent.clock import ClockWatch
 from streaming.core.model.change import Change
 from streaming.core.model.csn import MAX_SKEW_S, Generator, time_of
-from streaming.core.model.record import Abort, Commit, Record
+from streaming.core.records.record import Abort, Commit, Record
 from tests.model.replica import Line, Replica, Transaction, Version, Write
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from streaming.core.model.record import ReceivedRecord
+from streaming.core.records.record import ReceivedRecord
 from streaming.core.replay.states import different_states
 from tests.model.hub import DecidedBatch, PureHub
 from tests.reference.records import Place, records_of

@@ -16,7 +16,9 @@ from streaming.core.delivery.consumer import (
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.csn import Generator
 from streaming.core.model.errors import CsnError
-from streaming.core.model.record import (
+from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.truncation import ALL_KEYS
+from streaming.core.records.record import (
     Abort,
     Applied,
     Commit,
@@ -30,8 +32,6 @@ from streaming.core.model.record import (
     Stopped,
     Update,
 )
-from streaming.core.model.table import ColumnType, Table
-from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.tracking.ranges import KeyRange, key_order
 
 TABLE = Table("t", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.TEXT})

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from streaming.core.model.record import Abort, Applied, Commit, Hello, Record, Refused
-from streaming.core.model.topology import Topology
+from streaming.core.records.record import Abort, Applied, Commit, Hello, Record, Refused
+from streaming.core.state.topology import Topology
 from tests.model.backend import Backend
 from tests.model.replica import Line, Replica
 from tests.model.world import World

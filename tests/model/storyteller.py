@@ -11,12 +11,12 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.faults import FaultPoint
 from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
-from streaming.core.model.record import Abort, Applied, Commit, Hello, Record, Refused, Update
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import OnRefused
+from streaming.core.records.record import Abort, Applied, Commit, Hello, Record, Refused, Update
 from tests.model.hub import PureHub
 from tests.model.language import run
 from tests.model.replica import LONG, ODD, Replica, table_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.harness.replays import check_replay_is_equal
 from tests.harness.topics import TopicEnds
 from tests.model.hub import PureHub

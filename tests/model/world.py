@@ -8,15 +8,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from checkpoints.faults import FaultPoint
-from streaming.core.conflict.function import ConflictFunction, parse_function
+from checkpoints.commit.faults import FaultPoint
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
 from streaming.core.model.change import Change
-from streaming.core.model.record import Goodbye, Heartbeat, Record, Update
+from streaming.core.model.function import ConflictFunction, parse_function
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import OnRefused
-from streaming.core.model.topology import Subscription, Topology
+from streaming.core.records.record import Goodbye, Heartbeat, Record, Update
+from streaming.core.state.topology import Subscription, Topology
 from tests.model.backend import Backend, Judgement
 from tests.model.renumber import renumber
 from tests.model.replica import TABLE, Line, Replica, Write, name_of, row_of, value_of

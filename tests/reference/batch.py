@@ -1,16 +1,15 @@
-"""The measure of the hub's batch (hub/pipeline.py): it is decided, one change at a time."""
+"""The measure of the hub's batch (hub/batch/pipeline.py): it is decided, one change at a time."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from streaming.core.conflict.after import TablesAfter, settle_refusals, state_after
-from streaming.core.conflict.batch import covers_before, failed, listed_in, next_epoch, still_due
-from streaming.core.conflict.batch_judge import BatchJudge
-from streaming.core.conflict.counters import in_conflict
-from streaming.core.delivery.sending import LogEntry, SendingView
+from streaming.core.batch.after import TablesAfter, settle_refusals, state_after
+from streaming.core.batch.batch_judge import BatchJudge
+from streaming.core.batch.counters import in_conflict
+from streaming.core.batch.inputs import covers_before, failed, listed_in, next_epoch, still_due
+from streaming.core.batch.sending import LogEntry, SendingView
 from streaming.core.intake import orders
-from streaming.core.intake.arrival import AbortTransaction
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.intake import Intake
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
@@ -18,10 +17,11 @@ from streaming.core.intake.transactions import Transaction
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import ResyncOrder
 from streaming.core.model.order import JudgingOrder
-from streaming.core.model.record import ReceivedRecord
 from streaming.core.model.row import Arrived, RowState
-from streaming.core.model.state import HubState
-from streaming.core.model.topology import Topology
+from streaming.core.records.arrival import AbortTransaction
+from streaming.core.records.record import ReceivedRecord
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.topology import Topology
 from streaming.core.tracking.resync import ResyncPage
 from tests.reference.ranges import send_ranges
 from tests.reference.sending import is_for

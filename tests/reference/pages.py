@@ -1,4 +1,4 @@
-"""The measure of hub/prepared_tables.py: the pages of keys that are all in memory."""
+"""The measure of hub/resync/prepared_tables.py: the pages of keys that are all in memory."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,12 +1,12 @@
-"""The measure of hub/page_ranges.py: the rows that stand in the ranges of a page."""
+"""The measure of hub/batch/page_ranges.py: the rows that stand in the ranges of a page."""
 
 from collections.abc import Collection
 
-from streaming.core.conflict.batch_judge import UNKNOWN_ROW, BatchJudge
-from streaming.core.delivery.sending import RangeRefresh
+from streaming.core.batch.batch_judge import UNKNOWN_ROW, BatchJudge
+from streaming.core.batch.left_out import is_left_out, kept_in
+from streaming.core.batch.sending import RangeRefresh
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
-from streaming.core.tracking.left_out import is_left_out, kept_in
 from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import PageRows, ResyncPage
 

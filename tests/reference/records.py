@@ -7,9 +7,9 @@ at, behind the stop of a replica, is no part of it: a later batch takes it, or n
 from collections.abc import Iterator, Mapping
 
 from streaming.core.conflict.judge import Judged
-from streaming.core.model.record import ReceivedRecord
 from streaming.core.model.row import Arrived
-from streaming.core.model.state import HubState
+from streaming.core.records.record import ReceivedRecord
+from streaming.core.state.hub_state import HubState
 from tests.reference.batch import BatchDecision
 
 Place = tuple[int, int]

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
+from streaming.core.batch.sending import PAGE, LogEntry, RangeRefresh, Refresh, kept_item
 from streaming.core.conflict.judge import Judged, Verdict
-from streaming.core.delivery.sending import PAGE, LogEntry, RangeRefresh, Refresh, kept_item
 from streaming.core.model.change import Op, RowKey
-from streaming.core.model.record import Item, ItemType, RangeItem
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
+from streaming.core.records.record import Item, ItemType, RangeItem
 
 
 def is_for(

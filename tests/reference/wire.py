@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from connectors.wire import item_text, update_of
 from streaming.core.model.errors import WireError
-from streaming.core.model.record import Update
 from streaming.core.model.table import Table
 from streaming.core.model.values import Value, json_text, to_json
+from streaming.core.records.record import Update
 
 
 def image_text(values: Mapping[str, Value], table: Table) -> str:

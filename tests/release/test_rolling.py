@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from connectors.jars import cache_folder
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from deploy.setup import platform_tag
 from tests.harness.customers import (
     agent,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from streaming.core.conflict.counters import CONFLICT_COMMIT, ROW_REJECT, TRANSACTION_REJECT
+from streaming.core.batch.counters import CONFLICT_COMMIT, ROW_REJECT, TRANSACTION_REJECT
 from streaming.core.model.change import RowKey
 from tests.vectors.deviations import CounterRule
 from tests.vectors.findings import Findings, Recorded, Unit

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streaming.core.conflict.counters import CONFLICT_COMMIT, FUNCTION, TRANSACTION_REJECT, counted
-from streaming.core.conflict.function import ConflictRule
+from streaming.core.batch.counters import CONFLICT_COMMIT, FUNCTION, TRANSACTION_REJECT, counted
 from streaming.core.conflict.judge import ConflictKind, Judged, Verdict
 from streaming.core.model.change import Op, RowKey
+from streaming.core.model.function import ConflictRule
 from tests.vectors.origin_world import Hub, World
 from tests.vectors.outcome import VectorError
 from tests.vectors.steps import CLUSTERS

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from streaming.core.conflict.function import COLUMN_RULES, ConflictFunction, ConflictRule
+from streaming.core.model.function import COLUMN_RULES, ConflictFunction, ConflictRule
 from streaming.core.model.table import ColumnType
 from tests.vectors.outcome import Case, VectorError
 

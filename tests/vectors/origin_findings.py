@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from streaming.core.conflict.counters import (
+from streaming.core.batch.counters import (
     CONFLICT_COMMIT,
     DELETE_DELETE,
     FUNCTION,
@@ -11,8 +11,8 @@ from streaming.core.conflict.counters import (
     ROW_REJECT,
     TRANSACTION_REJECT,
 )
-from streaming.core.conflict.function import COLUMN_RULES, ConflictRule
 from streaming.core.model.change import RowKey
+from streaming.core.model.function import COLUMN_RULES, ConflictRule
 from tests.vectors.findings import Findings, Recorded, Unit
 from tests.vectors.functions import NO_FUNCTION, name_for
 from tests.vectors.origin import (

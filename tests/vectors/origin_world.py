@@ -4,19 +4,19 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from streaming.core.batch.sending import EpochMark, LogEntry, RangeRefresh, SendingView
 from streaming.core.conflict.judge import Judged
-from streaming.core.delivery.sending import EpochMark, LogEntry, RangeRefresh, SendingView
-from streaming.core.intake.arrival import Quarantined
-from streaming.core.model.agreement_state import AgreementState, SendRange
 from streaming.core.model.change import NOBODY, Change, Op, RowKey
 from streaming.core.model.csn import Generator
-from streaming.core.model.record import Applied, Commit, Hello, Item, ReceivedRecord, Record
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import HubState
 from streaming.core.model.table import Table
-from streaming.core.model.topology import Subscription, Topology
+from streaming.core.records.arrival import Quarantined
+from streaming.core.records.record import Applied, Commit, Hello, Item, ReceivedRecord, Record
+from streaming.core.state.agreement_state import AgreementState, SendRange
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.replica_state import ReplicaState
+from streaming.core.state.topology import Subscription, Topology
 from tests.reference.batch import decide
 from tests.reference.sending import is_for, item
 

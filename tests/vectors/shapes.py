@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterable, Iterator
 
-from streaming.core.conflict.function import COLUMN_RULES, ConflictRule
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.model.change import Change, Op, RowKey
+from streaming.core.model.function import COLUMN_RULES, ConflictRule
 from tests.vectors.epochs import Played, exchange
 from tests.vectors.origin_world import World
 from tests.vectors.outcome import About, Case, Difference, Explains

@@ -3,8 +3,8 @@
 from collections.abc import Container
 from dataclasses import dataclass, field
 
-from streaming.core.conflict.function import ConflictFunction, ConflictRule
 from streaming.core.model.change import Op, RowKey
+from streaming.core.model.function import ConflictFunction, ConflictRule
 from tests.vectors.outcome import Case
 from tests.vectors.steps import Sync, Write, segments, steps, tables, transactions
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from streaming.core.model.statuses import AgreementStatus
-from streaming.core.model.wording import as_bytes, as_percent
+from streaming.core.text.wording import as_bytes, as_percent
 from streaming.core.tracking import progress as shown
 from streaming.core.tracking.paging import page_end
 from streaming.core.tracking.work import ResyncMode, WorkKind

@@ -1,1 +1,1 @@
-"""Judging: which change is concurrent, who wins, and the batch as core judges it."""
+"""Judging one change on one row: whether it is concurrent, and who wins."""

@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from streaming.core.conflict.function import ConflictFunction, ConflictRule
 from streaming.core.conflict.winner import Failed, Merged, Resolution, Winner, winner
 from streaming.core.model.change import Change, Op
 from streaming.core.model.foreign_json import loads
-from streaming.core.model.record import RECORD_BYTES, Reason
+from streaming.core.model.function import ConflictFunction, ConflictRule
 from streaming.core.model.row import (
     Arrived,
     Floor,
@@ -22,6 +21,7 @@ from streaming.core.model.row import (
 )
 from streaming.core.model.table import Table, not_configured
 from streaming.core.model.values import json_text
+from streaming.core.records.record import RECORD_BYTES, Reason
 
 
 class Verdict(StrEnum):

@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from streaming.core.conflict.function import ConflictRule
 from streaming.core.model.change import Change, Op
 from streaming.core.model.errors import WireError
 from streaming.core.model.foreign_json import loads
-from streaming.core.model.record import Reason
+from streaming.core.model.function import ConflictRule
 from streaming.core.model.row import Arrived, RowState, deletes_twice, follows
 from streaming.core.model.table import Table
 from streaming.core.model.values import Value, from_json, json_text, to_json
+from streaming.core.records.record import Reason
 
 Image = Mapping[str, Value]
 """Column -> value, as Python has it; absent columns are unknown."""

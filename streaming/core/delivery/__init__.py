@@ -1,1 +1,1 @@
-"""What a consumer lacks, what it is sent, and what it does with it."""
+"""What a consumer lacks, from where it is sent, and what it does with it."""

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from streaming.core.model.record import (
+from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
+from streaming.core.records.record import (
     Applied,
     Hello,
     Item,
@@ -10,8 +11,7 @@ from streaming.core.model.record import (
     Stopped,
     Update,
 )
-from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.wire_versions import WIRE_VERSIONS
+from streaming.core.records.wire_versions import WIRE_VERSIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""From the bytes of records to eligible transactions: checks, sessions, pending lists."""
+"""From records in topic order to eligible transactions: sessions, duplicates, pending lists."""

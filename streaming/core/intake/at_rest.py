@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from streaming.core.model.state import HubState
+from streaming.core.state.hub_state import HubState
 
 
 def says_nothing_new(before: HubState, after: HubState) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from streaming.core.intake.duplicates import KnownCsns
 from streaming.core.model.csn import is_skewed, rid_of, time_of
-from streaming.core.model.record import Reason, ReceivedRecord
+from streaming.core.records.record import Reason, ReceivedRecord
 
 
 @dataclass(slots=True)

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from streaming.core.intake.pending import Context
 from streaming.core.model.csn import rid_of
-from streaming.core.model.open_transactions import OpenTransactions
 from streaming.core.model.row import Arrived
+from streaming.core.state.open_transactions import OpenTransactions
+from streaming.core.state.pending import Context
 
 
 @dataclass(slots=True)

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from streaming.core.intake.pending import Context, ListKey
 from streaming.core.model.change import RowKey
-from streaming.core.model.open_transactions import EndedTransaction, Evicted, OpenTransactions
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Arrived
+from streaming.core.state.open_transactions import EndedTransaction, Evicted, OpenTransactions
+from streaming.core.state.pending import Context, ListKey
+from streaming.core.state.replica_state import ReplicaState
 
 
 def evict(

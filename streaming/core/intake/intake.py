@@ -6,12 +6,8 @@ The changes themselves are taken by TransactionIntake.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from streaming.core.conflict import tallies
+from streaming.core.counts import tallies
 from streaming.core.delivery.positions import BelievedPosition, OldGeneration, PositionGap
-from streaming.core.intake.arrival import RETRY, ControlOutcome
-from streaming.core.intake.members import RecordFault
-from streaming.core.intake.pending import Context, ListKey
-from streaming.core.intake.reflection import reflect
 from streaming.core.intake.refused_rows import RefusedRows, refused_row
 from streaming.core.intake.sessions import (
     after_applied,
@@ -24,10 +20,16 @@ from streaming.core.intake.sessions import (
 )
 from streaming.core.intake.stopped import says_nothing_of_rows, starts_again, with_last_session
 from streaming.core.intake.transactions import HELLO, TransactionIntake
-from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
-from streaming.core.model.record import (
+from streaming.core.model.refusal import Refusal
+from streaming.core.model.row import Floor
+from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
+from streaming.core.model.table import OnRefused
+from streaming.core.records.arrival import RETRY, ControlOutcome
+from streaming.core.records.members import RecordFault
+from streaming.core.records.record import (
     Abort,
     Applied,
     Commit,
@@ -41,13 +43,11 @@ from streaming.core.model.record import (
     Refused,
     Snapshot,
 )
-from streaming.core.model.refusal import Refusal
-from streaming.core.model.replica_state import AgentEnd, ReplicaState
-from streaming.core.model.row import Floor
-from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import FIRST_GENERATION
-from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
-from streaming.core.model.table import OnRefused
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import FIRST_GENERATION
+from streaming.core.state.pending import Context, ListKey
+from streaming.core.state.reflection import reflect
+from streaming.core.state.replica_state import AgentEnd, ReplicaState
 from streaming.core.tracking.ranges import unapplied
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from streaming.core.model.replica_state import ReplicaState
+from streaming.core.state.replica_state import ReplicaState
 
 ALL_BELOW_NEXT = 0
 """In the place of an ordinal, which begin with 1: all below the next one that comes are filled."""

@@ -6,7 +6,6 @@ An order that names nothing known changes nothing; the batch counts it.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from streaming.core.intake.arrival import AbortTransaction
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.intake import Intake
 from streaming.core.intake.refused_rows import due
@@ -14,7 +13,6 @@ from streaming.core.intake.sessions import sent_again
 from streaming.core.intake.transactions import HELLO, OPERATOR
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import ResyncOrder
-from streaming.core.model.record import Reason
 from streaming.core.model.row import ALL_OFFSETS
 from streaming.core.model.statuses import (
     AgreementStatus,
@@ -23,6 +21,8 @@ from streaming.core.model.statuses import (
     Stop,
     StopReason,
 )
+from streaming.core.records.arrival import AbortTransaction
+from streaming.core.records.record import Reason
 
 
 def send_again(intake: Intake, name: str) -> None:

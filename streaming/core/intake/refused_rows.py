@@ -4,14 +4,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from streaming.core.intake.images import row_named
-from streaming.core.intake.members import RecordFault
 from streaming.core.model.change import RowKey
-from streaming.core.model.record import Reason, ReceivedRecord, Refused
 from streaming.core.model.refusal import Refusal, Refusals, sent_last
 from streaming.core.model.row import RowState
 from streaming.core.model.table import OnRefused, Table
-from streaming.core.model.topology import Topology
+from streaming.core.records.images import row_named
+from streaming.core.records.members import RecordFault
+from streaming.core.records.record import Reason, ReceivedRecord, Refused
+from streaming.core.state.topology import Topology
 from streaming.core.tracking.ranges import KeyOrder, KeyRange
 
 NONE_REFUSED: Mapping[RowKey, Refusal] = {}

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from streaming.core.intake.pending import ListKey
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import HubState
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.pending import ListKey
 
 
 @dataclass(slots=True)

@@ -11,14 +11,9 @@ from streaming.core.delivery.positions import (
     PositionGap,
     decide,
 )
-from streaming.core.intake.reflection import Session, new_session
-from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.csn import rid_of
-from streaming.core.model.record import Applied, Hello, ReceivedRecord
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import HubState
 from streaming.core.model.statuses import (
     WIRE_VERSION,
     AgreementStatus,
@@ -27,7 +22,12 @@ from streaming.core.model.statuses import (
     Stop,
     StopReason,
 )
-from streaming.core.model.wire_versions import WIRE_VERSIONS
+from streaming.core.records.record import Applied, Hello, ReceivedRecord
+from streaming.core.records.wire_versions import WIRE_VERSIONS
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.reflection import Session, new_session
+from streaming.core.state.replica_state import ReplicaState
 from streaming.core.tracking.held import CoveredPosition, ResyncAtHello, at_hello
 
 KEPT_SESSIONS = 8

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from streaming.core.model.agreement_state import AgreementState
-from streaming.core.model.record import (
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
+from streaming.core.records.record import (
     Applied,
     Goodbye,
     Heartbeat,
@@ -12,8 +12,8 @@ from streaming.core.model.record import (
     ReceivedRecord,
     Refused,
 )
-from streaming.core.model.replica_state import ReplicaState
-from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.replica_state import ReplicaState
 
 KEPT_BEHIND_STOP = 10_000
 """How many records may stand behind a stop before they go to quarantine, unread."""

@@ -9,32 +9,32 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from streaming.core.conflict import tallies
-from streaming.core.conflict.counter_keys import DUPLICATES
 from streaming.core.conflict.winner import missing
-from streaming.core.intake.arrival import (
+from streaming.core.counts import tallies
+from streaming.core.counts.counter_keys import DUPLICATES
+from streaming.core.intake.believed import BelievedCsns
+from streaming.core.intake.duplicates import KnownCsns
+from streaming.core.intake.opnos import SeenOpnos, seen_opnos
+from streaming.core.intake.ruv_builder import RuvBuilder
+from streaming.core.model.change import Change, RowKey
+from streaming.core.model.csn import is_csn_of, rid_of
+from streaming.core.model.row import Arrived
+from streaming.core.model.ruv import Ruv
+from streaming.core.records.arrival import (
     ControlOutcome,
     Quarantined,
     Repair,
     quarantined_change,
     quarantined_record,
 )
-from streaming.core.intake.believed import BelievedCsns
-from streaming.core.intake.duplicates import KnownCsns
-from streaming.core.intake.images import row_of
-from streaming.core.intake.opnos import SeenOpnos, seen_opnos
-from streaming.core.intake.pending import Context, ListKey
-from streaming.core.intake.reflection import mre, mre_same
-from streaming.core.intake.ruv_builder import RuvBuilder
-from streaming.core.model.change import Change, RowKey
-from streaming.core.model.csn import is_csn_of, rid_of
-from streaming.core.model.open_transactions import EndedTransaction, OpenTransactions
-from streaming.core.model.record import Reason, ReceivedRecord
-from streaming.core.model.replica_state import ReplicaState
-from streaming.core.model.row import Arrived
-from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import HubState
-from streaming.core.model.topology import Topology
+from streaming.core.records.images import row_of
+from streaming.core.records.record import Reason, ReceivedRecord
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.open_transactions import EndedTransaction, OpenTransactions
+from streaming.core.state.pending import Context, ListKey
+from streaming.core.state.reflection import mre, mre_same
+from streaming.core.state.replica_state import ReplicaState
+from streaming.core.state.topology import Topology
 
 Transaction = tuple[Arrived, ...]
 """The changes of one transaction in CSN order."""

@@ -1,1 +1,1 @@
-"""Values: change, row, table, record, state. Nothing is decided here."""
+"""Values that every rule needs: change, row, table, CSN, RUV. Nothing is decided here."""

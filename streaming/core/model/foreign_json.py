@@ -1,6 +1,6 @@
 """JSON that somebody else wrote: read within bounds, so that no text ends who reads it.
 
-Whatever the hub's check accepts (core/intake/check.py) is read here without an error, unknown
+Whatever the hub's check accepts (core/records/check.py) is read here without an error, unknown
 members included: a record that was taken must never end those who read it again.
 """
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from streaming.core.conflict.function import EPOCH, ConflictFunction
+from streaming.core.model.function import EPOCH, ConflictFunction
 
 DEFAULT_DATASET = "default"
 """The data set of a table whose configuration names none."""

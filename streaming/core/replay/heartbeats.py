@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from streaming.core.model.state import HubState
+from streaming.core.state.hub_state import HubState
 
 
 class HeardReplica(NamedTuple):

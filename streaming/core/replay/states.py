@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import fields, replace
 
-from streaming.core.model.agreement_state import AgreementState
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import HubState
 from streaming.core.replay.compare import Difference, RecordedPart
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.replica_state import ReplicaState
 
 
 def different_states(recorded: HubState, replayed: HubState) -> Iterator[Difference]:

@@ -13,8 +13,8 @@ from connectors.agent.counts import AgentCounts
 from connectors.agent.metrics import METRICS, served_metrics
 from connectors.live_access import LiveAccess
 from connectors.metrics_server import CONNECTIONS_MAX
+from streaming.core.access.port_access import PortAccess
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.port_access import PortAccess
 from streaming.metrics.catalogue import HUB, metrics_of
 
 

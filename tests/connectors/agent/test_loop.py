@@ -16,7 +16,8 @@ from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import CsnParts, Generator, format_csn, time_of
 from streaming.core.model.errors import StateError
-from streaming.core.model.record import (
+from streaming.core.model.ruv import Ruv
+from streaming.core.records.record import (
     Applied,
     Commit,
     Goodbye,
@@ -28,7 +29,6 @@ from streaming.core.model.record import (
     Stopped,
     Update,
 )
-from streaming.core.model.ruv import Ruv
 from tests.reference.wire import encode_update
 
 RID = 7

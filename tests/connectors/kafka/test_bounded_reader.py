@@ -6,7 +6,7 @@ import pytest
 from kafka import KafkaAdminClient
 
 from connectors.kafka.bounded_reader import BoundedReader
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.record_stream import FoundRecord
 from streaming.core.model.errors import SourceError
 from tests.harness.record_batches import send_batch

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka.broker import HOST, Broker, BrokerError
+from connectors.kafka.embedded.broker import HOST, Broker, BrokerError
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import Topics
 

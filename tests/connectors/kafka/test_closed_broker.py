@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka.broker import BrokerError
-from connectors.kafka.broker_certificate import certificate_files
-from connectors.kafka.closed_broker import start_closed
+from connectors.kafka.embedded.broker import BrokerError
+from connectors.kafka.embedded.broker_certificate import certificate_files
+from connectors.kafka.embedded.closed_broker import start_closed
 
 PROGRAM = """#!/bin/sh
 echo "$@" >> {log}

@@ -1,12 +1,12 @@
 """The last update in an updates topic, on a real broker."""
 
 from connectors import wire
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.last_updates import last_updates
 from connectors.kafka.topics import ensure_topics
-from streaming.core.model.put_back import SentPosition
-from streaming.core.model.record import Stopped, Update
 from streaming.core.model.ruv import Ruv
+from streaming.core.records.record import Stopped, Update
+from streaming.core.state.restored import SentPosition
 from tests.harness.topics import TopicEnds
 
 STOPPED = Stopped("b", 1, "s", "unsupported: snapshot", "upgrade the hub")

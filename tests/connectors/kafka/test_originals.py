@@ -4,7 +4,7 @@ import pytest
 from kafka import KafkaProducer
 
 from connectors.kafka import originals
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.topics import ensure_topics
 from streaming.core.model.errors import SourceError
 from tests.harness.record_batches import break_last_batch, send_batch

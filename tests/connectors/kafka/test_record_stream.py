@@ -12,7 +12,7 @@ from kafka.record.util import calc_crc32c
 
 from connectors.kafka import record_stream
 from connectors.kafka.record_stream import FoundRecord, RecordsError, records_of
-from streaming.core.intake.kept_bytes import HEAD_BYTES, KeptBytes, kept_bytes
+from streaming.core.records.kept_bytes import HEAD_BYTES, KeptBytes, kept_bytes
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 BOUND = 100_000

@@ -3,7 +3,7 @@
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.options import SAME_NAME
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics

@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import KafkaError, Message, Producer
 from kafka import KafkaAdminClient, TopicPartition
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import Topics, end_offsets, ensure_topics
 from streaming.core.model.errors import SourceError

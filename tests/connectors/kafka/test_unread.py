@@ -3,12 +3,12 @@
 import pytest
 
 from connectors import wire
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.topics import ensure_topics
 from connectors.kafka.unread import unread
 from streaming.core.model.errors import SourceError
-from streaming.core.model.record import Applied, Heartbeat, Hello, Record
 from streaming.core.model.ruv import Ruv
+from streaming.core.records.record import Applied, Heartbeat, Hello, Record
 from tests.harness.topics import TopicEnds
 
 PATIENCE_MS = 30_000

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.connectors.sqlite.running_agents import Agents, Hub, agents_of, hub_at, settings_of
 from tests.connectors.sqlite.sqlite_replica import (
     CREATE_ITEMS,

@@ -18,7 +18,8 @@ from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics
 from connectors.log_format import LogFormat
 from streaming.core.model.change import Change
-from streaming.core.model.record import (
+from streaming.core.model.ruv import Ruv
+from streaming.core.records.record import (
     Applied,
     Hello,
     Item,
@@ -26,7 +27,6 @@ from streaming.core.model.record import (
     Record,
     Update,
 )
-from streaming.core.model.ruv import Ruv
 from tests.connectors.sqlite.sqlite_replica import RID, Replica
 from tests.reference.wire import encode_update
 

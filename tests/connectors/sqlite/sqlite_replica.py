@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from connectors.agent.contract import JournalEntry
-from connectors.sqlite import journal
-from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
-from connectors.sqlite.schema import install
+from connectors.sqlite.install.install import install
+from connectors.sqlite.journal import entries as journal
+from connectors.sqlite.journal.entries import JOURNAL_BOUND, JournalBound
 from connectors.sqlite.store import SqliteStore
 from streaming.core.model.change import Change, Op, RowKey
-from streaming.core.model.record import Commit, Record
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.record import Commit, Record
 
 RID = 7
 ITEMS = Table(

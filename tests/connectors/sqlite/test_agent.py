@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from streaming.core.model.change import Change
-from streaming.core.model.record import (
+from streaming.core.records.record import (
     Applied,
     Goodbye,
     Heartbeat,
@@ -19,7 +19,7 @@ from streaming.core.model.record import (
     ItemType,
     Refused,
 )
-from streaming.core.model.wire_versions import WIRE_VERSIONS
+from streaming.core.records.wire_versions import WIRE_VERSIONS
 from tests.connectors.sqlite.running_agents import (
     RUV,
     Agents,

@@ -12,14 +12,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from connectors import wire
 from connectors.agent.contract import JournalEntry
-from connectors.sqlite.schema import install
+from connectors.sqlite.install.install import install
+from connectors.sqlite.schema.user_triggers import GUARD
 from connectors.sqlite.transaction import transaction
-from connectors.sqlite.user_triggers import GUARD
-from streaming.core.intake.check import check
 from streaming.core.model.change import Op
-from streaming.core.model.record import Commit, Reason
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
+from streaming.core.records.check import check
+from streaming.core.records.record import Commit, Reason
 from tests.connectors.sqlite.sqlite_replica import (
     CREATE_ITEMS,
     CREATE_PAIRS,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from connectors.sqlite.transaction import transaction
 from streaming.core.model.change import Change
-from streaming.core.model.record import Commit
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.record import Commit
 from tests.connectors.sqlite.sqlite_replica import Replica, make
 from tests.harness.examples import examples
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from connectors.sqlite.check import FAULTS_MAX, check_database
-from connectors.sqlite.schema import install
+from connectors.sqlite.install.install import install
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import ColumnType, Table
 

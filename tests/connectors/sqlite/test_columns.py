@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors import wire
-from connectors.sqlite.apply import apply_batch
-from connectors.sqlite.columns import Affinity, affinity, stored
-from connectors.sqlite.rows import writers
+from connectors.sqlite.apply.batch import apply_batch
+from connectors.sqlite.apply.rows import writers
+from connectors.sqlite.values.columns import Affinity, affinity, stored
 from streaming.core.delivery.consumer import ApplyBatch, Position
-from streaming.core.intake.check import check
-from streaming.core.model.record import Item, ItemType, Reason
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value
+from streaming.core.records.check import check
+from streaming.core.records.record import Item, ItemType, Reason
 from tests.connectors.sqlite.sqlite_replica import RID, Replica, make
 from tests.harness.examples import examples
 

@@ -8,7 +8,7 @@ import pytest
 
 from streaming.core.delivery.consumer import ApplyBatch
 from streaming.core.model.change import Op
-from streaming.core.model.record import Item, ItemType
+from streaming.core.records.record import Item, ItemType
 from tests.connectors.sqlite.sqlite_replica import ITEMS, Replica, make
 
 CLAUSES = ["REPLACE", "IGNORE", "FAIL", "ROLLBACK", "ABORT"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from connectors.sqlite.check import check_database
-from connectors.sqlite.constraints import constraints_of
+from connectors.sqlite.schema.constraints import constraints_of
 from connectors.sqlite.store import SqliteStore
 from streaming.core.model.table import ColumnType, Table
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.sqlite.apply import apply_batch
-from connectors.sqlite.rows import writers
-from connectors.sqlite.schema import install
-from connectors.sqlite.spellings import Stored
+from connectors.sqlite.apply.batch import apply_batch
+from connectors.sqlite.apply.rows import writers
+from connectors.sqlite.install.install import install
+from connectors.sqlite.values.spellings import Stored
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Op
-from streaming.core.model.record import Item, ItemType, Refused
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
+from streaming.core.records.record import Item, ItemType, Refused
 from tests.connectors.sqlite.sqlite_replica import RID
 from tests.harness.examples import examples
 

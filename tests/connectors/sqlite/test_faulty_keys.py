@@ -9,8 +9,8 @@ from connectors import wire
 from connectors.agent import loop
 from connectors.agent.loop import Agent
 from streaming.core.model.change import Change, Op
-from streaming.core.model.record import Commit, Goodbye, Hello, Record
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.record import Commit, Goodbye, Hello, Record
 from tests.connectors.agent.test_loop import MemoryTopics
 from tests.connectors.sqlite.sqlite_replica import RID, Replica, make
 

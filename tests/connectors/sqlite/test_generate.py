@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from connectors.sqlite.check import check_database
-from connectors.sqlite.generate import generated_tables
-from connectors.sqlite.schema import install
+from connectors.sqlite.install.install import install
+from connectors.sqlite.schema.generate import generated_tables
 from streaming.config.config import Config
 from streaming.core.model.errors import StateError
 from tests.connectors.sqlite.test_check_database import SCHEMA

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.sqlite import sql
-from connectors.sqlite.system import CAPTURE, CSN_SQL, TABLES, next_csn_sql
+from connectors.sqlite.install.system import CAPTURE, CSN_SQL, TABLES, next_csn_sql
 from streaming.core.model.csn import MAX_SEQUENCE, MAX_TIME_S, Generator, rid_of, time_of
 from tests.connectors.sqlite.sqlite_replica import RID, Replica
 

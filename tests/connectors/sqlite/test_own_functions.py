@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from connectors.sqlite.check import check_database
+from connectors.sqlite.install.install import objects
+from connectors.sqlite.install.uninstall import uninstall
 from connectors.sqlite.load import Prepare, prepare_of
-from connectors.sqlite.schema import objects
 from connectors.sqlite.store import SqliteStore
 from connectors.sqlite.transaction import truncate
-from connectors.sqlite.uninstall import uninstall
 from streaming.core.delivery.consumer import ApplyBatch, receive
 from streaming.core.model.change import Change
 from streaming.core.model.errors import ConfigError

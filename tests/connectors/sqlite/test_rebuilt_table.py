@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from connectors.sqlite import snapshot
-from connectors.sqlite.schema import install
+from connectors.sqlite.install.install import install
+from connectors.sqlite.journal import snapshot
 from connectors.sqlite.transaction import truncate
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import ColumnType, Table

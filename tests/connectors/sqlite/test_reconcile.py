@@ -17,11 +17,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from connectors import wire
 from connectors.agent.loop import Agent, wall_ms
 from connectors.agent.outage import StopRequested
-from connectors.sqlite.journal import JOURNAL_BOUND, JournalBound
+from connectors.sqlite.journal.entries import JOURNAL_BOUND, JournalBound
 from connectors.sqlite.transaction import transaction
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import MAX_SKEW_S, CsnParts, format_csn, is_skewed, parse
-from streaming.core.model.record import Commit, Goodbye, Heartbeat, Hello, Record
+from streaming.core.records.record import Commit, Goodbye, Heartbeat, Hello, Record
 from tests.connectors.sqlite.sqlite_replica import CREATE_ITEMS, ITEMS, RID, Replica, make
 from tests.harness.examples import examples
 

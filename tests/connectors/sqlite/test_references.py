@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from connectors.sqlite.check import check_database
-from connectors.sqlite.references import BROKEN_MAX
+from connectors.sqlite.schema.references import BROKEN_MAX
 from connectors.sqlite.store import SqliteStore
 from streaming.core.delivery.consumer import ApplyBatch, receive
-from streaming.core.model.record import Item, ItemType, Update
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.record import Item, ItemType, Update
 from tests.connectors.sqlite.running_agents import RUV
 from tests.connectors.sqlite.sqlite_replica import RID
 

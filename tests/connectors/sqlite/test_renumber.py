@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from connectors.sqlite import uncarried
+from connectors.sqlite.journal import uncarried
 from connectors.sqlite.transaction import transaction
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import CsnParts, format_csn, time_of
-from streaming.core.model.record import Commit, Item, ItemType
 from streaming.core.model.ruv import Ruv
+from streaming.core.records.record import Commit, Item, ItemType
 from tests.connectors.sqlite.sqlite_replica import RID, Replica
 from tests.connectors.sqlite.test_reconcile import Life, life, now_s
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.sqlite.schema import install
-from connectors.sqlite.user_triggers import GUARD
+from connectors.sqlite.install.install import install
+from connectors.sqlite.schema.user_triggers import GUARD
 from streaming.core.model.table import ColumnType, Table
 from tests.connectors.sqlite.sqlite_replica import RID, Replica
 from tests.harness.examples import examples

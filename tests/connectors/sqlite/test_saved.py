@@ -9,18 +9,19 @@ from pathlib import Path
 import pytest
 
 from connectors.agent.contract import AppliedBatch, SavedRow
-from connectors.sqlite import saved, saved_lines, saved_rows, uncarried
+from connectors.sqlite.apply import saved, saved_lines, saved_rows
+from connectors.sqlite.apply.saved import NOT_AT_THE_HUB, NOT_CAPTURED
 from connectors.sqlite.check import check_database
-from connectors.sqlite.saved import NOT_AT_THE_HUB, NOT_CAPTURED
+from connectors.sqlite.install.uninstall import uninstall
+from connectors.sqlite.journal import uncarried
 from connectors.sqlite.store import SqliteStore
-from connectors.sqlite.uninstall import uninstall
+from streaming.core.batch.sending import kept_item
 from streaming.core.delivery.consumer import ApplyBatch
-from streaming.core.delivery.sending import kept_item
 from streaming.core.model.errors import StateError
-from streaming.core.model.record import Item, ItemType, RangeItem
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.truncation import ALL_KEYS
+from streaming.core.records.record import Item, ItemType, RangeItem
 from tests.connectors.sqlite.sqlite_replica import RID, Replica, make
 
 Row = tuple[object, ...]

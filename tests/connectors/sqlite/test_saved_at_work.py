@@ -3,9 +3,9 @@
 import json
 from dataclasses import replace
 
-from connectors.sqlite import saved_rows
+from connectors.sqlite.apply import saved_rows
 from connectors.sqlite.check import check_database
-from streaming.core.model.record import Item, ItemType, RangeItem, Update
+from streaming.core.records.record import Item, ItemType, RangeItem, Update
 from tests.connectors.sqlite.running_agents import RUV, Agents, Hub, until, update
 from tests.connectors.sqlite.sqlite_replica import Replica
 

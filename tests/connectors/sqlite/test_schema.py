@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from connectors import wire
-from connectors.sqlite import journal, saved_rows, snapshot
+from connectors.sqlite.apply import saved_rows
 from connectors.sqlite.check import check_database
-from connectors.sqlite.inspection import inspect
-from connectors.sqlite.own_tables import FIRST_TABLES
-from connectors.sqlite.schema import install
+from connectors.sqlite.install.install import install
+from connectors.sqlite.install.own_tables import FIRST_TABLES
+from connectors.sqlite.install.uninstall import uninstall
+from connectors.sqlite.journal import entries as journal
+from connectors.sqlite.journal import snapshot
+from connectors.sqlite.schema.inspection import inspect
+from connectors.sqlite.schema.user_triggers import GUARD
 from connectors.sqlite.store import SqliteStore
-from connectors.sqlite.uninstall import uninstall
-from connectors.sqlite.user_triggers import GUARD
 from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.model.table import ColumnType, Table
 from tests.connectors.sqlite.sqlite_replica import ITEMS, RID, Replica

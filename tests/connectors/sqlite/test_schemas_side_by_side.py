@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from connectors.sqlite.document import schema_in
-from connectors.sqlite.schema import install
+from connectors.sqlite.install.install import install
+from connectors.sqlite.schema.document import schema_in
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.schema.compare import SchemaComparison, compared

@@ -9,8 +9,8 @@ import pytest
 from connectors.agent.contract import JournalEntry
 from connectors.sqlite.store import SqliteStore
 from streaming.core.model.change import Change, Op
-from streaming.core.model.record import Record, Snapshot
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.record import Record, Snapshot
 from tests.connectors.sqlite.sqlite_replica import CREATE_ITEMS, CREATE_PAIRS, ITEMS, PAIRS, RID
 
 MIXED = Table("mixed", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.INT64})

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from connectors.agent.own_topic import OwnTopic
-from connectors.sqlite.reinit import NewStart
-from connectors.sqlite.rows import writers
+from connectors.sqlite.apply.rows import writers
+from connectors.sqlite.install.reinit import NewStart
+from connectors.sqlite.schema.user_triggers import GUARD
 from connectors.sqlite.store import SqliteStore
-from connectors.sqlite.user_triggers import GUARD
 from streaming.core.delivery.consumer import ApplyBatch
 from streaming.core.model.change import Op
 from streaming.core.model.errors import StateError
-from streaming.core.model.record import Applied, Item, ItemType, Refused
+from streaming.core.records.record import Applied, Item, ItemType, Refused
 from tests.connectors.sqlite.sqlite_replica import CREATE_ITEMS, ITEMS, Replica, make
 
 CSN = "65e0f1c0000500020000"

@@ -11,7 +11,8 @@ from connectors.sqlite.transaction import BEGIN_GROUP, transaction
 from streaming.core.delivery.consumer import ApplyBatch, Position, receive
 from streaming.core.model.csn import MAX_SKEW_S, time_of
 from streaming.core.model.errors import StateError
-from streaming.core.model.record import (
+from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
+from streaming.core.records.record import (
     Applied,
     Commit,
     Hello,
@@ -20,8 +21,7 @@ from streaming.core.model.record import (
     Refused,
     Update,
 )
-from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.wire_versions import WIRE_VERSIONS
+from streaming.core.records.wire_versions import WIRE_VERSIONS
 from tests.connectors.sqlite.sqlite_replica import CREATE_ITEMS, ITEMS, RID, Replica, make
 
 CLOCK_S = 1_800_000_000

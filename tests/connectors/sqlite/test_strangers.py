@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from connectors.agent.contract import StoreBusyError
-from connectors.sqlite.columns import CREATE_SCALES, scales
-from connectors.sqlite.rows import writers
+from connectors.sqlite.apply.extraneous import STRANGER, items_of
+from connectors.sqlite.apply.rows import writers
 from connectors.sqlite.store import SqliteStore
-from connectors.sqlite.strangers import STRANGER, items_of
+from connectors.sqlite.values.columns import CREATE_SCALES, scales
 from streaming.core.delivery.consumer import ApplyBatch, BufferChunk, ReceiveOutcome, receive
 from streaming.core.model.change import NOBODY, Op
-from streaming.core.model.record import Applied, Item, ItemType, RangeItem, Refused, Update
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.record import Applied, Item, ItemType, RangeItem, Refused, Update
 from streaming.core.tracking.ranges import KeyRange, key_order
 from tests.connectors.sqlite.sqlite_replica import ITEMS, Replica, make
 

@@ -11,12 +11,12 @@ import pytest
 
 from connectors.agent.contract import JournalEntry
 from connectors.sqlite.check import check_database
-from connectors.sqlite.snapshot import tell
+from connectors.sqlite.journal.snapshot import tell
 from connectors.sqlite.store import SqliteStore
 from streaming.core.delivery.consumer import ApplyBatch
 from streaming.core.model.change import Change
-from streaming.core.model.record import Item, ItemType, RangeItem, Refused
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.record import Item, ItemType, RangeItem, Refused
 from tests.connectors.sqlite.sqlite_replica import RID
 
 NOTES = Table(

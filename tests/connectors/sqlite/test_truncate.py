@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from connectors.sqlite.apply import apply_batch
-from connectors.sqlite.rows import writers
+from connectors.sqlite.apply.batch import apply_batch
+from connectors.sqlite.apply.rows import writers
 from connectors.sqlite.transaction import truncate
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import NOBODY, Op
-from streaming.core.model.record import Item, ItemType
+from streaming.core.records.record import Item, ItemType
 from tests.connectors.sqlite.sqlite_replica import CREATE_ITEMS, ITEMS, Replica, make
 
 CLOCK_MS = 1_700_000_000_000

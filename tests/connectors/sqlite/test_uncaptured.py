@@ -8,7 +8,7 @@ import pytest
 from connectors.sqlite.check import check_database
 from connectors.sqlite.store import SqliteStore
 from streaming.core.delivery.consumer import ApplyBatch
-from streaming.core.model.record import Item, ItemType, RangeItem
+from streaming.core.records.record import Item, ItemType, RangeItem
 from tests.connectors.sqlite.sqlite_replica import RID, Replica
 
 TRIGGER = "_slackwater_after_update_items"

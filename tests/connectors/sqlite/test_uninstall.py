@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from connectors.sqlite.install.uninstall import uninstall
 from connectors.sqlite.lock import exclusive
+from connectors.sqlite.schema.user_triggers import GUARD
 from connectors.sqlite.store import SqliteStore
-from connectors.sqlite.uninstall import uninstall
-from connectors.sqlite.user_triggers import GUARD
 from streaming.core.model.errors import StateError
 from tests.connectors.sqlite.sqlite_replica import CREATE_ITEMS, CREATE_PAIRS, ITEMS, PAIRS, RID
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from connectors.sqlite.columns import AFFINITIES, Affinity
-from connectors.sqlite.each_item import EachItem
-from connectors.sqlite.rows import writers
-from connectors.sqlite.schema import install, objects
+from connectors.sqlite.apply.each_item import EachItem
+from connectors.sqlite.apply.rows import writers
+from connectors.sqlite.install.install import install, objects
 from connectors.sqlite.store import SqliteStore
+from connectors.sqlite.values.columns import AFFINITIES, Affinity
 from streaming.core.delivery.consumer import ApplyBatch
 from streaming.core.model.change import Change, Op
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.record import Item, ItemType
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.record import Item, ItemType
 from tests.connectors.sqlite.sqlite_replica import Replica, make
 from tests.connectors.sqlite.test_reinit import start
 

@@ -15,8 +15,8 @@ from connectors.agent.contract import JournalEntry
 from connectors.sqlite.store import SqliteStore
 from streaming.core.delivery.consumer import ApplyBatch, receive
 from streaming.core.model.errors import StateError
-from streaming.core.model.record import Item, ItemType, Update
 from streaming.core.model.ruv import Ruv
+from streaming.core.records.record import Item, ItemType, Update
 from tests.connectors.sqlite.sqlite_replica import Replica
 
 CLOCK_MS = 1_800_000_000_000

@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkpoints.reader import open_state
+from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
 from tests.checkpoints.written_state import WrittenState, change_row, ruv
 from tests.harness.builders import csn

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from connectors.agent.settings import parse
-from connectors.sqlite.schema import install
+from connectors.sqlite.install.install import install
 from streaming.core.model.table import ColumnType, Table
 from tests.streaming.cli.conftest import Slackwater
 

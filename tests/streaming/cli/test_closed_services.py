@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka.broker import HOST, OPEN, Broker, BrokerError
-from connectors.kafka.closed_broker import ADMINISTRATOR, LISTENERS
+from connectors.kafka.embedded.broker import HOST, OPEN, Broker, BrokerError
+from connectors.kafka.embedded.closed_broker import ADMINISTRATOR, LISTENERS
 from connectors.kafka.topics import Topics
-from streaming.cli.closed_services import admit, secrets_of, start_broker, users_of
 from streaming.cli.main import main
+from streaming.cli.start.closed_services import admit, secrets_of, start_broker, users_of
 from streaming.config.config import load
+from streaming.core.access.rights import NeededRight, TopicRight
 from streaming.core.model.errors import SourceError
-from streaming.core.model.rights import NeededRight, TopicRight
 from tests.harness.intruder import HIDDEN, REFUSED, Intruder
 from tests.harness.tls_files import authority, certificate
 from tests.streaming.cli.conftest import CONFIG, Slackwater

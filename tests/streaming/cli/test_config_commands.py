@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from checkpoints.tables import TableName
-from streaming.cli.config import fields
+from streaming.cli.start.config import fields
 from streaming.config.config import Config, load
 from tests.checkpoints.written_state import WrittenState
 from tests.harness.served_hub import free_port

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from checkpoints.reader import open_state
+from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.harness.builders import csn

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.topics import Topics, ensure_topics
 from streaming.config.config import load
-from streaming.core.model.rights import TopicRight
+from streaming.core.access.rights import TopicRight
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.harness.recorded_hub import served
 from tests.harness.rights import deny_write

@@ -15,10 +15,10 @@ TABLES = {"deltalake", "numpy", "pyarrow"}
 NEVER = {
     *("confluent_kafka", "kafka", "pandas", "py4j", "pydantic_settings", "pyspark", "starlette"),
     *("uvicorn", "pyarrow.compute", "pyarrow.dataset", "streaming.stages", "connectors.wire"),
-    *("streaming.cli.flight", "streaming.facts.flight", "pyarrow.fs", "rich"),
+    *("streaming.cli.look.flight", "streaming.facts.consumers.flight", "pyarrow.fs", "rich"),
 }
 """What no command needs that only reads what the last commit says."""
-NEVER_OF_STATUS = {"numpy", "streaming.core.conflict.judge", "streaming.core.delivery.sending"}
+NEVER_OF_STATUS = {"numpy", "streaming.core.conflict.judge", "streaming.core.batch.sending"}
 """What decides, and what computes; `status` reads what was decided, counted and sent."""
 COLLECTIONS_MAX = 100
 """While everything is imported Python would look for young garbage 140 times, and find none."""
@@ -63,7 +63,7 @@ def test_the_help_of_a_command_imports_no_other_command() -> None:
     found = modules_of("services", "--help")
 
     commands = {one.place.partition(":")[0] for one in COMMANDS}
-    assert found & commands == {"streaming.cli.services"}
+    assert found & commands == {"streaming.cli.start.services"}
 
 
 @pytest.mark.parametrize("arguments", [("status",), ("conflicts", "list"), ("quarantine", "list")])

@@ -8,13 +8,13 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from checkpoints.reader import open_state
+from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.topics import ensure_topics
-from streaming.core.model.agreement_state import AgreementState
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.statuses import Stop, StopReason
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.replica_state import ReplicaState
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.streaming.cli.conftest import CONFIG, Slackwater
 

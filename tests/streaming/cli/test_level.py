@@ -10,20 +10,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from checkpoints.last_poll import LastPoll, ReadAtRest, write_poll
-from checkpoints.reader import open_state
+from checkpoints.commit.last_poll import LastPoll, ReadAtRest, write_poll
+from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
 from connectors import wire
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.topics import ensure_topics
-from streaming.core.intake.heard import TopicMove
-from streaming.core.model.agreement_state import AgreementState
-from streaming.core.model.record import Hello
-from streaming.core.model.replica_state import AgentEnd
+from streaming.core.intake.liveness import TopicMove
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus, AwayReason, Stop, StopReason
+from streaming.core.records.record import Hello
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.replica_state import AgentEnd
 from streaming.core.tracking.held import CoveredPosition
-from streaming.facts.divergent import MOST
+from streaming.facts.consumers.divergent import MOST
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
 from tests.harness.builders import csn
 from tests.harness.topics import TopicEnds
@@ -455,7 +455,7 @@ def test_the_hub_gets_its_time_to_read_heartbeats_however_long_the_first_look_ta
         write_poll(state.root, LastPoll("hub", now_ms(), {}, at_rest=at_rest))
 
     clock = SimpleNamespace(monotonic=lambda: next(clock_s), sleep=reads)
-    monkeypatch.setattr("streaming.cli.level.time", clock)
+    monkeypatch.setattr("streaming.cli.look.level.time", clock)
 
     assert slackwater("level").code == 0
 

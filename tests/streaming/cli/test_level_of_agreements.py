@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.last_poll import LastPoll, read_poll, write_poll
-from checkpoints.reader import open_state
+from checkpoints.commit.last_poll import LastPoll, read_poll, write_poll
+from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
 from streaming.config.config import load
-from streaming.core.model.replica_state import AgentEnd
-from streaming.core.model.root import BucketRoot, S3Access
+from streaming.core.access.root import BucketRoot, S3Access
 from streaming.core.model.statuses import ReplicaStatus
+from streaming.core.state.replica_state import AgentEnd
+from streaming.facts.consumers.level import HubLevel, hub_level
 from streaming.facts.freshness import MAX_AGE_S
-from streaming.facts.level import HubLevel, hub_level
-from streaming.facts.recorded import RecordedFacts, recorded_facts
-from streaming.facts.status import hub_status
+from streaming.facts.status.hub import hub_status
+from streaming.facts.status.recorded import RecordedFacts, recorded_facts
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.harness.builders import csn
 

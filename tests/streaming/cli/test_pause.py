@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from checkpoints.reader import open_state
-from streaming.core.model.agreement_state import AgreementState
+from checkpoints.reading.reader import open_state
 from streaming.core.model.statuses import AwayReason, Stop, StopReason
+from streaming.core.state.agreement_state import AgreementState
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.streaming.cli.conftest import Slackwater
 

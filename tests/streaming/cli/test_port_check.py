@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cli.port_check import NOT_ADMITTED, answer_at
+from streaming.cli.start.port_check import NOT_ADMITTED, answer_at
 from streaming.config.sections import HttpConfig
 from tests.harness.served_port import port_of_a_hub
 from tests.harness.tls_files import authority, certificate

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from checkpoints.config import COMMANDS_MAX, next_commands
-from checkpoints.reader import open_state
+from checkpoints.reading.reader import open_state
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.cli.command import append_command, append_commands

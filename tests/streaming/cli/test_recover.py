@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from checkpoints.reader import open_state
+from checkpoints.reading.reader import open_state
 from streaming.core.intake.input_lost import RECREATED
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason
+from streaming.core.state.replica_state import ReplicaState
 from tests.checkpoints.written_state import WrittenState, replica, ruv
 from tests.streaming.cli.conftest import Slackwater
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.core.intake.reflection import Session
+from streaming.core.state.reflection import Session
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.streaming.cli.conftest import Slackwater
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from checkpoints.reader import open_state
-from streaming.core.model.agreement_state import AgreementState
+from checkpoints.reading.reader import open_state
+from streaming.core.state.agreement_state import AgreementState
 from tests.checkpoints.written_state import WrittenState, replica, ruv
 from tests.streaming.cli.conftest import Slackwater
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.reader import open_state
+from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
-from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.command import ResyncOrder
 from streaming.core.model.statuses import AgreementStatus, AwayReason, Stop, StopReason
+from streaming.core.state.agreement_state import AgreementState
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.progress import Accounting, begin
 from streaming.core.tracking.resync import Resync, UnackedPage
 from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
-from streaming.facts import resync as facts
+from streaming.facts.consumers import resync as facts
 from tests.checkpoints.written_state import (
     START_S,
     WrittenState,

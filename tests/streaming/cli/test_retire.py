@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.reader import open_state
+from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
 from connectors import wire
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.topics import ensure_topics
-from streaming.core.model.record import Heartbeat
-from streaming.core.model.replica_state import ReplicaState
+from streaming.core.records.record import Heartbeat
+from streaming.core.state.replica_state import ReplicaState
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
 from tests.harness.builders import csn
 from tests.harness.topics import TopicEnds

@@ -9,7 +9,7 @@ import pytest
 
 from checkpoints.tables import TableName
 from connectors import wire
-from streaming.core.model.record import PublishedSchema
+from streaming.core.records.record import PublishedSchema
 from streaming.core.schema.document import schema_of
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.streaming.cli.conftest import Slackwater

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from tests.streaming.cli.conftest import Slackwater
 
 

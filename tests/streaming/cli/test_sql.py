@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from checkpoints.tables import TableName
-from streaming.replay import duckdb_sql, spark_sql
-from streaming.replay.sql_answer import SqlAnswer, answer_within
-from streaming.replay.sql_tables import HUB, VIEWS
+from streaming.replay.sql import duckdb_sql, spark_sql
+from streaming.replay.sql.answer import SqlAnswer, answer_within
+from streaming.replay.sql.tables import HUB, VIEWS
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import CONFIG, Slackwater

@@ -11,21 +11,21 @@ from socket import gethostname
 
 import pytest
 
-from checkpoints.last_poll import LastPoll, write_poll
-from checkpoints.lock import FILE, only_hub, start_again
+from checkpoints.commit.last_poll import LastPoll, write_poll
+from checkpoints.commit.lock import FILE, only_hub, start_again
 from checkpoints.tables import TableName
-from streaming.core.conflict.counter_keys import counter
-from streaming.core.conflict.counters import (
+from streaming.core.batch.counters import (
     DELETE_DELETE,
     FUNCTION,
     REFRESH,
     ROW_REJECT,
     TRANSACTION_REJECT,
 )
-from streaming.core.conflict.tallies import kept_records
-from streaming.core.intake.quarantine_budget import KeptSum
-from streaming.core.model.replica_state import AgentEnd, ReplicaState
+from streaming.core.counts.counter_keys import counter
+from streaming.core.counts.tallies import kept_records
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason
+from streaming.core.records.quarantine_budget import KeptSum
+from streaming.core.state.replica_state import AgentEnd, ReplicaState
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from checkpoints.last_poll import LastPoll, write_poll
+from checkpoints.commit.last_poll import LastPoll, write_poll
 from checkpoints.tables import TableName
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.streaming.cli.conftest import Slackwater

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from checkpoints.tables import TableName
-from streaming.facts.divergent import MOST
+from streaming.facts.consumers.divergent import MOST
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater

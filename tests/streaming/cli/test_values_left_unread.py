@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from checkpoints.quarantined_rows import written_since
-from checkpoints.reader import open_state
+from checkpoints.reading.quarantined_rows import written_since
+from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
 from streaming.config.config import load
 from tests.checkpoints.written_state import WrittenState, replica, ruv

@@ -4,8 +4,8 @@ import pytest
 
 from streaming.config.config import Config
 from streaming.config.rights import HUB, Role, RoleOf, every_role, needed_rights, parse_role
+from streaming.core.access.rights import NeededRight, TopicRight, lacking, lacking_text
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.rights import NeededRight, TopicRight, lacking, lacking_text
 
 CONFIG = Config.model_validate(
     {

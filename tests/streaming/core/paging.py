@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
+from streaming.core.batch.sending import EpochMark, SendingView, plan
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.delivery.lack import Anchor, lack
-from streaming.core.delivery.sending import EpochMark, SendingView, plan
-from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.csn import rid_of
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
+from streaming.core.state.agreement_state import AgreementState
 from tests.harness.builders import change, csn
 from tests.reference.lack import must_send
 from tests.reference.sending import is_for

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from streaming.core.delivery.lack import Anchor, lack
 from streaming.core.model.csn import rid_of
-from streaming.core.model.record import Commit
 from streaming.core.model.ruv import Element, Ruv
 from streaming.core.model.table import DEFAULT_DATASET
+from streaming.core.records.record import Commit
 from tests.harness.builders import change, csn
 from tests.harness.examples import examples
 from tests.reference.batch import in_order

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from streaming.cli.main import main
+from streaming.core.access.port_access import is_known_host
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.port_access import is_known_host
 from tests.harness.served_port import ask, port_of_a_hub
 
 TOKEN = "a-token-that-nobody-guesses"

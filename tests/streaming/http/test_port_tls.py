@@ -13,7 +13,7 @@ import pytest
 from connectors.agent.counts import AgentCounts
 from connectors.agent.metrics import served_metrics
 from connectors.live_access import LiveAccess
-from streaming.core.model.port_access import PortAccess
+from streaming.core.access.port_access import PortAccess
 from tests.harness.served_hub import free_port
 from tests.harness.served_port import answer, connected, port_of_a_hub
 from tests.harness.tls_files import authority, certificate

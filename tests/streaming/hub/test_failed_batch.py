@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.faults import FaultPoint
 from streaming.core.model.errors import OvertakenError
-from streaming.hub.pipeline import process
+from streaming.hub.batch.pipeline import process
 from streaming.hub.service import Service
 from tests.harness import verdict
 from tests.harness.hub_process import TIMEOUT_S

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from streaming.hub import first_read
-from streaming.hub.first_read import RECORDS, FirstRead, Offsets
+from streaming.hub.topics import first_read
+from streaming.hub.topics.first_read import RECORDS, FirstRead, Offsets
 from tests.harness.hub_process import TIMEOUT_S
 
 

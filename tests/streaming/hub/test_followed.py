@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.commit import open_ledger
-from checkpoints.faults import FaultPoint
+from checkpoints.commit.faults import FaultPoint
+from checkpoints.commit.protocol import open_ledger
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.conflict.window import WindowRow, text_of
 from streaming.core.model.row import Realign
-from streaming.hub.followed import FollowedWindow, ReadWindow, read_window
+from streaming.hub.standby.window import FollowedWindow, ReadWindow, read_window
 from tests.checkpoints.kept_state import STORY
 from tests.checkpoints.written_state import WrittenState, change_row, ruv
 from tests.harness.builders import csn

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import Topics
 from streaming.config.config import Config
 from streaming.config.rights import HUB, needed_rights
+from streaming.core.access.rights import NeededRight, TopicRight
 from streaming.core.model.errors import PublishError, SourceError
-from streaming.core.model.rights import NeededRight, TopicRight
-from streaming.hub.found_topics import FoundTopics, find_topics
+from streaming.hub.topics.found_topics import FoundTopics, find_topics
 from tests.harness.closed_broker import closed_broker, grant, options, revoke
 from tests.harness.hub_process import wait_until
 

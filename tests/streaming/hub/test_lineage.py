@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from streaming.config.config import Config, load
+from streaming.core.access.root import BucketRoot
 from streaming.core.model.errors import ConfigError, HubError
-from streaming.core.model.root import BucketRoot
-from streaming.hub.lineage import lineage
-from streaming.hub.lineage_run import datasets
+from streaming.hub.observe.lineage import lineage
+from streaming.hub.observe.lineage_run import datasets
 from streaming.hub.stopping import StartInterrupted
 from tests.harness.missing_module import without
 from tests.harness.receiver import Receiver, receiver
@@ -86,14 +86,14 @@ def test_a_receiver_that_refuses_ends_nothing(caplog: pytest.LogCaptureFixture) 
 
 def test_without_a_url_nobody_is_told() -> None:
     """And nothing of the extra is imported."""
-    with without("openlineage", "streaming.hub.lineage_run"), lineage(config(None)):
+    with without("openlineage", "streaming.hub.observe.lineage_run"), lineage(config(None)):
         pass
 
 
 def test_an_extra_that_is_not_installed_is_named() -> None:
     """The field, and what to install."""
     with (
-        without("openlineage", "streaming.hub.lineage_run"),
+        without("openlineage", "streaming.hub.observe.lineage_run"),
         pytest.raises(ConfigError, match=r"lineage\.url.*pip install 'slackwater\[lineage\]'"),
         lineage(config("http://127.0.0.1:1")),
     ):

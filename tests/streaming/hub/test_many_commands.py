@@ -3,12 +3,12 @@
 import pytest
 from pyspark.sql import SparkSession
 
+from checkpoints.commit.faults import FaultPoint
 from checkpoints.config import COMMANDS_MAX, next_commands
-from checkpoints.faults import FaultPoint
-from checkpoints.reader import open_state
+from checkpoints.reading.reader import open_state
 from streaming.cli.command import append_commands
 from streaming.core.model.command import CommandName
-from streaming.hub.pipeline import process
+from streaming.hub.batch.pipeline import process
 from streaming.hub.service import Service
 from tests.harness import verdict
 from tests.harness.commits import last_commit

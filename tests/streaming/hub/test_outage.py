@@ -10,8 +10,8 @@ from connectors.kafka.client_errors import ClientFault
 from connectors.kafka.live_options import LiveOptions
 from streaming.config.config import Config, load
 from streaming.core.model.errors import HubError, OvertakenError, PublishError, SourceError
+from streaming.hub.observe.view import HubView
 from streaming.hub.outage import KafkaOutage
-from streaming.hub.view import HubView
 
 SAMPLE = Path(__file__).parents[3] / "deploy" / "hub.toml"
 READ = HubError("Cannot fetch record for offset 7 in 30000 milliseconds")

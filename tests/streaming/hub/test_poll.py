@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import cast
 
-from checkpoints.last_poll import LastPoll, ReadAtRest, moves_since, read_poll, write_poll
-from streaming.core.intake.heard import TopicMove
+from checkpoints.commit.last_poll import LastPoll, ReadAtRest, moves_since, read_poll, write_poll
 from streaming.core.intake.input_lost import TopicFacts
-from streaming.hub.poll import TopicPoll
-from streaming.hub.topic_look import TopicLook
+from streaming.core.intake.liveness import TopicMove
+from streaming.hub.topics.poll import TopicPoll
+from streaming.hub.topics.topic_look import TopicLook
 
 READ = {"a": 7, "b": 7}
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints import resync_rows
-from checkpoints.resync_rows import SortedRows
+from checkpoints.reading import resync_rows
+from checkpoints.reading.resync_rows import SortedRows
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import PageBound
-from streaming.hub.prepared_tables import OrderedKeys, PreparedTable
+from streaming.hub.resync.prepared_tables import OrderedKeys, PreparedTable
 from tests.checkpoints.sorted_files import sorted_files
 from tests.harness.examples import examples
 

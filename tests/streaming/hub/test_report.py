@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.conflict.counter_keys import counter
-from streaming.core.conflict.counters import FUNCTION, REFRESH
-from streaming.core.model.agreement_state import AgreementState
-from streaming.core.model.replica_state import ReplicaState
-from streaming.core.model.state import HubState
+from streaming.core.batch.counters import FUNCTION, REFRESH
+from streaming.core.counts.counter_keys import counter
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
-from streaming.hub.report import HubReport, ready_text, state_changes, summary_text
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.replica_state import ReplicaState
+from streaming.hub.observe.report import HubReport, ready_text, state_changes, summary_text
 
 NAMES = {1: "a", 2: "b"}
 LIVE = HubState(

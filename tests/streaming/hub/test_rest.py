@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.faults import FaultPoint
-from checkpoints.last_poll import LastPoll, write_poll
-from checkpoints.reader import open_state
+from checkpoints.commit.faults import FaultPoint
+from checkpoints.commit.last_poll import LastPoll, write_poll
+from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
-from connectors.kafka.broker import Broker
-from streaming.core.model.record import RecordKind
-from streaming.facts.level import HubLevel, hub_level
-from streaming.facts.status import hub_status
-from streaming.hub.pipeline import hold, process
-from streaming.hub.rest import HELD_MS
+from connectors.kafka.embedded.broker import Broker
+from streaming.core.records.record import RecordKind
+from streaming.facts.consumers.level import HubLevel, hub_level
+from streaming.facts.status.hub import hub_status
+from streaming.hub.batch.pipeline import hold, process
+from streaming.hub.batch.rest import HELD_MS
 from streaming.hub.service import Service
 from tests.harness import verdict
 from tests.harness.site import Site, site

@@ -10,19 +10,19 @@ from typing import TypeVar
 import pyarrow as pa
 import pytest
 
-from checkpoints.resync_rows import SORTED, SortedRows
+from checkpoints.reading.resync_rows import SORTED, SortedRows
 from streaming.core.conflict.window import Window, packed, text_of
-from streaming.core.intake.arrival import Quarantined
-from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import RowKey
-from streaming.core.model.record import Reason
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import ColumnType, Table
-from streaming.core.model.topology import Subscription, Topology
+from streaming.core.records.arrival import Quarantined
+from streaming.core.records.record import Reason
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.replica_state import ReplicaState
+from streaming.core.state.topology import Subscription, Topology
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import (
@@ -34,7 +34,7 @@ from streaming.core.tracking.resync import (
     UnackedPage,
 )
 from streaming.core.tracking.work import WorkKind
-from streaming.hub.resyncs import LackingRows, Resyncs
+from streaming.hub.resync.pages import LackingRows, Resyncs
 from streaming.stages.tracked import TRACKED_ROWS
 from tests.checkpoints.sorted_files import sorted_files
 from tests.harness.builders import change

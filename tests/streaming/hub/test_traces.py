@@ -10,10 +10,10 @@ import pytest
 
 from streaming.config.config import Config, load
 from streaming.core.model.errors import ConfigError
-from streaming.hub.phases import BatchPhase, BatchTimes
-from streaming.hub.spans import TIMEOUT_S
-from streaming.hub.traces import traced
-from streaming.hub.view import HubView
+from streaming.hub.batch.phases import BatchPhase, BatchTimes
+from streaming.hub.observe.spans import TIMEOUT_S
+from streaming.hub.observe.traces import traced
+from streaming.hub.observe.view import HubView
 from tests.harness.missing_module import without
 from tests.harness.otlp import attributes, spans
 from tests.harness.receiver import Receiver, receiver
@@ -82,7 +82,7 @@ def test_without_an_endpoint_nobody_is_told() -> None:
     """And nothing of the extra is imported."""
     view = HubView(config(None))
     before = len(view.phases.observers)
-    with without("opentelemetry", "streaming.hub.spans"), traced(view):
+    with without("opentelemetry", "streaming.hub.observe.spans"), traced(view):
         assert len(view.phases.observers) == before
 
 
@@ -90,7 +90,7 @@ def test_an_extra_that_is_not_installed_is_named() -> None:
     """The field, and what to install."""
     view = HubView(config("http://127.0.0.1:1/v1/traces"))
     with (
-        without("opentelemetry", "streaming.hub.spans"),
+        without("opentelemetry", "streaming.hub.observe.spans"),
         pytest.raises(ConfigError, match=r"traces\.endpoint.*pip install 'slackwater\[traces\]'"),
         traced(view),
     ):

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from streaming.hub.phases import BatchPhase, BatchPhases, RunningBatch
-from streaming.hub.watchdog import Watchdog, python_stacks
+from streaming.hub.batch.phases import BatchPhase, BatchPhases, RunningBatch
+from streaming.hub.observe.watchdog import Watchdog, python_stacks
 
 LIMIT_S = 60.0
 

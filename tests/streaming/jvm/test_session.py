@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from connectors.kafka.broker import Broker
+from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.options import source_options
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics

@@ -6,15 +6,15 @@ from typing import Never
 
 import pytest
 
-from checkpoints.epochs import Plan
+from checkpoints.commit.epochs import Plan
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.intake.intake import Intake
-from streaming.core.intake.quarantine_budget import KeptSum
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.row import ALL_OFFSETS
 from streaming.core.model.truncation import ALL_KEYS
+from streaming.core.records.quarantine_budget import KeptSum
 from streaming.operator.dispatch import CommandEffects, carry_out
 from tests.checkpoints.written_state import WrittenState, change_row, ruv
 from tests.harness.builders import change, csn

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from checkpoints.epochs import Plan
+from checkpoints.commit.epochs import Plan
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from checkpoints.times import time_of
 from connectors import wire
-from streaming.core.intake.kept_bytes import HEAD_BYTES, KeptBytes, kept_bytes
 from streaming.core.model.command import Command, CommandName
+from streaming.core.records.kept_bytes import HEAD_BYTES, KeptBytes, kept_bytes
 from streaming.operator.dispatch import carry_out
 from streaming.stages.check import check_records
 from tests.checkpoints.written_state import WrittenState

@@ -5,17 +5,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from checkpoints.epochs import Plan
-from checkpoints.past import PastStore
-from checkpoints.recorded import batch_marks, from_store
+from checkpoints.commit.epochs import Plan
+from checkpoints.commit.recorded import batch_marks, from_store
+from checkpoints.reading.past import PastStore
 from checkpoints.tables import TableName
 from streaming.carriers.driver import DriverCarrier
-from streaming.core.model.record import Heartbeat
-from streaming.core.model.state import HubState
+from streaming.core.records.record import Heartbeat
 from streaming.core.replay.span import span_of
-from streaming.hub.hub import Hub
-from streaming.hub.pipeline import decide
-from streaming.hub.publishing import DecidedBatch
+from streaming.core.state.hub_state import HubState
+from streaming.hub.batch.hub import Hub
+from streaming.hub.batch.pipeline import decide
+from streaming.hub.batch.publishing import DecidedBatch
 from streaming.replay import run
 from streaming.replay.configured import ConfigsThen
 from tests.model.language import play

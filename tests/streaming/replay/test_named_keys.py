@@ -4,7 +4,7 @@ import pytest
 
 from streaming.core.model.errors import QuestionError
 from streaming.core.model.table import ColumnType, Table
-from streaming.facts.past_rows import key_named
+from streaming.facts.history.past_rows import key_named
 
 KINDS = {"t": ColumnType.TEXT, "i": ColumnType.INT64, "n": ColumnType.INT32, "b": ColumnType.BOOL}
 ONE = {name: Table(name, (name,), {name: kind}) for name, kind in KINDS.items()}

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from checkpoints.query import records
-from checkpoints.reader import open_state
+from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
-from streaming.core.conflict.tallies import kept_sums
-from streaming.core.intake import kept_bytes
-from streaming.core.intake.quarantine_budget import QuarantineLimits
-from streaming.core.model.put_back import SentPosition, raised
-from streaming.core.model.record import Heartbeat
+from streaming.core.counts.tallies import kept_sums
+from streaming.core.records import kept_bytes
+from streaming.core.records.quarantine_budget import QuarantineLimits
+from streaming.core.records.record import Heartbeat
+from streaming.core.state.restored import SentPosition, raised
 from streaming.stages import log
 from tests.harness.replays import check_audit_is_sound
 from tests.model.language import play

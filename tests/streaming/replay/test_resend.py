@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from checkpoints.past import PastStore
-from streaming.replay.answer import choose
+from checkpoints.reading.past import PastStore
 from streaming.replay.configured import ConfigsThen
+from streaming.replay.report.answer import choose
 from streaming.replay.resend import SentRecord, sent_again
 from tests.model.language import play
 from tests.model.local_hub import LocalHub, local_hubs

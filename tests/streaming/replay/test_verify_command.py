@@ -13,8 +13,8 @@ from deltalake import write_deltalake
 
 from checkpoints.store import rows_of
 from checkpoints.tables import TableName
-from streaming.cli.proof import Proof
-from streaming.cli.verify import audits_of_what_is_new
+from streaming.cli.past.proof import Proof
+from streaming.cli.past.verify import audits_of_what_is_new
 from streaming.config.config import load
 from streaming.core.model.errors import ConfigError
 from tests.checkpoints.spoilt_state import spoil

@@ -7,12 +7,12 @@ import pyarrow as pa
 from checkpoints.tables import PENDING
 from streaming.core.conflict.window import Window, WindowRow, text_of
 from streaming.core.intake.intake import Intake
-from streaming.core.intake.pending import Context
 from streaming.core.model.change import RowKey
-from streaming.core.model.record import ReceivedRecord, Record
 from streaming.core.model.row import RowState
-from streaming.core.model.state import HubState
-from streaming.core.model.topology import Topology
+from streaming.core.records.record import ReceivedRecord, Record
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.pending import Context
+from streaming.core.state.topology import Topology
 from streaming.core.tracking.resync import ResyncPage
 from streaming.stages.checked import CheckedRecords, checked_records
 from streaming.stages.intake import TakenRecords, take

@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from connectors import wire
 from streaming.carriers.driver import parse_on_driver
 from streaming.carriers.parse_on_executors import parse_on_executors
-from streaming.core.intake.check import Limits, check
 from streaming.core.model.change import Change, Op
-from streaming.core.model.record import Commit, Reason
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value
+from streaming.core.records.check import Limits, check
+from streaming.core.records.record import Commit, Reason
 from streaming.stages import canonical
 from streaming.stages import check as check_stage
 from streaming.stages.check import check_records

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streaming.core.conflict.function import parse_function
-from streaming.core.model.record import Commit, Heartbeat, Reason
+from streaming.core.model.function import parse_function
+from streaming.core.records.record import Commit, Heartbeat, Reason
 from streaming.stages.checked import checked_records, is_away, texts, with_images
 from tests.harness.builders import change, csn
 from tests.harness.carried import facts_from

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from streaming.core.intake.intake import Intake
 from streaming.core.model.csn import MAX_SKEW_S, MAX_STEP_S, CsnParts, format_csn
-from streaming.core.model.record import Applied, Commit, Heartbeat, Reason, Record
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.core.records.record import Applied, Commit, Heartbeat, Reason, Record
+from streaming.core.state.replica_state import ReplicaState
 from streaming.stages.checked import checked_records
 from streaming.stages.intake import arrived_of, repeated_or_old, take
 from tests.harness.builders import change, csn

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from streaming.core.conflict.judge import Cause, Verdict
 from streaming.core.conflict.window import text_of
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Floor, RowState
+from streaming.core.state.replica_state import ReplicaState
 from streaming.stages.judge import LAST, Verdicts
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import RULES, Speaker, T, fresh_state

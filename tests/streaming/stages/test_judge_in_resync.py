@@ -7,19 +7,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.core.conflict.batch_judge import BatchJudge
-from streaming.core.conflict.function import parse_function
+from streaming.core.batch.batch_judge import BatchJudge
+from streaming.core.batch.sending import PAGE, Refresh
 from streaming.core.conflict.judge import Cause, Judged, Verdict
 from streaming.core.conflict.window import WindowRow, key_of, packed, text_of
-from streaming.core.delivery.sending import PAGE, Refresh
 from streaming.core.intake.intake import Intake
-from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import Change, Op, RowKey
-from streaming.core.model.record import Commit, ReceivedRecord, Record
+from streaming.core.model.function import parse_function
 from streaming.core.model.row import Realign, RowState
-from streaming.core.model.state import HubState
-from streaming.core.model.topology import Topology
 from streaming.core.model.truncation import ALL_KEYS
+from streaming.core.records.record import Commit, ReceivedRecord, Record
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.topology import Topology
 from streaming.core.tracking.progress import begin
 from streaming.core.tracking.ranges import KeyRange, RangeRealign
 from streaming.core.tracking.resync import PagePart, PageRows, ResyncPage

@@ -10,16 +10,16 @@ import pytest
 from checkpoints.tables import CONFLICTS
 from checkpoints.times import time_of
 from connectors import wire
-from streaming.core.intake.arrival import Quarantined
-from streaming.core.intake.kept_bytes import HEAD_BYTES, SHORT_HEAD_BYTES, KeptBytes
-from streaming.core.intake.quarantine_budget import (
+from streaming.core.model.change import Change
+from streaming.core.model.row import RowState
+from streaming.core.records.arrival import Quarantined
+from streaming.core.records.kept_bytes import HEAD_BYTES, SHORT_HEAD_BYTES, KeptBytes
+from streaming.core.records.quarantine_budget import (
     KeptSum,
     QuarantineBudget,
     QuarantineLimits,
 )
-from streaming.core.model.change import Change
-from streaming.core.model.record import Commit, Heartbeat, Reason, RecordKind
-from streaming.core.model.row import RowState
+from streaming.core.records.record import Commit, Heartbeat, Reason, RecordKind
 from streaming.stages.checked import CHECKED
 from streaming.stages.judge import Verdicts
 from streaming.stages.log import CHANGE, LOG, REFRESH, changelog, conflicts, events, quarantine

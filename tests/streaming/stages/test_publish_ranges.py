@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.resync_rows import SORTED
+from checkpoints.reading.resync_rows import SORTED
 from checkpoints.tables import CHANGELOG
 from connectors.wire import decode_update, item_text
-from streaming.core.delivery.sending import RangeRefresh, Refresh
-from streaming.core.model.agreement_state import AgreementState, SendRange
-from streaming.core.model.record import Item, RangeItem
+from streaming.core.batch.sending import RangeRefresh, Refresh
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.values import json_text
+from streaming.core.records.record import Item, RangeItem
+from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.ranges import KeyRange
 from streaming.stages.log import CHANGE, LOG, RANGE, REFRESH, changelog

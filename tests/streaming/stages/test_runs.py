@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.core.model.record import Abort, Commit, Heartbeat, Record
+from streaming.core.records.record import Abort, Commit, Heartbeat, Record
 from streaming.stages.runs import closing, runs
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import RULES

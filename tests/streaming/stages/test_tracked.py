@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.tables import CHANGELOG
+from streaming.core.batch.sending import LogEntry, RangeRefresh, Refresh
 from streaming.core.conflict.judge import Judged, Verdict
-from streaming.core.delivery.sending import LogEntry, RangeRefresh, Refresh
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.row import Arrived, Floor, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv

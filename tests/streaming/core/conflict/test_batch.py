@@ -7,20 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.conflict.batch_judge import BatchJudge
-from streaming.core.conflict.function import ConflictFunction, ConflictRule
+from streaming.core.batch.batch_judge import BatchJudge
+from streaming.core.batch.sending import EpochMark, LogEntry, Refresh, SendingView
 from streaming.core.conflict.judge import Cause, Judged, Verdict
-from streaming.core.delivery.sending import EpochMark, LogEntry, Refresh, SendingView
 from streaming.core.intake import orders
-from streaming.core.intake.arrival import AbortTransaction, Repair
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
-from streaming.core.model.record import Abort, Commit, Heartbeat, Reason, ReceivedRecord, Record
-from streaming.core.model.replica_state import ReplicaState
+from streaming.core.model.function import ConflictFunction, ConflictRule
 from streaming.core.model.row import Arrived, Floor, Realign, RowState
-from streaming.core.model.state import HubState
 from streaming.core.model.table import DEFAULT_DATASET
-from streaming.core.model.topology import Topology
+from streaming.core.records.arrival import AbortTransaction, Repair
+from streaming.core.records.record import Abort, Commit, Heartbeat, Reason, ReceivedRecord, Record
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.replica_state import ReplicaState
+from streaming.core.state.topology import Topology
 from tests.harness.builders import change, csn
 from tests.reference.batch import BatchDecision, decide
 from tests.streaming.core.intake.speaker import RULES, Speaker, T, fresh_state

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.conflict.after import settle_refusals
-from streaming.core.conflict.batch_judge import BatchJudge
-from streaming.core.conflict.judge import Cause, Judged, Verdict
-from streaming.core.delivery.sending import (
+from streaming.core.batch.after import settle_refusals
+from streaming.core.batch.batch_judge import BatchJudge
+from streaming.core.batch.sending import (
     PAGE,
     EpochMark,
     LogEntry,
@@ -15,16 +14,17 @@ from streaming.core.delivery.sending import (
     Refresh,
     SendingView,
 )
+from streaming.core.conflict.judge import Cause, Judged, Verdict
 from streaming.core.intake.intake import Intake
 from streaming.core.intake.refused_rows import RefusedRows
 from streaming.core.model.change import Op, RowKey
-from streaming.core.model.record import Hello, ReceivedRecord, Refused
 from streaming.core.model.refusal import Refusal, sent_last
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Arrived, Realign, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, AwayReason
+from streaming.core.records.record import Hello, ReceivedRecord, Refused
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.replica_state import ReplicaState
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.progress import begin
 from streaming.core.tracking.ranges import KeyRange, RangeRealign, key_order

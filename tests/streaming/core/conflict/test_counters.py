@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.conflict.counter_keys import counter, split_counter
-from streaming.core.conflict.counters import DELETE_DELETE, FUNCTION, REFRESH
+from streaming.core.batch.counters import DELETE_DELETE, FUNCTION, REFRESH
+from streaming.core.counts.counter_keys import counter, split_counter
 
 
 @given(

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.conflict.function import ConflictFunction, ConflictRule
 from streaming.core.conflict.judge import (
     Cause,
     ConflictKind,
@@ -21,7 +20,7 @@ from streaming.core.conflict.judge import (
 )
 from streaming.core.conflict.winner import Failed
 from streaming.core.model.change import NOBODY, Change, Op
-from streaming.core.model.record import Reason
+from streaming.core.model.function import ConflictFunction, ConflictRule
 from streaming.core.model.row import (
     ALL_OFFSETS,
     Arrived,
@@ -31,6 +30,7 @@ from streaming.core.model.row import (
     blocking_epoch,
     realigned,
 )
+from streaming.core.records.record import Reason
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import COLUMNS, T
 

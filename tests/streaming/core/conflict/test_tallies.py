@@ -5,7 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.conflict.counter_keys import (
+from streaming.core.conflict.judge import judge
+from streaming.core.counts.counter_keys import (
     CHANGES,
     DUPLICATES,
     QUARANTINED,
@@ -13,18 +14,17 @@ from streaming.core.conflict.counter_keys import (
     conflict_tallies,
     tally,
 )
-from streaming.core.conflict.function import ConflictFunction, ConflictRule
-from streaming.core.conflict.judge import judge
-from streaming.core.conflict.tallies import (
+from streaming.core.counts.tallies import (
     duplicate,
     judged_changes,
     quarantined_records,
     recorded_conflicts,
     refused_row,
 )
-from streaming.core.intake.arrival import quarantined_change
-from streaming.core.model.record import Reason
+from streaming.core.model.function import ConflictFunction, ConflictRule
 from streaming.core.model.row import Arrived, RowState
+from streaming.core.records.arrival import quarantined_change
+from streaming.core.records.record import Reason
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import RULES, T
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.conflict.function import ConflictRule, parse_function
 from streaming.core.conflict.judge import Cause, ConflictKind, Verdict, judge
 from streaming.core.conflict.winner import (
     ConflictFacts,
@@ -20,9 +19,10 @@ from streaming.core.conflict.winner import (
     winner,
 )
 from streaming.core.model.change import Change, Op
-from streaming.core.model.record import Reason
+from streaming.core.model.function import ConflictRule, parse_function
 from streaming.core.model.row import Arrived, Floor, Realign, RowState
 from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.record import Reason
 from tests.harness.builders import csn
 
 ME, OTHER, NOW = 1, 2, 9

@@ -16,8 +16,8 @@ from streaming.core.delivery.consumer import (
     SkipRecord,
     receive,
 )
-from streaming.core.model.record import Item, ItemType, Stopped, Update
 from streaming.core.model.ruv import Ruv
+from streaming.core.records.record import Item, ItemType, Stopped, Update
 
 SESSION = "s1"
 START = Position(covers=3, last=3, generation=1).greeting(SESSION)

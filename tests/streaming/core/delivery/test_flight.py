@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.delivery.flight import EpochsInFlight, applied_in, flight
-from streaming.core.intake.reflection import Session
-from streaming.core.model.agreement_state import AgreementState
-from streaming.core.model.record import Applied, Hello, Record
-from streaming.core.model.replica_state import ReplicaState
+from streaming.core.batch.flight import EpochsInFlight, applied_in, flight
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import HubState
+from streaming.core.records.record import Applied, Hello, Record
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.reflection import Session
+from streaming.core.state.replica_state import ReplicaState
 from tests.harness.builders import csn
 
 epochs = st.integers(0, 60)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.conflict.judge import Cause, Judged, Verdict
-from streaming.core.delivery.sending import (
+from streaming.core.batch.sending import (
     EpochMark,
     Refresh,
     SendingView,
@@ -15,13 +14,14 @@ from streaming.core.delivery.sending import (
     plan,
     wants_batch,
 )
-from streaming.core.model.agreement_state import AgreementState
+from streaming.core.conflict.judge import Cause, Judged, Verdict
 from streaming.core.model.change import Op
-from streaming.core.model.record import Item, ItemType
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Element, Ruv
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import DEFAULT_DATASET
+from streaming.core.records.record import Item, ItemType
+from streaming.core.state.agreement_state import AgreementState
 from tests.harness.builders import change, csn, send_range
 from tests.reference.sending import is_for, item
 

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.delivery.sending import PAGE, RangeRefresh, Refresh, SendPlan, plan, wants_batch
-from streaming.core.model.agreement_state import AgreementState
+from streaming.core.batch.sending import PAGE, RangeRefresh, Refresh, SendPlan, plan, wants_batch
 from streaming.core.model.change import Op
-from streaming.core.model.record import Item, ItemType, RangeItem
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import DEFAULT_DATASET
+from streaming.core.records.record import Item, ItemType, RangeItem
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.progress import begin
 from streaming.core.tracking.ranges import KeyRange

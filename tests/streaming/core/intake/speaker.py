@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from streaming.core.intake.intake import Intake
-from streaming.core.model.agreement_state import AgreementState
-from streaming.core.model.record import Applied, Hello, Reason, ReceivedRecord, Record
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.model.state import HubState
 from streaming.core.model.table import DEFAULT_DATASET, ColumnType, Table
-from streaming.core.model.topology import Subscription, Topology
+from streaming.core.records.record import Applied, Hello, Reason, ReceivedRecord, Record
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.replica_state import ReplicaState
+from streaming.core.state.topology import Subscription, Topology
 from tests.harness.builders import csn
 from tests.reference.batch import in_order
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from streaming.core.intake.at_rest import says_nothing_new
-from streaming.core.model.agreement_state import AgreementState, SendRange
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import HubState
+from streaming.core.state.agreement_state import AgreementState, SendRange
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.replica_state import ReplicaState
 from streaming.core.tracking.held import CoveredPosition
 
 REPLICA = ReplicaState(1, seen_ms=1_000)

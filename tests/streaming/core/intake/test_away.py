@@ -6,18 +6,18 @@ from dataclasses import replace
 import pytest
 
 from streaming.core.intake import orders
-from streaming.core.intake.arrival import RETRY, Repair
 from streaming.core.intake.intake import Intake
 from streaming.core.intake.sessions import after_applied, after_hello, sent_again
-from streaming.core.model.agreement_state import AgreementState
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import ResyncOrder
-from streaming.core.model.record import Applied, Heartbeat, Hello, Reason, ReceivedRecord, Record
 from streaming.core.model.refusal import Refusal
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, AwayReason, Stop, StopReason
 from streaming.core.model.table import DEFAULT_DATASET
+from streaming.core.records.arrival import RETRY, Repair
+from streaming.core.records.record import Applied, Heartbeat, Hello, Reason, ReceivedRecord, Record
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.progress import Accounting, begin
 from streaming.core.tracking.ranges import KeyRange, RangeRealign

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from streaming.core.intake.check import CheckedRecord, Limits, check
 from streaming.core.model.errors import RuvError, WireError
-from streaming.core.model.record import Reason
 from streaming.core.model.ruv import parse_ruv
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.model.values import from_json, json_text, to_json
+from streaming.core.records.check import CheckedRecord, Limits, check
+from streaming.core.records.record import Reason
 from tests.harness.raw_records import CSN, TABLES, change, control, keyed, typed
 from tests.harness.record_cases import (
     BAD,

@@ -1,8 +1,8 @@
 """What is known of a CSN: from the state, from history, and from this batch."""
 
 from streaming.core.intake.duplicates import KnownCsns
-from streaming.core.model.open_transactions import EndedTransaction, OpenTransactions
 from streaming.core.model.row import Arrived
+from streaming.core.state.open_transactions import EndedTransaction, OpenTransactions
 from tests.harness.builders import change, csn
 
 

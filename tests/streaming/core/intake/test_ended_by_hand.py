@@ -3,11 +3,11 @@
 import pytest
 
 from streaming.core.intake import orders
-from streaming.core.intake.arrival import AbortTransaction
 from streaming.core.intake.intake import Intake
 from streaming.core.intake.transactions import OPERATOR
 from streaming.core.model.change import Change
-from streaming.core.model.record import Abort, Commit, Reason, Record
+from streaming.core.records.arrival import AbortTransaction
+from streaming.core.records.record import Abort, Commit, Reason, Record
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import Speaker, intake_of_session, numbers, reasons
 

@@ -6,10 +6,10 @@ import pytest
 
 from streaming.core.intake.eviction import evict, restore
 from streaming.core.intake.intake import Intake
-from streaming.core.model.open_transactions import Evicted
-from streaming.core.model.record import Abort, Commit, Record
-from streaming.core.model.state import HubState
 from streaming.core.model.table import DEFAULT_DATASET
+from streaming.core.records.record import Abort, Commit, Record
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.open_transactions import Evicted
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import RULES, Speaker, intake_of_session, numbers
 

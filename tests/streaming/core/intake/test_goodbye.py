@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from streaming.core.intake.arrival import ControlOutcome
-from streaming.core.model.record import Goodbye, Heartbeat
-from streaming.core.model.replica_state import AgentEnd
 from streaming.core.model.statuses import AwayReason
+from streaming.core.records.arrival import ControlOutcome
+from streaming.core.records.record import Goodbye, Heartbeat
+from streaming.core.state.replica_state import AgentEnd
 from tests.streaming.core.intake.speaker import Speaker, fresh_state, intake_of
 
 

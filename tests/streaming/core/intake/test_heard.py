@@ -2,9 +2,9 @@
 
 import pytest
 
-from streaming.core.intake.heard import TopicMove, Unheard, UnheardReason, unheard
-from streaming.core.model.replica_state import AgentEnd, ReplicaState
+from streaming.core.intake.liveness import TopicMove, Unheard, UnheardReason, unheard
 from streaming.core.model.statuses import ReplicaStatus
+from streaming.core.state.replica_state import AgentEnd, ReplicaState
 
 LIVE = ReplicaState(1, ReplicaStatus.LIVE, seen_ms=100_000)
 HOUR_MS = 3_600_000

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.delivery.sending import stop_answers
+from streaming.core.batch.sending import stop_answers
 from streaming.core.intake import orders
 from streaming.core.intake.input_lost import (
     DELETED,
@@ -16,10 +16,10 @@ from streaming.core.intake.input_lost import (
     losses,
 )
 from streaming.core.intake.intake import Intake
-from streaming.core.model.record import Heartbeat, Hello, Reason
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
+from streaming.core.records.record import Heartbeat, Hello, Reason
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import (
     Speaker,

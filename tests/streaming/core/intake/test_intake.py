@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from streaming.core.intake.intake import Intake
-from streaming.core.model.record import Abort, Applied, Commit, Reason, Record
 from streaming.core.model.ruv import NOTHING_KNOWN, Element, Ruv
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.model.table import DEFAULT_DATASET
+from streaming.core.records.record import Abort, Applied, Commit, Reason, Record
 from tests.harness.builders import change, csn
 from tests.reference.batch import in_order
 from tests.streaming.core.intake.speaker import (

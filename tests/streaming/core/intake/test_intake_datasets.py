@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change
-from streaming.core.model.record import Abort, Commit, Reason, Record
 from streaming.core.model.ruv import Element, Ruv
 from streaming.core.model.statuses import ReplicaStatus
 from streaming.core.model.table import DEFAULT_DATASET
-from streaming.core.model.topology import Subscription, Topology
+from streaming.core.records.record import Abort, Commit, Reason, Record
+from streaming.core.state.topology import Subscription, Topology
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import (
     Speaker,

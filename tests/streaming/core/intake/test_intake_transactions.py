@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.intake.arrival import ControlOutcome
 from streaming.core.model.csn import rid_of
-from streaming.core.model.record import Abort, Commit, Reason, Record
 from streaming.core.model.ruv import Element
 from streaming.core.model.table import DEFAULT_DATASET
+from streaming.core.records.arrival import ControlOutcome
+from streaming.core.records.record import Abort, Commit, Reason, Record
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import (
     Speaker,

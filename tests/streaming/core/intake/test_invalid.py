@@ -6,8 +6,8 @@ import pytest
 
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change, Op
-from streaming.core.model.record import Commit, Reason, ReceivedRecord
 from streaming.core.model.truncation import ALL_KEYS
+from streaming.core.records.record import Commit, Reason, ReceivedRecord
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import Speaker, intake_of, numbers, reasons
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.core.intake.opnos import seen_opnos
-from streaming.core.model.replica_state import ReplicaState
+from streaming.core.state.replica_state import ReplicaState
 
 pytestmark = pytest.mark.hypothesis
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.intake.pending import Context, ListKey, PendingLists
+from streaming.core.state.pending import Context, ListKey, PendingLists
 from tests.harness.builders import csn
 
 ONE, TWO, OTHER = ("default", 1), ("default", 2), ("other", 1)

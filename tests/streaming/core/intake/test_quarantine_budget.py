@@ -2,9 +2,9 @@
 
 import hashlib
 
-from streaming.core.conflict.tallies import kept_records, kept_sums
-from streaming.core.intake.kept_bytes import HEAD_BYTES, SHORT_HEAD_BYTES, KeptBytes, kept_bytes
-from streaming.core.intake.quarantine_budget import (
+from streaming.core.counts.tallies import kept_records, kept_sums
+from streaming.core.records.kept_bytes import HEAD_BYTES, SHORT_HEAD_BYTES, KeptBytes, kept_bytes
+from streaming.core.records.quarantine_budget import (
     KeptSum,
     QuarantineBudget,
     QuarantineLimits,

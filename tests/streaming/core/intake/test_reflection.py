@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.intake.reflection import Session, mre, mre_same, new_session, reflect
+from streaming.core.state.reflection import Session, mre, mre_same, new_session, reflect
 
 MANY = 1_000
 

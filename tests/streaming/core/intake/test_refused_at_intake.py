@@ -6,17 +6,17 @@ from dataclasses import replace
 import pytest
 
 from streaming.core.intake import orders
-from streaming.core.intake.arrival import RETRY, Repair
 from streaming.core.intake.intake import Intake
 from streaming.core.intake.refused_rows import SENT_AGAIN_AT_ONCE, Ending, due
 from streaming.core.model.change import RowKey
-from streaming.core.model.record import Reason, Refused
 from streaming.core.model.refusal import Refusal
 from streaming.core.model.row import Arrived, Realign, RowState
-from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import OnRefused
-from streaming.core.model.topology import Topology
+from streaming.core.records.arrival import RETRY, Repair
+from streaming.core.records.record import Reason, Refused
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.topology import Topology
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import RULES, Speaker, fresh_state
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from streaming.core.intake.intake import Intake
-from streaming.core.model.membership import adopted
-from streaming.core.model.state import HubState
-from streaming.core.model.topology import Topology
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.membership import adopted
+from streaming.core.state.topology import Topology
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import RULES, Speaker, fresh_state, intake_of, reasons
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.delivery.sending import stop_answers
+from streaming.core.batch.sending import stop_answers
 from streaming.core.intake import orders
 from streaming.core.intake.intake import Intake
-from streaming.core.model.membership import adopted
-from streaming.core.model.state import HubState
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason, remedy_of
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.membership import adopted
 from tests.harness.builders import change
 from tests.streaming.core.intake.speaker import RULES, Speaker, fresh_state, intake_of, numbers
 from tests.streaming.core.intake.test_stopped import anew, state_of

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.conflict import tallies
-from streaming.core.intake.arrival import ControlOutcome
+from streaming.core.counts import tallies
 from streaming.core.intake.sessions import KEPT_FLOORS, KEPT_SESSION_IDS, KEPT_SESSIONS, with_floor
-from streaming.core.model.record import Heartbeat, Hello, Reason, ReceivedRecord, Refused
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Element, Ruv
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, StopReason
+from streaming.core.records.arrival import ControlOutcome
+from streaming.core.records.record import Heartbeat, Hello, Reason, ReceivedRecord, Refused
+from streaming.core.state.replica_state import ReplicaState
 from tests.harness.builders import csn
 from tests.streaming.core.intake.speaker import (
     Speaker,

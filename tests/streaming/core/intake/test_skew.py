@@ -7,7 +7,7 @@ import pytest
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change
 from streaming.core.model.csn import MAX_SKEW_S, MAX_STEP_S, CsnParts, format_csn
-from streaming.core.model.record import Commit, Reason, ReceivedRecord, Record
+from streaming.core.records.record import Commit, Reason, ReceivedRecord, Record
 from tests.harness.builders import change
 from tests.streaming.core.intake.speaker import RULES, Speaker, fresh_state, intake_of
 

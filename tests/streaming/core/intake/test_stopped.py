@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.delivery.sending import stop_answers
+from streaming.core.batch.sending import stop_answers
 from streaming.core.intake.intake import Intake
-from streaming.core.model.record import (
+from streaming.core.model.row import Floor
+from streaming.core.model.ruv import Element, Ruv
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
+from streaming.core.records.record import (
     Commit,
     Heartbeat,
     Hello,
@@ -14,10 +17,7 @@ from streaming.core.model.record import (
     ReceivedRecord,
     Record,
 )
-from streaming.core.model.row import Floor
-from streaming.core.model.ruv import Element, Ruv
-from streaming.core.model.state import HubState
-from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
+from streaming.core.state.hub_state import HubState
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import Speaker, fresh_state, intake_of, numbers, reasons
 

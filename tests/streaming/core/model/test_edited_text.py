@@ -2,8 +2,8 @@
 
 import pytest
 
-from streaming.core.model.edited_text import edited_text
 from streaming.core.model.errors import ConfigError
+from streaming.core.text.edited_text import edited_text
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text() -> None:

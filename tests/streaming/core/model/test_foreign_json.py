@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors import wire
-from streaming.core.intake.check import check
 from streaming.core.model.foreign_json import MAX_BYTES, MAX_DEPTH, is_too_deep, loads
-from streaming.core.model.record import Hello, Reason
 from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.core.records.check import check
+from streaming.core.records.record import Hello, Reason
 from tests.streaming.core.intake.speaker import RULES
 
 HELLO = Hello(0, 0, 1, NOTHING_KNOWN, None, lost=False)

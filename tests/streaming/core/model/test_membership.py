@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.intake.reflection import Session
-from streaming.core.model.agreement_state import AgreementState
-from streaming.core.model.membership import adopted, retired_of, sending_only
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
-from streaming.core.model.topology import Subscription, Topology
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.membership import adopted, retired_of, sending_only
+from streaming.core.state.reflection import Session
+from streaming.core.state.replica_state import ReplicaState
+from streaming.core.state.topology import Subscription, Topology
 from tests.harness.builders import send_range
 from tests.streaming.core.intake.speaker import RULES, T
 

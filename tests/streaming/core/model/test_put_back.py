@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from streaming.core.batch.sending import SendingView, plan
 from streaming.core.delivery.consumer import Position, SendHello, receive
-from streaming.core.delivery.sending import SendingView, plan
-from streaming.core.model.agreement_state import AgreementState
-from streaming.core.model.put_back import SentPosition, is_put_back, raised
-from streaming.core.model.record import Update
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
+from streaming.core.records.record import Update
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.replica_state import ReplicaState
+from streaming.core.state.restored import SentPosition, is_put_back, raised
 
 STATE = HubState(
     1,

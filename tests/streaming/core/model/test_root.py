@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from checkpoints.root import is_inside
-from streaming.core.model.root import BucketRoot, parse_root
+from streaming.core.access.root import BucketRoot, parse_root
 
 
 @pytest.mark.parametrize(

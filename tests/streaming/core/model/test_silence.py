@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from streaming.core.intake.sessions import after_applied
-from streaming.core.model.agreement_state import AgreementState
-from streaming.core.model.record import Applied, ReceivedRecord
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.state import HubState
 from streaming.core.model.statuses import AgreementStatus, AwayReason
+from streaming.core.records.record import Applied, ReceivedRecord
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.resync import Resync, UnackedPage
 

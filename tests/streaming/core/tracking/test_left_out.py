@@ -2,14 +2,14 @@
 
 import pytest
 
-from streaming.core.intake.arrival import Quarantined
+from streaming.core.batch.left_out import is_left_out, uncarried_rows
 from streaming.core.model.change import NOBODY
-from streaming.core.model.record import Reason
-from streaming.core.model.replica_state import ReplicaState
 from streaming.core.model.row import Floor, Realign, RowState
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.truncation import ALL_KEYS
-from streaming.core.tracking.left_out import is_left_out, uncarried_rows
+from streaming.core.records.arrival import Quarantined
+from streaming.core.records.record import Reason
+from streaming.core.state.replica_state import ReplicaState
 from tests.harness.builders import change
 
 CONSUMER, OTHER = 2, 1

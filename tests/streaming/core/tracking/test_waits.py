@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.model.agreement_state import AgreementState
+from streaming.core.delivery.waits import ResyncWait, prepares_rows, waiting_resync
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.statuses import AgreementStatus, AwayReason
+from streaming.core.state.agreement_state import AgreementState
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.resync import Resync, UnackedPage
-from streaming.core.tracking.waits import ResyncWait, prepares_rows, waiting_resync
 
 KNOWN = AgreementState(
     "to-b", 2, AgreementStatus.IN_SYNC, session="s", sent_ms=40, acked_ms=30, is_full=True

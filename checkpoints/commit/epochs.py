@@ -1,0 +1,394 @@
+"""Plans and commits: what each records, as values and as rows of `epochs`."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from checkpoints.commit.resyncs import (
+    position_sent,
+    realign_of,
+    realign_row,
+    sending_row,
+    with_sending,
+)
+from checkpoints.format_number import FORMAT
+from checkpoints.times import ms_of, time_of
+from streaming.core.intake.input_lost import TopicLoss
+from streaming.core.model.command import Command
+from streaming.core.model.errors import StateError
+from streaming.core.model.row import Floor
+from streaming.core.model.ruv import NOTHING_KNOWN, Ruv, parse_ruv
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, parse_status
+from streaming.core.model.truncation import Truncation
+from streaming.core.state.agreement_state import AgreementState, SendRange
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.reflection import Session
+from streaming.core.state.replica_state import AgentEnd, ReplicaState
+from streaming.core.tracking.held import CoveredPosition
+from streaming.core.tracking.resync import PagePart, PlannedPage
+
+PLAN = "plan"
+COMMIT = "commit"
+
+_NOTHING = SendRange(0, 0, 0, NOTHING_KNOWN, CoveredPosition(0, NOTHING_KNOWN))
+"""The send range of an agreement to which its batch publishes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What batch `batch` reads and by which clock, fixed before any table is written.
+
+    Offsets: topic -> first offset, and topic -> next offset behind the batch. `topic_ids`: topic ->
+    the id of the topic that they are of. `lost`: topic -> what happened to it; its offsets and id
+    are those of what there is now. `pages`: those of resyncs that the batch sends.
+    `undelivered`: the agreements whose topics refused what the batch before sent them. `writable`:
+    those that are away because of that, and whose topics may be written again.
+    """
+
+    batch: int
+    at_ms: int
+    config_version: int
+    offsets_from: Mapping[str, int]
+    offsets_to: Mapping[str, int]
+    commands: tuple[Command, ...] = ()
+    versions: Mapping[str, int] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[str, str] = field(default_factory=dict)
+    pages: tuple[PlannedPage, ...] = ()
+    undelivered: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> dict[str, tuple[int, int]]:
+        """Topic -> [first, end) of the offsets that the batch reads, where there are any."""
+        ends, first = self.offsets_to.items(), self.offsets_from
+        return {topic: (first[topic], end) for topic, end in ends if end > first[topic]}
+
+    def without(self, losses: Mapping[str, TopicLoss]) -> "Plan":
+        """The plan that reads nothing of these topics and goes on at what there is of them."""
+        firsts = {t: one.now.first for t, one in losses.items() if t in self.offsets_from}
+        return replace(
+            self,
+            offsets_from={**self.offsets_from, **firsts},
+            offsets_to={**self.offsets_to, **firsts},
+            topic_ids={**self.topic_ids, **{t: one.now.id for t, one in losses.items()}},
+            lost={**self.lost, **{t: one.detail for t, one in losses.items()}},
+        )
+
+    def leaving(self, topics: Collection[str]) -> "Plan":
+        """The plan that reads nothing of these topics, and leaves what is there for later."""
+        firsts = {topic: self.offsets_from[topic] for topic in topics}
+        return replace(self, offsets_to={**self.offsets_to, **firsts})
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Everything that a commit row records: the hub's state and the positions around it.
+
+    `recreated`: topic -> how often its name got another id, and its offsets began anew.
+    """
+
+    state: HubState
+    offsets: Mapping[str, int]
+    topic_ids: Mapping[str, str]
+    config_version: int
+    command_number: int = 0
+    rows_epoch: int = 0
+    at_ms: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    totals: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
+    recreated: Mapping[str, int] = field(default_factory=dict)
+
+
+def plan_row(plan: Plan, last: Checkpoint, hub: str) -> dict[str, object]:
+    """The plan as a row of `epochs`."""
+    return {
+        "kind": PLAN,
+        "batch": plan.batch,
+        "hub_epoch": last.state.hub_epoch,
+        "format": FORMAT,
+        "generation": last.state.generation,
+        "replicageneration": last.state.replicageneration,
+        "hub": hub,
+        "at": time_of(plan.at_ms),
+        "config_version": plan.config_version,
+        "commands": [c.number for c in plan.commands],
+        "command_number": last.command_number,
+        "offsets_from": list(plan.offsets_from.items()),
+        "offsets": list(plan.offsets_to.items()),
+        "topic_ids": list(plan.topic_ids.items()),
+        "input_lost": list(plan.lost.items()),
+        "rows_epoch": last.rows_epoch,
+        "versions": list(plan.versions.items()),
+        "pages": [
+            {"agreement": page.agreement, "parts": [part._asdict() for part in page.parts]}
+            for page in plan.pages
+        ],
+        "undelivered": list(plan.undelivered),
+        "writable": list(plan.writable),
+    }
+
+
+def plan_of(row: Mapping[str, Any], commands: Mapping[int, Command]) -> Plan:
+    """The plan that a row holds; StateError if it takes a command that is not among `commands`."""
+    taken: list[int] = row["commands"] or []
+    unknown = [number for number in taken if number not in commands]
+    if unknown:
+        raise StateError(
+            f"the plan of batch {row['batch']} takes command {unknown[0]}, which this version does"
+            " not know: finish the batch with the version that planned it"
+        )
+    return Plan(
+        row["batch"],
+        ms_of(row["at"]),
+        row["config_version"],
+        dict(row["offsets_from"]),
+        dict(row["offsets"]),
+        tuple(commands[number] for number in taken),
+        dict(row["versions"] or ()),
+        dict(row["topic_ids"] or ()),
+        dict(row.get("input_lost") or ()),
+        tuple(
+            PlannedPage(page["agreement"], tuple(PagePart(**part) for part in page["parts"]))
+            for page in row.get("pages") or ()
+        ),
+        tuple(row.get("undelivered") or ()),
+        tuple(row.get("writable") or ()),
+    )
+
+
+def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
+    """The checkpoint as a row of `epochs`."""
+    state = checkpoint.state
+    return {
+        "kind": COMMIT,
+        "batch": state.batch,
+        "hub_epoch": state.hub_epoch,
+        "format": FORMAT,
+        "generation": state.generation,
+        "replicageneration": state.replicageneration,
+        "hub": hub,
+        "at": time_of(checkpoint.at_ms),
+        "config_version": checkpoint.config_version,
+        "command_number": checkpoint.command_number,
+        "offsets": list(checkpoint.offsets.items()),
+        "topic_ids": list(checkpoint.topic_ids.items()),
+        "recreated": list(checkpoint.recreated.items()),
+        "ruv": _ruv_rows(state.ruvs),
+        "purge_ruv": _ruv_rows(state.purge_ruvs),
+        "purge_epoch": state.purge_epoch,
+        "rows_epoch": checkpoint.rows_epoch,
+        "replicas": [_replica_row(r) for r in state.replicas.values()],
+        "agreements": [
+            _agreement_row(a, state.to_send.get(name)) for name, a in state.agreements.items()
+        ],
+        "counts": list(checkpoint.counts.items()),
+        "totals": list(checkpoint.totals.items()),
+        "versions": list(checkpoint.versions.items()),
+        "sending": [sending_row(a, state.to_send.get(n)) for n, a in state.agreements.items()],
+        "ranges": [realign_row(one) for one in state.ranges],
+        "snapshots": [(r.rid, r.snapshot) for r in state.replicas.values() if r.snapshot],
+        "goodbyes": [(r.rid, _end_row(r.ended)) for r in state.replicas.values() if r.ended],
+        "unpublished": [(r.rid, r.unpublished) for r in state.replicas.values() if r.unpublished],
+        "believed": [(r.rid, r.believed) for r in state.replicas.values() if r.believed],
+        "truncates": [{"table": t, **one._asdict()} for t, one in state.truncations.items()],
+    }
+
+
+def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
+    """The checkpoint that a row holds, the open transactions apart (table `pending`)."""
+    check_format(row["format"])
+    telling = dict(row.get("snapshots") or ())
+    ended = dict(row.get("goodbyes") or ())
+    unpublished = dict(row.get("unpublished") or ())
+    believed = dict(row.get("believed") or ())
+    replicas = [
+        replace(
+            _replica(r),
+            snapshot=telling.get(r["rid"]),
+            ended=_end_of(ended.get(r["rid"])),
+            unpublished=unpublished.get(r["rid"], 0),
+            believed=believed.get(r["rid"], ""),
+        )
+        for r in row["replicas"] or ()
+    ]
+    sending = {one["agreement"]: one for one in row.get("sending") or ()}
+    agreements = [
+        with_sending(_agreement(a), sending.get(a["name"]), row["hub_epoch"])
+        for a in row["agreements"] or ()
+    ]
+    state = HubState(
+        row["generation"],
+        row["replicageneration"],
+        row["batch"],
+        row["hub_epoch"],
+        ruvs_of(row["ruv"]),
+        ruvs_of(row["purge_ruv"]),
+        row["purge_epoch"],
+        {r.rid: r for r in replicas},
+        {a.name: a for a in agreements},
+        _to_send(row["agreements"] or (), sending),
+        ranges=tuple(realign_of(one) for one in row.get("ranges") or ()),
+        truncations=dict(_truncation(one) for one in row.get("truncates") or ()),
+    )
+    return Checkpoint(
+        state,
+        dict(row["offsets"]),
+        dict(row["topic_ids"]),
+        row["config_version"],
+        row["command_number"],
+        row["rows_epoch"],
+        ms_of(row["at"]),
+        dict(row["counts"]),
+        dict(row["totals"]),
+        dict(row["versions"]),
+        dict(row.get("recreated") or ()),
+    )
+
+
+def check_format(written: int) -> None:
+    """StateError, with what to do, if this version does not work on a state of this format."""
+    if written > FORMAT:
+        raise StateError(
+            f"the state was written in format {written}, this hub knows {FORMAT}:"
+            " run the newer version"
+        )
+    if written < FORMAT:
+        raise StateError(
+            f"the state was written in format {written}, and this version works on {FORMAT}:"
+            " `slackwater migrate` says what it would change, and makes a state of this format"
+        )
+
+
+def _truncation(row: Mapping[str, Any]) -> tuple[str, Truncation]:
+    fields = {name: row[name] for name in Truncation._fields}
+    return row["table"], Truncation(**fields)
+
+
+def ruvs_of(pairs: Iterable[tuple[str, list[str]]]) -> dict[str, Ruv]:
+    """Data set -> its RUV, as a commit row holds them."""
+    return {dataset: parse_ruv(lines) for dataset, lines in pairs}
+
+
+def _ruv_rows(ruvs: Mapping[str, Ruv]) -> list[tuple[str, list[str]]]:
+    return [(dataset, ruv.text()) for dataset, ruv in sorted(ruvs.items())]
+
+
+def _replica_row(replica: ReplicaState) -> dict[str, object]:
+    return {
+        "rid": replica.rid,
+        "state": replica.status_text,
+        "sessions": [
+            {
+                "id": s.id,
+                "hello_epoch": s.hello_epoch,
+                "reflections": [
+                    {"epoch": e, "covers": c} for e, c in zip(s.epochs, s.covers, strict=True)
+                ],
+            }
+            for s in replica.sessions
+        ],
+        "known_sessions": list(replica.known_sessions),
+        "epoch": replica.epoch,
+        "seen_at": time_of(replica.seen_ms),
+        "opno": replica.opno,
+        "opno_above": sorted(replica.opno_above),
+        "floors": [asdict(floor) for floor in replica.floors],
+        "stop_offset": replica.stop_offset,
+        "last_conflict_epoch": replica.last_conflict_epoch,
+        "last_stable_epoch": replica.last_stable_epoch,
+    }
+
+
+def _end_row(ended: AgentEnd) -> dict[str, object]:
+    return {"at": time_of(ended.at_ms), "unpublished": ended.unpublished}
+
+
+def _end_of(row: Mapping[str, Any] | None) -> AgentEnd | None:
+    return AgentEnd(ms_of(row["at"]), row["unpublished"]) if row else None
+
+
+def _replica(row: Mapping[str, Any]) -> ReplicaState:
+    """Parse what a replica's struct holds; what stands in columns of its own is left out."""
+    sessions = tuple(
+        Session(
+            s["id"],
+            s["hello_epoch"],
+            tuple(r["epoch"] for r in s["reflections"]),
+            tuple(r["covers"] for r in s["reflections"]),
+        )
+        for s in row["sessions"]
+    )
+    return ReplicaState(
+        row["rid"],
+        *parse_status(ReplicaStatus, row["state"]),
+        sessions,
+        tuple(row["known_sessions"]),
+        row["epoch"],
+        ms_of(row["seen_at"]),
+        row["opno"],
+        frozenset(row["opno_above"]),
+        tuple(Floor(**floor) for floor in row["floors"]),
+        row["stop_offset"],
+        row["last_conflict_epoch"],
+        row["last_stable_epoch"],
+    )
+
+
+def _agreement_row(agreement: AgreementState, to_send: SendRange | None) -> dict[str, object]:
+    sends = to_send or _NOTHING
+    return {
+        "name": agreement.name,
+        "consumer": agreement.consumer,
+        "state": agreement.status_text,
+        "session": agreement.session,
+        "own": agreement.own,
+        "sent_epoch": agreement.sent_epoch,
+        "sent_covers": agreement.sent_covers,
+        "sent_ruv": agreement.sent_ruv.text(),
+        "scanned": agreement.scanned,
+        "sent_at": time_of(agreement.sent_ms),
+        "acked_covers": agreement.acked_covers,
+        "acked_ruv": agreement.acked_ruv.text(),
+        "acked_at": time_of(agreement.acked_ms),
+        "send_after": sends.after,
+        "send_to": sends.to,
+        "send_prev": sends.prev,
+        "send_ruv": sends.known.text(),
+    }
+
+
+def _agreement(row: Mapping[str, Any]) -> AgreementState:
+    return AgreementState(
+        row["name"],
+        row["consumer"],
+        *parse_status(AgreementStatus, row["state"]),
+        row["session"],
+        row["own"],
+        row["sent_epoch"],
+        row["sent_covers"],
+        parse_ruv(row["sent_ruv"]),
+        row["scanned"],
+        ms_of(row["sent_at"]),
+        row["acked_covers"],
+        parse_ruv(row["acked_ruv"]),
+        ms_of(row["acked_at"]),
+    )
+
+
+def _to_send(
+    rows: Iterable[Mapping[str, Any]], sending: Mapping[str, Mapping[str, Any]]
+) -> dict[str, SendRange]:
+    """Agreement -> what the batch publishes to it, of those to which it publishes something."""
+    return {
+        row["name"]: SendRange(
+            row["send_after"],
+            row["send_to"],
+            row["send_prev"],
+            parse_ruv(row["send_ruv"]),
+            *position_sent(row, sending.get(row["name"])),
+        )
+        for row in rows
+        if row["send_to"] != _NOTHING.to
+    }

@@ -1,0 +1,1 @@
+"""What is done with the files of a state: compaction, removal, pins, backup."""

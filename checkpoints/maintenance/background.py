@@ -1,0 +1,124 @@
+"""Background maintenance: `rows` is brought up to date, small files and logs are compacted.
+
+One thread, one job at a time; Spark and deltalake work outside of Python's lock. The hub's own
+table objects stay at their version until it refreshes them.
+"""
+
+import time
+from concurrent.futures import Future
+from contextlib import suppress
+
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
+from pyspark.sql import SparkSession
+
+from checkpoints.maintenance.dead_files import DEAD_KEPT_S, DeadFiles
+from checkpoints.maintenance.pins import keep_pinned
+from checkpoints.query import file_sizes
+from checkpoints.root import open_delta
+from checkpoints.rows import materialize
+from checkpoints.spark_errors import translated
+from checkpoints.spark_threads import POOL, SparkThreads
+from checkpoints.store import FILES, KEPT_HOURS, StateStore
+from checkpoints.tables import TableName
+
+SMALL_BYTES = 5_000_000
+ROWS_BYTES = 64_000_000
+"""A file of `rows`, at most."""
+
+SMALL_FILES_MAX = 100
+"""A reader opens each file of a table; a hundred small ones take as long as a large one."""
+
+CHECKPOINT_EVERY_COMMITS = 20
+"""A commit costs 0.15 ms for each one since the checkpoint that its table was opened at."""
+
+
+class Maintenance:
+    """The maintenance of one state root."""
+
+    def __init__(
+        self, spark: SparkSession, store: StateStore, dead_kept_s: float = DEAD_KEPT_S
+    ) -> None:
+        self._spark = spark
+        self._store = store
+        self._thread = SparkThreads(spark, store.root, POOL, 1)
+        self._maintained_at = dict.fromkeys(TableName, 0)
+        self._dead_files = DeadFiles(dead_kept_s)
+
+    def materialize(self, after: int, to: int) -> "Future[None]":
+        """Start to bring `rows` from one hub epoch up to another."""
+        return self._thread.start(lambda: self._materialize(after, to))
+
+    def maintain(self) -> "Future[None]":
+        """Start to compact files and logs."""
+        return self._thread.start(self._maintain_all)
+
+    def vacuum(self) -> "Future[None]":
+        """Start to remove the files that no log of the last week names: it takes long."""
+        return self._thread.start(self._vacuum)
+
+    def close(self) -> None:
+        """Cancel Spark's running jobs and end; the next start runs them again."""
+        self._thread.close()
+
+    def _materialize(self, after: int, to: int) -> None:
+        """Merge, and retry if another hub merged meanwhile; merging again changes nothing."""
+        while True:
+            with suppress(CommitFailedError), translated():
+                return materialize(self._spark, self._store, after, to)
+
+    def _maintain_all(self) -> None:
+        """Maintain each table that had many commits, unless another process holds the lock."""
+        with self._store.locked() as is_ours:
+            if not is_ours:
+                return
+            self._keep_pinned()
+            for name in TableName:
+                self._maintain(name)
+
+    def _maintain(self, name: TableName) -> None:
+        table, merged = open_delta(self._store.root, name), name is TableName.ROWS
+        if table.version() - self._maintained_at[name] < CHECKPOINT_EVERY_COMMITS:
+            return
+        compact(self._spark, table, merged=merged)
+        if not merged:  # Spark maintains `rows`
+            self._dead_files.remove(self._store.root, name, table, time.monotonic())
+            table.cleanup_metadata()  # up to the checkpoint before, at which the hub has it open
+            table.create_checkpoint()
+        self._maintained_at[name] = table.version()
+
+    def _keep_pinned(self) -> None:
+        """Let `rows` keep what is pinned; who changed its settings meanwhile did the same."""
+        with suppress(CommitFailedError):
+            keep_pinned(self._store, time.time_ns() // 1_000_000)
+
+    def _vacuum(self) -> None:
+        """Of `rows` by Spark, which knows its deletion vectors."""
+        self._keep_pinned()
+        for name in TableName:
+            if name is not TableName.ROWS:
+                open_delta(self._store.root, name).vacuum(KEPT_HOURS, dry_run=False, full=True)
+        with translated():
+            rows = self._store.uri(TableName.ROWS)
+            self._spark.sql(f"VACUUM delta.`{rows}`")
+
+
+def compact(spark: SparkSession, table: DeltaTable, *, merged: bool) -> None:
+    """Merge a table's small files when there are many; large files are not rewritten.
+
+    `merged`: the table has deletion vectors, which only Spark can write. For all others deltalake
+    takes a hundredth of Spark's time. Delta refuses the slower of two compactions that start from
+    one version, and that one changes nothing.
+    """
+    if sum(size < SMALL_BYTES for size in file_sizes(table).values()) <= SMALL_FILES_MAX:
+        return
+    if not merged:
+        with suppress(CommitFailedError):
+            table.optimize.compact(
+                target_size=SMALL_BYTES, max_concurrent_tasks=1, writer_properties=FILES
+            )
+        return
+    spark.conf.set("spark.databricks.delta.optimize.minFileSize", str(SMALL_BYTES))
+    spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(ROWS_BYTES))
+    with suppress(CommitFailedError), translated():
+        spark.sql(f"OPTIMIZE delta.`{table.table_uri}`")

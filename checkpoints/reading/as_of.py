@@ -1,0 +1,118 @@
+"""Rows as they stood at a hub epoch: `rows` as it was then, and the changelog behind it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from checkpoints.commit.epochs import checkpoint_of
+from checkpoints.commit.recorded import BatchMark, commit_of, judged_in, mark_at
+from checkpoints.query import among, equals, select
+from checkpoints.reading.lookup import between
+from checkpoints.reading.past import PastStore
+from checkpoints.reading.retention import oldest_epoch
+from checkpoints.tables import TableName
+from streaming.core.conflict.judge import Verdict
+from streaming.core.model.errors import QuestionError
+from streaming.core.model.truncation import ALL_KEYS
+from streaming.core.replay.span import Moment, epoch_at
+
+STANDING = pa.schema(
+    [
+        ("key", pa.string()),
+        ("author", pa.int32()),
+        ("epoch", pa.int64()),
+        ("csn", pa.string()),
+        ("image", pa.string()),
+    ]
+)
+"""A row that stood: who wrote it, in which hub epoch, by which change, and what it was."""
+
+_WRITTEN = ("hub_epoch", "place", "key", "rid", "csn", "image")
+
+
+def travel_to(store: PastStore, marks: Sequence[BatchMark], moment: Moment | None) -> int:
+    """Go to a moment, by default the last one; its hub epoch. QuestionError if that is gone."""
+    newest = marks[-1].hub_epoch if marks else 0
+    epoch = newest if moment is None else _epoch_at(store, marks, moment)
+    oldest = oldest_epoch(store, marks) - 1
+    if epoch < min(oldest, newest):
+        raise QuestionError(
+            f"hub epoch {epoch} is not kept any more: the oldest one that can be shown is {oldest}"
+        )
+    mark = mark_at(marks, epoch)
+    commit = commit_of(store, mark.batch if mark else 0)
+    if commit is not None:
+        store.travel(checkpoint_of(commit))
+    return epoch
+
+
+def _epoch_at(store: PastStore, marks: Sequence[BatchMark], moment: Moment) -> int:
+    return epoch_at(marks, moment, lambda csn: judged_in(store, csn))
+
+
+def rows_as_of(
+    store: PastStore, table: str, hub_epoch: int, keys: Sequence[str] | None = None
+) -> pa.Table:
+    """STANDING: the rows of a table as they stood, by key; `keys`: only these.
+
+    The store must have travelled there: `travel_to`.
+    """
+    older = _materialized(store, table, keys)
+    return _standing(older, _written(store, table, store.rows_epoch, hub_epoch, keys))
+
+
+def rows_of_changelog(store: PastStore, table: str, hub_epoch: int) -> pa.Table:
+    """STANDING: the rows of a table as the changelog alone makes them, by key."""
+    return _standing(STANDING.empty_table(), _written(store, table, 0, hub_epoch, None))
+
+
+def _standing(older: pa.Table, log: pa.Table) -> pa.Table:
+    """The rows behind a changelog that starts from older ones."""
+    truncates = np.flatnonzero(np.asarray(pc.equal(log["key"], ALL_KEYS)))
+    if len(truncates):
+        older, log = older.slice(0, 0), log.slice(int(truncates[-1]) + 1)
+    last = _last_of_each(log)
+    kept = older.filter(pc.invert(pc.is_in(older["key"], last["key"].combine_chunks())))
+    found = pa.concat_tables([kept, last])
+    return found.filter(pc.is_valid(found["image"])).sort_by("key")
+
+
+def _materialized(store: PastStore, table: str, keys: Sequence[str] | None) -> pa.Table:
+    """The rows of `rows`, which has deletion vectors: they are read in SQL."""
+    where = [*equals({"table": table}), *([] if keys is None else [among("key", keys)])]
+    name = TableName.ROWS
+    return select(store.table(name), name, columns=STANDING.names, where=where)
+
+
+def _written(
+    store: PastStore, table: str, after: int, to: int, keys: Sequence[str] | None
+) -> pa.Table:
+    """The accepted changes of the hub epochs (after, to], in hub order."""
+    where = between(after, to) & (ds.field("table") == table)
+    where &= ds.field("verdict") == Verdict.ACCEPTED.value
+    wanted = None if keys is None else [*keys, ALL_KEYS]
+    log = store.read(TableName.CHANGELOG, _of_keys(where, wanted), _WRITTEN)
+    return log.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
+
+
+def _of_keys(where: ds.Expression, keys: Sequence[str] | None) -> ds.Expression:
+    return where if keys is None else where & ds.field("key").isin([*keys])
+
+
+def _last_of_each(log: pa.Table) -> pa.Table:
+    numbered = log.select(["key"]).append_column("n", pa.array(np.arange(log.num_rows)))
+    last = numbered.group_by("key").aggregate([("n", "max")])["n_max"]
+    rows = log.take(last.combine_chunks())
+    columns = [rows[name] for name in ("key", "rid", "hub_epoch", "csn", "image")]
+    return pa.table(columns, names=STANDING.names).cast(STANDING)
+
+
+def touched_keys(store: PastStore, table: str, after: int, to: int) -> list[str] | None:
+    """The keys that were written in the hub epochs (after, to]; None: any, for a truncate."""
+    where = between(after, to) & (ds.field("table") == table)
+    where &= ds.field("verdict") == Verdict.ACCEPTED.value
+    keys = pc.unique(store.read(TableName.CHANGELOG, where, ["key"])["key"]).to_pylist()
+    return None if ALL_KEYS in keys else keys

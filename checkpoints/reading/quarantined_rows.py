@@ -1,0 +1,191 @@
+"""The rows of records in quarantine: which differ at their origin, which hold a newer write."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from deltalake import DeltaTable
+
+from checkpoints.query import among, each, records
+from checkpoints.reading.left_different import (
+    EACH_OLD,
+    FIRST_KEPT,
+    IS_LATER,
+    IS_NEWER,
+    IS_OLD,
+    IS_OLD_WITHOUT_KIND,
+    NEWEST_OF_EACH_ROW,
+    NOT_JUDGED,
+    NOT_SET_RIGHT,
+    OLD_VALUES,
+    TAKEN_HELLOS,
+    UNNAMED,
+    WITH_KIND,
+    WITHOUT_KIND,
+    WRITTEN_SINCE,
+)
+from checkpoints.reading.new_starts import TakenHello, last_starts
+from checkpoints.reading.reader import Reader
+from checkpoints.reading.sent_ranges import SentRanges
+from checkpoints.tables import TableName
+from streaming.core.model.change import Op
+from streaming.core.model.foreign_json import loads
+from streaming.core.model.table import Table
+from streaming.core.records.images import row_named
+from streaming.core.records.members import parse
+from streaming.core.records.written_rows import kind_writes_rows, writes_rows
+
+ROWS_AT_ONCE = 1_000
+"""How many of the rows are in memory at a time."""
+
+_NEVER = (0, 0)
+
+
+def quarantined_rows(
+    reader: Reader, receives: Mapping[int, Iterable[str]], tables: Mapping[str, Table]
+) -> Iterator[dict[str, Any]]:
+    """Kept records of a named table whose row nothing has set right since; the oldest first.
+
+    What sets it right: a refresh to the origin, or a range; a later accepted change of the origin,
+    which holds the whole row; an accepted change of another replica, if the origin is sent it; a
+    truncate like these; a new start of the origin on an emptied database, unless one from before
+    was put back since. A record of an old session is harmless if its change was judged from another
+    record. Of several records of a row the newest stands for all, and `since` is the time of the
+    oldest.
+    `receives`: rid -> the tables that it is sent; `tables`: those configured.
+    """
+    first = _first_kept(reader)
+    if first is None:
+        return
+    since = first["batch"]
+    sent = {rid: sorted(names) for rid, names in receives.items()}
+    received = " OR ".join(
+        f"(k.rid = {rid} AND c.{among('table', names)})" for rid, names in sent.items()
+    )
+    left = (NOT_SET_RIGHT + (NOT_JUDGED if first["has_session"] else "")).format(
+        kept=_still_kept(reader),
+        receives=received or "false",
+        is_later=IS_LATER,
+        since=since,
+        batch=reader.batch,
+    )
+    ranges = SentRanges(_sent_ranges(reader, since), sent, tables)
+    starts = last_starts(_taken_hellos(reader, since))
+    found = (
+        row
+        for row in _each(reader, NEWEST_OF_EACH_ROW.format(left=left))
+        if not ranges.set_right(row)
+        and starts.get(row["rid"], _NEVER) <= (row["batch"], row["offset"])
+    )
+    while part := [*islice(found, ROWS_AT_ONCE)]:
+        yield from _without_gone(reader, part, tables)
+
+
+def unnamed_records(
+    reader: Reader,
+    receives: Mapping[int, Iterable[str]],
+    tables: Mapping[str, Table],
+    *,
+    one_by_one: bool = False,
+) -> Iterator[dict[str, Any]]:
+    """Kept records that name no table and may have written any row; the oldest first.
+
+    `count`: how many of a replica, reason and batch, of which `id` is one; of earlier versions each
+    is for itself. What they wrote is unknown: only ranges over all rows of all tables set it right,
+    or a new start on an emptied database.
+    """
+    first, table = _first_kept(reader), reader.table(TableName.QUARANTINE)
+    if first is None or table is None:
+        return
+    sent = {rid: sorted(names) for rid, names in receives.items()}
+    ranges = SentRanges(_sent_ranges(reader, first["batch"]), sent, tables)
+    starts = last_starts(_taken_hellos(reader, first["batch"]))
+    gone = [
+        f'(k.rid = {rid} AND (k.batch < {batch} OR (k.batch = {batch} AND k."offset" < {offset})))'
+        for rid, (batch, offset) in starts.items()
+    ]
+    still = f"NOT ({' OR '.join(gone) or 'false'})"
+    sql = UNNAMED.format(
+        kept=_still_kept(reader), still=still, each="id" if one_by_one else EACH_OLD
+    )
+    harmless = _without_rows(reader, table) if first["has_old"] else frozenset()
+    for row in each(table, sql):
+        is_harmless = row["id"] in harmless or not kind_writes_rows(row["kind"])
+        if not is_harmless and not ranges.set_right({**row, "table": None, "key": None}):
+            yield row
+
+
+def _without_rows(reader: Reader, table: DeltaTable) -> frozenset[str]:
+    """The ids of the records of earlier versions that wrote no row, by their bytes."""
+    is_old = IS_OLD if _has_kinds(reader) else IS_OLD_WITHOUT_KIND
+    sql = OLD_VALUES.format(is_old=is_old, batch=reader.batch)
+    return frozenset(row["id"] for row in each(table, sql) if not writes_rows(row["value"]))
+
+
+def _first_kept(reader: Reader) -> dict[str, Any] | None:
+    """The batch of the oldest record that is kept, and what is among those that are."""
+    sql = FIRST_KEPT.format(kept=_still_kept(reader))
+    found = next(iter(reader.query(TableName.QUARANTINE, sql)), None)
+    return None if found is None or found["batch"] is None else found
+
+
+def written_since(reader: Reader) -> set[str]:
+    """The ids of the kept records whose row was written anew since, by anybody."""
+    kept = _still_kept(reader)
+    sql = WRITTEN_SINCE.format(kept=kept, is_newer=IS_NEWER, batch=reader.batch)
+    return {row["id"] for row in _each(reader, sql)}
+
+
+def _each(reader: Reader, sql: str) -> Iterator[dict[str, Any]]:
+    """The rows of a query over quarantine, `t`, and the changelog, `c`."""
+    quarantine, log = reader.table(TableName.QUARANTINE), reader.table(TableName.CHANGELOG)
+    return iter(()) if quarantine is None or log is None else each(quarantine, sql, c=log)
+
+
+def _still_kept(reader: Reader) -> str:
+    """A query for the records that are in quarantine, and what each was."""
+    return reader.still_kept(WITH_KIND if _has_kinds(reader) else WITHOUT_KIND)
+
+
+def _has_kinds(reader: Reader) -> bool:
+    """Return whether the table has the columns that say what a record was."""
+    table = reader.table(TableName.QUARANTINE)
+    return table is not None and "kind" in {field.name for field in table.schema().fields}
+
+
+def _taken_hellos(reader: Reader, since: int) -> Iterator[TakenHello]:
+    sql = TAKEN_HELLOS.format(since=since, batch=reader.batch)
+    for row in reader.query(TableName.EVENTS, sql):
+        said, place = loads(row["value"]), (row["batch"], row["offset"])
+        yield TakenHello(row["rid"], *place, said["epoch"], bool(said.get("reinit")))
+
+
+def _sent_ranges(reader: Reader, since: int) -> list[dict[str, Any]]:
+    sql = f"""SELECT batch, "to" AS rid, "table", key_after, key FROM t
+        WHERE batch BETWEEN {since} AND {reader.batch} AND kind = 'range'
+        ORDER BY hub_epoch, place"""  # noqa: S608
+    return reader.query(TableName.CHANGELOG, sql)
+
+
+def _without_gone(
+    reader: Reader, rows: list[dict[str, Any]], tables: Mapping[str, Table]
+) -> list[dict[str, Any]]:
+    """Leave out the deletes of keys that name no row at the hub: nobody has such a row."""
+    odd = [row for row in rows if names_no_row(row["table"], row["key"], tables)]
+    gone = {row["id"] for row in odd if row["op"] == Op.DELETE}
+    old = [row["id"] for row in odd if row["kind"] is None]
+    if old:
+        where = [among("id", old), "action = 'kept'"]
+        found = reader.read(TableName.QUARANTINE, columns=("id", "value"), where=where)
+        gone |= {row["id"] for row in records(found) if _is_delete(row["value"])}
+    return [row for row in rows if row["id"] not in gone]
+
+
+def names_no_row(table: str | None, key: str | None, tables: Mapping[str, Table]) -> bool:
+    """Return whether this is a key by which the hub cannot have a row of the table."""
+    return bool(table in tables and table and key and row_named(table, key, tables) is None)
+
+
+def _is_delete(value: bytes | None) -> bool:
+    fields = parse(value or b"")
+    return isinstance(fields, Mapping) and fields.get("op") == Op.DELETE

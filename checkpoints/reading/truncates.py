@@ -1,0 +1,53 @@
+"""What a truncate meets and what it leaves: reads that concern a table as a whole."""
+
+from collections.abc import Collection, Iterator
+
+import pyarrow.dataset as ds
+
+from checkpoints import query
+from checkpoints.reading.lookup import between, materialized, told
+from checkpoints.store import StateStore
+from checkpoints.tables import TableName
+from streaming.core.conflict.judge import Verdict
+from streaming.core.conflict.truncate import summary
+from streaming.core.model.row import RowState
+from streaming.core.model.truncation import ALL_KEYS, Truncation
+
+
+def rows_beside(
+    store: StateStore, table: str, rows_epoch: int, edge: int, known: Collection[str]
+) -> list[RowState]:
+    """What stands for the rows of a table as they were at hub epoch `edge`, without known keys.
+
+    See `streaming/core/conflict/truncate.py`, `summary`. `rows` is materialized up to `rows_epoch`;
+    it is read some thousand rows at a time.
+    """
+    where = between(rows_epoch, edge) & (ds.field("table") == table)
+    found = told(store, where, {}) if edge > rows_epoch else {}
+    written = {key: row for (_, key), row in found.items() if key not in known}
+    return summary([*written.values(), *_older(store, table, known, written)])
+
+
+def _older(
+    store: StateStore, table: str, known: Collection[str], written: Collection[str]
+) -> Iterator[RowState]:
+    """The rows of `rows`; of those that were written since only the realigns."""
+    here = query.equals({"table": table})
+    for part in query.scan(store.table(TableName.ROWS), TableName.ROWS, where=here):
+        for row in part.drop_columns(["image"]).to_pylist():
+            if row["key"] not in known:
+                state = materialized({**row, "image": None})
+                yield RowState(realign=state.realign) if row["key"] in written else state
+
+
+def last_truncates(store: StateStore, after: int, to: int) -> dict[str, tuple[Truncation, int]]:
+    """Table -> its last accepted truncate in the hub epochs (after, to], and its place."""
+    where = between(after, to) & (ds.field("key") == ALL_KEYS)
+    where &= ds.field("verdict") == Verdict.ACCEPTED.value
+    columns = ["table", "rid", "hub_epoch", "csn", "place"]
+    found = store.read(TableName.CHANGELOG, where, columns)
+    ordered = found.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
+    return {
+        row["table"]: (Truncation(row["rid"], row["hub_epoch"], row["csn"]), row["place"])
+        for row in ordered.to_pylist()
+    }

@@ -1,0 +1,75 @@
+"""What the replica's user would not notice: changes lost, quarantined or refused, rows saved.
+
+The hub's batch says so without a record of its own: a refresh carries its cause.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from connectors.agent.contract import AppliedBatch
+from connectors.agent.own_topic import OwnTopic
+from streaming.core.model.csn import parse
+from streaming.core.records.record import Item, ItemType, Reason, Refused
+from streaming.core.text.wording import as_count
+
+NAMED = 5
+"""How many refused items of one batch are named, at most."""
+
+_QUARANTINED = {reason.value for reason in Reason}
+
+
+def lost_text(past: OwnTopic) -> str:
+    """Say that the database lacks changes that its own topic holds, and what follows.
+
+    Those that were reported count too: the same backup may have been put back again.
+    """
+    since = datetime.fromtimestamp(parse(past.first_reported or past.first_missing).time_s, UTC)
+    lost = as_count(past.missing + past.reported, "change")
+    return (
+        f"the database lacks {lost} that it published, the first of"
+        f" {since:%Y-%m-%d %H:%M:%S} UTC: it was put back from an older copy, or made anew; the hub"
+        " sends them back; what is written here before it has caught up is in conflict (`floor`)"
+    )
+
+
+def stranded_text(past: OwnTopic) -> str:
+    """Say that the hub did not take records of this database, and what follows."""
+    return (
+        f"{as_count(len(past.stranded), 'record')} of this database came after the hello of another"
+        " agent of this replica, so the hub did not take them: they are published again; if another"
+        " agent runs under this name (on a copy of the database file?), stop it"
+    )
+
+
+def quarantined_text(items: Iterable[Item]) -> str | None:
+    """Say which own changes the hub quarantined, by the refreshes of a batch; None: none."""
+    back = [i for i in items if i.type is ItemType.REFRESH and i.cause in _QUARANTINED]
+    if not back:
+        return None
+    counts = Counter(str(item.cause) for item in back)
+    reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
+    rows = f"row {back[0].table} {back[0].key}"
+    if len(back) > 1:
+        rows = f"{len(back)} rows, the first is {back[0].table} {back[0].key}"
+    return (
+        f"the hub quarantined changes of this replica ({reasons}) and sets their rows back to its"
+        f" own: {rows}; `slackwater quarantine list` shows them"
+    )
+
+
+def refused_texts(refused: tuple[Refused, ...]) -> Iterable[str]:
+    """Say which items of a batch the database would not take, and why."""
+    for one in refused[:NAMED]:
+        yield f"the database refuses row {one.table} {one.key} ({one.code}): {one.text}"
+    if len(refused) > NAMED:
+        yield f"the database refuses {len(refused)} rows of hub epoch {refused[0].hub_epoch} in all"
+
+
+def saved_texts(applied: AppliedBatch) -> Iterable[str]:
+    """Say which rows were saved before they were overwritten, why, and how they are seen."""
+    shown = f"`{applied.saved_shown_by}` shows what it held"
+    for one in applied.saved[:NAMED]:
+        yield f"row {one.table} {one.key} is overwritten, and was nowhere else ({one.why}): {shown}"
+    if len(applied.saved) > NAMED:
+        yield f"{len(applied.saved)} rows in all were nowhere else and are overwritten: {shown}"

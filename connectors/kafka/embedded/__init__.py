@@ -1,0 +1,1 @@
+"""An embedded broker, for tests and demonstrations: open, or behind TLS and logins."""

@@ -1,0 +1,1 @@
+"""The agent's own tables and triggers: made, checked, emptied, removed."""

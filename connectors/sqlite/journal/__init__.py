@@ -1,0 +1,1 @@
+"""The journal: what is captured, numbered and published of what was written here."""

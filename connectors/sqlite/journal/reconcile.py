@@ -1,0 +1,86 @@
+"""Advances a database past what its own topic holds, before the hello (docs/wire.md, Start)."""
+
+import logging
+import sqlite3
+
+from connectors.agent.own_topic import OwnTopic
+from connectors.sqlite.atomic import atomic
+from connectors.sqlite.journal.renumber import renumber
+from streaming.core.model.csn import Generator, parse
+
+log = logging.getLogger(__name__)
+
+
+def reconcile(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
+    """Move generator, epoch and opno past the topic; returns hello's `own`, for a loss too.
+
+    What the topic holds counts as published. What it does not hold and could not hold any more,
+    because its CSN or opno was passed or taken (a restored database wrote before its agent
+    started), gets new ones: the old ones were never published.
+    """
+    with atomic(connection):
+        return _reconcile(connection, past)
+
+
+def _reconcile(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
+    connection.execute(
+        "UPDATE _slackwater_position SET published = max(published, ?)", (past.found,)
+    )
+    move_past(connection, past)
+    if _is_overtaken(connection, past):
+        _renumber(connection, past.opno)
+    return _own(connection, past)
+
+
+def move_past(connection: sqlite3.Connection, past: OwnTopic) -> None:
+    """Move generator, epoch and opno past the topic, in the caller's transaction."""
+    if past.csn:
+        top = parse(past.csn)
+        connection.execute(
+            "UPDATE _slackwater_origin SET time_s = ?1, sequence = ?2"
+            " WHERE (time_s, sequence) < (?1, ?2)",
+            (top.time_s, top.sequence),
+        )
+    connection.execute(
+        "UPDATE _slackwater_origin SET opno = max(opno, ?1),"
+        " epoch = CASE WHEN epoch < ?2 THEN ?2 + 1 ELSE epoch END",
+        (past.opno, past.epoch),
+    )
+
+
+def _is_overtaken(connection: sqlite3.Connection, past: OwnTopic) -> bool:
+    """Return whether an unpublished change is not above everything in the topic."""
+    row = connection.execute(
+        "SELECT 1 FROM _slackwater_journal"
+        " WHERE kind = 'change' AND id > (SELECT published FROM _slackwater_position)"
+        " AND (csn <= ? OR opno <= ?) LIMIT 1",
+        (past.csn, past.opno),
+    ).fetchone()
+    return row is not None
+
+
+def _renumber(connection: sqlite3.Connection, topic_opno: int) -> None:
+    """Give all unpublished changes new CSNs and opnos, by sequence behind what the topic holds."""
+    rid, time_s, sequence = connection.execute(
+        "SELECT rid, time_s, sequence FROM _slackwater_origin"
+    ).fetchone()
+    published, opno = connection.execute(
+        "SELECT published, max(?, trimmed_opno, coalesce((SELECT max(opno)"
+        "  FROM _slackwater_journal WHERE id <= published), 0)) FROM _slackwater_position",
+        (topic_opno,),
+    ).fetchone()
+    changes = renumber(connection, published, Generator(rid, time_s, sequence), opno, 0)
+    log.warning("%d changes were renumbered after what the topic holds", changes)
+
+
+def _own(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
+    """The largest own CSN up to which the database has everything that the topic holds."""
+    if not past.missing:
+        return past.own
+    known = connection.execute(
+        "SELECT (SELECT max(csn) FROM _slackwater_journal WHERE kind = 'change' AND csn < ?1"
+        "  AND id <= published), CASE WHEN own < ?1 THEN own END,"
+        " CASE WHEN trimmed_csn < ?1 THEN trimmed_csn END FROM _slackwater_position",
+        (past.first_missing,),
+    ).fetchone()
+    return max((csn for csn in known if csn is not None), default=None)

@@ -1,0 +1,97 @@
+"""The constraints of a table by which its database may refuse a row that another replica wrote.
+
+Every replica checks its own rows only: two replicas may each accept a row, and neither database
+the other's. Not among them: the key, by which rows are replicated, and NOT NULL.
+"""
+
+import sqlite3
+from dataclasses import dataclass
+from enum import StrEnum
+
+from connectors.sqlite import sql
+from connectors.sqlite.schema.references import references_of
+from streaming.core.model.table import Table
+
+
+class ConstraintKind(StrEnum):
+    """A kind of constraint, by the code of a refusal for it (docs/wire.md, refused)."""
+
+    UNIQUE = "unique"
+    """no two rows have the same values in these columns"""
+    CHECK = "check"
+    """a condition on the row"""
+    FOREIGN_KEY = "foreign_key"
+    """a row of another table must exist; the agent does not check it when it applies"""
+
+
+@dataclass(frozen=True, slots=True)
+class TableConstraint:
+    """A constraint of a table, and its text as SQL has it; columns are empty for a CHECK."""
+
+    table: str
+    kind: ConstraintKind
+    columns: tuple[str, ...]
+    text: str
+
+
+def constraints_of(connection: sqlite3.Connection, table: Table) -> tuple[TableConstraint, ...]:
+    """The secondary unique, check and foreign key constraints of a table, in this order."""
+    return (*_uniques(connection, table), *_checks(connection, table), *_foreign(connection, table))
+
+
+def _uniques(connection: sqlite3.Connection, table: Table) -> list[TableConstraint]:
+    found = list[TableConstraint]()
+    listed = connection.execute(f"PRAGMA index_list({sql.name(table.name)})").fetchall()
+    for _, index, unique, _, partial in sorted(listed):
+        if not unique:
+            continue
+        rows = connection.execute(f"PRAGMA index_xinfo({sql.name(index)})").fetchall()
+        columns = tuple(name or "an expression" for _, _, name, _, _, is_key in rows if is_key)
+        if set(columns) != set(table.key) or partial:
+            text = f"UNIQUE ({', '.join(columns)}){' WHERE ...' if partial else ''}"
+            found.append(TableConstraint(table.name, ConstraintKind.UNIQUE, columns, text))
+    return [*found, *_other_rowid(connection, table)]
+
+
+def _other_rowid(connection: sqlite3.Connection, table: Table) -> list[TableConstraint]:
+    """The primary key that is the rowid, and so has no index, if it is not the key."""
+    rows = connection.execute(f"PRAGMA table_info({sql.name(table.name)})").fetchall()
+    primary = [row[1] for row in rows if row[5]]
+    listed = connection.execute(f"PRAGMA index_list({sql.name(table.name)})").fetchall()
+    if not primary or set(primary) == set(table.key) or any(row[3] == "pk" for row in listed):
+        return []
+    text = f"PRIMARY KEY ({', '.join(primary)})"
+    return [TableConstraint(table.name, ConstraintKind.UNIQUE, tuple(primary), text)]
+
+
+def _checks(connection: sqlite3.Connection, table: Table) -> list[TableConstraint]:
+    (create,) = connection.execute(
+        "SELECT sql FROM sqlite_schema WHERE type = 'table' AND lower(name) = lower(?)",
+        (table.name,),
+    ).fetchone() or ("",)
+    return [
+        TableConstraint(table.name, ConstraintKind.CHECK, (), f"CHECK {condition}")
+        for condition in check_conditions(create)
+    ]
+
+
+def _foreign(connection: sqlite3.Connection, table: Table) -> list[TableConstraint]:
+    return [
+        TableConstraint(table.name, ConstraintKind.FOREIGN_KEY, one.columns, one.text)
+        for one in references_of(connection, table.name)
+    ]
+
+
+def check_conditions(create: str) -> list[str]:
+    """The conditions of a CREATE TABLE statement's CHECK constraints, with their parentheses."""
+    found, depth, condition, before = list[str](), 0, "", ""
+    for part in sql.tokens(create):
+        if depth or (part == "(" and before.upper() == "CHECK"):
+            depth += {"(": 1, ")": -1}.get(part, 0)
+            condition += " " if sql.is_blank(part) else part
+        if condition and not depth:
+            found.append(condition)
+            condition = ""
+        if not sql.is_blank(part):
+            before = part
+    return found

@@ -1,0 +1,171 @@
+"""`status`: the hub as of its last commit, with its replicas, agreements and conflicts."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from streaming.cli.exit_codes import ExitCode, cannot_say
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
+from streaming.cli.look import counters
+from streaming.cli.output import (
+    as_counts,
+    write_json,
+    write_line,
+    write_pairs,
+    write_sentence,
+    write_table,
+)
+from streaming.core.text.wording import as_age, as_count
+from streaming.facts.consumers.unreplicated import unreplicated_warnings
+from streaming.facts.health import (
+    Problem,
+    agreement_state,
+    problems,
+    replica_state,
+    status_document,
+)
+from streaming.facts.status.hub import HubStatus, hub_status
+from streaming.facts.status.replicas import PendingSummary, ReplicaSummary
+from streaming.facts.status.schemas import schema_warnings
+
+OfReplica = Annotated[
+    str | None,
+    typer.Option(
+        "--replica", metavar="REPLICA", help="The hub epochs in flight to this replica and back."
+    ),
+]
+
+
+@cannot_say()
+def status(
+    *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False, replica: OfReplica = None
+) -> None:
+    """Show the state of the hub, what needs a person first; exit 1 if something does."""
+    configured, reader = opened(config)
+    if replica is not None:
+        from streaming.cli.look import flight  # noqa: PLC0415  # a plain `status` looks at no changelog
+
+        flight.answer(configured, reader, replica, as_json=as_json)
+        return
+    found = hub_status(configured, reader, now().timestamp())
+    needs = problems(found)
+    if as_json:
+        write_json(status_document(found))
+    else:
+        _show(found, needs)
+    if needs:
+        raise typer.Exit(ExitCode.NO)
+
+
+def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
+    for number, one in enumerate(needs, 1):
+        of = f" {number} of {len(needs)}" if len(needs) > 1 else ""
+        write_sentence(f"problem{of}: {one.what}; {one.remedy}")
+    if not needs:
+        write_line(_in_order(found))
+    for warning in (
+        *unreplicated_warnings(found.unreplicated),
+        *schema_warnings(found.schema_differences),
+    ):
+        write_sentence(warning)
+    write_line()
+    write_pairs(_head(found))
+    write_line()
+    replicas = ("rid", "replica", "state", "session", "epoch", "last seen", "max CSN")
+    write_table(
+        (*replicas, "pending", "waiting", "oldest pending"),
+        (
+            (
+                one.rid,
+                one.name,
+                f"{replica_state(one, found)}{', paused' if one.paused else ''}",
+                one.session and one.session[:8],
+                one.epoch,
+                None if one.seen_age_s is None else as_age(one.seen_age_s),
+                one.max_csn,
+                one.pending,
+                one.waiting,
+                None if one.oldest_pending_age_s is None else as_age(one.oldest_pending_age_s),
+            )
+            for one in found.replicas
+        ),
+    )
+    write_line()
+    write_table(
+        ("agreement", "consumer", "state", "sent", "acked", "lag", "level"),
+        (
+            (
+                one.name,
+                one.consumer,
+                agreement_state(one, found),
+                one.sent_covers,
+                one.acked_covers,
+                one.lag_epochs,
+                one.level,
+            )
+            for one in found.agreements
+        ),
+    )
+    for agreement in found.agreements:
+        if agreement.resync is not None:
+            write_sentence(f"{agreement.name}: {agreement.resync.waits_text}")
+    write_line()
+    counters.show(found.replicas, found.counters)
+
+
+def _in_order(found: HubStatus) -> str:
+    replicas = as_count(len(found.replicas), "replica")
+    agreements = as_count(len(found.agreements), "agreement")
+    return f"in order: {replicas}, {agreements}, nothing needs a person"
+
+
+def _head(found: HubStatus) -> list[tuple[str, object]]:
+    kept, conflicts = found.quarantine, found.conflicts
+    handling = counters.handling(found.replicas)
+    return [
+        ("hub", f"{found.hub}, state in {found.state}"),
+        ("last commit", _last_commit(found)),
+        ("position", _position(found)),
+        ("unread", _unread(found)),
+        ("pending", _open(found.pending) + _paused(found.replicas)),
+        ("quarantine", f"{kept.kept} kept ({as_counts(kept.by_reason)})"),
+        ("conflicts", f"{conflicts.total} ({as_counts(conflicts.by_kind)})\n{handling}"),
+        ("last batch", as_counts(found.counts)),
+        ("totals", as_counts(found.totals)),
+    ]
+
+
+def _open(pending: PendingSummary) -> str:
+    counts = f"{as_count(pending.pending, 'change')}, and {pending.waiting} committed and waiting"
+    if pending.oldest is None or pending.oldest_age_s is None:
+        return counts
+    age = as_age(pending.oldest_age_s)
+    return f"{counts}; the oldest was received {age}, in transaction {pending.oldest}"
+
+
+def _paused(replicas: Sequence[ReplicaSummary]) -> str:
+    names = ", ".join(str(one.name or one.rid) for one in replicas if one.paused)
+    if not names:
+        return ""
+    return f"\npaused at limits.open_transactions: {names}; abort one or raise the limit"
+
+
+def _last_commit(found: HubStatus) -> str:
+    planned = found.planned_batch
+    unfinished = f"; batch {planned} is planned and not committed" if planned else ""
+    if found.age_s is None:
+        return f"none yet{unfinished}"
+    return f"{as_age(found.age_s)}, by {found.process}{unfinished}"
+
+
+def _unread(found: HubStatus) -> str:
+    """What the topics held at the hub's last poll, and when that was."""
+    if found.polled_age_s is None:
+        return "unknown: the hub has not polled Kafka yet"
+    of = [f"{as_count(count, 'record')} of {name}" for name, count in found.unread.items()]
+    return f"{', '.join(of) or 'nothing'}, as of {as_age(found.polled_age_s)}"
+
+
+def _position(found: HubStatus) -> str:
+    return f"hub epoch {found.hub_epoch}, batch {found.batch}, generation {found.generation or '-'}"

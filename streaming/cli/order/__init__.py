@@ -1,0 +1,1 @@
+"""Commands that order something of a hub, a replica or an agreement."""

@@ -1,0 +1,98 @@
+"""`reinit`: empty a replica's database, so that it gets everything from the hub anew."""
+
+import logging
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from checkpoints.reading.reader import Reader, open_state
+from connectors.kafka.client_errors import OnlyFaults
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now
+from streaming.cli.output import write_error, write_json, write_line, write_sentence
+from streaming.cli.start.agent import Database, Load
+from streaming.config.config import Config, load
+from streaming.core.model.errors import StateError
+from streaming.core.text.wording import as_count
+
+if TYPE_CHECKING:
+    from connectors.sqlite.run import KnownOwn
+
+ReplicaName = Annotated[
+    str, typer.Argument(metavar="REPLICA", help="Its name in the configuration.")
+]
+
+
+def reinit(
+    replica: ReplicaName,
+    *,
+    database: Database,
+    config: ConfigPath = DEFAULT_CONFIG,
+    load_: Load = None,
+    as_json: AsJson = False,
+) -> None:
+    """Empty the database of a replica whose agent is stopped; started, it gets everything anew.
+
+    The rows that the hub does not have so are written to a file first.
+    """
+    configured = load(config)
+    settings = import_module("streaming.config.agent").agent_settings(
+        configured, replica, database.absolute(), load=load_
+    )
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(OnlyFaults())
+    reader = _state_of(configured)
+    images = (
+        {}
+        if reader is None
+        else import_module("streaming.facts.history.images").hub_images(
+            reader, configured.table_map()
+        )
+    )
+    path = _path_beside(settings.database, now())
+    saved = import_module("connectors.sqlite.run").reinit(
+        settings,
+        _known(reader, settings.rid),
+        lambda table, key, image: images.get((table, key)) == image,
+        path,
+    )
+    if as_json:
+        write_json({"replica": replica, "saved": saved, "file": str(path) if saved else None})
+        return
+    if saved:
+        rows = as_count(saved, "row")
+        write_sentence(
+            f"{rows} that the hub does not have so: saved in {path}, and no longer in the database"
+        )
+    else:
+        write_line("the hub has every row of it, so none is saved")
+    write_line(f"{replica} is emptied: start its agent, and it gets everything from the hub")
+
+
+def _state_of(config: Config) -> Reader | None:
+    """The hub's state if it is on this machine."""
+    try:
+        return open_state(config.hub.state)
+    except StateError as error:
+        write_error(f"every row is saved, because none can be compared with the hub's: {error}")
+        return None
+
+
+def _known(reader: Reader | None, rid: int) -> "KnownOwn":
+    """What the hub knows of the replica's own changes, which its topic may hold no more."""
+    from connectors.sqlite.run import KnownOwn  # noqa: PLC0415  # it imports Kafka's client
+
+    if reader is None or reader.commit is None:
+        return KnownOwn()
+    state = reader.commit.state
+    known = state.replicas.get(rid)
+    opno = 0 if known is None else max([known.opno, *known.opno_above])
+    return KnownOwn(state.largest.get(rid, ""), opno)
+
+
+def _path_beside(database: Path, at: datetime) -> Path:
+    """Where the saved rows go; each run has a file of its own."""
+    return database.with_name(f"{database.name}.reinit-{at:%Y%m%dT%H%M%S%fZ}.jsonl")

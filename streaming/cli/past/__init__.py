@@ -1,0 +1,1 @@
+"""Commands that ask the past: replay, verify, SQL, and rows as they stood."""

@@ -1,0 +1,260 @@
+"""`replay`: judge a part of the history again; exit 0 if everything comes out as it is recorded."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streaming.cli.exit_codes import ExitCode, cannot_say
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
+from streaming.cli.output import (
+    as_time,
+    write_error,
+    write_json,
+    write_line,
+    write_sentence,
+    write_table,
+)
+from streaming.cli.past.resend import resend
+from streaming.config.config import Config, load
+from streaming.core.model.errors import QuestionError
+from streaming.core.replay.span import Moment, parse_moment
+from streaming.core.text.wording import as_count
+from streaming.facts.names import names_of
+
+if TYPE_CHECKING:
+    from streaming.replay.report.answer import ReplayAnswer
+
+SHOWN = 20
+"""How many differences are shown; --json has more."""
+
+MOMENT = "EPOCH|CSN|TIME"
+
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar=MOMENT,
+        help="The first hub epoch, the change with this CSN, or what was judged since a time"
+        " (2026-11-24T14:05:00Z). By default all that is kept.",
+    ),
+]
+To = Annotated[
+    str | None,
+    typer.Option("--to", metavar=MOMENT, help="The last of it. By default the last hub epoch."),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="SETTING",
+        help="Ask what would have been: accounts.function=MAX(version), order=primary_csn or"
+        " order=arrival.",
+    ),
+]
+
+HtmlFile = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write a report that a browser shows."),
+]
+
+ToAgreement = Annotated[
+    str | None,
+    typer.Option(
+        "--agreement",
+        metavar="AGREEMENT",
+        help="Judge nothing: send this agreement again what it was sent from --from on.",
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="With --agreement: count only, and send nothing.")
+]
+
+
+def replay(
+    *,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+    begin: From = None,
+    end: To = None,
+    settings: Set = None,
+    html: HtmlFile = None,
+    agreement: ToAgreement = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Judge the past again, and compare with what the hub recorded.
+
+    Exit 0 if every verdict and fact comes out as it is recorded, 1 if one does not, 2 if that
+    cannot be said. With --set nothing is compared: the answer is what another rule would have
+    done, and exit 0. A running hub is not disturbed, and nothing of its state is written.
+
+    With --agreement the records that this agreement was sent are sent again, with the ids that they
+    had: a consumer skips what it has.
+    """
+    with cannot_say():
+        configured = load(config)
+        if agreement is not None:
+            first = _moment(begin)
+            if first is None:
+                raise QuestionError("--agreement needs --from: say where to begin")
+            resend(configured, agreement, first, _moment(end), dry_run=dry_run, as_json=as_json)
+            return
+        found = _answer(configured, _moment(begin), _moment(end), settings or [])
+    if html is not None:
+        _write_html(found, html)
+    if as_json:
+        write_json(found.document())
+    elif found.what_if.is_something:
+        _show_what_if(found, configured)
+    else:
+        _show(found)
+    if not (found.is_equal or found.what_if.is_something):
+        raise typer.Exit(ExitCode.NO)
+
+
+def _write_html(found: "ReplayAnswer", file: Path) -> None:
+    from streaming.replay.report.html import html_report  # noqa: PLC0415  # it imports Spark
+
+    try:
+        file.write_text(html_report(found), encoding="utf-8")
+    except OSError as error:
+        write_error(f"{file} cannot be written: {error.strerror}")
+        raise typer.Exit(ExitCode.NOT_ASKED) from None
+
+
+def _moment(text: str | None) -> Moment | None:
+    return None if text is None else parse_moment(text)
+
+
+def _answer(
+    config: Config, begin: Moment | None, end: Moment | None, settings: list[str]
+) -> "ReplayAnswer":
+    from streaming.facts.history.past_rows import past  # noqa: PLC0415  # they import Spark
+    from streaming.replay.report.answer import choose, replay  # noqa: PLC0415
+    from streaming.replay.session import reading  # noqa: PLC0415
+    from streaming.replay.what_if import parse_what_if  # noqa: PLC0415
+
+    what_if = parse_what_if(settings)
+    what_if.check(config)
+    with past(config) as store:
+        chosen = choose(store, begin, end)
+        with reading(config, store, chosen.marks) as read:
+            return replay(store, chosen, read, what_if)
+
+
+def _show(found: "ReplayAnswer") -> None:
+    changes, _ = found.tally.totals()
+    what = f"{as_count(changes.judged, 'change')} and {_refreshes(found)} of {_span_text(found)}"
+    if found.is_equal:
+        write_sentence(f"equal: {what} come out as they are recorded")
+    else:
+        facts = as_count(found.count.total(), "fact")
+        write_sentence(f"different: {facts} of {what} come out otherwise than they are recorded")
+        write_line()
+        _show_differences(found)
+    write_line(f"judged again in {found.seconds:.1f} s")
+
+
+def _refreshes(found: "ReplayAnswer") -> str:
+    return as_count(found.tally.refreshes, "refresh", "refreshes")
+
+
+def _span_text(found: "ReplayAnswer") -> str:
+    first, last = found.span.from_epoch, found.span.to_epoch
+    epochs = f"hub epoch {first}" if first == last else f"hub epochs {first} to {last}"
+    times = f"{_time(found.first_ms)} to {_time(found.last_ms)}"
+    return f"{epochs} ({as_count(found.batches, 'batch', 'batches')}, {times})"
+
+
+def _time(at_ms: int) -> str:
+    return as_time(datetime.fromtimestamp(at_ms / 1000, UTC))
+
+
+def _show_differences(found: "ReplayAnswer") -> None:
+    write_table(
+        ("hub epoch", "what", "id", "row", "fact", "recorded", "replayed"),
+        (
+            (
+                one.hub_epoch,
+                one.difference.part,
+                one.difference.id,
+                f"{one.difference.table} {one.difference.key}" if one.difference.table else None,
+                one.difference.fact,
+                one.difference.recorded,
+                one.difference.replayed,
+            )
+            for one in found.differences[:SHOWN]
+        ),
+    )
+    if found.count.total() > SHOWN:
+        write_line(f"{SHOWN} of {found.count.total()} differences; --json lists more")
+
+
+def _show_what_if(found: "ReplayAnswer", config: Config) -> None:
+    from streaming.replay.report.answer import HELD  # noqa: PLC0415  # it imports Spark
+
+    recorded, then = found.tally.totals()
+    write_sentence(
+        f"with {', '.join(found.what_if.texts())} in {_span_text(found)}: {then.in_conflict} of"
+        f" {as_count(then.judged, 'change')} would have been in conflict, {recorded.in_conflict}"
+        f" were; {as_count(found.verdict_count, 'verdict')} would be another, and"
+        f" {as_count(found.row_count, 'row')} would stand otherwise"
+    )
+    write_sentence(f"{HELD}")
+    write_line()
+    write_table(
+        ("table", "app", "changes", "in conflict", "then", "rejected", "then "),
+        (
+            (
+                table,
+                app,
+                found.tally.recorded[table, app].judged,
+                found.tally.recorded[table, app].in_conflict,
+                found.tally.replayed[table, app].in_conflict,
+                found.tally.recorded[table, app].rejected,
+                found.tally.replayed[table, app].rejected,
+            )
+            for table, app in found.tally.groups()
+        ),
+    )
+    if found.verdicts:
+        write_line()
+        _show_verdicts(found, config)
+    if found.rows:
+        write_line()
+        _show_rows(found)
+
+
+def _show_verdicts(found: "ReplayAnswer", config: Config) -> None:
+    names = names_of(config)
+    write_table(
+        ("hub epoch", "change", "of", "app", "row", "was", "would be"),
+        (
+            (
+                one.hub_epoch,
+                one.csn,
+                names.get(one.rid, one.rid),
+                one.app,
+                f"{one.table} {one.key}",
+                one.recorded,
+                one.then,
+            )
+            for one in found.verdicts[:SHOWN]
+        ),
+    )
+    if found.verdict_count > SHOWN:
+        write_line(f"{SHOWN} of {found.verdict_count} changed verdicts; --json lists more")
+
+
+def _show_rows(found: "ReplayAnswer") -> None:
+    write_table(
+        ("row", "app", "column", "stands as", "would stand as"),
+        (
+            (f"{one.table} {one.key}", one.app, name, mine, theirs)
+            for one in found.rows[:SHOWN]
+            for name, (mine, theirs) in one.columns.items()
+        ),
+    )
+    if found.row_count > SHOWN:
+        write_line(f"{SHOWN} of {as_count(found.row_count, 'row')}; --json lists more")

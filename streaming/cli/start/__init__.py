@@ -1,0 +1,1 @@
+"""Commands that set up, check and start: configuration, broker, hub and agents."""

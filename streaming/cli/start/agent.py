@@ -1,0 +1,247 @@
+"""`agent`: the process beside one SQLite database, by the hub's own configuration."""
+
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from connectors.sqlite.apply import saved_rows
+from connectors.sqlite.check import DatabaseCheck, check_database
+from connectors.sqlite.install.uninstall import uninstall as remove
+from connectors.sqlite.load import prepare_of
+from connectors.sqlite.schema.document import schema_in
+from connectors.sqlite.schema.generate import generated_tables
+from streaming.cli.exit_codes import ExitCode, cannot_say
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
+from streaming.cli.output import as_time, write_json, write_line, write_sentence, write_table
+from streaming.config.config import load
+from streaming.config.live import live_access, live_options
+from streaming.core.access.port_access import LOOPBACK
+from streaming.core.model.errors import ConfigError
+from streaming.core.text.wording import as_count
+from streaming.facts.documents import document_text
+
+app = typer.Typer(rich_markup_mode=None)
+
+Database = Annotated[Path, typer.Option("--database", metavar="FILE", help="The SQLite database.")]
+Replica = Annotated[str, typer.Option("--replica", help="The replica's name in the configuration.")]
+Shared = Annotated[
+    bool,
+    typer.Option("--rows-are-shared", help="Existing rows are the same at every replica."),
+]
+Snapshot = Annotated[
+    bool,
+    typer.Option("--snapshot", help="Tell the others all rows that the database has, once."),
+]
+MetricsPort = Annotated[
+    int,
+    typer.Option(
+        "--metrics-port", min=0, max=65_535, help="Serve metrics at this port; 0: do not."
+    ),
+]
+MetricsHost = Annotated[
+    str,
+    typer.Option(
+        "--metrics-host",
+        metavar="ADDRESS",
+        help="Where it listens; [http] says to whom it answers.",
+    ),
+]
+Print = Annotated[
+    bool,
+    typer.Option(
+        "--print", help="Only print the settings document of `python -m connectors.sqlite`."
+    ),
+]
+Document = Annotated[
+    Path | None,
+    typer.Option("--document", metavar="FILE", help="Write the schema to this file, as JSON."),
+]
+Rows = Annotated[bool, typer.Option("--rows", help="Also list the rows that break a foreign key.")]
+Load = Annotated[
+    str | None,
+    typer.Option(
+        "--load",
+        metavar="MODULE:FUNCTION",
+        help="A Python function that gets each connection, and registers on it the functions,"
+        " collations and extensions that the database's schema needs.",
+    ),
+]
+Generate = Annotated[
+    bool,
+    typer.Option("--generate", help="Only print the [[tables]] of a configuration for it."),
+]
+Discard = Annotated[
+    bool,
+    typer.Option("--discard-unpublished", help="Changes that no other replica has may be lost."),
+]
+
+
+Export = Annotated[
+    Path | None,
+    typer.Option("--export", metavar="FILE", help="Write the rows, each as a line of JSON."),
+]
+Forget = Annotated[bool, typer.Option("--forget", help="Delete what was listed or written.")]
+
+NOTHING_SAVED = "no row is saved: nothing was overwritten that is nowhere else"
+
+
+@app.callback(invoke_without_command=True)
+def agent(
+    context: typer.Context,
+    *,
+    database: Annotated[Path | None, typer.Option(metavar="FILE", help="The database.")] = None,
+    replica: Replica = "",
+    config: ConfigPath = DEFAULT_CONFIG,
+    rows_are_shared: Shared = False,
+    snapshot: Snapshot = False,
+    metrics_port: MetricsPort = 0,
+    metrics_host: MetricsHost = LOOPBACK,
+    load_: Load = None,
+    print_: Print = False,
+) -> None:
+    """Run the agent of one SQLite replica until SIGTERM or Ctrl-C."""
+    if context.invoked_subcommand is not None:
+        return
+    if database is None or not replica:
+        raise ConfigError("give --replica NAME and --database FILE (see `slackwater agent --help`)")
+    configured = load(config)
+    settings = import_module("streaming.config.agent").agent_settings(
+        configured,
+        replica,
+        database.absolute(),
+        rows_are_shared=rows_are_shared,
+        tells_rows=snapshot,
+        metrics_port=metrics_port,
+        metrics_host=metrics_host,
+        load=load_,
+    )
+    if print_:
+        typer.echo(settings.text())
+        return
+    live = live_options(config, configured), live_access(config, configured)
+    raise typer.Exit(import_module("connectors.sqlite.run").run_agent(settings, *live))
+
+
+@app.command()
+@cannot_say()
+def check(
+    *,
+    database: Database,
+    replica: Replica = "",
+    config: ConfigPath = DEFAULT_CONFIG,
+    rows_are_shared: Shared = False,
+    document: Document = None,
+    load_: Load = None,
+    rows_: Rows = False,
+    generate: Generate = False,
+    as_json: AsJson = False,
+) -> None:
+    """List what an agent would find in a database; exit 0 if it would start and carry every row.
+
+    --document writes the schema to a file, for `slackwater schema` to compare. --generate needs no
+    configuration: it prints the tables for one.
+    """
+    if generate:
+        write_line(generated_tables(database, prepare_of(load_)).rstrip())
+        return
+    configured = load(config)
+    tables = tuple(configured.table_map().values())
+    found = check_database(
+        database,
+        tables,
+        rows_are_shared=rows_are_shared,
+        record_bytes=configured.limits.record_bytes,
+        prepare=prepare_of(load_),
+        looks_at_references=rows_,
+    )
+    schema = schema_in(database, replica or database.stem, tables)
+    if document is not None:
+        _write_document(document, document_text(schema.document(), indent=2))
+    if as_json:
+        write_json({**asdict(found), "is_good": found.is_good, "schema": schema.document()})
+    else:
+        _write(found)
+        if document is not None:
+            write_line(f"its schema is written to {document}")
+    raise typer.Exit(ExitCode.YES if found.is_good and not found.broken_references else ExitCode.NO)
+
+
+@app.command()
+def uninstall(
+    *, database: Database, discard_unpublished: Discard = False, load_: Load = None
+) -> None:
+    """Remove every trace of the agent from a database; no agent may run on it."""
+    removed = remove(database, discards_unpublished=discard_unpublished, prepare=prepare_of(load_))
+    done = f"{as_count(len(removed), 'object')} removed" if removed else "holds nothing of an agent"
+    write_line(f"{database}: {done}")
+
+
+def _write_document(path: Path, text: str) -> None:
+    try:
+        path.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
+
+
+@app.command()
+def saved(
+    *,
+    database: Database,
+    export: Export = None,
+    forget: Forget = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the rows that were saved because they were nowhere else when they were overwritten."""
+    rows = saved_rows.listed(database)
+    if export is not None:
+        count = saved_rows.export(database, export)
+        write_line(f"{as_count(count, 'row')} written to {export}" if count else NOTHING_SAVED)
+    elif as_json:
+        write_json([{**asdict(one), "at": one.at.isoformat()} for one in rows])
+    elif rows:
+        cells = [(one.id, as_time(one.at), one.table, one.key, one.why) for one in rows]
+        write_table(["saved", "at", "table", "key", "why it was nowhere else"], cells)
+    else:
+        write_line(NOTHING_SAVED)
+    forgotten = saved_rows.forget(database, rows[-1].id) if forget and rows else 0
+    if forgotten and not as_json:
+        write_line(f"{as_count(forgotten, 'row')} forgotten")
+
+
+def _write(found: DatabaseCheck) -> None:
+    rows = [
+        (c.table, c.name, c.declared, c.configured or "not configured", c.holds, c.default)
+        for c in found.columns
+    ]
+    write_table(["table", "column", "declared", "configured as", "holds", "default"], rows)
+    for table in found.tables:
+        state = "captured" if table.is_captured else "not captured yet"
+        own = f", your triggers: {', '.join(table.triggers)}" if table.triggers else ""
+        write_sentence(f"table {table.name}: {as_count(table.rows, 'row')}, {state}{own}")
+    for name in found.untold:
+        write_sentence(
+            f"table {name}: its agent tells the others the rows, unless --rows-are-shared"
+        )
+    for one in found.constraints:
+        write_sentence(f"constraint of table {one.table}: {one.text}")
+    for name in found.not_configured:
+        key = " and has no key" if name in found.without_key else ""
+        write_sentence(f"table {name} is not configured{key}: it stays in this database")
+    for kind, texts in (
+        ("warning", found.warnings),
+        ("row that is not replicated", found.row_faults),
+        ("listed as not replicated", found.uncarried),
+        ("row that refers to nothing", found.broken_references),
+        ("refused", found.complaints),
+    ):
+        for text in texts:
+            write_sentence(f"{kind}: {text}")
+    if found.saved:
+        write_sentence(
+            f"{as_count(found.saved, 'row')} saved that were overwritten and are nowhere else:"
+            " `slackwater agent saved` shows them"
+        )
+    write_sentence("an agent can start" if found.is_good else "correct the above, then check again")

@@ -1,0 +1,183 @@
+"""`config`: validate the configuration, and list what can be configured."""
+
+import ast
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from enum import Enum
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import typer
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from checkpoints.config import documents
+from connectors.jars import JarsError
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
+from streaming.cli.output import write_error, write_json, write_line, write_table
+from streaming.cli.table_names import name_warnings
+from streaming.config import functions
+from streaming.config.access import access_faults
+from streaming.config.config import Config, load, options_in
+from streaming.config.errors import section
+from streaming.config.history import config_history, history_faults
+from streaming.core.access.root import BucketRoot
+from streaming.core.model.errors import ConfigError, StateError
+from streaming.core.text.wording import as_count
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The configuration.")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDoc:
+    """The description of a field of the configuration; `default` None: it is required."""
+
+    path: str
+    type: str
+    default: str | None
+    meaning: str
+
+
+@app.command()
+def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
+    """Exit 0 when the configuration is valid; otherwise list the mistakes, field by field.
+
+    Warnings go to standard error: options that nobody knows, and what the state has and the file
+    lacks.
+    """
+    try:
+        valid = load(config)
+    except ConfigError:
+        for complaint in _complaints_of_options(*options_in(config)):
+            write_error(f"warning: {complaint}")
+        raise
+    warnings = [
+        *name_warnings(list(valid.table_map())),
+        *_complaints_of_options(valid.spark, valid.kafka.options),
+    ]
+    try:
+        history = config_history(documents(valid.hub.state))
+    except StateError as error:  # where a configuration is checked, its state may be out of reach
+        history = config_history([])
+        warnings.append(f"it is not compared with what a hub has: {error}")
+    faults = [
+        *functions.complaints(valid.table_map().values(), valid.functions.modules),
+        *history_faults(valid, history),
+        *access_faults(valid.http),
+    ]
+    if faults:
+        raise ConfigError("\n".join(f"{config}: {fault}" for fault in faults))
+    for warning in (*warnings, *history.warnings(valid)):
+        write_error(f"warning: {warning}")
+    if as_json:
+        write_json(json.loads(valid.document()))
+        return
+    counts = (
+        as_count(len(valid.replicas), "replica"),
+        as_count(len(valid.tables), "table"),
+        as_count(len(valid.agreements), "agreement"),
+    )
+    write_line(f"{config} is valid: {', '.join(counts)}")
+
+
+def _complaints_of_options(spark: Mapping[str, str], kafka: Mapping[str, str]) -> Iterator[str]:
+    """What Spark and Kafka's clients would ignore or refuse, one sentence each."""
+    from streaming.jvm.option_names import kafka_complaints, spark_complaints  # noqa: PLC0415
+
+    try:
+        yield from spark_complaints(spark)
+        yield from kafka_complaints(kafka)
+    except JarsError as error:
+        yield f"the options of [spark] and [kafka.options] are not checked: {error}"
+
+
+@app.command()
+def sample() -> None:
+    """Print a configuration that explains itself, to begin with."""
+    text = files("streaming.config").joinpath("sample.toml").read_text(encoding="utf-8")
+    write_line(text.rstrip())
+
+
+@app.command()
+def schema(*, as_json: AsJson = False) -> None:
+    """Show every field with its type, its default and its meaning."""
+    found = list(fields())
+    if as_json:
+        write_json([asdict(field) for field in found])
+        return
+    rows = (
+        (f.path, f.type, "required" if f.default is None else f.default, f.meaning) for f in found
+    )
+    write_table(("field", "type", "default", "meaning"), rows)
+
+
+def fields() -> Iterator[FieldDoc]:
+    """Every field, section by section; `[]` marks a section that is a list."""
+    for name, info in Config.model_fields.items():
+        inner = section(Config, name)
+        if inner is None:
+            yield _field(name, info, meanings(Config)[name])
+            continue
+        listed = "[]" if get_origin(info.annotation) is tuple else ""
+        for field, field_info in inner.model_fields.items():
+            yield _field(f"{name}{listed}.{field}", field_info, meanings(inner)[field])
+
+
+def meanings(model: type[BaseModel]) -> dict[str, str]:
+    """The docstrings under the fields of a section, from its source."""
+    body = ast.parse(inspect.getsource(model)).body[0]
+    assert isinstance(body, ast.ClassDef)  # noqa: S101  # the source of a class is one
+    found = {}
+    for field, text in pairwise(body.body):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(
+                value=ast.Constant(value=str(doc))
+            ):
+                found[name] = " ".join(doc.split())
+            case _:
+                pass
+    return found
+
+
+def _field(path: str, info: FieldInfo, meaning: str) -> FieldDoc:
+    return FieldDoc(path, _type_text(info.annotation), _default_text(info), meaning)
+
+
+def _default_text(info: FieldInfo) -> str | None:
+    default = info.default
+    if default is PydanticUndefined:
+        return None
+    return "none" if default is None else json.dumps(_json_value(default))
+
+
+def _json_value(value: object) -> object:
+    match value:
+        case Path():
+            return str(value)
+        case BaseModel():
+            return value.model_dump(mode="json")
+        case _:
+            return value
+
+
+def _type_text(kind: Any) -> str:  # noqa: ANN401  # annotations have no common type
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _type_text(inner[0])
+    if origin is tuple:
+        return f"list of {_type_text(inner[0])}"
+    if origin is dict:
+        return f"table of {_type_text(inner[1])}"
+    if origin in (Union, UnionType):
+        return " or ".join(_type_text(one) for one in inner if one is not type(None))
+    if origin is Literal:
+        return " or ".join(json.dumps(one) for one in inner)
+    if issubclass(kind, Enum):
+        return "one of " + ", ".join(member.value for member in kind)
+    return {str: "text", int: "integer", Path: "path", BucketRoot: "s3://bucket/prefix"}[kind]

@@ -1,0 +1,1 @@
+"""Who may reach what: ports, rights on topics, secrets, and where a state is."""

@@ -1,0 +1,1 @@
+"""A whole batch: its transactions judged in hub order, and what each agreement is sent of it."""

@@ -1,0 +1,173 @@
+"""What a batch leaves behind: positions, lists, and what each agreement is sent."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from streaming.core.batch.sending import (
+    EpochMark,
+    SendingView,
+    plan,
+)
+from streaming.core.intake.intake import Intake
+from streaming.core.model.change import RowKey
+from streaming.core.model.row import RowState
+from streaming.core.model.truncation import Truncation
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.replica_state import ReplicaState
+from streaming.core.tracking.ranges import KeyRange, RangeRealign, key_order, with_range
+from streaming.core.tracking.resync import ResyncPage
+
+RowStates = Mapping[RowKey, RowState]
+
+
+class TablesAfter(NamedTuple):
+    """What a batch makes of whole tables.
+
+    `ranges`: those that realign their keys. `truncations`: table -> its last truncate. `rescans`:
+    (rid, table) of tables that a replica must get back, rows that it lacks and none else.
+    """
+
+    ranges: tuple[RangeRealign, ...]
+    truncations: Mapping[str, Truncation]
+    rescans: frozenset[tuple[int, str]]
+
+
+def settle_refusals(
+    intake: Intake,
+    changed: Collection[RowKey],
+    rows_of: Callable[[list[RowKey]], RowStates],
+    pages: Iterable[ResyncPage],
+    hub_epoch: int,
+) -> None:
+    """Note which refused rows are sent again, and close those that their replica has by now.
+
+    `changed`: the rows that the batch changed. `rows_of`: rows as they are after it. `pages`: those
+    that it sends.
+    """
+    for page in pages:
+        consumer = intake.agreements[page.agreement].consumer
+        for one in _ranges(page):
+            order = key_order(intake.topology.tables[one.table])
+            intake.refused.send_range(consumer, one, order, hub_epoch)
+    found = intake.refused.to_settle(changed)
+    if found:
+        acked = {one.consumer: one.acked_covers for one in intake.agreements.values()}
+        rows = rows_of([one.row for one in found])
+        intake.refused.settle(found, rows, intake.topology.sees, acked)
+
+
+def state_after(
+    intake: Intake,
+    hub_epoch: int,
+    entries: int,
+    has_items: Mapping[str, bool],
+    view: SendingView,
+    tables: TablesAfter,
+    conflicted: Collection[int] = (),
+    pages: Sequence[ResyncPage] = (),
+) -> HubState:
+    """Return the state after a batch: positions, lists and what each agreement is sent.
+
+    `entries`: how many changelog rows the batch has. `has_items`: agreement -> whether some of
+    them are sent to its consumer; absent: nothing is sent to it. `tables`: what judging made of
+    whole tables. `conflicted`: the replicas that wrote a change in conflict. `pages`: those of
+    resyncs that the batch sends.
+    """
+    previous, ruvs, topology = intake.state.hub_epoch, intake.ruvs, intake.topology
+    own = [EpochMark(hub_epoch, entries, ruvs)] if hub_epoch > previous else []
+    seen = replace(
+        view,
+        previous=previous,
+        hub_epoch=hub_epoch,
+        ruvs=ruvs,
+        marks=lambda covered: [*view.marks(covered), *own],
+    )
+    sent_pages = {page.agreement: page for page in pages}
+    scans = {one.consumer: one.name for one in topology.subscriptions.values()}
+    waited_for = {
+        name: one
+        if one.consumer in view.unread
+        else one.unless_silent(view.clock_ms, topology.ack_timeout_ms)
+        for name, one in intake.agreements.items()
+    }
+    agreements = {
+        name: _with_page(one, sent_pages.get(name), hub_epoch) for name, one in waited_for.items()
+    }
+    for rid, table in sorted(tables.rescans):
+        name = scans.get(rid)
+        if name is not None and topology.sees(rid, table):
+            agreements[name] = agreements[name].rescanning(table, view.clock_ms)
+    agreements = {name: one.begun(hub_epoch) for name, one in agreements.items()}
+    ranges = {name: _ranges(page) for name, page in sent_pages.items()}
+    plans = {
+        name: plan(
+            agreement,
+            seen,
+            topology.dataset_at(agreement.consumer),
+            has_items=has_items.get(name, False) or name in sent_pages,
+            page_items=topology.page_items,
+            covers_interval_ms=topology.covers_interval_ms,
+            ranges=ranges.get(name, ()),
+        )
+        for name, agreement in agreements.items()
+    }
+    intake.open.forget(ruvs.values())
+    return replace(
+        intake.state,
+        batch=intake.state.batch + 1,
+        hub_epoch=hub_epoch,
+        ruvs=ruvs,
+        replicas={
+            rid: _stability(replica, hub_epoch, conflicted=rid in conflicted)
+            for rid, replica in intake.replica_states().items()
+        },
+        agreements={name: one.agreement for name, one in plans.items()},
+        to_send={name: one.to_send for name, one in plans.items() if one.to_send is not None},
+        open=intake.open,
+        refusals=intake.refused.after,
+        ranges=_with_ranges(intake, tables.ranges, ranges, hub_epoch),
+        truncations=tables.truncations,
+    )
+
+
+def _with_page(
+    agreement: AgreementState, page: ResyncPage | None, hub_epoch: int
+) -> AgreementState:
+    """The agreement once a page of its resync is committed.
+
+    A table of which a range was sent stays to be scanned until the last page is acknowledged,
+    for its rows count as the hub's from here on, and the range may never be applied.
+    """
+    if page is None or agreement.resync is None:
+        return agreement
+    scans = agreement.scans | {one.table for one in _ranges(page)}
+    return replace(agreement, scans=scans, resync=agreement.resync.page_sent(page, hub_epoch))
+
+
+def _ranges(page: ResyncPage) -> tuple[KeyRange, ...]:
+    return tuple(KeyRange(*one.part) for one in page.parts if one.kind.is_whole)
+
+
+def _with_ranges(
+    intake: Intake,
+    known: tuple[RangeRealign, ...],
+    sent: Mapping[str, Sequence[KeyRange]],
+    hub_epoch: int,
+) -> tuple[RangeRealign, ...]:
+    """The ranges that realign their keys, with those that this batch sends."""
+    for name, ranges in sent.items():
+        rid = intake.agreements[name].consumer
+        for one in ranges:
+            known = with_range(known, RangeRealign(one, rid, hub_epoch))
+    return known
+
+
+def _stability(replica: ReplicaState, hub_epoch: int, *, conflicted: bool) -> ReplicaState:
+    """Record the last conflict, or the epoch that was reflected after all conflicts were."""
+    if conflicted:
+        return replace(replica, last_conflict_epoch=hub_epoch)
+    if replica.handles_conflict or replica.mre == replica.last_stable_epoch:
+        return replica
+    return replace(replica, last_stable_epoch=replica.mre)

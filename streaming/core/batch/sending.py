@@ -1,0 +1,207 @@
+"""What an agreement is sent by a batch: live, page by page while catching up, or nothing."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from streaming.core.conflict.judge import Judged
+from streaming.core.model.change import NOBODY
+from streaming.core.model.row import ALL_OFFSETS, RowState
+from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
+from streaming.core.model.statuses import AgreementStatus, remedy_of
+from streaming.core.records.record import KEEP, Item, ItemType, Stopped
+from streaming.core.state.agreement_state import AgreementState, SendRange
+from streaming.core.state.hub_state import HubState
+from streaming.core.tracking.held import CoveredPosition, announced
+from streaming.core.tracking.ranges import KeyRange
+
+CONFLICT = "conflict"
+"""The cause of a refresh of a row whose change was in conflict."""
+WHOLE = "transaction"
+"""The cause of a refresh of a row that was rejected with its transaction."""
+PAGE = "page"
+"""The cause of a refresh that is part of a resync's page."""
+
+
+class Refresh(NamedTuple):
+    """A row that the hub sends to one replica as it is at this position in hub order.
+
+    `behind`: it realigns the row for changes after this offset of the replica's topic.
+    """
+
+    to: int
+    table: str
+    key: str
+    row: RowState
+    cause: str
+    behind: int = ALL_OFFSETS
+
+
+class RangeRefresh(NamedTuple):
+    """All rows of a range of keys, as they are at this position in hub order, for one replica.
+
+    `rows`: (key, row) in the order of keys, or empty where the hub reads them when it publishes.
+    `kept`: the keys of rows that are left to the replica (core/batch/left_out.py).
+    """
+
+    to: int
+    range: KeyRange
+    rows: tuple[tuple[str, RowState], ...] = ()
+    kept: tuple[str, ...] = ()
+
+
+LogEntry = Judged | Refresh | RangeRefresh
+
+
+@dataclass(frozen=True, slots=True)
+class EpochMark:
+    """A committed hub epoch, and the RUVs after it, by data set.
+
+    `entries`: how many rows it adds to a page that ends with it: those that no earlier hub epoch of
+    the page has, or all of its changelog rows, which may be more.
+    """
+
+    hub_epoch: int
+    entries: int
+    ruvs: Mapping[str, Ruv]
+
+
+@dataclass(frozen=True, slots=True)
+class SendingView:
+    """What sending is decided from: the hub after the batch.
+
+    `marks(after)`: the hub epochs above `after` in order, this batch's included.
+    `nudged`: an operator runs `level`, so a lagging covers is sent at once. `unread`: the replicas
+    whose topics hold records that no batch has read, so an acknowledgement may be among them.
+    """
+
+    previous: int
+    hub_epoch: int
+    ruvs: Mapping[str, Ruv]
+    clock_ms: int
+    nudged: bool
+    marks: Callable[[int], Sequence[EpochMark]]
+    unread: Collection[int] = ()
+
+
+class SendPlan(NamedTuple):
+    """An agreement after a batch, and the range that the batch publishes to it; None: nothing."""
+
+    agreement: AgreementState
+    to_send: SendRange | None = None
+
+
+def plan(
+    agreement: AgreementState,
+    view: SendingView,
+    dataset: str,
+    *,
+    has_items: bool,
+    page_items: int,
+    covers_interval_ms: int,
+    ranges: tuple[KeyRange, ...] = (),
+) -> SendPlan:
+    """The agreement after this batch, and the range of hub epochs that the batch publishes to it.
+
+    dataset: the one that it serves. has_items: this batch's own hub epoch holds something for
+    the consumer. ranges: what the batch's page sends it as ranges.
+    """
+    if not agreement.is_sent_to:
+        return SendPlan(agreement)
+    if agreement.scanned < view.previous:
+        return _page(agreement, view, dataset, page_items)
+    now = view.ruvs.get(dataset, NOTHING_KNOWN)
+    if view.hub_epoch > agreement.scanned and has_items:
+        return _sent(agreement, view.hub_epoch, now, view, ranges)
+    if agreement.is_held(view.hub_epoch):
+        return SendPlan(replace(agreement, scanned=view.hub_epoch))
+    scanned = replace(agreement, scanned=view.hub_epoch, status=AgreementStatus.IN_SYNC)
+    due = view.nudged or view.clock_ms - agreement.sent_ms >= covers_interval_ms
+    if agreement.sent_covers < view.hub_epoch and due:
+        return _sent(scanned, view.hub_epoch, now, view)
+    return SendPlan(scanned)
+
+
+def wants_batch(
+    agreement: AgreementState,
+    hub_epoch: int,
+    clock_ms: int,
+    covers_interval_ms: int,
+    *,
+    nudged: bool,
+) -> bool:
+    """Return whether a batch without input would publish something to this agreement."""
+    if not agreement.is_sent_to:
+        return False
+    if agreement.scanned < hub_epoch:
+        return True
+    if agreement.is_held(hub_epoch):
+        return False
+    due = nudged or clock_ms - agreement.sent_ms >= covers_interval_ms
+    return agreement.sent_covers < hub_epoch and due
+
+
+def _page(agreement: AgreementState, view: SendingView, dataset: str, page_items: int) -> SendPlan:
+    """A page from the changelog: whole hub epochs, at least one, at most `page_items` rows.
+
+    It is one batch, with the last item of each row (`last_of_rows`).
+    """
+    end, entries = None, 0
+    for mark in view.marks(agreement.scanned):
+        entries += mark.entries
+        if end is not None and mark.entries and entries > page_items:
+            break
+        end = mark
+    if end is None:
+        return SendPlan(agreement)
+    return _sent(agreement, end.hub_epoch, end.ruvs.get(dataset, NOTHING_KNOWN), view)
+
+
+def _sent(
+    agreement: AgreementState,
+    hub_epoch: int,
+    ruv: Ruv,
+    view: SendingView,
+    ranges: tuple[KeyRange, ...] = (),
+) -> SendPlan:
+    is_live, is_held = hub_epoch == view.hub_epoch, agreement.is_held(hub_epoch)
+    held = agreement.resync.held if agreement.resync is not None and is_held else None
+    position = announced(held, CoveredPosition(hub_epoch, ruv), is_last_page=held is None)
+    done = AgreementStatus.IN_SYNC if is_live else AgreementStatus.CATCHING_UP
+    sent = replace(
+        agreement,
+        status=AgreementStatus.RESYNC if is_held else done,
+        sent_epoch=hub_epoch,
+        sent_covers=max(agreement.sent_covers, position.covers),
+        published=max(agreement.published, position.covers),
+        sent_ruv=ruv,
+        sent_ms=view.clock_ms,
+        scanned=hub_epoch,
+    )
+    after, prev, known = agreement.scanned, agreement.sent_epoch, agreement.sent_ruv
+    return SendPlan(sent, SendRange(after, hub_epoch, prev, known, position, ranges))
+
+
+def stop_answers(before: HubState | None, after: HubState) -> list[Stopped]:
+    """What the consumers are told that this batch stopped, or that started a session while stopped.
+
+    `before` None: all that are stopped are told, as when the last batch is published again.
+    """
+    known = {} if before is None else before.agreements
+    return [
+        Stopped(name, after.generation, agreement.session, agreement.status_text, remedy)
+        for name, agreement in after.agreements.items()
+        if agreement.session is not None
+        and agreement.status.ends_agent
+        and (remedy := remedy_of(agreement.status, agreement.detail)) is not None
+        and not (name in known and _same_stop(known[name], agreement))
+    ]
+
+
+def _same_stop(one: AgreementState, other: AgreementState) -> bool:
+    return (one.status_text, one.session) == (other.status_text, other.session)
+
+
+def kept_item(table: str, key: str) -> Item:
+    """Return the item of a row that a range leaves to its consumer."""
+    return Item(ItemType.KEPT, table, key, KEEP, None, None, NOBODY)

@@ -1,0 +1,1 @@
+"""What the hub knows between two batches: replicas, agreements, open transactions, tables."""

@@ -1,0 +1,116 @@
+"""What the hub knows between two batches, rows apart."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from streaming.core.model.refusal import Refusals
+from streaming.core.model.ruv import Ruv, largest_of
+from streaming.core.model.statuses import (
+    AgreementStatus,
+)
+from streaming.core.model.truncation import Truncations
+from streaming.core.state.agreement_state import AgreementState, SendRange
+from streaming.core.state.open_transactions import OpenTransactions
+from streaming.core.state.replica_state import ReplicaState
+from streaming.core.tracking.ranges import RangeRealign
+
+FIRST_GENERATION = 1
+"""The generation of a hub whose state was never put back."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubState:
+    """The hub after a committed batch; `open` is copied before a batch works on it.
+
+    `ruvs` and `purge_ruvs` are by data set. `to_send`: by agreement, what this very batch
+    publishes; a hub that starts publishes it again. The tables of an agreement are configuration
+    and stand in `Topology`, not here. `ranges`: the ranges of keys that were sent as a whole; each
+    realigns its keys.
+    """
+
+    generation: int
+    replicageneration: str
+    batch: int = 0
+    hub_epoch: int = 0
+    ruvs: Mapping[str, Ruv] = field(default_factory=dict)
+    purge_ruvs: Mapping[str, Ruv] = field(default_factory=dict)
+    purge_epoch: int = 0
+    replicas: dict[int, ReplicaState] = field(default_factory=dict)
+    agreements: dict[str, AgreementState] = field(default_factory=dict)
+    to_send: Mapping[str, SendRange] = field(default_factory=dict)
+    open: OpenTransactions = field(default_factory=OpenTransactions)
+    refusals: Refusals = field(default_factory=dict)
+    ranges: tuple[RangeRealign, ...] = ()
+    truncations: Truncations = field(default_factory=dict)
+
+    def ruv_of(self, dataset: str) -> Ruv:
+        """The RUV of a data set."""
+        return self.ruvs.get(dataset) or Ruv(self.replicageneration)
+
+    def purge_ruv_of(self, dataset: str) -> Ruv:
+        """The largest purged CSNs of a data set."""
+        return self.purge_ruvs.get(dataset) or Ruv(self.replicageneration)
+
+    def without_ranges(self) -> "HubState":
+        """The state when its last batch is published again: without ranges, which are read anew.
+
+        A consumer that has them skips that batch, and gets them once more behind it.
+        """
+        to_send, agreements = dict(self.to_send), dict(self.agreements)
+        for name, one in self.to_send.items():
+            agreement = self.agreements[name]
+            if one.ranges and agreement.resync is not None:
+                back = agreement.resync.rolled_back(self.hub_epoch - 1)
+                to_send[name] = replace(one, position=back.held, ranges=())
+                resync = AgreementStatus.RESYNC
+                agreements[name] = replace(agreement, resync=back, status=resync, detail="")
+        return replace(self, to_send=to_send, agreements=agreements)
+
+    def waiting_anew(self) -> "HubState":
+        """The state of a hub that starts: while none was there nobody could be heard."""
+        waiting = {name: replace(one, behind_ms=0) for name, one in self.agreements.items()}
+        return replace(self, agreements=waiting)
+
+    @property
+    def largest(self) -> dict[int, str]:
+        """Rid -> its largest CSN in any data set; no CSN above it is in the changelog."""
+        return largest_of(self.ruvs.values())
+
+    @property
+    def smallest_mre(self) -> int:
+        """The smallest MRE of what may still come: of sessions in force and waiting changes."""
+        sessions = [
+            replica.mre
+            for replica in self.replicas.values()
+            if replica.sessions and not replica.is_stopped
+        ]
+        waiting = [arrived.mre for arrived in self.open.changes.values()]
+        return min([*sessions, *waiting], default=self.hub_epoch)
+
+    def open_transactions(self, at_least: int) -> dict[int, int]:
+        """Rid -> its transactions that no record behind them frees, where there are so many.
+
+        Those are the uncommitted ones, and those with a change above a hole in the opno. All others
+        are kept together on disk, however many there are.
+        """
+        found = Counter[int]()
+        for context, members in self.open.lists.members.items():
+            found[context[1]] += context not in self.open.lists.committed or any(
+                (self.open.changes[csn].change.opno or 0) > self.replicas[rid].opno
+                for csn, (_, rid) in members.items()
+            )
+        return {rid: count for rid, count in found.items() if count >= at_least}
+
+    def takes_page(self, agreement: AgreementState) -> bool:
+        """Return whether a page that was planned with this state is still to be sent.
+
+        `agreement`: as the batch has it now; only a resync that is the same still is.
+        """
+        known = self.agreements.get(agreement.name)
+        is_same = (
+            known is not None
+            and known.resync is not None
+            and known.resync.is_same(agreement.resync)
+        )
+        return agreement.goes_on_with_resync and is_same and agreement.scanned == self.hub_epoch

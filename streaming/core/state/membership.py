@@ -1,0 +1,83 @@
+"""Who takes part: the state follows the configuration, and keeps what is configured no more."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from streaming.core.model.ruv import Ruv
+from streaming.core.state.agreement_state import AgreementState, SendRange
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.replica_state import ReplicaState
+from streaming.core.state.topology import Subscription, Topology
+
+
+def adopted(
+    state: HubState,
+    topology: Topology,
+    rids: Iterable[int],
+    sending: Collection[str] | None = None,
+) -> HubState:
+    """The state under a configuration (docs/protocol.md, What is configured no more).
+
+    Every configured replica, agreement and data set has a place; the others are retired.
+    `sending`: the agreements that may be sent something, None: all that are configured. A hub that
+    finishes a batch of an earlier configuration sends nothing for what was removed since.
+    """
+    configured = dict.fromkeys(rids)
+    known = state.replicas | {r: ReplicaState(r) for r in configured if r not in state.replicas}
+    subscriptions = topology.subscriptions
+    agreements = state.agreements | {
+        name: _agreement(state, one) for name, one in subscriptions.items()
+    }
+    sent = subscriptions.keys() & (subscriptions if sending is None else sending)
+    nothing = {dataset: Ruv(state.replicageneration) for dataset in topology.datasets}
+    return replace(
+        state,
+        ruvs={**nothing, **state.ruvs},
+        purge_ruvs={**nothing, **state.purge_ruvs},
+        replicas={
+            rid: one.revived() if rid in configured else one.retired() for rid, one in known.items()
+        },
+        agreements={
+            name: one.revived() if name in sent else _retired(one, state.to_send.get(name))
+            for name, one in agreements.items()
+        },
+    )
+
+
+def sending_only(state: HubState, names: Collection[str]) -> HubState:
+    """The state that publishes to these agreements only; `adopted` retires the others."""
+    return replace(
+        state,
+        agreements={n: one for n, one in state.agreements.items() if n in names},
+        to_send={n: one for n, one in state.to_send.items() if n in names},
+    )
+
+
+def _retired(agreement: AgreementState, promised: SendRange | None) -> AgreementState:
+    """The agreement when it is retired; what the last commit promised it is sent when it is back.
+
+    A hub that starts does not repeat that, so nobody knows whether it was published.
+    """
+    if promised is None or agreement.is_retired:
+        return agreement.retired()
+    rewound = replace(
+        agreement, scanned=promised.after, sent_epoch=promised.prev, sent_ruv=promised.known
+    )
+    return rewound.retired()
+
+
+def _agreement(state: HubState, configured: Subscription) -> AgreementState:
+    """The state of a configured agreement: a new one for another consumer than it had.
+
+    Its consumer may have been sent anything that the hub has, by an agreement of another name.
+    """
+    known = state.agreements.get(configured.name)
+    if known is not None and known.consumer == configured.consumer:
+        return known
+    return AgreementState(configured.name, configured.consumer, published=state.hub_epoch)
+
+
+def retired_of(state: HubState) -> tuple[frozenset[int], frozenset[str]]:
+    """The retired replicas by rid, and the retired agreements by name."""
+    rids = frozenset(rid for rid, one in state.replicas.items() if one.is_retired)
+    return rids, frozenset(name for name, one in state.agreements.items() if one.is_retired)

@@ -1,0 +1,69 @@
+"""The part of the configuration that the pure core uses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from streaming.core.conflict.winner import UserFunction
+from streaming.core.model.csn import MAX_SKEW_S
+from streaming.core.model.order import JudgingOrder
+from streaming.core.model.table import DEFAULT_DATASET, Table
+from streaming.core.records.record import RECORD_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """An agreement as configured: its consumer and the tables that it gets, of one data set."""
+
+    name: str
+    consumer: int
+    tables: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """Tables and agreements by name, and the limits that decisions depend on.
+
+    `users`: import path -> the user's conflict function.
+    """
+
+    tables: Mapping[str, Table]
+    subscriptions: Mapping[str, Subscription]
+    users: Mapping[str, UserFunction] = field(default_factory=dict)
+    reflections: int = 64
+    page_items: int = 50_000
+    covers_interval_ms: int = 1_000
+    record_bytes: int = RECORD_BYTES
+    refused_again_ms: int = 10_000
+    ack_timeout_ms: int = 300_000
+    resync_page_rows: int = 10_000
+    resync_pages: int = 4
+    skew_s: int = MAX_SKEW_S
+    order: JudgingOrder = JudgingOrder.LARGEST_CSN
+    visible: Mapping[int, frozenset[str]] = field(init=False)
+    served: Mapping[int, str] = field(init=False)
+    datasets: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Index by consumer the tables that it sees and the data set that it is served."""
+        visible = {s.consumer: s.tables for s in self.subscriptions.values()}
+        served = {rid: self.dataset_of(min(names)) for rid, names in visible.items() if names}
+        datasets = tuple(sorted({table.dataset for table in self.tables.values()}))
+        object.__setattr__(self, "visible", visible)
+        object.__setattr__(self, "served", served)
+        object.__setattr__(self, "datasets", datasets or (DEFAULT_DATASET,))
+
+    def dataset_of(self, table: str) -> str:
+        """The data set of a table."""
+        return self.tables[table].dataset
+
+    def dataset_at(self, rid: int) -> str:
+        """Return the data set that this replica is sent; without an agreement the default one."""
+        return self.served.get(rid, DEFAULT_DATASET)
+
+    def sees(self, rid: int, table: str) -> bool:
+        """Return whether this replica receives the table; if not, the MRE of its changes is 0."""
+        return table in self.visible.get(rid, frozenset())
+
+    def agreement_of(self, rid: int) -> str | None:
+        """The name of the agreement whose consumer this replica is."""
+        return next((s.name for s in self.subscriptions.values() if s.consumer == rid), None)

@@ -1,0 +1,1 @@
+"""Texts: what people edit, and words, sizes and tables for people to read."""

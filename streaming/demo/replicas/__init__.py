@@ -1,0 +1,1 @@
+"""What the replicas of a demonstration do."""

@@ -1,0 +1,1 @@
+"""The verdict of a demonstration, from its files alone."""

@@ -1,0 +1,293 @@
+"""What a demonstration left behind, read from its files alone: databases, journals, Delta tables.
+
+No count is taken from the hub; every row of the changelog is checked against the journals.
+"""
+
+import json
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from checkpoints.query import records
+from checkpoints.reading.reader import open_state
+from checkpoints.tables import TableName
+from connectors import wire
+from connectors.sqlite import sql
+from connectors.sqlite.journal import entries as journal
+from connectors.sqlite.values.columns import stored
+from connectors.sqlite.values.spellings import Stored
+from streaming.config.config import load
+from streaming.core.model.change import Change
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.table import Table
+from streaming.demo.folder import DemoFolder
+from streaming.demo.verdict.timing import DemoTiming, stored_timing
+
+Row = dict[str, Any]
+"""A row of a Delta table."""
+
+Key = tuple[str, tuple[Stored, ...]]
+"""A table and the values of a key, as SQLite holds them."""
+
+Typed = tuple[tuple[str, Stored], ...]
+"""The values of a row, each with its type, so that 1, 1.0 and '1' are three."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournaledWrite:
+    """A change in a replica's own journal; `place` is its place there, `at_ms` its commit."""
+
+    change: Change
+    place: int
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class JournaledBatch:
+    """A batch that was applied according to the replica's journal, at this place and time."""
+
+    place: int
+    at_ms: int
+    epoch: int
+    covers: int
+    hub_epoch: int
+    ruv: Ruv
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaEvidence:
+    """One SQLite file: its rows, its writes in commit order, and what it applied.
+
+    `past`: the file that the replica had before it was put back to a backup.
+    """
+
+    name: str
+    rid: int
+    rows: Mapping[Key, Typed]
+    writes: tuple[JournaledWrite, ...]
+    applied: tuple[JournaledBatch, ...]
+    refused: int
+    past: "ReplicaEvidence | None" = None
+
+    @property
+    def new_writes(self) -> tuple[JournaledWrite, ...]:
+        """Its writes since it was put back; all of them if it was not."""
+        known = {write.change.csn for write in self.past.writes} if self.past else set()
+        return tuple(write for write in self.writes if write.change.csn not in known)
+
+    @property
+    def all_writes(self) -> tuple[JournaledWrite, ...]:
+        """The writes of both files, each once."""
+        return (*(self.past.writes if self.past else ()), *self.new_writes)
+
+    @property
+    def lost_writes(self) -> tuple[JournaledWrite, ...]:
+        """The writes that its journal lacks since it was put back."""
+        known = {write.change.csn for write in self.writes}
+        past = self.past.writes if self.past else ()
+        return tuple(write for write in past if write.change.csn not in known)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedHello:
+    """A replica's hello that the hub took: in which hub epoch, and when it was published.
+
+    `covers`: up to which hub epoch the replica had applied everything when its own epoch ended with
+    `epoch`. `is_loss`: it reported that changes are missing.
+    """
+
+    hub_epoch: int
+    at_ms: int
+    epoch: int
+    covers: int
+    is_loss: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ToldRetirement:
+    """What `slackwater retire` said: of which rid, and replica -> how many changes it lacked."""
+
+    rid: int
+    lacking: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All files of a demonstration; the changelog is in hub order, quarantine: the kept records.
+
+    `hellos`: by rid, in the order of the topic. `retirement`: of the replica that died.
+    """
+
+    tables: Mapping[str, Table]
+    replicas: tuple[ReplicaEvidence, ...]
+    changelog: list[Row]
+    conflicts: list[Row]
+    quarantine: list[Row]
+    timing: DemoTiming
+    hellos: Mapping[int, tuple[ReportedHello, ...]] = field(default_factory=dict)
+    retirement: ToldRetirement | None = None
+
+    @cached_property
+    def losses(self) -> dict[int, ReportedHello]:
+        """Rid -> the first hello that reported a loss."""
+        lost = {rid: [one for one in of if one.is_loss] for rid, of in self.hellos.items()}
+        return {rid: of[0] for rid, of in lost.items() if of}
+
+    @cached_property
+    def restored(self) -> tuple[ReplicaEvidence, ...]:
+        """The replicas that were put back to a backup."""
+        return tuple(replica for replica in self.replicas if replica.past is not None)
+
+    @cached_property
+    def dead(self) -> ReplicaEvidence | None:
+        """The replica that died for ever, by the file on its disk."""
+        named = (r for r in self.replicas if self.retirement and r.rid == self.retirement.rid)
+        return next(named, None)
+
+    @cached_property
+    def survivors(self) -> tuple[ReplicaEvidence, ...]:
+        """The replicas that have to be level: all but one that died."""
+        return tuple(replica for replica in self.replicas if replica is not self.dead)
+
+    @cached_property
+    def known_csns(self) -> "Counter[str]":
+        """CSN -> how often it is in changelog and quarantine."""
+        kept = (row["csn"] for row in self.quarantine if row["csn"])
+        return Counter([*(row["csn"] for row in self.judged), *kept])
+
+    def arrived(self, replica: ReplicaEvidence) -> tuple[JournaledWrite, ...]:
+        """The writes that the hub must know: of one that died, those up to the last that it knows.
+
+        Those behind it were never read.
+        """
+        writes = replica.all_writes
+        if replica is not self.dead:
+            return writes
+        known = [n for n, write in enumerate(writes, 1) if self.known_csns[write.change.csn]]
+        return writes[: max(known, default=0)]
+
+    @cached_property
+    def judged(self) -> list[Row]:
+        """The changes of the changelog, in hub order."""
+        return [row for row in self.changelog if row["kind"] == "change"]
+
+    @cached_property
+    def refreshes(self) -> list[Row]:
+        """Its refreshes, in hub order."""
+        return [row for row in self.changelog if row["kind"] == "refresh"]
+
+    @cached_property
+    def verdicts(self) -> dict[str, Row]:
+        """CSN -> its row in the changelog."""
+        return {row["csn"]: row for row in self.judged}
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """Rid -> name."""
+        return {replica.rid: replica.name for replica in self.replicas}
+
+    def key(self, table: str, text: str) -> Key:
+        """The row that a key's canonical text names."""
+        values = wire.image_values(text, self.tables[table])
+        return table, tuple(stored(value) for value in values.values())
+
+    def image(self, table: str, text: str) -> Typed:
+        """The row that an image's canonical text holds, in the order of the columns."""
+        values = wire.image_values(text, self.tables[table])
+        return typed(stored(values.get(column)) for column in self.tables[table].columns)
+
+
+def typed(values: Any) -> Typed:  # noqa: ANN401 any iterable of stored values
+    """Values with their types."""
+    return tuple((type(value).__name__, value) for value in values)
+
+
+def gather(folder: DemoFolder) -> Evidence:
+    """Read everything that a demonstration left in its folder; HubError if it cannot be read."""
+    config = load(folder.config)
+    tables = config.table_map()
+    reader = open_state(config.hub.state)
+    return Evidence(
+        tables,
+        tuple(_with_past(folder, r.name, r.rid, tables) for r in config.replicas),
+        records(reader.changelog()),
+        records(reader.conflicts()),
+        records(reader.read(TableName.QUARANTINE, where=["action = 'kept'"])),
+        stored_timing(folder.timing),
+        _hellos(records(reader.read(TableName.EVENTS, where=["kind = 'hello'"]))),
+        _retirement(folder),
+    )
+
+
+def _retirement(folder: DemoFolder) -> ToldRetirement | None:
+    if not folder.retirement.exists():
+        return None
+    found = json.loads(folder.retirement.read_text(encoding="utf-8"))
+    return ToldRetirement(found["rid"], found["lacking"])
+
+
+def _with_past(
+    folder: DemoFolder, name: str, rid: int, tables: Mapping[str, Table]
+) -> ReplicaEvidence:
+    found, lost = _replica(folder.database(name), name, rid, tables), folder.lost(name)
+    return replace(found, past=_replica(lost, name, rid, tables)) if lost.exists() else found
+
+
+def _hellos(taken: list[Row]) -> dict[int, tuple[ReportedHello, ...]]:
+    found = defaultdict[int, list[ReportedHello]](list)
+    for row in sorted(taken, key=lambda one: int(one["offset"])):
+        hello, at_ms = json.loads(row["value"]), round(row["time"].timestamp() * 1000)
+        epoch, covers, is_loss = hello["epoch"], hello["covers"], hello["lost"]
+        found[row["rid"]].append(ReportedHello(row["hub_epoch"], at_ms, epoch, covers, is_loss))
+    return {rid: tuple(of) for rid, of in found.items()}
+
+
+def _replica(database: Path, name: str, rid: int, tables: Mapping[str, Table]) -> ReplicaEvidence:
+    with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as file:
+        return ReplicaEvidence(
+            name, rid, _rows(file, tables), _writes(file, rid), _applied(file), _refused(file)
+        )
+
+
+def _rows(file: sqlite3.Connection, tables: Mapping[str, Table]) -> dict[Key, Typed]:
+    rows = dict[Key, Typed]()
+    for name, table in tables.items():
+        columns = list(table.columns)
+        listed = ", ".join(map(sql.name, columns))
+        places = [columns.index(column) for column in table.key]
+        for row in file.execute(f"SELECT {listed} FROM {sql.name(name)}"):  # noqa: S608 quoted
+            rows[name, tuple(row[place] for place in places)] = typed(row)
+    return rows
+
+
+def _writes(file: sqlite3.Connection, rid: int) -> tuple[JournaledWrite, ...]:
+    """A change of a group commits with the group's last row."""
+    commits = dict(
+        file.execute("SELECT prim_csn, at FROM _slackwater_journal WHERE kind = 'commit'")
+    )
+    times = file.execute("SELECT id, at FROM _slackwater_journal WHERE kind = 'change' ORDER BY id")
+    return tuple(
+        JournaledWrite(change, place, commits.get(change.prim_csn, at_ms))
+        for change, (place, at_ms) in zip(journal.changes(file, rid), times, strict=True)
+    )
+
+
+def _applied(file: sqlite3.Connection) -> tuple[JournaledBatch, ...]:
+    rows = file.execute(
+        "SELECT id, at, epoch, covers, hub_epoch, ruv FROM _slackwater_journal"
+        " WHERE kind = 'applied' ORDER BY id"
+    )
+    return tuple(
+        JournaledBatch(place, at_ms, epoch, covers, hub_epoch, journal.ruv_of(ruv))
+        for place, at_ms, epoch, covers, hub_epoch, ruv in rows
+    )
+
+
+def _refused(file: sqlite3.Connection) -> int:
+    count = file.execute("SELECT count(*) FROM _slackwater_journal WHERE kind = 'refused'")
+    return int(count.fetchone()[0])

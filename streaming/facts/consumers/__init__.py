@@ -1,0 +1,1 @@
+"""What each consumer has, what it lacks, and when it will have it."""

@@ -1,0 +1,103 @@
+"""How far each consumer is behind the hub."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from checkpoints.reading.reader import Reader
+from streaming.config.config import Config
+from streaming.config.sections import AgreementConfig
+from streaming.core.delivery.lack import lack, own_counted
+from streaming.core.model.ruv import Ruv
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
+from streaming.facts.consumers.resync import GivenOrder, lacks_rows, ordered_resyncs
+
+NO_COMMIT = "no commit yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far a consumer's last acknowledgement is behind the hub.
+
+    `state`: the agreement's status as text. `is_stopped`: nothing is sent to the consumer.
+    `is_resyncing`: it is away, or a resync is ordered, to begin or under way, so its rows may be
+    others than its position says. `epochs`: hub epochs. `lacking`: the replicas of which it lacks a
+    change. `has_hello`: the hub has received its hello, without which its position is unknown.
+    """
+
+    agreement: str
+    consumer: str
+    state: str
+    is_stopped: bool
+    is_resyncing: bool
+    has_hello: bool
+    acked_covers: int
+    epochs: int
+    lacking: tuple[int, ...]
+
+    @property
+    def has_all(self) -> bool:
+        """Return whether it has everything that the hub has: the same covers and the same RUV."""
+        has_position = self.epochs == 0 and not self.lacking
+        return self.has_hello and has_position and not (self.is_stopped or self.is_resyncing)
+
+
+def lags(
+    config: Config, reader: Reader, orders: Mapping[str, GivenOrder] | None = None
+) -> list[Lag]:
+    """The lag of each configured agreement, by its consumer's last acknowledgement.
+
+    `orders`: those of `resync_orders`, if they are at hand.
+    """
+    ordered = ordered_resyncs(reader, orders)
+    return [
+        _lag(
+            reader.commit.state if reader.commit else None,
+            agreement,
+            config.replica(agreement.consumer).rid,
+            config.dataset_of(agreement),
+            is_ordered=agreement.name in ordered,
+        )
+        for agreement in config.agreements
+    ]
+
+
+def _lag(
+    hub: HubState | None, agreement: AgreementConfig, rid: int, dataset: str, *, is_ordered: bool
+) -> Lag:
+    """The lag of one agreement; `rid`: its consumer's, `is_ordered`: a resync waits for the hub."""
+    if hub is None:
+        return Lag(
+            agreement=agreement.name,
+            consumer=agreement.consumer,
+            state=NO_COMMIT,
+            is_stopped=False,
+            is_resyncing=False,
+            has_hello=False,
+            acked_covers=0,
+            epochs=0,
+            lacking=(),
+        )
+    known = hub.agreements.get(agreement.name, AgreementState(agreement.name, rid))
+    return Lag(
+        agreement=agreement.name,
+        consumer=agreement.consumer,
+        state=known.status_text,
+        is_stopped=known.is_stopped,
+        is_resyncing=is_ordered or lacks_rows(known),
+        has_hello=known.session is not None,
+        acked_covers=known.acked_covers,
+        epochs=hub.hub_epoch - known.acked_covers,
+        lacking=tuple(lack(hub.ruv_of(dataset), acked(hub, known, rid, dataset)).starts),
+    )
+
+
+def acked(hub: HubState, agreement: AgreementState, rid: int, dataset: str) -> Ruv:
+    """What the consumer has acknowledged; its own changes count, but for what it lost since."""
+    own = hub.ruv_of(dataset).max_of(rid)
+    if not own:
+        return agreement.acked_ruv
+    replica = hub.replicas.get(rid)
+    floors = replica.floors if replica else ()
+    kept = [floor.after for floor in floors if floor.epoch > agreement.acked_covers]
+    return own_counted(agreement.acked_ruv, rid, min([own, *kept]) or None)

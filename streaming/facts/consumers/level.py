@@ -1,0 +1,160 @@
+"""Whether every configured consumer has everything: `level`, or why not, or that none can say."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from checkpoints.reading.reader import Reader
+from streaming.config.config import Config
+from streaming.core.access.rights import REMEDY
+from streaming.core.schema.difference import SchemaDifference
+from streaming.facts.at_rest import as_read
+from streaming.facts.consumers.divergent import DivergentRow, divergent_rows, unnamed_counts
+from streaming.facts.consumers.lag import Lag, lags
+from streaming.facts.consumers.resync import ConsumerResync, consumer_resyncs
+from streaming.facts.consumers.serving import serving
+from streaming.facts.consumers.unreplicated import unreplicated_columns
+from streaming.facts.consumers.unsettled import Unsettled, unread_records, unsettled
+from streaming.facts.freshness import freshness, late_text
+from streaming.facts.names import names_of
+from streaming.facts.status.liveness import UnheardReplica, unheard_replicas
+from streaming.facts.status.replicas import unreadable_replicas
+from streaming.facts.status.schemas import schema_differences
+
+Ends = Mapping[str, int] | str
+"""Topic -> where it ended when Kafka was asked; a text: why Kafka did not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementLevel:
+    """A Lag for output: `lacking` holds the names of the replicas.
+
+    `has_all`: its consumer has acknowledged all that the hub has; `level`: all that was written.
+    """
+
+    name: str
+    consumer: str
+    state: str
+    level: bool
+    has_all: bool
+    acked_covers: int
+    lag_epochs: int
+    lacking: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HubLevel:
+    """Whether all consumers are level; ages in seconds, None before the first commit or poll.
+
+    `cannot_say`: why the facts prove nothing: they are too old, Kafka does not answer, or one of
+    `unheard` is not heard or may not be read. `unread`: replica -> the records in its topic that
+    the hub has not read. `unpublished`: replica -> how much of its journal its agent last said is
+    not published.
+    `waiting`: replica -> its committed changes that the hub holds back. `stopped`: replica -> its
+    state. `resyncs`: the consumers that are away or in resync. `unreplicated`: replica -> columns
+    that stay in its database, which is no lack. `schema_differences`: those that matter, which is
+    none either. `unnamed`: replica -> reason -> its records in quarantine that name no row, so that
+    it may have written what nobody got; `apart`: everything else is level.
+    """
+
+    level: bool
+    apart: bool
+    hub_epoch: int
+    age_s: float | None
+    polled_age_s: float | None
+    cannot_say: tuple[str, ...]
+    agreements: tuple[AgreementLevel, ...]
+    unheard: tuple[UnheardReplica, ...]
+    unread: dict[str, int]
+    unpublished: dict[str, int]
+    waiting: dict[str, int]
+    stopped: dict[str, str]
+    resyncs: tuple[ConsumerResync, ...]
+    differing: tuple[DivergentRow, ...]
+    unnamed: dict[str, dict[str, int]]
+    unreplicated: dict[str, tuple[str, ...]]
+    schema_differences: tuple[SchemaDifference, ...]
+
+    @property
+    def lags(self) -> bool:
+        """Return whether a consumer has not acknowledged everything that the hub has."""
+        return not all(one.has_all for one in self.agreements)
+
+    @property
+    def only_reads(self) -> bool:
+        """Return whether it would be level if the hub had read its topics to their ends."""
+        lacks = self.unpublished or self.stopped or self.differing or self.cannot_say
+        is_all = not (self.lags or lacks)
+        return bool(self.unread) and is_all
+
+    def document(self) -> dict[str, Any]:
+        """The facts as one JSON document, in the order of the fields."""
+        return asdict(self)
+
+
+def hub_level(
+    config: Config, reader: Reader, ask: Callable[[], Ends], now_s: float, max_age_s: float
+) -> HubLevel:
+    """Compare what the hub has with its topics, its consumers, and what it could not process.
+
+    A replica that is retired for good need not be level, nor be read. `ask`: asks Kafka; not called
+    if the facts are too old anyway.
+    """
+    reader = as_read(reader)
+    config = serving(config, reader)
+    age = freshness(reader, now_s)
+    is_stale = age.is_stale(max_age_s)
+    ends = {} if is_stale else ask()
+    silent = () if is_stale else unheard_replicas(config, reader, age.as_of_s(now_s))
+    refused = {} if is_stale else unreadable_replicas(config, reader)
+    doubts = (
+        *((late_text(age),) if is_stale else ()),
+        *((ends,) if isinstance(ends, str) else ()),
+        *(f"{name} is unreadable: {why}; {REMEDY}" for name, why in refused.items()),
+        *(one.text for one in silent if one.replica not in refused),
+    )
+    unnamed = unnamed_counts(config, reader)
+    open_ = unsettled(
+        config,
+        reader,
+        is_known=not doubts,
+        unread={} if isinstance(ends, str) else unread_records(config, reader, ends),
+        opened=reader.open_changes(),
+        differing=divergent_rows(config, reader),
+        unnamed=unnamed,
+    )
+    of_each = lags(config, reader)
+    is_level = open_.is_only_unnamed and all(lag.has_all for lag in of_each)
+    agreements = tuple(_agreement(lag, open_, names_of(config)) for lag in of_each)
+    return HubLevel(
+        level=is_level and not unnamed,
+        apart=is_level and bool(unnamed),
+        hub_epoch=reader.commit.state.hub_epoch if reader.commit else 0,
+        age_s=age.committed_age_s,
+        polled_age_s=age.polled_age_s,
+        cannot_say=doubts,
+        agreements=agreements,
+        unheard=silent,
+        unread=dict(open_.unread),
+        unpublished=dict(open_.unpublished),
+        waiting=dict(open_.waiting),
+        stopped=dict(open_.stopped),
+        resyncs=consumer_resyncs(config, reader, now_s),
+        differing=tuple(open_.differing),
+        unnamed=unnamed,
+        unreplicated=unreplicated_columns(config, reader),
+        schema_differences=schema_differences(config, reader),
+    )
+
+
+def _agreement(lag: Lag, open_: Unsettled, names: Mapping[int, str]) -> AgreementLevel:
+    return AgreementLevel(
+        lag.agreement,
+        lag.consumer,
+        lag.state,
+        open_.is_level(lag),
+        lag.has_all,
+        lag.acked_covers,
+        lag.epochs,
+        tuple(names.get(rid, str(rid)) for rid in lag.lacking),
+    )

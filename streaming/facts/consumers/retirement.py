@@ -1,0 +1,76 @@
+"""What the hub has of a replica that is to be retired, what never arrived, and who lacks some."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from checkpoints.reading.reader import NONE_OPEN, Reader
+from streaming.config.config import Config
+from streaming.core.model.errors import HubError
+from streaming.core.state.replica_state import ReplicaState
+from streaming.facts.at_rest import as_read
+from streaming.facts.consumers.lacks import consumer_lacks
+from streaming.facts.consumers.level import Ends
+from streaming.facts.names import committed, rid_of_replica
+
+
+@dataclass(frozen=True, slots=True)
+class Retirement:
+    """What becomes of a replica's changes if it is retired now.
+
+    `max_csn`: the largest that the hub has judged or will judge. `unread`: records of its topic
+    that are never read; None: Kafka does not answer, `why_unknown` says why. `open_changes`: of
+    transactions without a commit, which end. `lacking`: consumer -> changes of it that are still to
+    be sent there; only those with some.
+    """
+
+    replica: str
+    rid: int
+    state: str
+    max_csn: str | None
+    seen_ms: int
+    unread: int | None
+    why_unknown: str | None
+    open_changes: int
+    waiting_changes: int
+    lacking: dict[str, int]
+
+    def document(self) -> dict[str, Any]:
+        """The facts as one JSON document, in the order of the fields."""
+        return asdict(self)
+
+
+def retirement(config: Config, reader: Reader, replica: str, ask: Callable[[], Ends]) -> Retirement:
+    """Foretell a retirement; HubError if the replica is retired already or was never heard.
+
+    `ask`: the ends of the configured topics, or why Kafka does not answer.
+    """
+    reader = as_read(reader)
+    rid, state = rid_of_replica(config, replica), committed(reader)
+    known = state.replicas.get(rid, ReplicaState(rid))
+    if known.is_retired_for_good:
+        raise HubError(f"{replica} is retired already: remove it from the configuration")
+    ends, topic = ask(), config.changes_topic(replica)
+    offset = reader.commit.offsets.get(topic, 0) if reader.commit else 0
+    opened = reader.open_changes()
+    return Retirement(
+        replica=replica,
+        rid=rid,
+        state=known.status_text,
+        max_csn=state.largest.get(rid),
+        seen_ms=known.seen_ms,
+        unread=None if isinstance(ends, str) else max(0, ends.get(topic, 0) - offset),
+        why_unknown=ends if isinstance(ends, str) else None,
+        open_changes=opened.get((rid, "pending"), NONE_OPEN).count,
+        waiting_changes=opened.get((rid, "waiting"), NONE_OPEN).count,
+        lacking=_lacking(config, reader, rid),
+    )
+
+
+def _lacking(config: Config, reader: Reader, rid: int) -> dict[str, int]:
+    found = dict[str, int]()
+    for agreement in config.agreements:
+        if config.replica(agreement.consumer).rid != rid:
+            lacking = consumer_lacks(config, reader, agreement).replicas
+            found[agreement.consumer] = sum(one.changes for one in lacking if one.rid == rid)
+    return {name: count for name, count in found.items() if count}

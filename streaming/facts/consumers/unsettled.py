@@ -1,0 +1,114 @@
+"""Whether an agreement is level: one rule for `level`, `status`, the page and the metrics.
+
+A consumer that has acknowledged all that the hub has is not level while something that was written
+is not at the hub, is held back there, or stands otherwise in a database.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from checkpoints.reading.reader import NONE_OPEN, OpenChanges, Reader
+from streaming.config.config import Config
+from streaming.facts.consumers.divergent import DivergenceKind, DivergentRow
+from streaming.facts.consumers.lag import Lag
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """What was written and is not settled, of all replicas that are served.
+
+    `is_known`: the facts hold and every replica is heard; otherwise nobody knows what was written.
+    `unread`: replica -> the records in its topic that the hub has not read. `unpublished`: replica
+    -> what its agent last said it has not published. `waiting`: replica -> its committed changes
+    that the hub holds back. `stopped`: replica -> its state. `unnamed`: the replicas with records
+    that name no row: each may hold what nobody got, and says nothing of the others.
+    """
+
+    is_known: bool
+    unread: Mapping[str, int]
+    unpublished: Mapping[str, int]
+    waiting: Mapping[str, int]
+    stopped: Mapping[str, str]
+    differing: Sequence[DivergentRow]
+    unnamed: Collection[str] = ()
+
+    @property
+    def is_only_unnamed(self) -> bool:
+        """Return whether what names a row is in the hub, and stands alike in each database."""
+        return self._is_judged and not self.differing
+
+    def is_level(self, lag: Lag) -> bool:
+        """Return whether the agreement's consumer has everything that was written anywhere.
+
+        A row that a database refused is lacking there only; any other one that differs is lacking
+        everywhere but at its writer.
+        """
+        lacks = any(
+            one.kind is not DivergenceKind.REFUSED or one.replica == lag.consumer
+            for one in self.differing
+        )
+        return self._is_judged and lag.has_all and not lacks and lag.consumer not in self.unnamed
+
+    @property
+    def _is_judged(self) -> bool:
+        is_read = not (self.unread or self.unpublished)
+        return self.is_known and is_read and not (self.waiting or self.stopped)
+
+
+def unsettled(
+    config: Config,
+    reader: Reader,
+    *,
+    is_known: bool,
+    unread: Mapping[str, int],
+    opened: Mapping[tuple[int, str], OpenChanges],
+    differing: Sequence[DivergentRow],
+    unnamed: Collection[str],
+) -> Unsettled:
+    """What is not settled; `config`: of those that are served, `opened`: their open changes."""
+    return Unsettled(
+        is_known,
+        unread,
+        _unpublished(config, reader),
+        _waiting(config, opened),
+        _stopped(config, reader),
+        differing,
+        unnamed,
+    )
+
+
+def unread_records(config: Config, reader: Reader, ends: Mapping[str, int]) -> dict[str, int]:
+    """Replica -> how many records of its topic the hub has not read; only those with some."""
+    offsets = reader.commit.offsets if reader.commit else {}
+    topics = {replica.name: config.changes_topic(replica.name) for replica in config.replicas}
+    found = {n: ends.get(topic, 0) - offsets.get(topic, 0) for n, topic in topics.items()}
+    return {name: count for name, count in found.items() if count > 0}
+
+
+def _unpublished(config: Config, reader: Reader) -> dict[str, int]:
+    """Replica -> how much its agent last said it has not published; only those with some.
+
+    Of an agent that ended the goodbye is the newer word.
+    """
+    known = reader.commit.state.replicas if reader.commit else {}
+    at_work = (r for r in config.replicas if r.rid in known and known[r.rid].ended is None)
+    counts = {replica.name: known[replica.rid].unpublished for replica in at_work}
+    return {name: count for name, count in counts.items() if count}
+
+
+def _waiting(config: Config, opened: Mapping[tuple[int, str], OpenChanges]) -> dict[str, int]:
+    """Replica -> how many of its changes are committed and not eligible; only those with some."""
+    counts = {
+        one.name: opened.get((one.rid, "waiting"), NONE_OPEN).count for one in config.replicas
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def _stopped(config: Config, reader: Reader) -> dict[str, str]:
+    """Replica -> its state, of configured replicas whose topic is not read on."""
+    known = reader.commit.state.replicas if reader.commit else {}
+    return {
+        replica.name: known[replica.rid].status_text
+        for replica in config.replicas
+        if replica.rid in known and known[replica.rid].is_stopped
+    }

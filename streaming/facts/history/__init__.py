@@ -1,0 +1,1 @@
+"""What happened: conflicts, records in quarantine, the story of a change, rows of the past."""

@@ -1,0 +1,80 @@
+"""Records in quarantine: a dictionary each, with the columns of the table and `action_batch`."""
+
+import base64
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from checkpoints.reading.reader import Reader
+from streaming.core.model.errors import HubError, QuestionError
+from streaming.core.records.record import Reason
+
+
+def quarantined(
+    reader: Reader,
+    *,
+    reason: Reason | None,
+    rid: int | None,
+    everything: bool,
+    newest: int,
+    values: bool,
+) -> tuple[list[dict[str, Any]], int]:
+    """The newest records of this reason and replica, the newest last, and how many there are.
+
+    `everything`: not the kept ones only. `action` is the latest, `action_batch` its batch; `value`
+    holds the bytes that are kept, if `values` are wanted.
+    """
+    equal = {"reason": reason, "rid": rid}
+    return reader.quarantine_page(equal, newest, everything=everything, values=values)
+
+
+def quarantined_record(reader: Reader, id_: str) -> dict[str, Any]:
+    """One record as `quarantined` gives it; HubError if there is none of this id."""
+    found = reader.quarantine({"id": id_})
+    if not found:
+        raise QuestionError(f"{id_} is not in quarantine: see `slackwater quarantine list --all`")
+    return found[0]
+
+
+def kept_ids(
+    reader: Reader,
+    *,
+    ids: Collection[str] = (),
+    reason: Reason | None = None,
+    rid: int | None = None,
+) -> list[str]:
+    """Ids of the records that are kept, in the order of their topics; of these `ids`, or of all.
+
+    HubError if one of `ids` is not in quarantine, or not any more.
+    """
+    if not ids:
+        return reader.quarantine_ids({"reason": reason, "rid": rid})
+    found = {row["id"]: row for row in reader.quarantine_actions(ids)}
+    for id_ in ids:
+        _check_kept(id_, found.get(id_))
+    kept = [
+        id_
+        for id_ in ids
+        if reason in (None, found[id_]["reason"]) and rid in (None, found[id_]["rid"])
+    ]
+    return list(dict.fromkeys(kept))
+
+
+def _check_kept(id_: str, row: Mapping[str, Any] | None) -> None:
+    if row is None:
+        raise QuestionError(f"{id_} is not in quarantine: see `slackwater quarantine list --all`")
+    if row["action"] != "kept":
+        raise HubError(f"{id_} was already {row['action']} in batch {row['batch']}")
+
+
+def quarantine_document(row: dict[str, Any]) -> dict[str, Any]:
+    """The record for JSON: `value` as text or None if it is not UTF-8, and `value_base64`."""
+    value = row["value"] or b""
+    return row | {"value": utf8(value), "value_base64": base64.b64encode(value).decode()}
+
+
+def utf8(value: bytes) -> str | None:
+    """The text of some bytes; None: they are not UTF-8."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None

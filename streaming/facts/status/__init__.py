@@ -1,0 +1,1 @@
+"""How the hub, its replicas and its tables are: the facts of `status`."""

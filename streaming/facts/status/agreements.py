@@ -1,0 +1,126 @@
+"""Each agreement's state, its positions, and how far its consumer lags."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from checkpoints.reading.reader import Reader
+from streaming.config.config import Config
+from streaming.core.model.statuses import AgreementStatus, remedy_of
+from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.hub_state import HubState
+from streaming.facts.consumers.backlog import UNKNOWN, Backlog, OriginBacklog, backlog
+from streaming.facts.consumers.lag import Lag, lags
+from streaming.facts.consumers.resync import ConsumerResync, consumer_resyncs
+from streaming.facts.consumers.ruvs import state_of
+from streaming.facts.consumers.unsettled import Unsettled
+from streaming.facts.status.recorded import RecordedFacts
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementSummary:
+    """The two positions of an agreement, and how far its consumer is behind.
+
+    `remedy`: what to do if it alone is sent nothing, and its replica is not stopped. `lag_s`: since
+    the first hub epoch that it has not acknowledged. `lag_changes`: changes of others that it has
+    not; `unsent_changes`: those of them that are not sent either. None: not known before its hello.
+    `origins`: its lag by origin. `level`: its consumer has everything that was written anywhere.
+    `resync`: its consumer is away, or in resync.
+    """
+
+    name: str
+    consumer: str
+    state: str
+    remedy: str | None
+    sent_covers: int
+    acked_covers: int
+    lag_epochs: int
+    lag_s: float | None
+    lag_changes: int | None
+    unsent_changes: int | None
+    origins: tuple[OriginBacklog, ...]
+    level: bool
+    resync: ConsumerResync | None
+
+
+def agreement_summaries(
+    config: Config, reader: Reader, recorded: RecordedFacts, open_: Unsettled, now_s: float
+) -> tuple[AgreementSummary, ...]:
+    """Every agreement that is configured, then those that are not any more.
+
+    `open_`: what keeps a consumer from being level that has all that the hub has.
+    """
+    hub = reader.commit.state if reader.commit else None
+    configured = {one.name: one for one in config.agreements}
+    orders = recorded.orders
+    resyncs = {one.agreement: one for one in consumer_resyncs(config, reader, now_s, orders)}
+    return tuple(
+        _agreement(
+            lag,
+            hub,
+            backlog(config, hub, configured[lag.agreement], recorded.epochs, now_s),
+            resyncs.get(lag.agreement),
+            is_level=open_.is_level(lag),
+        )
+        for lag in lags(config, reader, orders)
+    ) + _retired(configured, hub, recorded)
+
+
+def _agreement(
+    lag: Lag,
+    hub: HubState | None,
+    behind: Backlog,
+    resync: ConsumerResync | None,
+    *,
+    is_level: bool,
+) -> AgreementSummary:
+    known = state_of(hub, lag.agreement) if hub else None
+    return AgreementSummary(
+        name=lag.agreement,
+        consumer=lag.consumer,
+        state=lag.state,
+        remedy=_remedy(known, resync),
+        sent_covers=known.sent_covers if known else 0,
+        acked_covers=lag.acked_covers,
+        lag_epochs=lag.epochs,
+        lag_s=behind.lag_s,
+        lag_changes=behind.changes,
+        unsent_changes=behind.unsent,
+        origins=behind.origins,
+        level=is_level,
+        resync=resync,
+    )
+
+
+def _remedy(known: AgreementState | None, resync: ConsumerResync | None) -> str | None:
+    if known is None or known.status not in _ALONE or (resync and resync.is_ordered):
+        return None
+    return remedy_of(known.status, known.detail, agreement=known.name)
+
+
+_ALONE = (AgreementStatus.REFUSED, AgreementStatus.CHANGE_TRACKING)
+"""The statuses in which an agreement is sent nothing while its consumer's topic is read."""
+
+
+def _retired(
+    configured: Collection[str], hub: HubState | None, recorded: RecordedFacts
+) -> tuple[AgreementSummary, ...]:
+    """The agreements that the hub keeps and that are not configured any more."""
+    kept = [one for name, one in hub.agreements.items() if name not in configured] if hub else []
+    return tuple(
+        AgreementSummary(
+            name=one.name,
+            consumer=recorded.names.get(one.consumer, str(one.consumer)),
+            state=one.status_text,
+            remedy=None,
+            sent_covers=one.sent_covers,
+            acked_covers=one.acked_covers,
+            lag_epochs=hub.hub_epoch - one.acked_covers if hub else 0,
+            lag_s=UNKNOWN.lag_s,
+            lag_changes=UNKNOWN.changes,
+            unsent_changes=UNKNOWN.unsent,
+            origins=UNKNOWN.origins,
+            level=False,
+            resync=None,
+        )
+        for one in kept
+    )

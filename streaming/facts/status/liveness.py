@@ -1,0 +1,71 @@
+"""The replicas of which nothing is heard: nobody knows what was written there since."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from checkpoints.commit.last_poll import read_poll
+from checkpoints.reading.reader import Reader
+from checkpoints.times import time_of
+from streaming.config.config import Config
+from streaming.core.intake.liveness import Unheard, UnheardReason, unheard
+from streaming.core.state.replica_state import ReplicaState
+from streaming.core.text.wording import as_count
+
+
+@dataclass(frozen=True, slots=True)
+class UnheardReplica:
+    """A replica of which nothing is heard, since when; None: it was never heard.
+
+    `unpublished`: about how many entries of its journal its agent left unpublished when it ended.
+    """
+
+    replica: str
+    why: UnheardReason
+    since: datetime | None
+    unpublished: int | None
+
+    @property
+    def text(self) -> str:
+        """What is known, in one clause, for people."""
+        since = f"{self.since:%Y-%m-%d %H:%M:%S} UTC" if self.since else ""
+        match self.why:
+            case UnheardReason.NEVER:
+                return f"{self.replica} has never said hello: what its database holds is unknown"
+            case UnheardReason.ENDED:
+                left = as_count(self.unpublished or 0, "entry", "entries")
+                kept = f" and left {left} of its journal unpublished" if self.unpublished else ""
+                return (
+                    f"the agent of {self.replica} ended at {since}{kept}: what was written there"
+                    " since is unknown until it is started"
+                )
+            case UnheardReason.SILENT:
+                return (
+                    f"nothing heard of {self.replica} since {since}: what was written there since"
+                    " is unknown"
+                )
+
+
+def unheard_replicas(config: Config, reader: Reader, at_s: float) -> tuple[UnheardReplica, ...]:
+    """The configured replicas of which nothing is heard; `at_s`: the time of the facts."""
+    if reader.commit is None:
+        return ()
+    known, poll = reader.commit.state.replicas, read_poll(reader.root)
+    timeout_ms = config.hub.heartbeat_timeout_s * 1000
+    found = (
+        (
+            one.name,
+            unheard(
+                known.get(one.rid, ReplicaState(one.rid)),
+                poll.moves.get(config.changes_topic(one.name)) if poll else None,
+                round(at_s * 1000),
+                timeout_ms,
+            ),
+        )
+        for one in config.replicas
+    )
+    return tuple(_replica(name, why) for name, why in found if why is not None)
+
+
+def _replica(name: str, found: Unheard) -> UnheardReplica:
+    since = None if found.since_ms is None else time_of(found.since_ms)
+    return UnheardReplica(name, found.why, since, found.unpublished)

@@ -1,0 +1,84 @@
+"""What a status says that is in the tables and not in a commit row."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from checkpoints.reading.reader import OpenChanges, Reader
+from streaming.config.config import Config
+from streaming.config.history import config_history
+from streaming.core.delivery.epoch_history import EpochHistory
+from streaming.core.records.record import Reason
+from streaming.core.schema.difference import SchemaDifference
+from streaming.facts.consumers.backlog import unacknowledged
+from streaming.facts.consumers.divergent import (
+    DivergentRow,
+    divergent_rows,
+    times_differed,
+    unnamed_counts,
+)
+from streaming.facts.consumers.resync import GivenOrder, resync_orders
+from streaming.facts.consumers.serving import serving
+from streaming.facts.consumers.unreplicated import unreplicated_columns
+from streaming.facts.names import names_of
+from streaming.facts.status.schemas import schema_differences
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFacts:
+    """What the tables say of a state; a running hub has some of it in memory.
+
+    `named`: how many records in quarantine are of uncarried rows, which `differing` lists as long
+    as they differ. `unnamed`: replica -> reason -> those that name no row. `opened`: (rid, pending
+    | waiting) -> its open changes. `crowded`: the replicas with so many open transactions that
+    reading is paused. `names`: rid -> name, of all that ever were. `epochs`: the hub epochs that
+    somebody has not acknowledged. `orders`: those of `resync_orders`. `differed`: `times_differed`
+    when they were read; None: they were not yet.
+    """
+
+    differed: int | None = None
+    quarantine: Mapping[str, int] = field(default_factory=dict)
+    named: int = 0
+    conflicts: Mapping[str, int] = field(default_factory=dict)
+    opened: Mapping[tuple[int, str], OpenChanges] = field(default_factory=dict)
+    crowded: frozenset[int] = frozenset()
+    names: Mapping[int, str] = field(default_factory=dict)
+    differing: tuple[DivergentRow, ...] = ()
+    unnamed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    unreplicated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    schema_differences: tuple[SchemaDifference, ...] = ()
+    epochs: EpochHistory = field(default_factory=EpochHistory)
+    orders: Mapping[str, GivenOrder] = field(default_factory=dict)
+
+    def is_known_of(self, reader: Reader) -> bool:
+        """Return whether `differing` has each row that differs as of the reader's commit."""
+        return self.differed == times_differed(reader)
+
+
+def recorded_facts(
+    config: Config, reader: Reader, epochs: EpochHistory | None = None
+) -> RecordedFacts:
+    """Read them all, as of the reader's commit, unless `epochs` are at hand."""
+    known = reader.commit.state.replicas if reader.commit else {}
+    several = reader.open_transactions({rid: one.opno for rid, one in known.items()})
+    most, served = config.limits.open_transactions, serving(config, reader)
+    named = reader.quarantine_counts(named=True)
+    return RecordedFacts(
+        differed=times_differed(reader),
+        quarantine=reader.quarantine_counts(),
+        named=sum(n for why, n in named.items() if Reason(why).is_uncarried),
+        conflicts=reader.conflict_counts(),
+        opened=reader.open_changes(),
+        crowded=frozenset(rid for rid, count in several.items() if count >= most),
+        names=_names(config, reader),
+        differing=divergent_rows(served, reader),
+        unnamed=unnamed_counts(served, reader),
+        unreplicated=unreplicated_columns(config, reader),
+        schema_differences=schema_differences(config, reader),
+        epochs=unacknowledged(config, reader) if epochs is None else epochs,
+        orders=resync_orders(reader),
+    )
+
+
+def _names(config: Config, reader: Reader) -> dict[int, str]:
+    documents = (row["document"] for row in reader.configs() if row["document"])
+    return config_history(documents).names | names_of(config)

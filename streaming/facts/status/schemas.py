@@ -1,0 +1,57 @@
+"""The schemas that the agents published, side by side (streaming/core/schema)."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from checkpoints.reading.published_documents import published_documents
+from checkpoints.reading.reader import Reader
+from streaming.config.config import Config
+from streaming.core.model.errors import ConfigError
+from streaming.core.schema.compare import SchemaComparison, compared
+from streaming.core.schema.difference import SchemaDifference
+from streaming.core.schema.document import DatabaseSchema, schema_of
+
+
+def published_schemas(config: Config, reader: Reader) -> list[DatabaseSchema]:
+    """The last schema of each configured replica, as far as the hub has its document."""
+    documents = published_documents(reader)
+    found = ((one.name, _schema(documents.get(one.rid))) for one in config.replicas)
+    return [replace(schema, replica=name) for name, schema in found if schema is not None]
+
+
+def _schema(document: object) -> DatabaseSchema | None:
+    """A published document; None: there is none, or this version cannot read it."""
+    try:
+        return schema_of(json.dumps(document), "a record") if document else None
+    except ConfigError:  # of a later version, or of an agent that writes another document
+        return None
+
+
+def compared_schemas(
+    config: Config, reader: Reader | None, files: Iterable[DatabaseSchema] = ()
+) -> SchemaComparison:
+    """Those that were published, and the configuration; a file takes the place of its replica's.
+
+    `reader` None: no hub has run yet.
+    """
+    published = [] if reader is None else published_schemas(config, reader)
+    schemas = {one.replica: one for one in (*published, *files)}
+    rids = {one.name: one.rid for one in config.replicas}
+    return compared([*schemas.values()], [*config.table_map().values()], rids)
+
+
+def schema_differences(config: Config, reader: Reader) -> tuple[SchemaDifference, ...]:
+    """The differences between published schemas by which rows may be refused, or differ."""
+    found = compared_schemas(config, reader).differences
+    return tuple(one for one in found if one.matters)
+
+
+def schema_warnings(found: Sequence[SchemaDifference]) -> Iterator[str]:
+    """One sentence, if there is a difference: `slackwater schema` tells them all."""
+    if found:
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        yield (
+            f"warning: the schemas of the replicas differ: {found[0].place}{more}: rows may be"
+            " refused, or differ: `slackwater schema` says what each causes"
+        )

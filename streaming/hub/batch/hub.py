@@ -1,0 +1,241 @@
+"""A hub at work: what it keeps in memory between two batches, and which batch comes next."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from checkpoints import pending, refusals
+from checkpoints.commit.epochs import Plan
+from checkpoints.commit.protocol import Ledger
+from checkpoints.reading import lookup
+from checkpoints.reading.truncates import rows_beside
+from streaming.core.batch.sending import wants_batch
+from streaming.core.conflict.truncate import summary
+from streaming.core.conflict.window import Window, key_of, text_of, unpacked
+from streaming.core.intake.input_lost import TopicFacts, TopicLoss, losses
+from streaming.core.intake.refused_rows import due
+from streaming.core.intake.shares import WROTE_MS, BatchCosts, shares
+from streaming.core.model.change import RowKey
+from streaming.core.model.command import Command
+from streaming.core.model.row import RowState
+from streaming.core.state.hub_state import HubState
+from streaming.hub.batch.rest import NOTHING_HELD, HeldHeartbeats
+from streaming.hub.batch.settings import BatchSettings, Effects
+from streaming.hub.resync.pages import Resyncs
+from streaming.hub.standby.window import FollowedWindow, read_window
+from streaming.hub.upkeep import Upkeep
+
+_NOT_LOOKED_AT: Mapping[str, TopicFacts] = {}
+
+
+@dataclass(slots=True)
+class Hub:
+    """A hub at work: its ledger, its state after the last commit, and the window in memory.
+
+    `images`: of rows that were contended lately. `looked`: topic -> how far it was ever read, also
+    where a stop keeps its offset back. `reconfigured`: the agreements of the state, or what is
+    retired in it, differ from the last commit, so a batch is due that commits it. `unread`: the
+    replicas whose topics may hold records that the batch does not read. `undelivered`: the
+    agreements whose topics refused what the last batch sent them. `writable`: those that are away
+    because of that, and whose topics may be written again. `held`: what was read behind the
+    last commit and needs none. `costs`: of the batches before. `wrote_ms`: when each replica's last
+    change was read; neither outlives the hub, for a plan once written names its offsets.
+    """
+
+    ledger: Ledger
+    settings: BatchSettings
+    outlets: Effects
+    state: HubState
+    window: Window
+    images: lookup.Images
+    upkeep: Upkeep
+    resyncs: Resyncs
+    looked: dict[str, int] = field(default_factory=dict)
+    reconfigured: bool = False
+    unread: frozenset[int] = frozenset()
+    undelivered: frozenset[str] = frozenset()
+    writable: frozenset[str] = frozenset()
+    held: HeldHeartbeats = NOTHING_HELD
+    costs: BatchCosts = field(default_factory=BatchCosts)
+    wrote_ms: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def read_to(self) -> Mapping[str, int]:
+        """Topic -> the first offset that is not read: behind the last commit, and what is held."""
+        return {**self.ledger.last.offsets, **self.held.at_rest.offsets}
+
+    def look_up(self, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
+        """Look up rows that the window does not hold, with images."""
+        store, rows_epoch = self.ledger.store, self.upkeep.rows_epoch
+        return lookup.forgotten(store, keys, rows_epoch, self.window.edge, self.images)
+
+    def look_up_beside(self, table: str, known: Collection[str]) -> list[RowState]:
+        """Look up what stands for the rows of a table whose keys are not known."""
+        found = {
+            key: unpacked(row)
+            for name, row in self.window.rows.items()
+            if name.startswith(text_of((table, ""))) and (key := key_of(name)[1]) not in known
+        }
+        store, rows_epoch, edge = self.ledger.store, self.upkeep.rows_epoch, self.window.edge
+        older = rows_beside(store, table, rows_epoch, edge, {*known, *found})
+        return summary([*found.values(), *older])
+
+    def look_up_images(self, rows: Mapping[RowKey, RowState]) -> dict[RowKey, str | None]:
+        """Look up the images of row versions that the window knows."""
+        return lookup.images(self.ledger.store, rows, self.upkeep.rows_epoch, self.images)
+
+    def next_plan(
+        self,
+        ends: Mapping[str, int],
+        at_ms: int,
+        commands: Sequence[Command],
+        topics: Mapping[str, TopicFacts] = _NOT_LOOKED_AT,
+    ) -> Plan:
+        """The plan of the next batch, of topics that end here; absent ones stay where they are.
+
+        `topics`: the topics as they are now, if that was looked at. A batch that the executors
+        carry sends no page.
+        """
+        last = self.ledger.last
+        plan = Plan(
+            self.state.batch + 1,  # a hub that missed its own commit does not get this batch
+            max(at_ms, last.at_ms),
+            last.config_version,
+            last.offsets,
+            {**last.offsets, **self._read_to(ends, at_ms)},
+            tuple(commands),
+            self.ledger.store.versions(),
+            last.topic_ids,
+            undelivered=tuple(sorted(self.undelivered)),
+            writable=tuple(sorted(self.writable)),
+        )
+        count = sum(end - first for first, end in plan.named.values())
+        if not self.settings.is_carried_by_executors(count):
+            plan = replace(plan, pages=self.resyncs.due(self.state))
+        return plan.without(self.losses(topics))
+
+    def losses(self, topics: Mapping[str, TopicFacts]) -> dict[str, TopicLoss]:
+        """What is lost of the configured topics, if they are so now."""
+        last, settings, read_to = self.ledger.last, self.settings, self.read_to
+        read = {topic: read_to[topic] for topic in settings.topics}
+        among = [*settings.topics, *settings.updates_topics]
+        return losses(last.topic_ids, read, topics, among)
+
+    def is_due(self, plan: Plan) -> bool:
+        """Return whether the batch has something to read, do, send or record; if not, skip it."""
+        has_read = self.held.beyond(plan).named or self.held.is_due(plan.at_ms)
+        return bool(has_read) or self.has_to_do(plan)
+
+    def may_rest(self, plan: Plan) -> bool:
+        """Return whether the batch is only due to read one more record of some topics.
+
+        What stands behind the last commit is read and looked at then before the batch is planned.
+        """
+        held = self.held
+        is_one_each = all(end - at == 1 for at, end in held.beyond(plan).named.values())
+        goes_on = held.is_in(plan) and not held.is_due(plan.at_ms)
+        return is_one_each and goes_on and not self.has_to_do(plan)
+
+    def has_to_do(self, plan: Plan) -> bool:
+        """Return whether the batch has something to do, send or record, whatever it reads."""
+        if plan.commands or plan.lost or plan.pages or plan.undelivered or plan.writable:
+            return True
+        if self.reconfigured:
+            return True
+        if due(self.state.refusals, self.settings.topology, plan.at_ms):
+            return True
+        topology = self.settings.topology
+        interval_ms, timeout_ms = topology.covers_interval_ms, topology.ack_timeout_ms
+        return any(
+            wants_batch(a, self.state.hub_epoch, plan.at_ms, interval_ms, nudged=False)
+            or (a.consumer not in self.unread and a.is_overdue(plan.at_ms, timeout_ms))
+            for a in self.state.agreements.values()
+        )
+
+    def paused(self) -> dict[int, int]:
+        """Rid -> its open transactions, of replicas that have too many for more to be read."""
+        found = self.state.open_transactions(self.settings.open_transactions)
+        return {rid: n for rid, n in found.items() if not self.state.replicas[rid].is_stopped}
+
+    def _read_to(self, ends: Mapping[str, int], at_ms: int) -> dict[str, int]:
+        """How far a batch reads; what it leaves is read later, from where it stopped.
+
+        Nothing of replicas that are retired or paused, and of others their fair shares.
+        Of a stopped one all that it left unread, when there is more of it than was looked at.
+        """
+        topics, offsets = self.settings.topics, self.ledger.last.offsets
+        paused, room = self.paused(), self.settings.bounds.records
+        found, waiting = dict[str, int](), dict[int, int]()
+        for topic, end in ends.items():
+            rid, first = topics.get(topic), offsets[topic]
+            if rid is None:
+                continue
+            if self.state.replicas[rid].is_stopped:
+                looked = max(first, self.looked.get(topic, 0))
+                kept = min(end, looked + self.settings.kept_behind_stop)
+                if looked < kept <= first + room:
+                    found[topic], room = kept, room - (kept - first)
+            elif rid not in paused and end > first:
+                waiting[rid] = end - first
+        bounds = replace(self.settings.bounds, records=room)
+        writing = {rid for rid, wrote_ms in self.wrote_ms.items() if at_ms - wrote_ms < WROTE_MS}
+        taken = shares(waiting, writing, self.costs, bounds)
+        known = self.settings.known_topics
+        return found | {known[rid]: offsets[known[rid]] + count for rid, count in taken.items()}
+
+    def leaves(self, ends: Mapping[str, int], at_ms: int) -> bool:
+        """Return whether the next batch leaves some of what may be read."""
+        return any(end < ends[topic] for topic, end in self._read_to(ends, at_ms).items())
+
+    def note_cost(self, plan: Plan, before: HubState, seconds: float) -> None:
+        """Note what a batch that is committed took, and which replicas wrote changes."""
+        topics, largest = self.settings.topics, before.largest
+        named = plan.named.items()
+        taken = {topics[topic]: end - first for topic, (first, end) in named if topic in topics}
+        self.costs = self.costs.after(taken, seconds)
+        wrote = [rid for rid, csn in self.state.largest.items() if csn != largest.get(rid)]
+        self.wrote_ms |= dict.fromkeys(wrote, plan.at_ms + round(seconds * 1_000))
+
+    def mark_looked(self, plan: Plan, before: HubState) -> None:
+        """Note how far the topics were read by a batch that is committed.
+
+        What follows a stop is looked at again when the replica is stopped otherwise now.
+        """
+        for topic, end in plan.offsets_to.items():
+            rid = self.settings.topics.get(topic)
+            is_same = rid is None or _stop_of(before, rid) == _stop_of(self.state, rid)
+            self.looked[topic] = max(end, self.looked.get(topic, 0)) if is_same else 0
+
+
+def _stop_of(state: HubState, rid: int) -> str | None:
+    replica = state.replicas.get(rid)
+    return replica.status_text if replica is not None and replica.is_stopped else None
+
+
+def resume(
+    ledger: Ledger,
+    settings: BatchSettings,
+    outlets: Effects,
+    followed: FollowedWindow | None = None,
+) -> Hub:
+    """The hub after the last commit: open transactions and window are read back.
+
+    `followed`: the window that a standby has kept up.
+    """
+    last, store = ledger.last, ledger.store
+    opened = pending.load(
+        store,
+        last.state.batch,
+        last.state.largest,
+        last.state.replicas,
+        settings.pending_changes,
+    )
+    kept = followed.up_to(store, last) if followed else None
+    window = (kept or read_window(store, last, settings.window_rows)).window
+    refused = refusals.load(store, last.state.batch)
+    state = replace(last.state, open=opened, refusals=refused)
+    state = state.without_ranges().waiting_anew()
+    ledger.last = replace(last, state=state)
+    images = lookup.Images(settings.kept_image_bytes)
+    upkeep = Upkeep(ledger, outlets.maintenance, last.rows_epoch)
+    resyncs = Resyncs(outlets.resyncs, settings.topology, settings.resync_workers)
+    return Hub(ledger, settings, outlets, state, window, images, upkeep, resyncs)

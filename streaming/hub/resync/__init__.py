@@ -1,0 +1,1 @@
+"""The pages of resyncs: prepared beside the batches, sent by them."""

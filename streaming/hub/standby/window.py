@@ -1,0 +1,117 @@
+"""The window as the changelog gives it: read at a start, or kept up by a standby beside a hub.
+
+A standby that has it needs only what was committed since its last look when it takes over.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from checkpoints.commit.epochs import Checkpoint
+from checkpoints.commit.protocol import open_ledger
+from checkpoints.reading import lookup
+from checkpoints.store import StateStore, storage_errors
+from streaming.core.access.root import StateRoot
+from streaming.core.conflict.window import (
+    Window,
+    key_of,
+    last_touched,
+    packed,
+    text_of,
+    unpacked,
+)
+from streaming.core.model.change import RowKey
+from streaming.core.model.row import RowState
+
+SPARE = 1.25
+"""How much longer than a window may be the one that is kept up grows before it is read anew."""
+
+
+@dataclass(slots=True)
+class ReadWindow:
+    """The window up to a commit; `blocked`: what blocks rows that it does not hold."""
+
+    window: Window
+    blocked: Mapping[RowKey, RowState]
+    last: Checkpoint
+
+    def goes_on_to(self, last: Checkpoint) -> bool:
+        """Whether a commit is this one or one behind it."""
+        mine, other = self.last.state, last.state
+        return mine.generation == other.generation and mine.batch <= other.batch
+
+    def read_on(self, store: StateStore, last: Checkpoint) -> None:
+        """Take in what was committed since."""
+        where = lookup.between(self.last.state.hub_epoch, last.state.hub_epoch)
+        _merge(self.window, lookup.told(store, where, _Before(self)))
+        self.last = last
+
+
+def read_window(store: StateStore, last: Checkpoint, window_rows: int) -> ReadWindow:
+    """The window up to a commit, of at most so many rows."""
+    committed = last.state.hub_epoch
+    edge = lookup.edge_of(store, last.rows_epoch, committed, window_rows)
+    blocked = lookup.blocked_up_to(store, last.rows_epoch, edge)
+    window = Window(edge)
+    _merge(window, lookup.told(store, lookup.between(edge, committed), blocked))
+    return ReadWindow(window, blocked, last)
+
+
+class FollowedWindow:
+    """A standby's: `follow` reads on from time to time, `up_to` is for the hub that takes over."""
+
+    def __init__(self, root: StateRoot, window_rows: int) -> None:
+        self._store = StateStore(root)
+        self._window_rows = window_rows
+        self._turn = threading.Lock()
+        self._read: ReadWindow | None = None
+
+    def follow(self) -> None:
+        """Take in what was committed since the last look; StateError if that cannot be read.
+
+        Where `rows` was brought further, or the window became too long, it is read anew.
+        """
+        with self._turn, storage_errors(self._store.root):
+            last, found = open_ledger(self._store, "standby").last, self._read
+            if found is None or not found.goes_on_to(last) or self._is_old(found, last):
+                self._store.reopen()
+                self._read = read_window(self._store, last, self._window_rows)
+            else:
+                found.read_on(self._store, last)
+
+    def up_to(self, store: StateStore, last: Checkpoint) -> ReadWindow | None:
+        """The window up to this commit, and no longer kept up; None: what was kept is of no use."""
+        with self._turn:
+            found, self._read = self._read, None
+            if found is None or not found.goes_on_to(last):
+                return None
+            found.read_on(store, last)
+            return found
+
+    def _is_old(self, found: ReadWindow, last: Checkpoint) -> bool:
+        is_long = len(found.window) > SPARE * self._window_rows
+        return is_long or found.last.rows_epoch != last.rows_epoch
+
+
+def _merge(window: Window, rows: Mapping[RowKey, RowState]) -> None:
+    for key, row in rows.items():
+        one = packed(row)
+        window.merge(last_touched(one), {text_of(key): one})
+
+
+class _Before(Mapping[RowKey, RowState]):
+    """The rows that stand before what is read on: those of the window, and what blocks others."""
+
+    def __init__(self, read: ReadWindow) -> None:
+        self._rows, self._blocked = read.window.rows, read.blocked
+
+    def __getitem__(self, key: RowKey) -> RowState:
+        row = self._rows.get(text_of(key))
+        return self._blocked[key] if row is None else unpacked(row)
+
+    def __iter__(self) -> Iterator[RowKey]:
+        yield from map(key_of, self._rows)
+        yield from (key for key in self._blocked if text_of(key) not in self._rows)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

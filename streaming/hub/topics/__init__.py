@@ -1,0 +1,1 @@
+"""The topics as a running hub finds and uses them."""

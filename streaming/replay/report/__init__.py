@@ -1,0 +1,1 @@
+"""What a replay answers: counts, effects of another rule, one HTML file."""

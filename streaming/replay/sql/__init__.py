@@ -1,0 +1,1 @@
+"""SQL over all tables as of a hub epoch: by DuckDB, or by Spark."""

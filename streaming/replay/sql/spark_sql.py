@@ -1,0 +1,118 @@
+"""SQL over everything as of a hub epoch, by Spark: its dialect, and any amount of rows."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import from_json
+from pyspark.sql.types import StringType, StructField, StructType
+
+from checkpoints.commit.recorded import BatchMark
+from checkpoints.reading.past import PastStore
+from checkpoints.reading.truncates import last_truncates
+from checkpoints.tables import TableName
+from streaming.core.model.errors import QuestionError
+from streaming.core.model.table import ColumnType, Table
+from streaming.jvm.query_plan import check_query
+from streaming.replay.sql.tables import HUB, NEVER
+
+TYPES = {
+    ColumnType.BOOL: "boolean",
+    ColumnType.INT32: "int",
+    ColumnType.INT64: "bigint",
+    ColumnType.FLOAT64: "double",
+    ColumnType.DECIMAL: "string",
+    ColumnType.TEXT: "string",
+    ColumnType.BYTES: "string",
+    ColumnType.TIMESTAMP: "timestamp",
+}
+"""The type of a column in Spark; a decimal and bytes stay the text that the wire has."""
+
+VIEWS = {
+    "conflicts_by_hour": """
+        SELECT date_trunc('hour', at) AS hour, `table`, kind, count(DISTINCT id) AS conflicts
+        FROM hub_conflicts GROUP BY ALL
+    """,
+    "lag_by_hour": """
+        SELECT date_trunc('hour', at) AS hour, one.name AS agreement,
+            max(hub_epoch - one.acked_covers) AS hub_epochs_behind
+        FROM (SELECT at, hub_epoch, explode(agreements) AS one FROM hub_epochs
+            WHERE kind = 'commit') GROUP BY ALL
+    """,
+}
+"""Views for people, by name."""
+
+_STANDING = """
+SELECT `key`, author, epoch, csn, image FROM (
+  SELECT *, row_number() OVER (PARTITION BY `key` ORDER BY epoch DESC, place DESC) AS newest
+  FROM (
+    SELECT `key`, author, epoch, csn, image, -1 AS place FROM hub_rows WHERE `table` = {table}
+    UNION ALL
+    SELECT `key`, rid, hub_epoch, csn, image, place FROM hub_changelog
+    WHERE `table` = {table} AND verdict = 'accepted' AND hub_epoch > {after} AND `key` <> ''
+  ) WHERE epoch > {truncated} OR (epoch = {truncated} AND place > {place})
+) WHERE newest = 1 AND image IS NOT NULL
+"""
+
+
+def query(
+    spark: SparkSession, store: PastStore, tables: Sequence[Table], last: BatchMark, text: str
+) -> DataFrame:
+    """The answer to a query; QuestionError if it does anything but read them.
+
+    `last`: the last batch that it sees, to which the store must have travelled.
+    """
+    _register_hub(spark, store, last.batch)
+    for name, view in VIEWS.items():
+        spark.sql(view).createOrReplaceTempView(f"{HUB}{name}")
+    truncates = last_truncates(store, store.rows_epoch, last.hub_epoch)
+    for table in tables:
+        truncate, place = truncates.get(table.name, (NEVER, -1))
+        rows = _rows(spark, table, store.rows_epoch, truncate.epoch, place)
+        rows.createOrReplaceTempView(_quoted(table.name))
+    names = [f"{HUB}{name}" for name in (*TableName, *VIEWS)] + [table.name for table in tables]
+    check_query(spark, text, frozenset(name.lower() for name in names))
+    try:
+        return spark.sql(text)
+    except PySparkException as error:
+        raise QuestionError(str(error).split("\n", 1)[0]) from None
+
+
+def _register_hub(spark: SparkSession, store: PastStore, batch: int) -> None:
+    """The hub's own tables up to this batch; `rows` at its version."""
+    for name in TableName:
+        if name is TableName.ROWS:
+            found = _past_rows(spark, store)
+        else:
+            path = str(Path(store.uri(name)).absolute())
+            whole = spark.read.format("delta").load(path)
+            found = whole.where(whole.batch <= batch) if "batch" in whole.columns else whole
+        found.createOrReplaceTempView(f"{HUB}{name.value}")
+
+
+def _past_rows(spark: SparkSession, store: PastStore) -> DataFrame:
+    table = store.table(TableName.ROWS)
+    read = spark.read.format("delta").option("versionAsOf", table.version())
+    return read.load(table.table_uri)
+
+
+def _rows(spark: SparkSession, table: Table, after: int, truncated: int, place: int) -> DataFrame:
+    """The rows as they stood, typed; `truncated`, `place`: where the table's last truncate is."""
+    bounds = {"after": after, "truncated": truncated, "place": place}
+    rows = spark.sql(_STANDING.format(table=_literal(table.name), **bounds))
+    fields = StructType([StructField(column, StringType()) for column in table.columns])
+    parsed = rows.select("*", from_json("image", fields).alias("of_row"))
+    columns = [
+        f"CAST(of_row.{_quoted(column)} AS {TYPES[kind]}) AS {_quoted(column)}"
+        for column, kind in table.columns.items()
+    ]
+    return parsed.selectExpr(*columns, "author AS _author", "epoch AS _epoch", "csn AS _csn")
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
