@@ -62,6 +62,7 @@ format: setup
 docs: setup  ## the pages that are made from the code
 	$(BIN)/python -m streaming.metrics.page
 	$(BIN)/python -m streaming.cli.config_page
+	$(BIN)/python -m streaming.cli.commands_page
 	$(BIN)/python -m checkpoints.tables_page
 	$(BIN)/python -m tests.rooms
 

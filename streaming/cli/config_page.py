@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streaming.cli.start.config import FieldDoc, fields
 from streaming.config.config import ENV_PREFIX
-from streaming.core.text.markdown import code, table
+from streaming.core.text.markdown import code, prose, table
 
 PLACE = Path(__file__).parents[2] / "docs" / "configuration.md"
 
@@ -40,12 +40,7 @@ def _cells(one: FieldDoc) -> Iterator[str]:
     yield code(one.path.rpartition(".")[2])
     yield one.type
     yield "required" if one.default is None else code(one.default)
-    yield _prose(one.meaning)
-
-
-def _prose(text: str) -> str:
-    """A text in which `<name>` is no markup."""
-    return text.replace("<", "&lt;")
+    yield prose(one.meaning)
 
 
 if __name__ == "__main__":

@@ -14,13 +14,15 @@ class ExitCode(IntEnum):
     """What the exit code of a command says; the commands that only ask share these meanings."""
 
     YES = 0
-    """yes, in order, found, or done"""
+    """yes, in order, found, or done; of an order to the hub: it is stored for it"""
     NO = 1
-    """no, or something was found; of an order: it was not carried out"""
+    """no, or something was found; of `level` also: it cannot be said; of an order: it was refused,
+    or failed"""
     APART = 3
     """of `level`: yes, but for the replicas that it names"""
     NOT_ASKED = 2
-    """the question could not be asked: wrong usage or configuration, no state, no such thing"""
+    """the question could not be asked: wrong usage or configuration, no state, or a name that
+    nothing has, so that a misspelt replica, table, conflict or CSN is never an answer"""
 
 
 def code_of(error: HubError) -> ExitCode:

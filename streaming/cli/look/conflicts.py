@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from streaming.cli.appends import appends
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
 from streaming.cli.look import uncarried
@@ -191,12 +192,14 @@ def avoidable(
 
 
 @app.command()
+@appends(CommandName.ACCEPT)
 def accept(ids: Ids, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
     """Close conflicts: the winner is right."""
     _append_commands(config, CommandName.ACCEPT, ids, None, as_json=as_json)
 
 
 @app.command()
+@appends(CommandName.OVERRIDE)
 def override(
     ids: Ids,
     *,
@@ -213,6 +216,7 @@ def override(
 
 
 @app.command()
+@appends(CommandName.RETRY)
 def retry(
     *,
     ids: RefusedIds = None,

@@ -43,7 +43,9 @@ def explain(
 ) -> None:
     """Tell why a change won or lost: what came when, what it met, and what followed.
 
-    With --row it lists every change and refresh of a row.
+    The story of a change: when it came, what it waited for, what it was judged against, the
+    reflection that set its MRE and the one that came too late, refreshes, its retry, and when each
+    consumer had it. With --row every change and refresh of a row is listed.
     """
     with cannot_say():
         if row:

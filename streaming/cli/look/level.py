@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from checkpoints.reading.reader import Reader
+from streaming.cli.appends import appends
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.output import write_json, write_line, write_sentence, write_table
@@ -58,6 +59,7 @@ MaxAge = Annotated[
 ]
 
 
+@appends(CommandName.LEVEL, when="once, if an agreement lags")
 @cannot_say()
 def level(
     *,
@@ -70,8 +72,13 @@ def level(
 
     Otherwise list what is missing. Exit 3 if that is all but records in quarantine that name no
     row: their replicas may have written what nobody got, and the others are level. Exit 1 also if
-    it cannot be said: no hub is running, or Kafka does not answer. A running hub sends lagging
-    consumers their completeness at once.
+    it cannot be said: no hub is running, Kafka does not answer, or the agent of a replica has ended
+    or sent nothing for hub.heartbeat_timeout_s. A running hub sends lagging consumers their
+    completeness at once.
+
+    The answer is also no while an agent has more to publish, a consumer is away, in a resync or
+    waits for one, a replica or an agreement is stopped, a row is refused or uncarried, or a change
+    in quarantine leaves a row different.
     """
     found = _awaited(config, wait, max_age)
     if as_json:

@@ -8,6 +8,7 @@ import typer
 
 from checkpoints.reading.quarantined_rows import names_no_row, written_since
 from checkpoints.reading.reader import Reader
+from streaming.cli.appends import appends
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
 from streaming.cli.output import (
@@ -110,6 +111,7 @@ def show(id_: OneId, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = F
 
 
 @app.command()
+@appends(CommandName.RELEASE, when="with IDs, or with --yes")
 def release(
     *,
     ids: Ids = None,
@@ -139,6 +141,7 @@ def release(
 
 
 @app.command()
+@appends(CommandName.DROP, when="with IDs, or with --yes")
 def drop(
     *,
     ids: Ids = None,

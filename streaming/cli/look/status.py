@@ -41,7 +41,16 @@ OfReplica = Annotated[
 def status(
     *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False, replica: OfReplica = None
 ) -> None:
-    """Show the state of the hub, what needs a person first; exit 1 if something does."""
+    """Show the state of the hub, what needs a person first; exit 1 if something does.
+
+    Behind it stand the states of replicas and agreements, the age of the last commit and of the
+    oldest open transaction, and the conflicts of each replica by table. Changes count as committed
+    and waiting if they are complete and cannot be judged yet, because a transaction that began
+    before them is open or a change that their replica wrote before them has not arrived.
+
+    With --replica it shows how far the hub epochs are: committed, reflected, not sent yet, sent and
+    not applied, applied and not read yet.
+    """
     configured, reader = opened(config)
     if replica is not None:
         from streaming.cli.look import flight  # noqa: PLC0415  # a plain `status` looks at no changelog

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from checkpoints.reading.reader import Reader
+from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.core.model.command import CommandName
 from streaming.core.model.csn import parse
@@ -15,6 +16,7 @@ OpenCsn = Annotated[
 ]
 
 
+@appends(CommandName.ABORT)
 def abort(csn: OpenCsn, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
     """End an open transaction; its rows are refreshed at its origin."""
     from streaming.cli.command import append_commands  # noqa: PLC0415  # a refusal does without

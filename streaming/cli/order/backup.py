@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.output import write_json, write_line
 from streaming.config.config import Config, load
@@ -57,6 +58,7 @@ def backup(folder: Place, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJso
     )
 
 
+@appends(CommandName.RECOVER_HUB)
 def restore(
     folder: Place,
     *,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.output import write_json, write_line, write_sentence
 from streaming.config.config import Config
@@ -23,6 +24,7 @@ Force = Annotated[
 ]
 
 
+@appends(CommandName.RESYNC, when="without --dry-run")
 def init(
     replica: NewReplica,
     *,
@@ -33,8 +35,9 @@ def init(
 ) -> None:
     """Fill a new, empty replica with every row as it stands, once its agent is started.
 
-    Without this it is sent the changes since the first one, each row once. `resync status` shows
-    how far the copy is; a hub or an agent that dies goes on where the copy was.
+    It checks that the replica's topic keeps the copy for long enough. Without this command the
+    replica is sent the changes since the first one, each row once. `resync status` shows how far
+    the copy is; a hub or an agent that dies goes on where the copy was.
     """
     from streaming.cli.command import append_command  # noqa: PLC0415  # a refusal does without
 

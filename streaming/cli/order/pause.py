@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.output import write_json, write_line
 from streaming.core.model.command import CommandName
@@ -18,6 +19,7 @@ PausedAgreement = Annotated[
 ]
 
 
+@appends(CommandName.PAUSE)
 def pause(
     agreement: PausedAgreement, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False
 ) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from checkpoints.times import time_of
+from streaming.cli.appends import appends
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.cli.output import as_time, write_json, write_line, write_table
@@ -22,6 +23,7 @@ Epoch = Annotated[
 ]
 
 
+@appends(CommandName.PIN)
 def pin(
     name: PinName,
     *,
@@ -47,6 +49,7 @@ def pin(
     write_line(f"{name}: hub epoch {made.hub_epoch} stays readable until `slackwater unpin {name}`")
 
 
+@appends(CommandName.UNPIN)
 def unpin(name: PinName, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
     """Let go of a pinned hub epoch: what only it needs is removed as the replay window says."""
     from streaming.cli.command import append_anew  # noqa: PLC0415

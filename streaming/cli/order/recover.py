@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.output import write_json, write_line
 from streaming.core.model.command import CommandName
@@ -28,6 +29,9 @@ Lose = Annotated[
 ]
 
 
+@appends(
+    CommandName.RECOVER, CommandName.RECOVER_HUB, when="the first with REPLICA, the other without"
+)
 def recover(
     replica: LostReplica = None,
     *,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.output import write_json, write_line
 from streaming.core.model.command import CommandName
@@ -17,6 +18,7 @@ StoppedAgreement = Annotated[
 ]
 
 
+@appends(CommandName.RESUME)
 def resume(
     agreement: StoppedAgreement, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False
 ) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from streaming.cli.appends import appends
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.output import write_json, write_line, write_sentence, write_table
@@ -37,6 +38,7 @@ Tables = Annotated[
 ]
 
 
+@appends(CommandName.RESYNC, when="with the name of an agreement")
 def resync(
     agreement: Which = None,
     *,
@@ -48,7 +50,8 @@ def resync(
     """Bring a consumer what it lacks, each row once as it stands; or show what is under way.
 
     Works for a consumer that is paused, for one that stopped at a refused row, and for any other:
-    without an option it is sent the rows that were written since its last acknowledgement.
+    without an option it is sent the rows that were written since its last acknowledgement. An
+    agreement that is called `status` is resynced with --full or --table.
     """
     if agreement is None and (full or table):
         raise ConfigError("name the agreement to be resynced")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.look.level import TopicEnds
 from streaming.cli.output import write_json, write_line, write_sentence
@@ -18,6 +19,7 @@ RetiredReplica = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", help="Do it; without it only say what it does.")]
 
 
+@appends(CommandName.RETIRE, when="with --yes")
 def retire(
     replica: RetiredReplica,
     *,

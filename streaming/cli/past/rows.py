@@ -26,7 +26,7 @@ Key = Annotated[str, typer.Argument(metavar="KEY", help='A key, like {"id":"1"},
 OptionalKey = Annotated[
     str | None, typer.Argument(metavar="[KEY]", help='A key, like {"id":"1"}, or its value.')
 ]
-OfTable = Annotated[str, typer.Argument(metavar="TABLE")]
+OfTable = Annotated[str, typer.Argument(metavar="TABLE", help="Its name in the configuration.")]
 Meta = Annotated[bool, typer.Option("--meta", help="With author, hub epoch and CSN.")]
 AtMost = Annotated[int, typer.Option("--limit", min=1, help="Show at most this many rows.")]
 Begin = Annotated[str, typer.Option("--from", metavar=MOMENT, help="The earlier moment.")]

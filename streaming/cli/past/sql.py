@@ -70,7 +70,7 @@ def sql(
 
     Every configured table is there under its name, with the columns _author, _epoch and _csn; the
     tables of the hub are there as hub_changelog, hub_conflicts and so on (docs/tables.md), and
-    hub_conflicts_by_hour and hub_lag_by_hour.
+    hub_conflicts_by_hour and hub_lag_by_hour. A query reads nothing else.
     """
     from checkpoints.commit.recorded import batch_marks, mark_at  # noqa: PLC0415
     from checkpoints.reading.as_of import travel_to  # noqa: PLC0415  # reading a table takes time to import

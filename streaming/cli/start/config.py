@@ -129,15 +129,16 @@ def fields() -> Iterator[FieldDoc]:
             yield _field(f"{name}{listed}.{field}", field_info, meanings(inner)[field])
 
 
-def meanings(model: type[BaseModel]) -> dict[str, str]:
-    """The docstrings under the fields of a section, from its source."""
+def meanings(model: type) -> dict[str, str]:
+    """The docstrings under the fields of a section or the members of an enum, from its source."""
     body = ast.parse(inspect.getsource(model)).body[0]
     assert isinstance(body, ast.ClassDef)  # noqa: S101  # the source of a class is one
     found = {}
     for field, text in pairwise(body.body):
         match field, text:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(
-                value=ast.Constant(value=str(doc))
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Expr(value=ast.Constant(value=str(doc))),
             ):
                 found[name] = " ".join(doc.split())
             case _:

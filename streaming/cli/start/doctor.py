@@ -47,7 +47,11 @@ OfRole = Annotated[
 def doctor(
     *, config: ConfigPath = DEFAULT_CONFIG, role: OfRole = Role.HUB.value, as_json: AsJson = False
 ) -> None:
-    """Check Java, configuration, state, disk, clocks, broker and topics; exit 1 if one is wrong."""
+    """Check Java, configuration, state, disk, clocks, broker and topics; exit 1 if one is wrong.
+
+    Each is a line: in order, or what to do. It also names the hub that answers at the port, and
+    lists a configuration that cannot be used with the rest.
+    """
     found: list[CheckedItem] = []
     for one in checked_items(config, role):
         found.append(one)

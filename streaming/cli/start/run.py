@@ -55,7 +55,10 @@ def run(
     available_now: AvailableNow = False,
     standby: Standby = False,
 ) -> None:
-    """Run the hub until SIGTERM or Ctrl-C; it stops after a complete batch."""
+    """Run the hub until SIGTERM or Ctrl-C; it stops after a complete batch.
+
+    Exit 3 if it ended itself because no batch ended in time: start it again.
+    """
     with stop_signals() as stop:
         configured = load(config)
         live = live_options(config, configured), live_access(config, configured)

@@ -13,5 +13,10 @@ def code(text: str) -> str:
     return f"`{text}`"
 
 
+def prose(text: str) -> str:
+    """A text in which `<name>` is no markup."""
+    return text.replace("<", "&lt;")
+
+
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
