@@ -11,6 +11,9 @@ from streaming.core.records.record import Reason
 
 PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
 CAUSES = re.findall(r"the cause \(([^)]*)\) and the kind", PAGE)[0]
+STAYING = re.findall(r"\*\*Uncarried: it stays\.\*\*.*?The reasons are ([^.]*)\.", PAGE, re.DOTALL)[
+    0
+]
 
 
 def first_cells(head: str) -> set[str]:
@@ -31,3 +34,8 @@ def first_cells(head: str) -> set[str]:
 def test_a_list_of_the_protocol_is_whole(enum: type[StrEnum], listed: set[str]) -> None:
     """Who writes an agent, or reads `conflicts`, finds what is meant there, and nothing else."""
     assert listed == {one.value for one in enum}
+
+
+def test_the_protocol_names_the_reasons_for_which_a_write_stays() -> None:
+    """An operator decides by them whether a replica must write a row again."""
+    assert {*re.findall(r"`(\w+)`", STAYING)} == {one.value for one in Reason if one.is_uncarried}
