@@ -4,8 +4,8 @@ BIN := .venv/bin
 
 RECORDS ?= 1000000
 
-.PHONY: setup programs demo test test-slow test-cluster test-deep fuzz-check mutants check format docs dashboards
-.PHONY: bench bench-quick
+.PHONY: setup develop locks programs demo test test-slow test-cluster test-deep fuzz-check mutants
+.PHONY: check format docs dashboards bench bench-quick
 .PHONY: dist image deploy-tools check-deploy test-release schemas
 
 SEED := $(or $(SEED),$(shell date +%s))
@@ -16,13 +16,19 @@ MUTANTS_MINUTES ?= 30
 ENGINE ?= docker
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
-setup:  ## .venv and caches; offline once they are full
+setup:  ## .venv with what the product needs, and caches; offline once they are full
 	@$(PYTHON) deploy/setup.py
+
+develop:  ## setup, and the tools of tests, checks and releases
+	@$(PYTHON) deploy/setup.py develop
+
+locks: develop  ## the lock files from pyproject.toml; UPGRADE=--upgrade takes newer versions
+	@$(BIN)/python -m deploy.locks $(UPGRADE)
 
 demo: setup  ## three replicas that collide, one hub, and a verdict
 	@$(BIN)/slackwater demo
 
-programs: setup  ## what the tests need of Debian: prometheus and chromium; as root they are installed
+programs: develop  ## what the tests need of Debian: prometheus and chromium; as root they are installed
 	@$(BIN)/python -m deploy.programs
 
 test: programs  ## all tests but the slow ones, in WORKERS processes
@@ -31,58 +37,58 @@ test: programs  ## all tests but the slow ones, in WORKERS processes
 test-slow: programs  ## the tests that `make test` leaves out
 	$(BIN)/python -m pytest -m slow $(PROCESSES)
 
-test-cluster: setup  ## the hub on a Spark cluster whose processes are killed; SEED repeats the moments
+test-cluster: develop  ## the hub on a Spark cluster whose processes are killed; SEED repeats the moments
 	@$(BIN)/python -m tests.harness.s3_server
 	SLACKWATER_SEED=$(SEED) $(BIN)/python -m pytest tests/cluster
 
-test-deep: setup  ## every property on many more random cases; SEED repeats a run, SLACKWATER_EXAMPLES sizes it
+test-deep: develop  ## every property on many more random cases; SEED repeats a run, SLACKWATER_EXAMPLES sizes it
 	@echo "seed $(SEED), $(SLACKWATER_EXAMPLES) examples"
 	SLACKWATER_EXAMPLES=$(SLACKWATER_EXAMPLES) $(BIN)/python -m pytest -m hypothesis -n 2 \
 		--dist worksteal --hypothesis-seed=$(SEED)
 
-fuzz-check: setup  ## both checks, and the readers of quarantine, on RECORDS mutated records; SEED repeats
+fuzz-check: develop  ## both checks, and the readers of quarantine, on RECORDS mutated records; SEED repeats
 	$(BIN)/python -m tests.fuzz.check $(RECORDS) $(SEED)
 	$(BIN)/python -m tests.fuzz.readers $(RECORDS) $(SEED)
 
-mutants: setup  ## core and commit with one thing changed at a time, and the changes that no test finds
+mutants: develop  ## core and commit with one thing changed at a time, and the changes that no test finds
 	-timeout --signal=INT $(MUTANTS_MINUTES)m $(BIN)/mutmut run --max-children 2
 	$(BIN)/mutmut results | grep -v ': not checked' || true
 
-check: setup  ## format, lint, types, dead code
+check: develop  ## format, lint, types, dead code
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/vulture
 	$(BIN)/hadolint deploy/docker/Dockerfile
 
-format: setup
+format: develop
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: setup  ## the pages that are made from the code
+docs: develop  ## the pages that are made from the code
 	$(BIN)/python -m streaming.metrics.page
 	$(BIN)/python -m streaming.cli.config_page
 	$(BIN)/python -m streaming.cli.commands_page
 	$(BIN)/python -m checkpoints.tables_page
 	$(BIN)/python -m tests.rooms
 
-dashboards: setup  ## deploy/grafana from deploy/dashboards
+dashboards: develop  ## deploy/grafana from deploy/dashboards
 	$(BIN)/python -m deploy.dashboards
 
-bench: setup  ## all measures, for hours: one table, and benchmarks/latest.json
+bench: develop  ## all measures, for hours: one table, and benchmarks/latest.json
 	$(BIN)/python -m tests.benchmarks.full
 
-bench-quick: setup  ## some of them, small: the same table and file
+bench-quick: develop  ## some of them, small: the same table and file
 	$(BIN)/python -m tests.benchmarks.quick
 
-dist: setup  ## wheel, source archive and jars of this version, in dist/
+dist: develop  ## wheel, source archive and jars of this version, in dist/
 	@$(BIN)/python deploy/dist.py dist
 
 image: dist  ## the container image; ENGINE=podman for that
 	$(ENGINE) build -f deploy/docker/Dockerfile -t slackwater:$(VERSION) .
 
-deploy-tools: setup  ## what the tests of deploy/ need: helm, podman, a base image; offline once they are there
-	@$(BIN)/python deploy/tools.py
+deploy-tools: develop  ## what the tests of deploy/ and releases need: helm, podman, a base image, packages; then offline
+	@$(BIN)/python -m deploy.tools
 
 check-deploy: deploy-tools  ## image file, compose, chart, units: linted, rendered, validated; no check skips
 	SLACKWATER_DEPLOY_TOOLS=required $(BIN)/python -m pytest tests/deploy
@@ -90,5 +96,5 @@ check-deploy: deploy-tools  ## image file, compose, chart, units: linted, render
 test-release: deploy-tools  ## the release, installed in an empty environment and built into an image, works
 	SLACKWATER_DEPLOY_TOOLS=required $(BIN)/python -m pytest tests/release
 
-schemas: setup  ## the schemas of tests/deploy/schemas, from the Go modules that define them
+schemas: develop  ## the schemas of tests/deploy/schemas, from the Go modules that define them
 	$(BIN)/python -m tests.deploy.schemas.generate

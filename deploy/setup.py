@@ -1,13 +1,15 @@
 """Creates `.venv` in the checkout and fills the caches; the second run fetches nothing.
 
+usage: setup.py [develop]; `develop` adds the tools of tests, checks and releases.
+
 Runs under any Python 3 before anything is installed, so it imports only the standard library
 until it knows that the Python is new enough.
 
 In order, each step skipped when it was done before:
 
-1. the wheels of `requirements.lock` into the wheel house (`<cache>/wheels`), from the index
-2. `.venv`, and the wheels into it, from the wheel house alone
-3. the package itself, editable, without an isolated build
+1. `.venv`, and uv, the installer, by its pip (`<cache>/tools`)
+2. by uv, the packages of `requirements.lock` or `requirements-dev.lock`, each with its hash
+3. the package itself, editable
 4. the jars (`<cache>/jars`), by `connectors.jars`
 5. the archive of Spark's classes (in `.venv`), by `streaming.jvm.class_archive`; without it hubs
    start later
@@ -15,23 +17,33 @@ In order, each step skipped when it was done before:
 
 from __future__ import annotations  # so that an old Python gets as far as check_python
 
+import contextlib
 import fcntl
 import hashlib
 import importlib.util
-import json
 import os
 import subprocess
 import sys
-import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 VENV = CHECKOUT / ".venv"
 PYTHON = VENV / "bin" / "python"
+MARK = VENV / "slackwater-setup"
 LOCK = CHECKOUT / "requirements.lock"
-PROJECT = CHECKOUT / "pyproject.toml"
-MARK = VENV / "slackwater-setup.json"
+DEVELOP_LOCK = CHECKOUT / "requirements-dev.lock"
+BUILD_LOCK = CHECKOUT / "requirements-build.lock"
 PYTHON_MIN = (3, 11)
+STEPS = {
+    "connectors.jars": "the jars could not be fetched",
+    "streaming.jvm.class_archive": "the archive of Spark's classes was not made",
+}
+REPORT_EVERY_S = 3.0
+AGAIN = "(see above), then run make setup again"
+NOT_FETCHED = (
+    f"the packages could not be fetched: check the network and pip's index settings {AGAIN}"
+)
 
 
 class SetupError(Exception):
@@ -54,7 +66,7 @@ def main() -> int:
         cache.mkdir(parents=True, exist_ok=True)
         with (cache / "setup.lock").open("w") as lock:
             wait_for(lock.fileno())
-            install(cache)
+            install(cache, DEVELOP_LOCK if sys.argv[1:] == ["develop"] else LOCK)
     except (SetupError, HubError, OSError) as error:
         return failed(error)
     return 0
@@ -98,105 +110,88 @@ def wait_for(lock: int) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
 
 
-def install(cache: Path) -> None:
+def install(cache: Path, lock: Path) -> None:
     """Update `.venv` and the caches to the lock file and pyproject.toml."""
-    mark = read_mark()
-    usable = mark.get("place") == str(CHECKOUT) and mark.get("python") == venv_python()
-    if not usable or mark.get("packages") != packages():
-        fill_venv(cache / "wheels", usable=usable)
-    run([PYTHON, "-m", "connectors.jars"], "the jars could not be fetched")
-    run(
-        [PYTHON, "-m", "streaming.jvm.class_archive"], "the archive of Spark's classes was not made"
-    )
+    mark = MARK.read_text(encoding="utf-8") if MARK.exists() else ""
+    if mark not in (wanted_mark(lock), wanted_mark(DEVELOP_LOCK)):  # which has all of the other
+        usable = PYTHON.exists() and mark.startswith(origin())
+        fill_venv(cache, lock, usable=usable)
+    for module, complaint in STEPS.items():
+        run([PYTHON, "-m", module], f"{complaint} {AGAIN}")
 
 
-def read_mark() -> dict[str, str]:
-    """What the last successful setup built `.venv` from; empty if there was none."""
-    try:
-        mark = json.loads(MARK.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return mark if isinstance(mark, dict) else {}
+def wanted_mark(lock: Path) -> str:
+    """What setup writes into `.venv` at its end: everything that determines what is installed."""
+    files = (lock, BUILD_LOCK, CHECKOUT / "pyproject.toml")
+    return origin() + hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
-def venv_python() -> str:
-    """The Python behind `.venv`; an upgrade of the system may have changed or removed it."""
-    return os.path.realpath(PYTHON) if PYTHON.exists() else "none"
+def origin() -> str:
+    """Where `.venv` is and the Python behind it, which an upgrade of the system may change."""
+    return f"{VENV}\n{os.path.realpath(PYTHON)}\n"
 
 
-def packages() -> str:
-    """A hash of everything that determines what is installed."""
-    import tomllib  # noqa: PLC0415 - new in Python 3.11
-
-    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
-    own = [project["project"], project["build-system"], project["tool"]["setuptools"]]
-    return digest(LOCK.read_text(encoding="utf-8") + json.dumps(own))
-
-
-def fill_venv(wheels: Path, *, usable: bool) -> None:
+def fill_venv(cache: Path, lock: Path, *, usable: bool) -> None:
     """Create `.venv` unless it is usable, install the packages, and write the mark at the end."""
     if VENV.is_symlink():
         raise SetupError(
             f"{VENV} is a link to {VENV.readlink()}, which is not filled for this checkout: remove"
             " the link, then run make setup again"
         )
+    from deploy import installer  # noqa: PLC0415 - needs a checked Python
+
     MARK.unlink(missing_ok=True)
     if not usable:
         log_progress(f"creating {VENV}")
-        run([sys.executable, "-m", "venv", "--clear", VENV], "the virtual environment failed")
-    house = wheels / platform_tag()
-    fill_house(house)
-    offline: list[str | Path] = ["--no-index", "--find-links", house]
-    log_progress("installing the packages")
-    pip(["install", "-q", "--no-deps", *offline, "-r", LOCK], "the packages could not be installed")
-    pip(
-        ["install", "-q", "--no-deps", *offline, "--no-build-isolation", "-e", CHECKOUT],
-        "the package itself could not be installed",
-    )
-    mark = {"place": str(CHECKOUT), "python": venv_python(), "packages": packages()}
-    MARK.write_text(json.dumps(mark), encoding="utf-8")
-
-
-def fill_house(house: Path) -> None:
-    """Fetch and build the wheels of the lock file that the wheel house lacks."""
-    full = house / f"{digest(LOCK.read_text(encoding='utf-8'))}.full"
-    if full.exists():
-        return
-    log_progress(f"fetching the packages: some 700 MB, a minute or more (once, kept in {house})")
-    house.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=house) as fresh:
-        pip(
-            ["wheel", "-q", "--no-deps", "--find-links", house, "-w", fresh, "-r", LOCK],
-            "the packages could not be fetched; check the network and pip's index settings",
+        run(
+            [sys.executable, "-m", "venv", "--clear", VENV],
+            f"the virtual environment failed {AGAIN}",
         )
-        for wheel in Path(fresh).glob("*.whl"):
-            wheel.replace(house / wheel.name)
-    full.touch()
+    log_progress(f"installing {lock.name} (fetched once, kept in {cache})")
+    try:
+        command = installer.install_command(PYTHON, cache)
+    except subprocess.CalledProcessError as error:
+        raise SetupError(NOT_FETCHED) from error
+    environment = installer.uv_environment(PYTHON, cache)
+    parts: list[list[str | Path]] = [["--require-hashes", "-r", lock], ["-e", CHECKOUT]]
+    for what in parts:
+        install = [*command, *what]
+        cached: list[str | Path] = [*install, "--offline"]
+        if subprocess.run(cached, env=environment, capture_output=True, check=False).returncode:
+            run(install, NOT_FETCHED, environment, growing=cache / "uv")
+    installer.drop_sources(cache)
+    MARK.write_text(wanted_mark(lock), encoding="utf-8")
 
 
-def platform_tag() -> str:
-    """The name of the wheel house for this Python and platform."""
-    code = "import sys, sysconfig as s; print(f'{sys.implementation.cache_tag}-{s.get_platform()}')"
-    return subprocess.run(
-        [PYTHON, "-c", code], capture_output=True, encoding="utf-8", check=True
-    ).stdout.strip()
+def run(
+    command: Sequence[str | Path],
+    complaint: str,
+    environment: dict[str, str] | None = None,
+    growing: Path | None = None,
+) -> None:
+    """Run a command with visible output, and tell how much more a folder holds meanwhile.
+
+    SetupError with the complaint if it fails.
+    """
+    before = megabytes(growing)
+    with subprocess.Popen(command, cwd=CHECKOUT, env=environment) as process:
+        while process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(REPORT_EVERY_S if growing else None)
+            if growing:
+                log_progress(f"{megabytes(growing) - before} MB fetched and unpacked")
+    if process.returncode:
+        raise SetupError(complaint)
 
 
-def digest(text: str) -> str:
-    """A short hash that distinguishes lock files."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def pip(arguments: list[str | Path], complaint: str) -> None:
-    """Run the virtual environment's pip."""
-    quiet = ["--disable-pip-version-check", "--no-input"]
-    run([PYTHON, "-m", "pip", *quiet, *arguments], complaint)
-
-
-def run(command: list[str | Path], complaint: str) -> None:
-    """Run a command with visible output; SetupError with the complaint if it fails."""
-    if subprocess.run(command, cwd=CHECKOUT, check=False).returncode:
-        raise SetupError(f"{complaint} (see above), then run make setup again")
+def megabytes(folder: Path | None) -> int:
+    """The size of the files in a folder to which another process writes."""
+    size = 0
+    for parent, _, names in os.walk(folder) if folder else ():
+        for name in names:
+            with contextlib.suppress(OSError):
+                size += (Path(parent) / name).lstat().st_size
+    return size // 1_000_000
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Installs what the checks of `deploy/` need: helm, a container engine, and Debian's base image.
+"""Fetches what the checks of `deploy/` and of a release need.
 
 Each step is skipped when it was done before, and then fetches nothing:
 
@@ -6,20 +6,24 @@ Each step is skipped when it was done before, and then fetches nothing:
 2. Debian's podman, runc, debootstrap and systemd, if this is root on a Debian
 3. the base image of the Dockerfile into podman's store in `<cache>/podman`, made by debootstrap
    from Debian's packages, because not every machine reaches a registry of images
+4. the packages of a release, as an index has them, into `<cache>/wheels`
 
 What is missing afterwards makes the tests that need it skip, and `make check-deploy` fail.
 """
 
 import fcntl
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from connectors.jars import cache_folder
+from deploy.installer import BUILD_LOCK, CHECKOUT
 
 HELM_VERSION = "4.3.1"
 PROGRAMS = {
@@ -29,6 +33,8 @@ PROGRAMS = {
     "systemd-analyze": "systemd",
 }
 """Program -> Debian's package of it."""
+
+RELEASE_LOCKS = (CHECKOUT / "requirements.lock", BUILD_LOCK)
 
 BASE_IMAGE = "docker.io/library/debian:bookworm-slim"
 RELEASE = "bookworm"
@@ -55,6 +61,28 @@ def has_base_image() -> bool:
     return succeeds([*podman(), "image", "exists", BASE_IMAGE])
 
 
+def wheel_house() -> Path:
+    """Where the packages of a release are, for this Python and platform."""
+    content = b"".join(lock.read_bytes() for lock in RELEASE_LOCKS)
+    platform = f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
+    return cache_folder() / "wheels" / f"{platform}-{hashlib.sha256(content).hexdigest()[:8]}"
+
+
+def fill_wheel_house() -> None:
+    """Fetch the packages of a release, which are then installed without a network."""
+    house = wheel_house()
+    if house.exists():
+        return
+    log_progress(f"fetching the packages of a release: 700 MB (once, kept in {house})")
+    house.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=house.parent) as scratch:
+        fresh = Path(scratch) / house.name
+        pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-build-isolation"]
+        locks = [word for lock in RELEASE_LOCKS for word in ("-r", lock)]
+        run([*pip, "--require-hashes", "-d", fresh, *locks])
+        fresh.rename(house)
+
+
 def install() -> None:
     """Install what is missing; ToolsError if that fails."""
     cache_folder().mkdir(parents=True, exist_ok=True)
@@ -63,6 +91,7 @@ def install() -> None:
         build_helm()
         if install_programs() and not has_base_image():
             make_base_image()
+        fill_wheel_house()
 
 
 def build_helm() -> None:

@@ -49,6 +49,19 @@ def test_the_image_ends_as_nobody() -> None:
     assert users == ["10001:10001"]
 
 
+def test_every_package_is_installed_by_its_hash() -> None:
+    """What an index hands out while an image is built is in every container of it."""
+    commands = [part.split() for _, rest in instructions() for part in rest.split("&&")]
+    installs = [words for words in commands if words[:2] == ["pip", "install"]]
+
+    locked = [words for words in installs if "--require-hashes" in words]
+
+    assert [words[-1] for words in locked] == ["requirements-build.lock", "requirements.lock"]
+    assert [words[2:] for words in installs if words not in locked] == [
+        ["--no-cache-dir", "--no-deps", "./*.whl"]
+    ]
+
+
 def test_no_base_is_a_moving_target() -> None:
     """An image without a tag, or `latest`, is another one tomorrow."""
     stages = [rest.split() for name, rest in instructions() if name == "FROM"]
@@ -60,7 +73,8 @@ def test_no_base_is_a_moving_target() -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["pyproject.toml", "requirements.lock", "deploy/docker/entrypoint.sh"]
+    "source",
+    ["requirements.lock", "requirements-build.lock", "deploy/docker/entrypoint.sh"],
 )
 def test_a_copied_file_is_not_ignored(source: str) -> None:
     """A file that .dockerignore keeps away fails the build, on the machine of the release."""

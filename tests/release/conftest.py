@@ -1,5 +1,6 @@
 """The release of this checkout, built once for all tests here."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.test_setup import CHECKOUT, NOT_COPIED
+
+
+def constraints(lock: Path, target: Path) -> Path:
+    """The versions of a lock file, which hashes would keep from being used for our own wheel."""
+    target.write_text("\n".join(re.findall(r"^[^ =]+==[^ \n]+", lock.read_text(), re.MULTILINE)))
+    return target
 
 
 @pytest.fixture(scope="session")

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.jars import cache_folder
 from deploy import tools
-from deploy.setup import platform_tag
 from streaming.facts.versions import versions
 from tests.deploy.conftest import missing
 
@@ -34,7 +32,7 @@ def image(release: Path) -> str:
     """The image, built with the packages of the wheel house; Debian's come from its mirror."""
     if not tools.has_base_image():
         missing("podman or its base image")
-    house = cache_folder() / "wheels" / platform_tag()
+    house = tools.wheel_house()
     podman(
         *("build", "--pull=never", "--volume", f"{house}:/wheels:ro", "--network=host"),
         *("--build-arg", "PIP_NO_INDEX=1", "--build-arg", "PIP_FIND_LINKS=/wheels"),

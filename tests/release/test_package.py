@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from connectors.jars import KAFKA, S3, SPARK, cache_folder, cached, folder
-from deploy.setup import platform_tag
+from deploy.tools import wheel_house
 from streaming.facts.versions import versions
-from tests.test_setup import CHECKOUT, NO_PROXY
+from tests.release.conftest import constraints
+from tests.test_setup import CHECKOUT, LOCKS, NO_PROXY
 
 PACKAGES = ("checkpoints", "connectors", "streaming")
 
@@ -58,7 +59,7 @@ def test_a_source_archive_has_no_tests_and_what_a_builder_needs(release: Path) -
         assert all(m.isfile() or m.isdir() for m in members)  # a link would lead out of it
 
     assert not any(name.startswith(("tests", ".", "dist", "build")) for name in found)
-    assert {"LICENSE", "CHANGELOG.md", "README.md", "requirements.lock", "pyproject.toml"} <= found
+    assert {"LICENSE", "CHANGELOG.md", "README.md", "pyproject.toml", *LOCKS} <= found
     assert {"deploy/hub.toml", "deploy/docker/Dockerfile", "docs/protocol.md"} <= found
 
 
@@ -93,13 +94,14 @@ def test_a_release_comes_with_the_jars(release: Path) -> None:
 def test_a_release_works_in_an_empty_environment(release: Path, tmp_path: Path) -> None:
     """Whoever installs it has no checkout: nothing may be found only beside the sources."""
     venv.create(tmp_path / "env", with_pip=True)
-    commands, house = tmp_path / "env" / "bin", cache_folder() / "wheels" / platform_tag()
+    commands, house = tmp_path / "env" / "bin", wheel_house()
     environment = {
         "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
         "SLACKWATER_CACHE": str(cache_folder()),
         "JAVA_TOOL_OPTIONS": NO_PROXY,
     }
-    offline = ["--no-index", "--find-links", str(house), "-c", str(CHECKOUT / "requirements.lock")]
+    versions_of_lock = constraints(CHECKOUT / "requirements.lock", tmp_path / "constraints.txt")
+    offline: list[str | Path] = ["--no-index", "--find-links", house, "-c", versions_of_lock]
 
     def run(*command: str | Path) -> str:
         done = subprocess.run(

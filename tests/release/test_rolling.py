@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from connectors.jars import cache_folder
 from connectors.kafka.embedded.broker import Broker
-from deploy.setup import platform_tag
+from deploy.tools import wheel_house
 from tests.harness.customers import (
     agent,
     logs,
@@ -29,6 +28,7 @@ from tests.harness.customers import (
     write,
 )
 from tests.harness.hub_process import wait_until
+from tests.release.conftest import constraints
 from tests.test_setup import CHECKOUT
 
 LEVEL = ["slackwater", "level"]
@@ -62,7 +62,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     subprocess.run([*build, sources], check=True, stdout=subprocess.DEVNULL)
     venv.create(folder / "env", with_pip=True)
-    house, lock = cache_folder() / "wheels" / platform_tag(), sources / "requirements.lock"
+    lock = constraints(sources / "requirements.lock", folder / "constraints.txt")
     install: list[str | Path] = [
         commands / "python",
         "-m",
@@ -70,7 +70,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "install",
         "-q",
         "--find-links",
-        house,
+        wheel_house(),
         "-c",
         lock,
     ]
