@@ -4,14 +4,15 @@ BIN := .venv/bin
 
 RECORDS ?= 1000000
 
-.PHONY: setup develop locks programs demo test test-slow test-cluster test-deep fuzz-check mutants
-.PHONY: check format docs dashboards bench bench-quick
+.PHONY: setup develop locks programs demo test test-more test-slow test-cluster test-deep
+.PHONY: fuzz-check mutants check format docs dashboards bench bench-quick
 .PHONY: dist image deploy-tools check-deploy test-release schemas
 
 SEED := $(or $(SEED),$(shell date +%s))
 SLACKWATER_EXAMPLES ?= 15000
 WORKERS ?= 3
-PROCESSES = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+ROTATION := $(or $(ROTATION),$(shell date +%j))
+PROCESSES = -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=40
 MUTANTS_MINUTES ?= 30
 ENGINE ?= docker
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
@@ -31,10 +32,17 @@ demo: setup  ## three replicas that collide, one hub, and a verdict
 programs: develop  ## what the tests need of Debian: prometheus and chromium; as root they are installed
 	@$(BIN)/python -m deploy.programs
 
-test: programs  ## all tests but the slow ones, in WORKERS processes
-	$(BIN)/python -m pytest -m "not slow" $(PROCESSES)
+test: programs  ## what a change must pass first, in WORKERS processes
+	$(BIN)/python -m pytest -m "not slow and not more" $(PROCESSES)
 
-test-slow: programs  ## the tests that `make test` leaves out
+test-more: programs  ## the rest of what a change must pass; ROTATION repeats a day's stories and histories
+	@echo "rotation $(ROTATION): make test-more ROTATION=$(ROTATION) repeats it"
+	SLACKWATER_ROTATION=$(ROTATION) $(BIN)/python -m pytest -m "more and not slow" \
+		--hypothesis-seed=$(ROTATION) $(PROCESSES)
+	SLACKWATER_ROTATION=$(ROTATION) $(BIN)/python -m pytest tests/model/test_convergence.py \
+		--hypothesis-seed=$(ROTATION) -n $(WORKERS)
+
+test-slow: programs  ## one more case of what the tests above show
 	$(BIN)/python -m pytest -m slow $(PROCESSES)
 
 test-cluster: develop  ## the hub on a Spark cluster whose processes are killed; SEED repeats the moments

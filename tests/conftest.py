@@ -31,6 +31,8 @@ SPREAD = {
     *("test_broker_away", "test_replay_of_stories", "test_deviations"),
 }
 """Long files whose tests share nothing: whichever process is free takes the next of them."""
+MORE = {"demo", "deploy"}
+"""Folders of which `make test` has nothing: `make test-more` has them."""
 ONE_AT_A_TIME = {"demo"}
 """Folders that stay in one process: each demonstration has six processes of its own, and clocks."""
 
@@ -41,8 +43,10 @@ SMALL_SPARK = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests by the services that they ask for."""
+    """Marks the tests by the services that they ask for, and by the folder that they are in."""
     for item in items:
+        if item.path.parent.name in MORE:
+            item.add_marker(pytest.mark.more)
         fixtures = set(getattr(item, "fixturenames", ()))
         if "spark" in fixtures:
             item.add_marker(pytest.mark.spark)

@@ -186,6 +186,7 @@ def test_what_spark_compacts_is_doubled_by_no_second_hub(
     assert len(DeltaTable(tmp_path / "t").file_uris()) == 1
 
 
+@pytest.mark.more
 def test_two_hubs_that_materialize_at_once_make_the_same_rows(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -100,6 +100,7 @@ def values_at(root: Path, hub_epoch: int) -> list[str]:
     return [json.loads(image)["v"] for image in images]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("is_pinned", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_far_end_of_the_window_is_there_after_optimize_purge_and_vacuum(
     tmp_path: Path, spark: SparkSession, *, is_pinned: bool

@@ -249,6 +249,7 @@ def test_ctrl_c_while_the_hub_starts_leaves_nothing(demonstrate: Demonstrate, ti
     assert demo.processes() == {}
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_the_broker_starts_leaves_nothing(demonstrate: Demonstrate) -> None:
     """Nobody has a handle on a process that is just being started."""
     demo = demonstrate()

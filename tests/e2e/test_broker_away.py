@@ -14,6 +14,8 @@ from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site, site
 
+pytestmark = pytest.mark.more
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:

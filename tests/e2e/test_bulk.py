@@ -231,6 +231,7 @@ def test_bulk_decides_as_core_does_with_a_full_window(
     check(steps, topology_of(functions), window_rows=FEW)
 
 
+@pytest.mark.more
 @histories(6)
 @given(OPEN_STEPS, BOTH)
 def test_bulk_decides_as_core_does_with_open_changes_on_disk(

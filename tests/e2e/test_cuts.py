@@ -180,6 +180,7 @@ def same_verdicts(one: PureHub, other: PureHub) -> Counter[str]:
     return compared
 
 
+@pytest.mark.more
 @examples(is_fixed=True)
 @given(plots(EVERYTHING))
 def test_a_cut_changes_no_fact(plot: Plot) -> None:
@@ -193,6 +194,7 @@ def test_a_cut_changes_no_fact(plot: Plot) -> None:
         same_verdicts(whole, again)
 
 
+@pytest.mark.more
 @examples(is_fixed=True)
 @given(plots(EVERYTHING))
 def test_a_record_that_comes_twice_changes_nothing(plot: Plot) -> None:

@@ -12,6 +12,8 @@ from tests.harness import verdict
 from tests.harness.hub_process import wait_until
 from tests.harness.site import Site, site
 
+pytestmark = pytest.mark.more
+
 EVERY_EPOCHS = 4
 
 

@@ -15,6 +15,8 @@ from tests.harness.hub_process import HubProcess
 from tests.harness.site import Site, site
 from tests.harness.user_functions import STOP_BROKER, STOPPED_VARIABLE
 
+pytestmark = pytest.mark.more
+
 LIMIT_VARIABLE = "SLACKWATER_HUB__BATCH_TIMEOUT_S"
 
 

@@ -141,6 +141,7 @@ def test_an_agent_that_is_killed_takes_the_yes_with_it_when_its_heartbeats_are_m
             assert rows(at, "a") == rows(at, "b") == {"k1": "of b", "k2": "of b"}
 
 
+@pytest.mark.more
 def test_a_replica_that_cannot_apply_takes_the_yes_with_it(at: Site, spark: SparkSession) -> None:
     """It is silent by `ack_timeout_s`, its file takes no byte, and it is emptied to start anew."""
     text = at.file.read_text()
@@ -189,6 +190,7 @@ def has_no_space(watch: LevelWatch, one: "subprocess.Popen[str]") -> None:
     watch.awaits(lambda found: found.unheard and not found.level, "b is not heard")
 
 
+@pytest.mark.more
 def test_what_an_operator_does_takes_the_yes_with_it(three: Site, spark: SparkSession) -> None:
     """A snapshot, a pause, a resync, a restored hub, a new replica, lost input, and a retirement.
 

@@ -225,6 +225,7 @@ def test_a_transaction_larger_than_the_limit_aborts(three: Site, spark: SparkSes
     verdict.check(three)
 
 
+@pytest.mark.more
 def test_a_transaction_larger_than_the_limit_is_ended_by_an_operator(
     three: Site, spark: SparkSession
 ) -> None:
@@ -243,6 +244,7 @@ def test_a_transaction_larger_than_the_limit_is_ended_by_an_operator(
     verdict.check(three)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("follows", [pytest.param("nothing", marks=pytest.mark.slow), "commit"])
 def test_a_transaction_larger_than_the_limit_is_ended_by_a_hello(
     three: Site, spark: SparkSession, follows: str

@@ -93,6 +93,7 @@ LOST = {f"lost{n}": f"of a {n}" for n in range(20)}
 """What a writes and publishes behind its backup, each row by itself."""
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("is_live", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_file_that_is_put_back_gets_what_it_lost(
     tmp_path: Path, broker: Broker, topic_prefix: str, spark: SparkSession, *, is_live: bool
@@ -233,6 +234,7 @@ def test_a_deleted_topic_brings_its_agent_to_an_end(
     assert at.replica_states() == {"a": "live", "b": "live"}
 
 
+@pytest.mark.more
 def test_the_agent_of_a_copy_ends_the_first_one_and_nothing_is_lost(
     at: Site, spark: SparkSession
 ) -> None:

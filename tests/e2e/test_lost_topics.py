@@ -189,6 +189,7 @@ def test_a_topic_that_is_deleted_while_no_hub_runs_stops_its_replica_alone(
         others_flow(three, hub, "lost")
 
 
+@pytest.mark.more
 def test_retention_is_a_loss_only_above_what_was_read(
     three: Site, spark: SparkSession, admin: KafkaAdminClient
 ) -> None:
@@ -263,6 +264,7 @@ def test_a_planned_batch_whose_records_are_gone_is_finished_without_them(
     verdict.check_commits(three)
 
 
+@pytest.mark.more
 def test_what_was_sent_to_a_deleted_updates_topic_is_sent_again(
     three: Site, spark: SparkSession, admin: KafkaAdminClient
 ) -> None:
@@ -288,6 +290,7 @@ def test_what_was_sent_to_a_deleted_updates_topic_is_sent_again(
     verdict.check(three)
 
 
+@pytest.mark.more
 def test_an_updates_topic_that_is_deleted_while_no_hub_runs_is_filled_again(
     three: Site, spark: SparkSession, admin: KafkaAdminClient
 ) -> None:

@@ -21,6 +21,7 @@ def two(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
         yield made
 
 
+@pytest.mark.more
 def test_nobody_is_level_until_the_table_is_copied(two: Site, spark: SparkSession) -> None:
     """From the write that nobody captured, over the restart that is advised, to the resync."""
     with two.running(spark) as hub, agents(two, "a"):

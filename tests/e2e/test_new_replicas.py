@@ -15,6 +15,8 @@ from tests.harness.hub_process import HubProcess
 from tests.harness.site import RunningHub, Site, site
 from tests.harness.sqlite_agents import agents, at_work, create, database, execute, kill, rows
 
+pytestmark = pytest.mark.more
+
 PAGES = 20
 """Of a full copy."""
 

@@ -10,6 +10,8 @@ from connectors.kafka.embedded.broker import Broker
 from tests.harness.site import Site, site
 from tests.harness.sqlite_agents import agents, create, execute, rows
 
+pytestmark = pytest.mark.more
+
 COUNTRIES = {
     "ar-EG": ("ar_EG.UTF-8", "-Duser.language=ar -Duser.country=EG -Duser.extensions=u-nu-arab"),
     "tr-TR": (

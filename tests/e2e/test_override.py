@@ -114,6 +114,7 @@ def test_override_and_accept(pair: Site, spark: SparkSession) -> None:
     verdict.check(pair)
 
 
+@pytest.mark.more
 def test_word_that_cannot_be_carried_out(pair: Site, spark: SparkSession) -> None:
     """What an operator orders must not stop the hub, now and at every start.
 
@@ -149,6 +150,7 @@ def test_word_that_cannot_be_carried_out(pair: Site, spark: SparkSession) -> Non
     assert a.rows[good.row] == good.after
 
 
+@pytest.mark.more
 def test_release_of_what_came_too_late(pair: Site, spark: SparkSession) -> None:
     """A released record is a new change of the hub: it goes to every replica, its origin too."""
     a, b = pair.replicas.values()

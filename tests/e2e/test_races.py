@@ -72,6 +72,7 @@ def test_hub_that_was_overtaken_after_its_plan(pair: Site, spark: SparkSession) 
     finish(pair)
 
 
+@pytest.mark.more
 def test_hub_that_was_overtaken_after_its_commit(pair: Site, spark: SparkSession) -> None:
     """It publishes its old batch behind newer ones: consumers skip it, and it gets no further."""
     collide(pair, "first")

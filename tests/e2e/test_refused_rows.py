@@ -106,6 +106,7 @@ def test_one_email_at_two_replicas_is_listed_until_one_changes(
         assert three.slackwater("status")["problems"] == []
 
 
+@pytest.mark.more
 def test_a_retry_is_refused_again_until_what_blocks_is_gone(
     three: Site, spark: SparkSession
 ) -> None:

@@ -74,6 +74,7 @@ def test_it_goes_on_as_the_next_generation_when_told_to(
     assert told(restored, "recover") == 1, "it is not behind any more"
 
 
+@pytest.mark.more
 def test_a_state_that_is_lost_is_restored_behind_a_hub_that_was_refused(
     restored: Site, spark: SparkSession
 ) -> None:

@@ -24,6 +24,8 @@ from tests.harness.site import Site, site
 from tests.model.hub import HubKilledError
 from tests.model.replica import row_of
 
+pytestmark = pytest.mark.more
+
 ROWS = 400
 LIMITS = {
     "chunk_items": 3,

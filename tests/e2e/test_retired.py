@@ -66,6 +66,7 @@ def states(at: Site, what: str) -> dict[str, str]:
     return {one["name"]: one["state"] for one in at.slackwater("status")[what]}
 
 
+@pytest.mark.more
 def test_a_removed_replica_is_retired_until_it_is_back(three: Site, spark: SparkSession) -> None:
     """Its topic is not read and it is sent nothing; what was open of it is there when it is back.
 

@@ -134,6 +134,7 @@ def test_a_forbidden_row_is_released_once_its_table_is_allowed(
         check_level(two)
 
 
+@pytest.mark.more
 def test_a_forbidden_row_that_is_dropped_is_the_hubs_again(two: Site, spark: SparkSession) -> None:
     """What was there before comes back, what was not goes, and nobody else ever had it."""
     with two.running(spark), agents(two, "ab"):
@@ -157,6 +158,7 @@ def test_a_forbidden_row_that_is_dropped_is_the_hubs_again(two: Site, spark: Spa
         check_level(two)
 
 
+@pytest.mark.more
 def test_what_ends_a_forbidden_row_without_an_operator(two: Site, spark: SparkSession) -> None:
     """Who may write the table does; the writer's own delete does not, as it is forbidden too."""
     with two.running(spark), agents(two, "ab"):

@@ -47,6 +47,7 @@ def others_flow(at: Site, hub: RunningHub, key: str) -> None:
     assert c.rows == verdict.rows_of_changelog(at)
 
 
+@pytest.mark.more
 def test_a_topic_that_may_not_be_read_stops_its_replica_alone(
     three: Site, spark: SparkSession
 ) -> None:

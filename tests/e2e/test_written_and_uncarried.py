@@ -64,6 +64,7 @@ def stored(at: Site, name: str) -> dict[str, object]:
         return dict(client.execute("SELECT k, v FROM t"))
 
 
+@pytest.mark.more
 def test_a_row_that_no_record_holds_stays_at_its_writer(two: Site, spark: SparkSession) -> None:
     """It is listed until it is written again, or dropped: only then its writer loses it.
 

@@ -4,6 +4,8 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from tests.harness.rotation import ROTATION
+
 DEEP = int(os.environ.get("SLACKWATER_EXAMPLES", "0"))
 """The number of the cheapest properties in a deep run; 0: this is none."""
 
@@ -27,7 +29,8 @@ def examples(
     """Try a property on `usual` cases; in a deep run on DEEP / `share` of them, and no fewer.
 
     `share`: what a case costs, so that no property takes all the time. `is_fixed`: the same cases
-    in every run that is not deep.
+    in every run that neither is deep nor has a rotation; those are repeated by their seed.
     """
     count = max(usual, DEEP // share) if DEEP else usual
-    return settings(base, max_examples=count, derandomize=is_fixed and not DEEP)
+    is_same = is_fixed and not DEEP and ROTATION is None
+    return settings(base, max_examples=count, derandomize=is_same)

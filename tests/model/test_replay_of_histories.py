@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,8 @@ from tests.model.storyteller import (
     Storyteller,
     plots,
 )
+
+pytestmark = pytest.mark.more
 
 FIXED = examples(share=2, is_fixed=True)
 

@@ -255,6 +255,7 @@ def test_what_says_more_is_committed_at_once(hub: Driven, says: Callable[[Driven
     assert hub.committed() == hub.ends()
 
 
+@pytest.mark.more
 def test_a_hub_that_holds_leaves_the_same_as_one_that_commits_everything(make: Make) -> None:
     """It dies within the batch that takes them, and its successor reads them again."""
     held, plain = make("held"), make("plain")

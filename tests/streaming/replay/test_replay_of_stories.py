@@ -19,6 +19,8 @@ from tests.model.language import play
 from tests.model.local_hub import LocalHub, local_hubs
 from tests.streaming.replay.conftest import STORY
 
+pytestmark = pytest.mark.more
+
 FOLDER = Path(__file__).parents[2] / "scenarios"
 STORIES = (
     "ancestor_of_a_rejected_transaction_stays",

@@ -17,6 +17,7 @@ def asks(history: History, *arguments: str) -> "subprocess.CompletedProcess[str]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=named)
 
 
+@pytest.mark.more
 @pytest.mark.spark
 def test_a_query_by_spark_ends_when_its_time_is_over(history: History) -> None:
     """Whoever mistyped a join must not have it run all night on the machine of the hub."""
