@@ -14,7 +14,6 @@ from connectors.kafka.embedded.broker import Broker
 from streaming.core.model.change import Change
 from streaming.core.model.csn import CsnParts, format_csn, rid_of
 from tests.harness import user_functions, verdict
-from tests.harness.hub_process import KILLED
 from tests.harness.site import Site, site
 from tests.model.replica import image
 
@@ -70,9 +69,10 @@ def test_override_and_accept(pair: Site, spark: SparkSession) -> None:
     pair.slackwater("conflicts", "override", *overridden)
     pair.slackwater("conflicts", "accept", ids[agreed.csn])
     pair.slackwater("conflicts", "override", "--seen", str(looked_early), ids[early.csn])
-    with pair.hub("--available-now", fault=FaultPoint.AFTER_CHANGELOG) as hub:
-        hub.ends_with(KILLED)
-    for point in (FaultPoint.AFTER_CONFLICTS, FaultPoint.BEFORE_COMMIT, FaultPoint.AFTER_COMMIT):
+    for point in (
+        *(FaultPoint.AFTER_CHANGELOG, FaultPoint.AFTER_CONFLICTS),
+        *(FaultPoint.BEFORE_COMMIT, FaultPoint.AFTER_COMMIT),
+    ):
         pair.dies(spark, point)
     pair.run_available(spark)
 
