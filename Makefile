@@ -46,6 +46,7 @@ test-slow: programs  ## one more case of what the tests above show
 	$(BIN)/python -m pytest -m slow $(PROCESSES)
 
 test-cluster: develop  ## the hub on a Spark cluster whose processes are killed; SEED repeats the moments
+	@$(BIN)/slackwater setup --bucket
 	@$(BIN)/python -m tests.harness.s3_server
 	SLACKWATER_SEED=$(SEED) $(BIN)/python -m pytest tests/cluster
 
@@ -90,6 +91,7 @@ bench-quick: develop  ## some of them, small: the same table and file
 	$(BIN)/python -m tests.benchmarks.quick
 
 dist: develop  ## wheel, source archive and jars of this version, in dist/
+	@$(BIN)/slackwater setup --bucket
 	@$(BIN)/python deploy/dist.py dist
 
 image: dist  ## the container image; ENGINE=podman for that

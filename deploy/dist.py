@@ -1,8 +1,8 @@
 """Builds what a release consists of: wheel, source archive, and the jars for an image.
 
 usage: dist.py FOLDER, which is emptied first. The wheel is built from the source archive, so
-nothing that lies about in the checkout gets into it. Needs what `make setup` installs; fetches
-nothing.
+nothing that lies about in the checkout gets into it. Needs what `make develop` and
+`slackwater setup --bucket` install; fetches nothing.
 """
 
 import shutil

@@ -5,6 +5,7 @@ usage: locks.py [--upgrade]; without it every version stays that still fits.
 - `requirements.lock`: what the product needs, with all its extras
 - `requirements-dev.lock`: that, and what tests, checks and releases need
 - `requirements-build.lock`: uv, and what builds packages that come as sources
+- `connectors/jars.lock`: the jars of Kafka, of Spark's connectors, and for a state in a bucket
 
 No address of an index is in them: packages come from the one that pip is configured for.
 """
@@ -14,6 +15,7 @@ import sys
 from pathlib import Path
 
 from connectors.jars import cache_folder
+from deploy import jar_lock
 from deploy.installer import BUILD_LOCK, CHECKOUT, uv_command, uv_environment
 
 _BUILD = "setuptools\nuv\n"
@@ -50,6 +52,7 @@ def main(arguments: list[str]) -> None:
     compile_lock(develop, *product, "--group", "dev", upgrade=upgrade)
     compile_lock(CHECKOUT / "requirements.lock", *product, "-c", develop.name)
     compile_lock(BUILD_LOCK, "-", "-c", develop.name, upgrade=upgrade)
+    jar_lock.write()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ In order, each step skipped when it was done before:
 1. `.venv`, and uv, the installer, by its pip (`<cache>/tools`)
 2. by uv, the packages of `requirements.lock` or `requirements-dev.lock`, each with its hash
 3. the package itself, editable
-4. the jars (`<cache>/jars`), by `connectors.jars`
+4. the jars (`<cache>/jars`), by `connectors.jar_fetch`
 5. the archive of Spark's classes (in `.venv`), by `streaming.jvm.class_archive`; without it hubs
    start later
 """
@@ -36,7 +36,7 @@ DEVELOP_LOCK = CHECKOUT / "requirements-dev.lock"
 BUILD_LOCK = CHECKOUT / "requirements-build.lock"
 PYTHON_MIN = (3, 11)
 STEPS = {
-    "connectors.jars": "the jars could not be fetched",
+    "connectors.jar_fetch": "the jars could not be fetched",
     "streaming.jvm.class_archive": "the archive of Spark's classes was not made",
 }
 REPORT_EVERY_S = 3.0

@@ -6,7 +6,8 @@ Each step is skipped when it was done before, and then fetches nothing:
 2. Debian's podman, runc, debootstrap and systemd, if this is root on a Debian
 3. the base image of the Dockerfile into podman's store in `<cache>/podman`, made by debootstrap
    from Debian's packages, because not every machine reaches a registry of images
-4. the packages of a release, as an index has them, into `<cache>/wheels`
+4. the packages of a release, as an index has them, into `<cache>/wheels`, and the jars of an
+   image that a checkout need not have
 
 What is missing afterwards makes the tests that need it skip, and `make check-deploy` fail.
 """
@@ -22,7 +23,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from connectors.jars import cache_folder
+from connectors.jar_fetch import fill
+from connectors.jars import S3, JarsError, cache_folder
 from deploy.installer import BUILD_LOCK, CHECKOUT
 
 HELM_VERSION = "4.3.1"
@@ -92,6 +94,7 @@ def install() -> None:
         if install_programs() and not has_base_image():
             make_base_image()
         fill_wheel_house()
+        fill(S3)
 
 
 def build_helm() -> None:
@@ -168,7 +171,7 @@ def main() -> int:
     """Exit code 0 when everything that can be had is in place, 1 after an error message."""
     try:
         install()
-    except (ToolsError, OSError) as error:
+    except (ToolsError, JarsError, OSError) as error:
         sys.stderr.write(f"deploy-tools: {error}\n")
         return 1
     return 0

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from connectors.jars import setup_step
+from connectors.jar_fetch import setup_step
 from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics

@@ -6,20 +6,30 @@ from pathlib import Path
 
 import pytest
 
+from connectors import jars as lock_of_jars
+from connectors.jar_fetch import check, fill
 from connectors.jars import (
     KAFKA,
+    S3,
     SPARK,
     JarsError,
     JarSet,
     cache_folder,
     cached,
-    fill,
     folder,
     kafka_jars,
+    locked,
+    s3_jars,
     spark_jars,
 )
 
 CLOSED_PROXY = "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9"
+FORGER = """#!/bin/sh
+for last; do :; done
+mkdir -p "$(dirname "$last")"
+echo forged > "$(dirname "$last")/nothing-1.0.jar"
+"""
+"""A java that retrieves another file than the one that Ivy is asked for."""
 
 
 @pytest.fixture
@@ -27,6 +37,14 @@ def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A cache of one's own with nothing in it."""
     monkeypatch.setenv("SLACKWATER_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+@pytest.fixture
+def unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> JarSet:
+    """A set of one jar that no repository has."""
+    (tmp_path / "jars.lock").write_text(f"unknown org.example nothing 1.0 {'0' * 64}\n")
+    monkeypatch.setattr(lock_of_jars, "LOCK", tmp_path / "jars.lock")
+    return JarSet("unknown", ())
 
 
 @pytest.mark.parametrize(
@@ -69,31 +87,73 @@ def test_an_empty_cache_says_what_to_do(empty_cache: Path) -> None:
         spark_jars()
 
     assert str(empty_cache) in str(missing.value)
+    with pytest.raises(JarsError, match="run slackwater setup --bucket"):
+        s3_jars()
 
 
 def test_a_fetch_that_fails_leaves_nothing_and_says_what_to_do(
-    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+    empty_cache: Path, unknown: JarSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half a set would be taken for a whole one by the next start."""
-    unknown = JarSet("unknown", (("org.example.slackwater", "nothing", "1.0"),))
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", CLOSED_PROXY)
 
     with pytest.raises(JarsError, match=r"Maven Central(.|\n)*run setup again"):
         fill(unknown)
 
-    assert [path.name for path in (empty_cache / "jars").iterdir()] == [
-        f"{folder(unknown).name}.lock"
-    ]
+    assert_nothing_is_there(empty_cache, unknown)
+
+
+def test_a_jar_with_another_hash_is_refused(
+    empty_cache: Path, unknown: JarSet, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whoever answers for the repository must not get code into the hub."""
+    java = tmp_path / "home" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(FORGER)
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
+
+    with pytest.raises(JarsError, match=r"nothing-1\.0\.jar of org\.example .*not the file"):
+        fill(unknown)
+
+    assert_nothing_is_there(empty_cache, unknown)
+
+
+def assert_nothing_is_there(cache: Path, jars: JarSet) -> None:
+    """Of the set, nor of the work on it."""
+    assert [path.name for path in (cache / "jars").iterdir()] == [f"{folder(jars).name}.lock"]
     with pytest.raises(JarsError):
-        cached(unknown)
+        cached(jars)
 
 
-def test_other_versions_have_another_place(empty_cache: Path) -> None:
+@pytest.mark.parametrize("jars", [KAFKA, SPARK], ids=lambda jars: jars.name)
+def test_the_cache_has_the_files_of_the_lock_and_no_other(jars: JarSet) -> None:
+    """What setup left is what was locked."""
+    assert [file.name for file in cached(jars)] == sorted(jar.file for jar in locked(jars))
+    for jar in locked(jars):
+        check(jar, folder(jars) / jar.file)
+
+
+@pytest.mark.parametrize("jars", [KAFKA, SPARK, S3], ids=lambda jars: jars.name)
+def test_the_lock_is_of_the_versions_that_are_asked_for(jars: JarSet) -> None:
+    """A version that is changed without `make locks` would change nothing."""
+    found = {(jar.organisation, jar.name, jar.version) for jar in locked(jars)}
+
+    assert set(jars.roots) <= found
+    assert not [jar for jar in locked(jars) if len(jar.sha256) != 64]
+
+
+def test_other_versions_have_another_place(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """An upgrade must not take the jars away under a hub that runs."""
-    newer = JarSet(KAFKA.name, (("org.apache.kafka", "kafka_2.13", "9.9.9"),))
+    before = folder(KAFKA)
+    newer = lock_of_jars.LOCK.read_text().replace("kafka_2.13 4.2.1", "kafka_2.13 9.9.9")
+    (tmp_path / "newer.lock").write_text(newer)
+    monkeypatch.setattr(lock_of_jars, "LOCK", tmp_path / "newer.lock")
 
-    assert folder(newer) != folder(KAFKA)
-    assert folder(newer).parent == folder(KAFKA).parent == empty_cache / "jars"
+    assert folder(KAFKA) != before
+    assert folder(KAFKA).parent == before.parent == empty_cache / "jars"
 
 
 def test_a_full_cache_needs_no_network_and_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,8 +161,7 @@ def test_a_full_cache_needs_no_network_and_no_java(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
 
-    for jars in (KAFKA, SPARK):
-        fill(jars)
+    fill(KAFKA, SPARK)
 
 
 def test_two_setups_at_once_fetch_once(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
