@@ -1,7 +1,7 @@
 """A state of an older format, copied into one of this format; the old one stays as it is.
 
 So a migration is undone by naming the old state again, until a hub has judged a batch on the new
-one: from then on the old one is behind what was sent, and a hub refuses it as put back.
+one: from then on the old one is behind what was sent, and a hub refuses it as restored.
 
 True of every format, beside what checkpoints/commit/state_format.py reads: a table whose rows
 belong to a batch names it `batch`.

@@ -103,4 +103,4 @@ TAKEN_HELLOS = """
     SELECT rid, batch, "offset", value FROM t
     WHERE batch BETWEEN {since} AND {batch} AND kind = 'hello' AND outcome = 'taken'
 """
-"""The hellos since then; one may say that its database was emptied, or was put back."""
+"""The hellos since then; one may say that its database was emptied, or was restored."""

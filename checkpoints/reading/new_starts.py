@@ -20,7 +20,7 @@ def last_starts(hellos: Iterable[TakenHello]) -> dict[int, tuple[int, int]]:
     """Rid -> the batch and offset of the last new start that its database knows.
 
     The epoch of a database never falls, and a new start is above all that its topic holds. So a
-    later hello of a smaller epoch is that of a database from before the start, which was put back
+    later hello of a smaller epoch is that of a database from before the start, which was restored
     with all that stood in it.
     """
     known = defaultdict[int, list[TakenHello]](list)

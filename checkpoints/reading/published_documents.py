@@ -24,7 +24,7 @@ def published_documents(reader: Reader) -> dict[int, Any]:
     """Rid -> the document of its last schema, as JSON has it; None: the hub does not have it.
 
     A record without one names that of an earlier record, and not always of the last that has one:
-    a database that was put back has an earlier schema again.
+    a database that was restored has an earlier schema again.
     """
     last = _newest(reader)
     named = {rid: one["digest"] for rid, one in last.items() if not one.get("document")}

@@ -49,7 +49,7 @@ def quarantined_rows(
     What sets it right: a refresh to the origin, or a range; a later accepted change of the origin,
     which holds the whole row; an accepted change of another replica, if the origin is sent it; a
     truncate like these; a new start of the origin on an emptied database, unless one from before
-    was put back since. A record of an old session is harmless if its change was judged from another
+    was restored since. A record of an old session is harmless if its change was judged from another
     record. Of several records of a row the newest stands for all, and `since` is the time of the
     oldest.
     `receives`: rid -> the tables that it is sent; `tables`: those configured.

@@ -22,13 +22,13 @@ _QUARANTINED = {reason.value for reason in Reason}
 def lost_text(past: OwnTopic) -> str:
     """Say that the database lacks changes that its own topic holds, and what follows.
 
-    Those that were reported count too: the same backup may have been put back again.
+    Those that were reported count too: the same backup may have been restored again.
     """
     since = datetime.fromtimestamp(parse(past.first_reported or past.first_missing).time_s, UTC)
     lost = as_count(past.missing + past.reported, "change")
     return (
         f"the database lacks {lost} that it published, the first of"
-        f" {since:%Y-%m-%d %H:%M:%S} UTC: it was put back from an older copy, or made anew; the hub"
+        f" {since:%Y-%m-%d %H:%M:%S} UTC: it was restored from an older copy, or made anew; the hub"
         " sends them back; what is written here before it has caught up is in conflict (`floor`)"
     )
 

@@ -31,7 +31,7 @@ class OpenedFile:
         if found is None:
             raise StateError(
                 f"{self.path} was deleted or moved while its agent ran: stop the applications that"
-                " write to it, put the file back or create it again with its tables, then start the"
+                " write to it, restore the file or create it again with its tables, then start the"
                 " agent, which finds out what is missing"
             )
         if found != self:

@@ -211,7 +211,7 @@ class SqliteStore:
         self.schema_published = told
 
     def _told(self, digest: str) -> str:
-        """By what a published document is known; a hub that was put back may lack it."""
+        """By what a published document is known; a hub that was restored may lack it."""
         return f"{self.position.generation}:{digest}"
 
     @store_errors()

@@ -26,7 +26,7 @@ COMMANDS = (
     CommandPlace(
         "recover",
         "streaming.cli.order.recover:recover",
-        "Give up the lost input of a replica, or go on from a state that was put back from a backup.",
+        "Give up the lost input of a replica, or go on from a state that was restored by hand.",
     ),
     CommandPlace(
         "resume",
@@ -125,7 +125,7 @@ COMMANDS = (
     CommandPlace(
         "explain",
         "streaming.cli.look.explain:explain",
-        "Tell why a change won or lost: what came when, what it met, and what followed.",
+        "Show why a change won or lost: what came when, what it met, and what it caused.",
     ),
     CommandPlace(
         "verify",
@@ -135,7 +135,7 @@ COMMANDS = (
     CommandPlace(
         "sql",
         "streaming.cli.past.sql:sql",
-        "Ask anything of everything, as it stands or as it stood at a moment.",
+        "Query all tables by SQL, as they stand or as they stood at a moment.",
     ),
     CommandPlace(
         "export",
@@ -150,7 +150,7 @@ COMMANDS = (
     CommandPlace(
         "unpin",
         "streaming.cli.order.pin:unpin",
-        "Let go of a pinned hub epoch: what only it needs is removed as the replay window says.",
+        "Release a pinned hub epoch: what only it needs is removed as the replay window says.",
     ),
     CommandPlace(
         "pins",

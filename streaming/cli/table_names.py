@@ -25,5 +25,5 @@ def name_warnings(names: Sequence[str]) -> Iterator[str]:
         if name in HUB_NAMES:
             yield (
                 f"{about}: in `slackwater sql` the hub has a table of this name, which cannot be"
-                " read beside this one; give the table another name"
+                " read together with this one; give the table another name"
             )

@@ -130,7 +130,7 @@ class HubConfig(_Section):
     state: Place = Path("state")
     """The folder of the Delta tables, or s3://bucket/prefix, see [s3].
 
-    A relative one is beside this file, or in the folder of the variable SLACKWATER_STATE_FOLDER.
+    A relative one is in this file's folder, or in that of the variable SLACKWATER_STATE_FOLDER.
     """
     topic_prefix: str = Field(default="slackwater.", pattern="^[a-zA-Z0-9._-]*$", max_length=40)
     """What all its topics start with."""
@@ -144,9 +144,9 @@ class HubConfig(_Section):
     in which Kafka does not answer does not count."""
     ack_timeout_s: Positive = 300
     """A consumer that acknowledges nothing for so many seconds counts as away: it is sent nothing
-    more until it is heard again, and then the last version of each row that it lacks."""
+    more until it answers again, and then the last version of each row that it lacks."""
     heartbeat_timeout_s: int = Field(default=30, ge=12)
-    """A replica of which nothing is heard for so many seconds may hold anything, so `slackwater
+    """A replica that sends nothing for so many seconds may hold anything, so `slackwater
     level` cannot say yes. Its agent sends a heartbeat at least every 10 seconds."""
     replay_window_h: Positive = 168
     """How many hours back the full state can be read as it was: for `slackwater rows --as-of`, and
@@ -236,7 +236,7 @@ class LineageConfig(_SectionWithSecret):
     """Lineage for OpenLineage: which topics and tables the hub reads and writes; `lineage`."""
 
     url: Url | None = None
-    """The server that is told when the hub starts, each minute and when it ends, as
+    """The server that gets an event when the hub starts, each minute and when it ends, as
     http://host:5000; by default none."""
     namespace: str = Field(default="slackwater", min_length=1)
     """The namespace of the job, whose name is hub.name."""
@@ -391,7 +391,7 @@ class LimitsConfig(_Section):
     resync_pages: Positive = 4
     """How many pages of a resync a consumer is sent ahead of what it has applied."""
     resync_workers: Positive = 4
-    """How many tables of resyncs are sorted at once, beside the batches."""
+    """How many tables of resyncs are sorted at once, while the batches go on."""
     record_bytes: Positive = 1_000_000
     """A change of more bytes is quarantined as `size`; the topics take records that large."""
     quarantine_bytes: Positive = 64_000_000

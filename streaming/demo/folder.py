@@ -130,7 +130,7 @@ class DemoFolder:
         return self.root / "replicas" / f"{replica}.backup.db"
 
     def lost(self, replica: str) -> Path:
-        """The file that a replica had before it was put back to its backup."""
+        """The file that a replica had before it was restored from its backup."""
         return self.root / "replicas" / f"{replica}.lost.db"
 
     def back_up(self, replica: str) -> None:

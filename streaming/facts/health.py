@@ -57,7 +57,7 @@ def replica_state(one: ReplicaSummary, found: HubStatus) -> str:
         return f"unknown, was {one.state}"
     if one.unreadable is not None:
         return f"unreadable, was {one.state}"
-    return f"not heard, was {one.state}" if _unheard_as(one.name, found) else one.state
+    return f"no heartbeat, was {one.state}" if _unheard_as(one.name, found) else one.state
 
 
 def agreement_state(one: AgreementSummary, found: HubStatus) -> str:
@@ -67,7 +67,7 @@ def agreement_state(one: AgreementSummary, found: HubStatus) -> str:
         return shown
     if found.stale:
         return f"unknown, was {shown}"
-    return f"not heard, was {shown}" if _unheard_as(one.consumer, found) else shown
+    return f"no heartbeat, was {shown}" if _unheard_as(one.consumer, found) else shown
 
 
 _SENT_TO = (AgreementStatus.IN_SYNC, AgreementStatus.CATCHING_UP, AgreementStatus.RESYNC)

@@ -142,7 +142,7 @@ class Opening:
             )
 
     def _raise_put_back(self, ledger: Ledger) -> bool:
-        """Go on from a state that was put back, if an operator said so; whether it was put back.
+        """Go on from a state that was restored, if an operator said so; whether it was restored.
 
         Until the first batch is committed nothing of it holds, so a hub that dies does it again.
         """
@@ -164,7 +164,7 @@ class Opening:
             ledger.drop_uncommitted(plan_with_commands(ledger.store, ledger.unfinished))
         ledger.last = replace(ledger.last, state=raised(state, last.values()))
         LOG.warning(
-            "going on from a state that was put back, as generation %d: every consumer gets a full"
+            "going on from a state that was restored, as generation %d: every consumer gets a full"
             " copy",
             ledger.last.state.generation,
         )

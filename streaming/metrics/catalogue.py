@@ -97,7 +97,7 @@ WINDOW_ROWS = gauge(
 )
 ROWS_LAG = gauge(
     "slackwater_rows_lag_epochs",
-    "Hub epochs that table `rows` is behind; it is brought up to date beside the batches.",
+    "Hub epochs that table `rows` is behind; it is brought up to date while the batches go on.",
     "slackwater_rows_lag_epochs > 10000",
 )
 

@@ -17,7 +17,7 @@ This page is made from `streaming/metrics/catalogue.py`; `make docs` writes it.
 
 A hub serves its metrics at `/metrics` of `[http]` (port 9470 on loopback unless configured), in the
 text format of Prometheus or in OpenMetrics, as the scraper asks.
-A scrape starts no job and asks no broker: the hub answers from memory, and reads its tables for what only they know beside that, every 15 seconds at most.
+A scrape starts no job and asks no broker: the hub answers from memory, and also reads its tables for what only they know, every 15 seconds at most.
 What counts since the state was made goes on when a hub starts again; histograms and `slackwater_slow_batches_total` begin anew.
 Beside these there are `process_*` metrics of the hub's Python process.
 

@@ -70,7 +70,7 @@ class PastHub(Hub):
         """Go on as a process that starts with this configuration does.
 
         `position`: from which it planned its first batch. One of a higher generation is that of a
-        hub whose state was put back.
+        hub whose state was restored.
         """
         state, settings = self.state, config.settings
         if position.generation > state.generation:

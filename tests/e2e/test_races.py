@@ -321,7 +321,7 @@ def test_a_state_that_is_put_back_is_refused(pair: Site, spark: SparkSession) ->
     pair.state.rename(newest)
     backup.rename(pair.state)
 
-    with pytest.raises(StateError, match="an older state was put back") as told:
+    with pytest.raises(StateError, match="an older state was restored") as told:
         pair.run_available(spark)
 
     assert f"{pair.prefix}updates.a holds hub epoch {epochs}" in str(told.value)

@@ -41,7 +41,7 @@ def explain(
     as_json: AsJson = False,
     html: HtmlFile = None,
 ) -> None:
-    """Tell why a change won or lost: what came when, what it met, and what followed.
+    """Show why a change won or lost: what came when, what it met, and what it caused.
 
     The story of a change: when it came, what it waited for, what it was judged against, the
     reflection that set its MRE and the one that came too late, refreshes, its retry, and when each

@@ -51,7 +51,7 @@ def pin(
 
 @appends(CommandName.UNPIN)
 def unpin(name: PinName, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
-    """Let go of a pinned hub epoch: what only it needs is removed as the replay window says."""
+    """Release a pinned hub epoch: what only it needs is removed as the replay window says."""
     from streaming.cli.command import append_anew  # noqa: PLC0415
     from streaming.facts.status.pins import pins_there  # noqa: PLC0415  # it imports Spark
 

@@ -1,4 +1,4 @@
-"""`recover`: give up the lost input of a replica, or go on from a hub's state that was put back."""
+"""`recover`: give up the lost input of a replica, or go on from a hub's state that was restored."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ LostReplica = Annotated[
     str | None,
     typer.Argument(
         metavar="[REPLICA]",
-        help="Its name in the configuration; none: the hub itself, whose state was put back.",
+        help="Its name in the configuration; none: the hub itself, whose state was restored.",
     ),
 ]
 Lose = Annotated[
@@ -39,13 +39,13 @@ def recover(
     lose: Lose = False,
     as_json: AsJson = False,
 ) -> None:
-    """Give up the lost input of a replica, or go on from a state that was put back from a backup.
+    """Give up the lost input of a replica, or go on from a state that was restored by hand.
 
     REPLICA: its open transactions end. Its agent's next start brings it a full copy, which
-    overwrites the rows that only its database has; `slackwater agent --snapshot` tells all of its
-    rows before that, as inserts.
+    overwrites the rows that only its database has; `slackwater agent --snapshot` publishes all
+    of its rows before that, as inserts.
 
-    No REPLICA: the hub's next start goes on from the state that was put back. It reads the topics
+    No REPLICA: the hub's next start goes on from the state that was restored. It reads the topics
     again from where that was; every replica gets a full copy.
     """
     if replica is None:
@@ -74,7 +74,7 @@ def _recover_replica(config: ConfigPath, replica: str, *, as_json: bool) -> None
     )
     write_line(
         f"then start the agent of {replica}: a full copy overwrites the rows that only its database"
-        " has; with --snapshot the agent tells all of its rows before that"
+        " has; with --snapshot the agent publishes all of its rows before that"
     )
 
 
@@ -91,7 +91,7 @@ def _recover_hub(config: ConfigPath, *, lose: bool, as_json: bool) -> None:
     if not is_put_back(state, sent.values()):
         raise HubError(
             f"the state ends at hub epoch {state.hub_epoch}, and nothing later was sent: it was not"
-            " put back, so there is nothing to recover"
+            " restored, so there is nothing to recover"
         )
     number = append_command(reader, CommandName.RECOVER_HUB, "lose" if lose else None, now())
     if as_json:

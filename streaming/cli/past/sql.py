@@ -66,7 +66,7 @@ def sql(
     engine: Engine = SqlEngine.DUCKDB,
     timeout: Timeout = None,
 ) -> None:
-    """Ask anything of everything, as it stands or as it stood at a moment.
+    """Query all tables by SQL, as they stand or as they stood at a moment.
 
     Every configured table is there under its name, with the columns _author, _epoch and _csn; the
     tables of the hub are there as hub_changelog, hub_conflicts and so on (docs/tables.md), and

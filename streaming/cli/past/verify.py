@@ -30,7 +30,7 @@ MetricsPort = Annotated[
     typer.Option(
         "--metrics-port",
         metavar="PORT",
-        help="With --continuous: tell Prometheus the proven hub epoch and the age of the proof.",
+        help="With --continuous: serve Prometheus the proven hub epoch and the age of the proof.",
     ),
 ]
 

@@ -33,7 +33,7 @@ Shared = Annotated[
 ]
 Snapshot = Annotated[
     bool,
-    typer.Option("--snapshot", help="Tell the others all rows that the database has, once."),
+    typer.Option("--snapshot", help="Publish all rows that the database has, once."),
 ]
 MetricsPort = Annotated[
     int,
@@ -222,9 +222,7 @@ def _write(found: DatabaseCheck) -> None:
         own = f", your triggers: {', '.join(table.triggers)}" if table.triggers else ""
         write_sentence(f"table {table.name}: {as_count(table.rows, 'row')}, {state}{own}")
     for name in found.untold:
-        write_sentence(
-            f"table {name}: its agent tells the others the rows, unless --rows-are-shared"
-        )
+        write_sentence(f"table {name}: its agent publishes the rows, unless --rows-are-shared")
     for one in found.constraints:
         write_sentence(f"constraint of table {one.table}: {one.text}")
     for name in found.not_configured:

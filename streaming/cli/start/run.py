@@ -27,7 +27,7 @@ Scenario = Annotated[
     DemoScenario,
     typer.Option(
         "--scenario",
-        help="collisions: all write the same rows; restore: one is put back to a backup.",
+        help="collisions: all write the same rows; restore: a database is restored from a backup.",
     ),
 ]
 Seconds = Annotated[

@@ -68,7 +68,7 @@ def duplicate(rid: int) -> str:
 
 
 def old_generation(rid: int) -> str:
-    """Return the key that counts a replica's answers to a hub whose state was put back since."""
+    """Return the key that counts a replica's answers to a hub whose state was restored since."""
     return counter(OLD_GENERATION, rid, _RECORDS)
 
 

@@ -2,7 +2,7 @@
 
 A consumer stores its position with its rows, so it is true. Below what the hub sent it is believed,
 with a loss or without. Above what the hub ever committed for this agreement it proves that the
-hub's state was put back: a batch is committed before it is published. And where the changelog is
+hub's state was restored: a batch is committed before it is published. And where the changelog is
 gone, nothing is sent from there; the consumer needs a resync.
 """
 
@@ -61,7 +61,7 @@ class BelievedPosition:
 
 @dataclass(frozen=True, slots=True)
 class HubBehind:
-    """The consumer has what the hub never sent: the hub's state was put back.
+    """The consumer has what the hub never sent: the hub's state was restored.
 
     `claimed` and `known` name what contradicts, in one form.
     """
@@ -73,7 +73,7 @@ class HubBehind:
         """Return what is wrong; what to do is the remedy of the stop (StopReason.HUB_BEHIND)."""
         return (
             f"this consumer has {self.claimed}, and the hub has sent it no more than {self.known}:"
-            " the hub's state was put back to an earlier one"
+            " the hub's state was restored to an earlier one"
         )
 
 
@@ -88,7 +88,7 @@ class OldGeneration:
         """Return what is wrong, and what to do."""
         return (
             f"this consumer's position is of generation {self.claimed}, and the hub is of"
-            f" generation {self.generation} since its state was put back: neither covers nor RUV"
+            f" generation {self.generation} since its state was restored: neither covers nor RUV"
             " tells what it lacks, so it needs a full copy"
         )
 
@@ -125,7 +125,7 @@ def decide(
 def hub_behind(
     claimed: ClaimedPosition, committed: CommittedHub, published: int
 ) -> HubBehind | None:
-    """Return what proves that the hub's state was put back; None: nothing does.
+    """Return what proves that the hub's state was restored; None: nothing does.
 
     Of an `applied` as of a hello: whichever the hub reads first.
     """

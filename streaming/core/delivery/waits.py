@@ -25,7 +25,7 @@ class ResyncWait(StrEnum):
     RECORD = "record"
     """any record of its agent, which acknowledged nothing in time"""
     SNAPSHOT = "snapshot"
-    """the end of the snapshot that its agent tells"""
+    """the end of the snapshot that its agent publishes"""
     TURN = "turn"
     """its turn: the hub prepares limits.resync_workers resyncs that began before"""
     ROWS = "rows"
@@ -60,7 +60,7 @@ class WaitingResync(NamedTuple):
             case ResyncWait.RECORD:
                 return "its agent, which acknowledged nothing in time"
             case ResyncWait.SNAPSHOT:
-                return "the end of the snapshot that its agent tells"
+                return "the end of the snapshot that its agent publishes"
             case ResyncWait.TURN:
                 return "its turn, behind resyncs that began before (limits.resync_workers)"
             case ResyncWait.ROWS:

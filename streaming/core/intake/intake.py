@@ -99,9 +99,9 @@ class Intake(TransactionIntake):
                 self._heard(received.rid)
 
     def _is_of_old_generation(self, rid: int, record: Record | None) -> bool:
-        """Return whether the record answers what was sent before the hub's state was put back.
+        """Return whether the record answers what was sent before the hub's state was restored.
 
-        A `refused` names no generation, but a hub that was put back has raised its hub epoch above
+        A `refused` names no generation, but a hub that was restored has raised its hub epoch above
         all that was sent: what it has and did not send in this session was sent before.
         """
         match record:
@@ -198,7 +198,7 @@ class Intake(TransactionIntake):
     def _scan_again(self, rid: int, reached: int) -> None:
         """Order a scan of what a database lacks of ranges: they are in no log, so none is repeated.
 
-        `reached`: the hub epoch that the database applied last; one that was put back may have
+        `reached`: the hub epoch that the database applied last; one that was restored may have
         been sent ranges behind it.
         """
         lacking = unapplied(self.state.ranges, rid, reached)

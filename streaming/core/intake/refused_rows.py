@@ -120,7 +120,7 @@ class RefusedRows:
                 self._close(one, Ending.APPLIED)
 
     def greet(self, rid: int, covers: int) -> None:
-        """Take the position of a hello; what a database refused that was put back is sent anew."""
+        """Take the position of a hello; what a database refused that was restored is sent anew."""
         self.reflect(rid, covers)
         for one in list(self.of(rid).values()):
             if one.hub_epoch > covers:

@@ -25,7 +25,7 @@ class CommandName(StrEnum):
     RECOVER = "recover"
     """give up the lost input of a replica; its rid"""
     RECOVER_HUB = "recover_hub"
-    """go on from a state that was put back; "lose": though a topic begins above what was read.
+    """go on from a state that was restored; "lose": though a topic begins above what was read.
     A hub does it when it starts, before any batch"""
     RESUME = "resume"
     """send to an agreement again that stopped at a refused row; its name"""

@@ -51,8 +51,8 @@ class Stop:
         match self.reason:
             case StopReason.HUB_BEHIND:
                 return (
-                    "its database has what this hub's state lacks: if the state was put back from"
-                    " a backup, stop the hub and put back a newer one; else stop the agent and run"
+                    "its database has what this hub's state lacks: if the state was restored from"
+                    " a backup, stop the hub and restore a newer one; else stop the agent and run"
                     " `slackwater reinit`, which saves the rows that only this database has"
                 )
             case StopReason.OTHER_REPLICAGENERATION:
@@ -71,12 +71,12 @@ class Stop:
                 return (
                     "what it wrote there and the hub did not read is in its database only: run"
                     f" `slackwater recover {REPLICA}`, then start its agent: a full copy overwrites"
-                    " those rows; with `--snapshot` the agent tells all of its rows before that"
+                    " those rows; with `--snapshot` the agent publishes all of its rows before that"
                 )
             case StopReason.RECOVERED:
                 return (
                     "start its agent: a full copy overwrites the rows that only its database has;"
-                    " with `--snapshot` the agent tells all of its rows before that"
+                    " with `--snapshot` the agent publishes all of its rows before that"
                 )
 
 
@@ -130,9 +130,7 @@ _REFUSED = (
 
 
 _PAUSED = f"an operator paused it: `slackwater resync {AGREEMENT}` brings it what it lacks"
-_SILENT = (
-    "start its agent, or see that agent's log: as soon as it is heard it is brought what it lacks"
-)
+_SILENT = "start its agent, or see that agent's log: as soon as it answers it is sent what it lacks"
 
 
 _UNWRITABLE = (

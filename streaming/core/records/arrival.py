@@ -72,7 +72,7 @@ class ControlOutcome(StrEnum):
     GIVEN_UP = "given up"
     """it told of a session behind a stop, which never came into force"""
     OLD_GENERATION = "old generation"
-    """it acknowledges or refuses what a hub sent whose state was put back since: it is ignored"""
+    """it acknowledges or refuses what a hub sent whose state was restored since: it is ignored"""
 
 
 def quarantined_record(

@@ -16,7 +16,7 @@ from streaming.core.state.replica_state import ReplicaState
 from streaming.core.tracking.ranges import RangeRealign
 
 FIRST_GENERATION = 1
-"""The generation of a hub whose state was never put back."""
+"""The generation of a hub whose state was never restored."""
 
 
 @dataclass(frozen=True, slots=True)

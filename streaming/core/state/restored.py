@@ -1,4 +1,4 @@
-"""A hub whose state was put back from a backup: how that is seen, and how it goes on.
+"""A hub whose state was restored from a backup: how that is seen, and how it goes on.
 
 What a hub sent is committed before. So an update of a later position than that of the state proves
 that the state is an older one. A hub that went on from it would number other batches alike, and its
@@ -42,8 +42,8 @@ def put_back_text(place: object, state: HubState, sent: Mapping[str, SentPositio
     ahead = [f"{t} holds hub epoch {p.hub_epoch}" for t, p in sent.items() if is_behind(state, [p])]
     return (
         f"the state in {place} ends at hub epoch {state.hub_epoch}, but {', '.join(ahead)}: an"
-        " older state was put back, and a hub that goes on from it would send other batches under"
-        " numbers that its consumers have. Put the newest state back; or, if there is none, run"
+        " older state was restored, and a hub that goes on from it would send other batches under"
+        " numbers that its consumers have. Restore the newest state; or, if there is none, run"
         " `slackwater recover` and start the hub: it reads the topics again from where this state"
         " was, and every replica gets a full copy"
     )

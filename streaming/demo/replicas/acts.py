@@ -21,13 +21,13 @@ WAIT_S = 600.0
 WARM_UP_EPOCHS = 20
 """The hub epochs before the clock runs; by then the hub has used all of its code several times."""
 RESTORED = "oslo"
-"""The replica whose file is put back to a backup."""
+"""The replica whose file is restored from a backup."""
 DEAD = "lisbon"
 """The replica that dies for ever."""
 AWAY = "berlin"
 """The replica that is away when it does."""
 EARLY_WRITES = 5
-"""How many transactions the file that was put back takes before its agent starts."""
+"""How many transactions the file that was restored takes before its agent starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def collide(act: Act) -> int:
 
 
 def restore(act: Act, agents: list[ProcessPart]) -> int:
-    """One replica is put back to a backup under the others' traffic; since when writes are timed.
+    """One replica is restored from a backup under the others' traffic; since when writes are timed.
 
     `agents`: those at work, in the order of the replicas; the one that is started again is added.
     """
@@ -103,7 +103,7 @@ def restore(act: Act, agents: list[ProcessPart]) -> int:
     act.folder.back_up(RESTORED)
     measured_since_ms = time.time_ns() // 1_000_000
     act.write_on(f"three replicas write, {RESTORED} beyond its backup", [others, own])
-    with act.steps.step(f"{RESTORED} is put back to its backup"):
+    with act.steps.step(f"{RESTORED} is restored from its backup"):
         _put_back(act, own, agents)
         own = act.workload([RESTORED])
         agents.append(_start_again(act, own))

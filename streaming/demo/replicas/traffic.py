@@ -46,7 +46,7 @@ class OrdinaryTraffic:
             self.count += 1
 
     def _open_own(self) -> None:
-        """The next account of this replica; one that is put back counts on from its backup."""
+        """The next account of this replica; one that is restored counts on from its backup."""
         first = 10_000 * self.rid
         with self.db.one_commit():
             (last,) = self.connection.execute(

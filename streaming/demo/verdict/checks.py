@@ -163,7 +163,7 @@ def loss_found(evidence: Evidence) -> Iterator[str]:
 
 
 def loss_given_back(evidence: Evidence) -> Iterator[str]:
-    """The row of each lost write that stands, in the file that was put back."""
+    """The row of each lost write that stands, in the file that was restored."""
     last = dict[Key, Row]()
     for row in evidence.judged:
         if row["verdict"] == Verdict.ACCEPTED:
@@ -221,10 +221,10 @@ COLLIDED: dict[str, Check] = {
 """The same, where replicas wrote the same rows at once."""
 
 RESTORED: dict[str, Check] = {
-    f"a file was put back to a backup, and its agent found {QUOTA} lost writes": loss_found,
+    f"a file was restored from a backup, and its agent found {QUOTA} lost writes": loss_found,
     "each lost write that stands is in the file again": loss_given_back,
 }
-"""The same, where a replica was put back to a backup."""
+"""The same, where a replica was restored from a backup."""
 
 
 LOST_ORIGIN: dict[str, Check] = {

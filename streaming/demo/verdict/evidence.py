@@ -63,7 +63,7 @@ class JournaledBatch:
 class ReplicaEvidence:
     """One SQLite file: its rows, its writes in commit order, and what it applied.
 
-    `past`: the file that the replica had before it was put back to a backup.
+    `past`: the file that the replica had before it was restored from a backup.
     """
 
     name: str
@@ -76,7 +76,7 @@ class ReplicaEvidence:
 
     @property
     def new_writes(self) -> tuple[JournaledWrite, ...]:
-        """Its writes since it was put back; all of them if it was not."""
+        """Its writes since it was restored; all of them if it was not."""
         known = {write.change.csn for write in self.past.writes} if self.past else set()
         return tuple(write for write in self.writes if write.change.csn not in known)
 
@@ -87,7 +87,7 @@ class ReplicaEvidence:
 
     @property
     def lost_writes(self) -> tuple[JournaledWrite, ...]:
-        """The writes that its journal lacks since it was put back."""
+        """The writes that its journal lacks since it was restored."""
         known = {write.change.csn for write in self.writes}
         past = self.past.writes if self.past else ()
         return tuple(write for write in past if write.change.csn not in known)
@@ -140,7 +140,7 @@ class Evidence:
 
     @cached_property
     def restored(self) -> tuple[ReplicaEvidence, ...]:
-        """The replicas that were put back to a backup."""
+        """The replicas that were restored from a backup."""
         return tuple(replica for replica in self.replicas if replica.past is not None)
 
     @cached_property

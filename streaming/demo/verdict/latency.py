@@ -36,7 +36,7 @@ class ChangeLatency:
 def latencies(evidence: Evidence) -> list[ChangeLatency]:
     """Every accepted change that was written since the clock ran, at each other replica.
 
-    One that was away is left out: put back to a backup, or lacking changes when another one died.
+    One that was away is left out: restored from a backup, or lacking changes when another one died.
     """
     away = set(evidence.retirement.lacking) if evidence.retirement else set[str]()
     return [

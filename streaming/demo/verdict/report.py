@@ -185,7 +185,7 @@ def _show_verdict(claims: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _of_replica(replica: Mapping[str, Any]) -> str:
-    """What it wrote, and what came to it; one that was put back received most of it twice."""
+    """What it wrote, and what came to it; one that was restored received most of it twice."""
     quarantined, lost, gone = replica["quarantined"], replica["lost"], replica["never_arrived"]
     received = f"received {as_count(replica['received'], 'change')}"
     return (
@@ -196,7 +196,7 @@ def _of_replica(replica: Mapping[str, Any]) -> str:
 
 
 def _fate(lost: int, never_arrived: int) -> str:
-    """What became of the writes of a replica that was put back or died."""
+    """What became of the writes of a replica that was restored or died."""
     if never_arrived:
         return f"it died, and {never_arrived} never arrived"
     return f"{lost} came back to its backup" if lost else ""

@@ -39,7 +39,7 @@ def rejected_by_journals(evidence: Evidence) -> set[str]:
 
 
 def _floors(evidence: Evidence) -> dict[str, int]:
-    """CSN -> the hub epoch that its replica had to apply first, because its file was put back."""
+    """CSN -> the hub epoch that its replica had to apply first, because its file was restored."""
     return {
         write.change.csn: evidence.losses[replica.rid].hub_epoch
         for replica in evidence.restored

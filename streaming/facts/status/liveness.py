@@ -40,8 +40,8 @@ class UnheardReplica:
                 )
             case UnheardReason.SILENT:
                 return (
-                    f"nothing heard of {self.replica} since {since}: what was written there since"
-                    " is unknown"
+                    f"nothing received from {self.replica} since {since}: what was written there"
+                    " since is unknown"
                 )
 
 

@@ -1,1 +1,1 @@
-"""The pages of resyncs: prepared beside the batches, sent by them."""
+"""The pages of resyncs: prepared while batches go on, sent by them."""

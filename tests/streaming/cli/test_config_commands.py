@@ -268,11 +268,15 @@ def test_names_of_tables_that_an_agent_or_a_command_refuses_are_warnings(
         (2, "U", f"'u' differs only in case, which SQLite ignores: {refused} both; remove one"),
         (3, "_Slackwater_x", f"names with this prefix are reserved: {refused} it; give"),
         (4, "sqlite_x", f"names with this prefix are reserved: {refused} it; give"),
-        (5, "hub_rows", f"{hidden} of this name, which cannot be read beside this one; give"),
+        (
+            5,
+            "hub_rows",
+            f"{hidden} of this name, which cannot be read together with this one; give",
+        ),
         (
             6,
             "Hub_lag_by_hour",
-            f"{hidden} of this name, which cannot be read beside this one; give",
+            f"{hidden} of this name, which cannot be read together with this one; give",
         ),
     )
     lines = answer.err.splitlines()

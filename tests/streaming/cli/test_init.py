@@ -108,7 +108,7 @@ def test_a_topic_that_forgets_before_the_copy_is_read_is_refused(
     ("of_b", "b", "remedy"),
     [
         (agreement("to-b", 2, 2, KNOWN), replica(2, covers=2), "`slackwater resync to-b`"),
-        (NEW, ReplicaState(2).stopped(Stop(StopReason.HUB_BEHIND), 7), "put back a newer one"),
+        (NEW, ReplicaState(2).stopped(Stop(StopReason.HUB_BEHIND), 7), "restore a newer one"),
         (
             NEW,
             ReplicaState(2).stopped(Stop(StopReason.OTHER_REPLICAGENERATION), 7),

@@ -201,7 +201,7 @@ def test_nobody_says_yes_for_a_replica_of_which_nothing_is_heard(
     answer = slackwater("level")
 
     assert answer.code == 1
-    assert "cannot say: nothing heard of b since" in answer.out
+    assert "cannot say: nothing received from b since" in answer.out
 
 
 def test_a_journal_that_is_still_published_is_not_level(

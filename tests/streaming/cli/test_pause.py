@@ -80,7 +80,7 @@ def test_a_silent_one_can_be_paused(slackwater: Slackwater, state: WrittenState)
     ("why", "remedy"),
     [
         (AwayReason.PAUSED, "an operator paused it: `slackwater resync to-b` brings it what"),
-        (AwayReason.SILENT, "start its agent, or see that agent's log: as soon as it is heard"),
+        (AwayReason.SILENT, "start its agent, or see that agent's log: as soon as it answers"),
     ],
 )
 def test_status_says_once_who_is_away_and_what_to_do(

@@ -419,10 +419,10 @@ def test_an_agent_that_is_not_heard_is_a_problem(
     answer = slackwater("status")
 
     assert answer.code == 1
-    assert first(answer.out).startswith("problem: nothing heard of b since ")
+    assert first(answer.out).startswith("problem: nothing received from b since ")
     assert "start its agent" in first(answer.out)
-    assert answer.out.count("not heard, was live") == 1
-    assert answer.out.count("not heard, was in_sync") == 1
+    assert answer.out.count("no heartbeat, was live") == 1
+    assert answer.out.count("no heartbeat, was in_sync") == 1
 
 
 def test_status_and_level_agree_on_an_agent_that_has_ended(

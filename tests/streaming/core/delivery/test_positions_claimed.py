@@ -171,7 +171,7 @@ def test_lost_changes_of_its_own_are_looked_for_in_the_log() -> None:
     [
         (
             HubBehind("hub epoch 9", "hub epoch 7"),
-            ("has hub epoch 9", "no more than hub epoch 7", "put back"),
+            ("has hub epoch 9", "no more than hub epoch 7", "restored"),
         ),
         (OldGeneration(1, 2), ("generation 1", "generation 2", "needs a full copy")),
     ],
