@@ -26,7 +26,8 @@ develop:  ## setup, and the tools of tests, checks and releases
 locks: develop  ## the lock files from pyproject.toml; UPGRADE=--upgrade takes newer versions
 	@$(BIN)/python -m deploy.locks $(UPGRADE)
 
-demo: setup  ## three replicas that collide, one hub, and a verdict
+demo:  ## three replicas that collide, one hub, and a verdict
+	@$(PYTHON) deploy/setup.py demo
 	@$(BIN)/slackwater demo
 
 programs: develop  ## what the tests need of Debian: prometheus and chromium; as root they are installed

@@ -1,6 +1,7 @@
 """Creates `.venv` in the checkout and fills the caches; the second run fetches nothing.
 
-usage: setup.py [develop]; `develop` adds the tools of tests, checks and releases.
+usage: setup.py [develop | demo]; `develop` adds the tools of tests, checks and releases, and
+`demo` leaves the last step out, which takes longer than it saves a single start.
 
 Runs under any Python 3 before anything is installed, so it imports only the standard library
 until it knows that the Python is new enough.
@@ -12,7 +13,7 @@ In order, each step skipped when it was done before:
 3. the package itself, editable
 4. the jars (`<cache>/jars`), by `connectors.jar_fetch`
 5. the archive of Spark's classes (in `.venv`), by `streaming.jvm.class_archive`; without it hubs
-   start later
+   start some seconds later, so its failure is only told
 """
 
 from __future__ import annotations  # so that an old Python gets as far as check_python
@@ -35,10 +36,6 @@ LOCK = CHECKOUT / "requirements.lock"
 DEVELOP_LOCK = CHECKOUT / "requirements-dev.lock"
 BUILD_LOCK = CHECKOUT / "requirements-build.lock"
 PYTHON_MIN = (3, 11)
-STEPS = {
-    "connectors.jar_fetch": "the jars could not be fetched",
-    "streaming.jvm.class_archive": "the archive of Spark's classes was not made",
-}
 REPORT_EVERY_S = 3.0
 AGAIN = "(see above), then run make setup again"
 NOT_FETCHED = (
@@ -67,6 +64,8 @@ def main() -> int:
         with (cache / "setup.lock").open("w") as lock:
             wait_for(lock.fileno())
             install(cache, DEVELOP_LOCK if sys.argv[1:] == ["develop"] else LOCK)
+            if sys.argv[1:] != ["demo"]:
+                archive_classes()
     except (SetupError, HubError, OSError) as error:
         return failed(error)
     return 0
@@ -116,8 +115,15 @@ def install(cache: Path, lock: Path) -> None:
     if mark not in (wanted_mark(lock), wanted_mark(DEVELOP_LOCK)):  # which has all of the other
         usable = PYTHON.exists() and mark.startswith(origin())
         fill_venv(cache, lock, usable=usable)
-    for module, complaint in STEPS.items():
-        run([PYTHON, "-m", module], f"{complaint} {AGAIN}")
+    run([PYTHON, "-m", "connectors.jar_fetch"], f"the jars could not be fetched {AGAIN}")
+
+
+def archive_classes() -> None:
+    """Write the archive of Spark's classes, or say that there is none."""
+    try:
+        run([PYTHON, "-m", "streaming.jvm.class_archive"], f"hubs start some seconds later {AGAIN}")
+    except SetupError as error:
+        failed(error)
 
 
 def wanted_mark(lock: Path) -> str:

@@ -63,11 +63,6 @@ def setup_script(environment: dict[str, str], before: str = "pass") -> tuple[int
     return done.returncode, done.stderr
 
 
-def cut_to_packages(clone: Path) -> None:
-    """Leave the archive of Spark's classes out, which takes a minute and is another's test."""
-    (clone / "streaming" / "jvm" / "class_archive.py").write_text("")
-
-
 def all_but_uv(_: str, names: list[str]) -> list[str]:
     """What is not to be copied of the cache's tools."""
     return [name for name in names if name.startswith("helm")]
@@ -132,23 +127,44 @@ def test_a_second_setup_works_offline_and_from_another_folder(tmp_path: Path) ->
     assert "setup:" not in done.stdout
 
 
-def test_another_checkout_needs_no_network(clone: Path, tmp_path: Path) -> None:
-    """What one has fetched is there for all of them, and for the one that was moved."""
-    cut_to_packages(clone)
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A second checkout, set up without network and without an archive; what setup complained."""
+    checkout = tmp_path_factory.mktemp("other") / "clone"
+    shutil.copytree(CHECKOUT, checkout, ignore=NOT_COPIED)
+    (checkout / "streaming" / "jvm" / "class_archive.py").write_text("raise SystemExit(1)")
     closed = dict.fromkeys(("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY"), "http://127.0.0.1:9")
+    environment = {**os.environ, "JAVA_TOOL_OPTIONS": NO_PROXY, **closed}
 
-    done = make_setup(clone, tmp_path, {**os.environ, "JAVA_TOOL_OPTIONS": NO_PROXY, **closed})
+    done = make_setup(checkout, checkout.parent, environment)
 
     assert done.returncode == 0, done.stderr
-    python = clone / ".venv" / "bin" / "python"
-    assert str(clone / "streaming" / "__init__.py") in find_spec(python, "streaming")
+    return checkout, done.stderr
+
+
+def test_another_checkout_needs_no_network(other: tuple[Path, str]) -> None:
+    """What one has fetched is there for all of them, and for the one that was moved."""
+    checkout, _ = other
+    python = checkout / ".venv" / "bin" / "python"
+
+    assert str(checkout / "streaming" / "__init__.py") in find_spec(python, "streaming")
     assert find_spec(python, "pyspark") != "None"
     assert find_spec(python, "mypy") == find_spec(python, "pytest") == "None"
 
 
+def test_an_archive_that_cannot_be_written_is_told_and_no_more(other: tuple[Path, str]) -> None:
+    """It is a gift to the start; a demonstration does not wait for it."""
+    checkout, complaint = other
+    script: list[str | Path] = [sys.executable, checkout / "deploy" / "setup.py", "demo"]
+
+    demo = subprocess.run(script, capture_output=True, text=True, check=False)
+
+    assert "hubs start some seconds later" in complaint
+    assert (demo.returncode, demo.stdout, demo.stderr) == (0, "", "")
+
+
 def test_a_package_with_another_hash_is_refused(clone: Path, tmp_path: Path) -> None:
     """Whoever can write to an index, or stand before it, must not get code onto this machine."""
-    cut_to_packages(clone)
     name, version = "structlog", importlib.metadata.version("structlog")
     forge_wheel(tmp_path / "house", name, version)
     lock = (clone / "requirements.lock").read_text()

@@ -7,7 +7,6 @@ earlier. The JVM itself checks whether the file fits its jars; if not, it starts
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -90,8 +89,7 @@ def java_options(file: Path) -> str:
 def write() -> None:
     """Run a hub of one change and archive the classes that it loaded; ArchiveError if it fails."""
     place = archive()
-    shutil.rmtree(place.parent, ignore_errors=True)  # those of another Java, or of other jars
-    place.parent.mkdir(parents=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent) as name:
         folder = Path(name)
         fresh, config = folder / place.name, folder / "hub.toml"
@@ -108,6 +106,8 @@ def write() -> None:
             tail = said.strip()[-2000:]
             raise ArchiveError(f"the hub that loads the classes failed:\n{tail}")
         fresh.rename(place)
+    for older in set(place.parent.glob("*.jsa")) - {place}:  # of another Java, or of other jars
+        older.unlink()
 
 
 def run_and_tell(
