@@ -111,7 +111,7 @@ def test_a_release_works_in_an_empty_environment(release: Path, tmp_path: Path) 
         return done.stdout
 
     pip = [commands / "python", "-m", "pip", "install", "-q", *offline]
-    run(*pip, "setuptools")  # builds Spark, which an index has as sources alone
+    run(*pip, "--upgrade", "setuptools")  # builds Spark, which an index has as sources alone
     run(*pip, "--no-build-isolation", "--use-pep517", wheel_of(release))
 
     assert run("slackwater", "--version").startswith(f"slackwater {versions().slackwater}\n")
