@@ -24,7 +24,7 @@ This page is made from the commands themselves; `make docs` writes it.
 `slackwater --install-completion` completes commands and options in bash, zsh and fish.
 
 Most commands read the Delta tables of the hub's state without a JVM, and answer even while no hub is running.
-On the hub's machine the lock of the state tells `status` and `level` whether a hub is running or starting.
+On the hub's machine the lock of the state shows `status` and `level` whether a hub is running or starting.
 Only `level`, `status --replica` and the commands about topics query the broker, for a few seconds at most.
 
 Two options mean the same everywhere; each command below says whether it takes them.

@@ -199,7 +199,7 @@ class HttpConfig(_SectionWithSecret):
     changed, or through the environment."""
     certificate: Path | None = None
     """A file with the port's certificate and those above it (PEM), for TLS; a relative path is
-    beside this file."""
+    in this file's folder."""
     key: Path | None = None
     """The file with its key (PEM), without a passphrase."""
     client_ca: Path | None = None

@@ -156,7 +156,7 @@ def avoidable(
 
     With half the lag: the loser's replica would have had the row in time. Without the same-epoch
     rule: a reflection of its own epoch would have counted. By column: both changed other columns,
-    as their before-images tell; where one is missing nobody knows. One conflict may count in
+    as their before-images show; where one is missing nobody knows. One conflict may count in
     several columns.
     """
     from checkpoints.commit.recorded import batch_marks, judged_in  # noqa: PLC0415  # it imports Spark
